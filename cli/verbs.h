@@ -1,0 +1,14 @@
+// The verbs, one file each: a verb adds itself to the command line and does its work in its callback.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace mh::cli {
+
+void add_bleu(CLI::App& app);
+void add_data(CLI::App& app);
+void add_tokenize(CLI::App& app);
+
+}  // namespace mh::cli

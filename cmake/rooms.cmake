@@ -1,0 +1,48 @@
+# mh_room(NAME ROOMS ... NEEDS ...): the library multihead_NAME made of every source in multihead/NAME.
+# ROOMS are the rooms it may include; NEEDS are libraries from outside, seen by this room's sources only.
+
+set(MULTIHEAD_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-psabi)
+
+function(mh_flags target)
+  target_compile_options(${target} PRIVATE ${MULTIHEAD_WARNINGS})
+  if(MULTIHEAD_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=${MULTIHEAD_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${MULTIHEAD_SANITIZE})
+  endif()
+endfunction()
+
+function(mh_room name)
+  cmake_parse_arguments(ROOM "" "" "ROOMS;NEEDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/multihead/${name}/*.cpp)
+  set(target multihead_${name})
+  if(NOT sources)
+    add_library(${target} INTERFACE)
+    foreach(room ${ROOM_ROOMS})
+      target_link_libraries(${target} INTERFACE multihead_${room})
+    endforeach()
+    target_include_directories(${target} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  else()
+    add_library(${target} STATIC ${sources})
+    mh_flags(${target})
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    foreach(room ${ROOM_ROOMS})
+      target_link_libraries(${target} PUBLIC multihead_${room})
+    endforeach()
+    target_link_libraries(${target} PRIVATE fmt::fmt-header-only ${ROOM_NEEDS})
+  endif()
+  add_library(multihead::${name} ALIAS ${target})
+  set_property(GLOBAL APPEND PROPERTY MULTIHEAD_ROOMS ${name})
+endfunction()
+
+# multihead::multihead is every room at once.
+function(mh_whole_house)
+  get_property(rooms GLOBAL PROPERTY MULTIHEAD_ROOMS)
+  add_library(multihead INTERFACE)
+  add_library(multihead::multihead ALIAS multihead)
+  foreach(room ${rooms})
+    target_link_libraries(multihead INTERFACE multihead_${room})
+  endforeach()
+endfunction()

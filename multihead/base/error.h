@@ -1,0 +1,54 @@
+// Errors of input: a file, a flag, a shape. The message is one line that names the thing, what was expected
+// and what was found, and the remedy. Programmer errors are assertions (MH_ASSERT), not exceptions.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace mh {
+
+/// Every exception of this library derives from this one.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A file or folder that is missing, cannot be read or cannot be written.
+class FileError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Contents that are not what they should be: broken UTF-8, JSON, a header that lies, a tokenizer of another kind.
+class FormatError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Shapes that do not fit together, e.g. "matmul: [2,3] x [4,5]".
+class ShapeError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A setting that cannot be: out of range, or at odds with another one. The command line exits with 2 on it.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Work that was asked to stop (SIGTERM, Ctrl-C) and has saved what it had.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace detail {
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
+}
+
+}  // namespace mh
+
+/// A programmer's error: checked in every build, since all of these are outside inner loops.
+#define MH_ASSERT(condition) \
+  ((condition) ? static_cast<void>(0) : ::mh::detail::assertion_failed(#condition, __FILE__, __LINE__))

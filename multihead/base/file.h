@@ -1,0 +1,41 @@
+// Files: whole reads, and writes that are either complete or not there at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mh {
+
+/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory").
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are there.
+/// Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left beside it.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames the
+/// folder to its final name (replacing an older folder of that name) and syncs its parent.
+/// Without commit() the destructor removes what was written.
+class FolderWriter {
+ public:
+  explicit FolderWriter(std::filesystem::path folder);
+  ~FolderWriter();
+  FolderWriter(const FolderWriter&) = delete;
+  FolderWriter& operator=(const FolderWriter&) = delete;
+
+  /// Where files are written until commit().
+  const std::filesystem::path& staging() const { return staging_; }
+  /// Writes and syncs one file. Throws FileError.
+  void add(std::string_view name, std::string_view bytes);
+  void commit();
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path staging_;
+  bool committed_ = false;
+};
+
+}  // namespace mh

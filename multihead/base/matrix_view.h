@@ -1,0 +1,49 @@
+// A matrix that somebody else owns: rows of `cols` numbers, `stride` numbers apart.
+// It lives in base (the kernels need it and know no tensor); Tensor hands it out.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+
+/// REQUIRES: the owner outlives the view. stride >= cols. A view of nothing has data == nullptr.
+template <class T>
+struct BasicMatrixView {
+  T* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row to the next
+
+  BasicMatrixView() = default;
+  BasicMatrixView(T* d, int64_t r, int64_t c) : data(d), rows(r), cols(c), stride(c) {}
+  BasicMatrixView(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
+  /// A view that may write is a view that may read.
+  template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
+  BasicMatrixView(const BasicMatrixView<U>& other)  // NOLINT: implicit on purpose
+      : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride) {}
+
+  T* row(int64_t i) const { return data + i * stride; }
+  T& operator()(int64_t i, int64_t j) const { return data[i * stride + j]; }
+  int64_t size() const { return rows * cols; }
+  bool empty() const { return data == nullptr || rows == 0 || cols == 0; }
+  bool contiguous() const { return stride == cols || rows <= 1; }
+
+  /// Rows [begin, end).
+  BasicMatrixView rows_between(int64_t begin, int64_t end) const {
+    MH_ASSERT(0 <= begin && begin <= end && end <= rows);
+    return {data + begin * stride, end - begin, cols, stride};
+  }
+  /// Columns [begin, end): one head of [N, H*D] is columns_between(h*D, (h+1)*D).
+  BasicMatrixView columns_between(int64_t begin, int64_t end) const {
+    MH_ASSERT(0 <= begin && begin <= end && end <= cols);
+    return {data + begin, rows, end - begin, stride};
+  }
+};
+
+using MatrixView = BasicMatrixView<float>;
+using ConstMatrixView = BasicMatrixView<const float>;
+
+}  // namespace mh

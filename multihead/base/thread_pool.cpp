@@ -1,0 +1,162 @@
+#include "multihead/base/thread_pool.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+thread_local bool inside_a_task = false;
+
+// Workers spin for a short while before they sleep: a training step calls parallel_for hundreds of times.
+constexpr int kSpins = 2000;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class Pool {
+ public:
+  explicit Pool(int threads) {
+    for (int worker = 1; worker < threads; ++worker) {
+      workers_.emplace_back([this, worker] { work(worker); });
+    }
+  }
+  ~Pool() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    for (auto& thread : workers_) thread.join();
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  void run(int64_t tasks, void (*body)(void*, int64_t, int), void* data) {
+    std::lock_guard one_caller(callers_);
+    {
+      std::lock_guard lock(mutex_);
+      body_ = body;
+      data_ = data;
+      tasks_ = tasks;
+      next_.store(0, std::memory_order_relaxed);
+      busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    if (sleeping_.load(std::memory_order_seq_cst) > 0) wake_.notify_all();
+    take_tasks(0);
+    for (int spin = 0; busy_.load(std::memory_order_acquire) > 0; ++spin) {
+      if (spin < kSpins) {
+        pause_briefly();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  void take_tasks(int worker) {
+    inside_a_task = true;
+    for (;;) {
+      const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
+      if (task >= tasks_) break;
+      try {
+        body_(data_, task, worker);
+      } catch (...) {
+        std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+    }
+    inside_a_task = false;
+  }
+
+  void work(int worker) {
+    uint64_t seen = 0;
+    for (;;) {
+      for (int spin = 0; generation_.load(std::memory_order_acquire) == seen && spin < kSpins; ++spin) {
+        pause_briefly();
+      }
+      if (generation_.load(std::memory_order_acquire) == seen) {
+        std::unique_lock lock(mutex_);
+        sleeping_.fetch_add(1, std::memory_order_seq_cst);
+        wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+        sleeping_.fetch_sub(1, std::memory_order_seq_cst);
+      }
+      seen = generation_.load(std::memory_order_acquire);
+      if (stopping_) return;
+      take_tasks(worker);
+      busy_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::vector<std::thread> workers_;
+  std::mutex callers_;  // one parallel_for at a time
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int64_t> next_{0};
+  std::atomic<int> busy_{0};
+  std::atomic<int> sleeping_{0};
+  bool stopping_ = false;  // written before generation_ is released
+  void (*body_)(void*, int64_t, int) = nullptr;
+  void* data_ = nullptr;
+  int64_t tasks_ = 0;
+  std::exception_ptr failure_;
+};
+
+int available_processors() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::mutex pool_mutex;
+std::unique_ptr<Pool> pool;  // made at the first parallel_for that needs it
+int threads_wanted = 0;      // 0: not asked for
+
+}  // namespace
+
+int thread_count() {
+  std::lock_guard lock(pool_mutex);
+  if (threads_wanted == 0) threads_wanted = available_processors();
+  return threads_wanted;
+}
+
+void set_thread_count(int threads) {
+  MH_ASSERT(threads >= 1 && threads <= 1024);
+  std::lock_guard lock(pool_mutex);
+  if (threads != threads_wanted) pool.reset();
+  threads_wanted = threads;
+}
+
+void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void* body) {
+  if (inside_a_task || tasks <= 1 || thread_count() == 1) {
+    for (int64_t task = 0; task < tasks; ++task) run(body, task, 0);
+    return;
+  }
+  Pool* shared = nullptr;
+  {
+    std::lock_guard lock(pool_mutex);
+    if (!pool) pool = std::make_unique<Pool>(threads_wanted);
+    shared = pool.get();
+  }
+  shared->run(tasks, run, body);
+}
+
+}  // namespace mh
