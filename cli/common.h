@@ -24,5 +24,6 @@ void write_text(const std::string& path, const std::string& text);
 
 /// --threads, --quiet: added once for the whole tool (main.cpp); the verbs ask here.
 bool quiet();
+void set_quiet(bool quiet);
 
 }  // namespace mh::cli

@@ -1,0 +1,57 @@
+// Memory that starts on a cache line and keeps its capacity.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <utility>
+
+namespace mh {
+
+inline constexpr size_t kCacheLine = 64;
+
+/// A buffer of T that grows and never shrinks. resize() does not keep the contents and does not clear them.
+/// REQUIRES: T needs neither constructor nor destructor.
+template <class T>
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(int64_t size) { resize(size); }
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
+    return *this;
+  }
+
+  void resize(int64_t size) {
+    if (size > capacity_) {
+      data_.reset();
+      const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
+      data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{kCacheLine})));
+      capacity_ = size;
+    }
+    size_ = size;
+  }
+  T* data() { return data_.get(); }
+  const T* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+  T& operator[](int64_t i) { return data_.get()[i]; }
+  const T& operator[](int64_t i) const { return data_.get()[i]; }
+  std::span<T> span() { return {data(), static_cast<size_t>(size_)}; }
+  std::span<const T> span() const { return {data(), static_cast<size_t>(size_)}; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kCacheLine}); }
+  };
+  std::unique_ptr<T, Free> data_;
+  int64_t size_ = 0;
+  int64_t capacity_ = 0;
+};
+
+}  // namespace mh

@@ -1,0 +1,83 @@
+// Products of matrices: C = A B with B packed once, and C = A^T B for the gradients of weights.
+//
+// B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A is read where
+// it lies, a number at a time. A task is a block of rows times all of B: what comes next for those rows (a bias, an
+// activation, a norm) runs in the same task while they are in the cache (`after_rows`).
+// Sums run over k in order, in blocks fixed by the shape: the same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "multihead/base/aligned.h"
+#include "multihead/base/matrix_view.h"
+
+namespace mh {
+
+enum class Write { kOverwrite, kAdd };
+
+/// The right factor B [K, N] of products, in panels.
+class PackedMatrix {
+ public:
+  PackedMatrix() = default;
+
+  /// B = [parts[0] | parts[1] | ...], each [K, n_i]. May be called again: memory is kept.
+  void pack(std::span<const ConstMatrixView> parts);
+  /// B = [parts[0] | parts[1] | ...]^T, each [N, k_i]: for dX = dY W^T and for logits = h E^T.
+  void pack_transposed(std::span<const ConstMatrixView> parts);
+  void pack(ConstMatrixView b) { pack({&b, 1}); }
+  void pack_transposed(ConstMatrixView b) { pack_transposed({&b, 1}); }
+
+  int64_t rows() const { return rows_; }     // K
+  int64_t cols() const { return cols_; }     // N
+  int64_t panel() const { return panel_; }   // columns of a panel; the last panel is filled with zeros
+  /// Panel p: [K, panel], contiguous.
+  const float* panel_data(int64_t p) const { return data_.data() + p * rows_ * panel_; }
+
+ private:
+  void reshape(int64_t rows, int64_t cols);
+
+  int64_t rows_ = 0, cols_ = 0, panel_ = 0;
+  AlignedBuffer<float> data_;
+};
+
+/// Rows of one task of multiply(): small enough for the cache, fixed so that results do not depend on threads.
+inline constexpr int64_t kRowsPerTask = 48;
+
+namespace detail {
+/// C[rows] (+)= A[rows] B on the calling thread.
+void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
+void run_row_tasks(int64_t rows, void (*run)(void*, int64_t begin, int64_t end), void* body);
+}  // namespace detail
+
+/// Calls body(begin, end) for blocks of kRowsPerTask rows, in parallel.
+template <class Body>
+void for_row_blocks(int64_t rows, Body&& body) {
+  using Plain = std::remove_reference_t<Body>;
+  detail::run_row_tasks(
+      rows, [](void* p, int64_t begin, int64_t end) { (*static_cast<Plain*>(p))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+/// C (+)= A B, A [M, K], C [M, N]; after_rows(begin, end) follows for each finished block of rows, on the same thread.
+/// Throws ShapeError when the shapes do not fit.
+template <class AfterRows>
+void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows);
+void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write = Write::kOverwrite);
+
+/// C (+)= A^T B, A [K, M], B [K, N], C [M, N]: dW = X^T dY. Both are read where they lie.
+void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Write write = Write::kOverwrite);
+
+void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);
+
+template <class AfterRows>
+void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows) {
+  check_product(a, b, c);
+  for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
+    detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);
+    after_rows(begin, end);
+  });
+}
+
+}  // namespace mh

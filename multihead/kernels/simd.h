@@ -1,0 +1,14 @@
+// Include first in a kernel's source, with HWY_TARGET_INCLUDE defined by the source: the dispatch targets of the house.
+// AVX-512, AVX2, NEON and the portable one; no more, they cost build time.
+#pragma once
+
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_AVX3_ZEN4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+
+#include <string>
+
+namespace mh {
+
+/// The name of the instruction set that the kernels use on this machine: "AVX3", "AVX2", "NEON", ...
+std::string dispatch_target();
+
+}  // namespace mh

@@ -1,0 +1,38 @@
+// Cached decoding: one more token at a time for many hypotheses at once.
+//
+// The encoder and the keys and values of cross-attention are computed once. Each step appends one row of keys and values
+// for each hypothesis to the self-attention caches; a hypothesis is a list of row numbers, so reordering beams rewrites
+// numbers and copies no keys.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/models/transformer.h"
+
+namespace mh {
+
+class Decoding {
+ public:
+  /// Encodes the sources. `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
+  /// Starts with no hypotheses: the first step() says which sentences have how many.
+  Decoding(Transformer& model, Context context, const Sequences& source);
+
+  /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i continues (ignored
+  /// in the first step), sources[i] the sentence it translates: rows of one sentence lie together, sentences rise.
+  /// Returns the decoder's states [rows, d_model], valid until the next step.
+  /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
+  ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents, std::span<const int32_t> sources);
+
+  int32_t steps() const { return steps_; }
+
+ private:
+  Transformer& model_;
+  Context context_;
+  Ragged source_;
+  DecoderCache cache_;
+  int32_t steps_ = 0;
+};
+
+}  // namespace mh

@@ -1,0 +1,93 @@
+// The encoder-decoder of "Attention is all you need" (Vaswani et al. 2017).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multihead/models/transformer_config.h"
+#include "multihead/nn/context.h"
+#include "multihead/nn/decoder.h"
+#include "multihead/nn/embedding.h"
+#include "multihead/nn/encoder.h"
+
+namespace mh {
+
+/// A token that might come next and its natural-log probability.
+struct Candidate {
+  int32_t token = 0;
+  float log_probability = 0;
+};
+
+/// Not for use by two threads at once (its packed weights are shared); the work inside is spread over the pool.
+class Transformer {
+ public:
+  /// Weights are zero until initialise() or load_transformer(). Throws UsageError on a configuration that cannot be.
+  explicit Transformer(const TransformerConfig& config);
+
+  const TransformerConfig& config() const { return config_; }
+  /// Random weights, a function of the seed: Xavier uniform for projections, N(0, 1/d_model) for embeddings.
+  void initialise(uint64_t seed);
+
+  /// The memory: [N source tokens, d_model].
+  Var encode(Context& context, const Sequences& source);
+  /// The decoder's states for a shifted target: [N target tokens, d_model].
+  Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source);
+
+  struct LossOptions {
+    float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary
+    float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
+  };
+  struct Loss {
+    Var loss;                         // [1, 1], smoothed and scaled; empty tape: not differentiable
+    double negative_log_likelihood;   // of the targets, natural log, summed, not smoothed
+    double smoothed;                  // with smoothing, summed, not scaled
+  };
+  /// target_out[i] is what follows target_in.ids[i].
+  Loss loss(Context& context, const Sequences& source, const Sequences& target_in, std::span<const int32_t> target_out,
+            const LossOptions& options);
+  /// log p(target_out[i] | what is before it, the source) for every target token.
+  std::vector<float> log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
+                                       std::span<const int32_t> target_out);
+  /// [states.rows, vocabulary]; for tests and small things: loss() and best_next() never make this matrix.
+  void logits(ConstMatrixView states, MatrixView logits);
+
+  struct NextOptions {
+    int candidates = 1;                    // k, at most kMaxCandidates
+    std::span<const int32_t> suppressed;   // tokens that may not come next (probabilities are not renormalised)
+  };
+  /// The k most probable next tokens of each row of decoder states, best first (ties: the smaller token first):
+  /// out[row * k ... row * k + k). The matrix of logits is never written.
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out);
+  static constexpr int kMaxCandidates = 256;
+
+  /// "encoder.3.self_attention", ... in order: what observers see and interventions name; with the number of heads.
+  struct AttentionName {
+    std::string name;
+    int heads;
+  };
+  std::vector<AttentionName> attentions() const;
+  /// Throws UsageError naming what this model does not have, and what it has.
+  void check(const Interventions& interventions) const;
+
+  /// Every parameter once, with its name.
+  void visit(const ParameterVisitor& visitor);
+  int64_t parameter_count();
+
+  Encoder& encoder() { return encoder_; }
+  Decoder& decoder() { return decoder_; }
+
+ private:
+  TransformerConfig config_;
+  Embedding embedding_;                          // source, and target when they are shared
+  std::unique_ptr<Embedding> target_embedding_;  // null: shared
+  std::unique_ptr<Parameter> output_;            // [V, d_model]; null: tied to the target's embedding
+  Parameter logits_bias_;                        // [1, V]; not trained unless config says so
+  Encoder encoder_;
+  Decoder decoder_;
+  PackedParameters output_packed_;
+};
+
+}  // namespace mh

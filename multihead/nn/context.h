@@ -1,0 +1,82 @@
+// What differs between training, inference and cached decoding travels here; the layers are the same code.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multihead/autograd/tape.h"
+#include "multihead/base/ragged.h"
+#include "multihead/kernels/attention.h"
+
+namespace mh {
+
+/// Token ids of a ragged batch; ids.size() == ragged->rows(). `sentences` number the sequences in the corpus: dropout
+/// depends on them, not on the place in the batch.
+struct Sequences {
+  std::span<const int32_t> ids;
+  const Ragged* ragged = nullptr;
+  std::span<const int64_t> sentences;  // [S]; may be empty without dropout
+};
+
+/// One attention's weights, while they exist: before dropout, exp(score - lse).
+struct ObservedWeights {
+  std::string_view name;  // "encoder.3.self_attention", "decoder.0.cross_attention"
+  int heads = 0;
+  std::span<const int32_t> query_offsets;
+  std::span<const int32_t> key_offsets;
+  const float* weights = nullptr;  // for sequence s and head h a matrix [Tq, Tk], in that order, one behind the other
+
+  /// [Tq, Tk]: how much query i reads key j. Sequences must be walked in order: `offset` is where sequence s begins.
+  ConstMatrixView matrix(int s, int h) const;
+};
+
+/// Watches, never steers.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Asked first: the weights are made only for those who want them.
+  virtual bool wants_weights(std::string_view name) const = 0;
+  virtual void weights(const ObservedWeights& observed) = 0;
+};
+
+/// Changes to what heads do: the output of head h of attention `name` is multiplied by gate(name)[h].
+class Interventions {
+ public:
+  /// "encoder.3.self_attention.1": attention and head. Throws UsageError on a name of another form.
+  void mute(const std::string& head) { set_gate(head, 0); }
+  void set_gate(const std::string& head, float gate);
+  /// Empty when nothing was asked of this attention. Throws UsageError when a head number is not below `heads`.
+  std::span<const float> gates(std::string_view attention, int heads) const;
+  bool empty() const { return changes_.empty(); }
+  /// The attentions named; a model checks that it has them.
+  std::vector<std::string> attentions() const;
+
+ private:
+  struct Change {
+    std::string attention;
+    std::vector<float> gates;  // as long as the highest head named; padded with 1 in gates()
+  };
+  mutable std::vector<Change> changes_;
+};
+
+/// Dropout of one update. Without it layers evaluate.
+struct DropoutKey {
+  uint64_t seed = 0;
+  uint64_t update = 0;
+};
+
+struct Context {
+  Tape& tape;
+  std::optional<DropoutKey> dropout = std::nullopt;
+  Observer* observer = nullptr;
+  const Interventions* interventions = nullptr;
+};
+
+/// The dropout of one site for rows of these sequences; none when the context evaluates or the rate is 0.
+Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows);
+
+}  // namespace mh

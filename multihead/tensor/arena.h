@@ -1,0 +1,48 @@
+// Memory for what one step computes: handed out in order, taken back all at once. After the first steps nothing is
+// allocated any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/base/aligned.h"
+#include "multihead/base/matrix_view.h"
+
+namespace mh {
+
+class Arena {
+ public:
+  /// Uninitialised memory, aligned to a cache line.
+  void* allocate(size_t bytes);
+  template <class T>
+  BasicMatrixView<T> matrix(int64_t rows, int64_t cols) {
+    return {static_cast<T*>(allocate(static_cast<size_t>(rows * cols) * sizeof(T))), rows, cols};
+  }
+  template <class T>
+  std::span<T> array(int64_t size) {
+    return {static_cast<T*>(allocate(static_cast<size_t>(size) * sizeof(T))), static_cast<size_t>(size)};
+  }
+
+  /// A place to go back to. Everything allocated after mark() is free again after rewind(mark).
+  struct Mark {
+    size_t block = 0;
+    size_t used = 0;
+  };
+  Mark mark() const { return {block_, used_}; }
+  void rewind(Mark mark) {
+    block_ = mark.block;
+    used_ = mark.used;
+  }
+  void clear() { rewind({}); }
+  /// Bytes held from the system.
+  size_t capacity() const;
+
+ private:
+  std::vector<AlignedBuffer<std::byte>> blocks_;
+  size_t block_ = 0;  // the block in use
+  size_t used_ = 0;   // bytes of it
+};
+
+}  // namespace mh

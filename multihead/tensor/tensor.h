@@ -1,0 +1,37 @@
+// A matrix of float32 that owns its memory. Vectors are matrices of one row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "multihead/base/aligned.h"
+#include "multihead/base/matrix_view.h"
+
+namespace mh {
+
+/// [rows, cols], contiguous, cleared when made.
+template <class T>
+class BasicTensor {
+ public:
+  BasicTensor() = default;
+  BasicTensor(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), data_(rows * cols) { fill(0); }
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t size() const { return rows_ * cols_; }
+  T* data() { return data_.data(); }
+  const T* data() const { return data_.data(); }
+  T& operator()(int64_t i, int64_t j) { return data_[i * cols_ + j]; }
+  const T& operator()(int64_t i, int64_t j) const { return data_[i * cols_ + j]; }
+  BasicMatrixView<T> view() { return {data(), rows_, cols_}; }
+  BasicMatrixView<const T> view() const { return {data(), rows_, cols_}; }
+  void fill(T value) { std::fill_n(data(), size(), value); }
+
+ private:
+  int64_t rows_ = 0, cols_ = 0;
+  AlignedBuffer<T> data_;
+};
+
+using Tensor = BasicTensor<float>;
+
+}  // namespace mh
