@@ -1,0 +1,112 @@
+// The inner loop of every product: a tile of kTileRows rows x kPanel columns of C in registers, one pass over k.
+// Per-target code: include after highway.h inside a foreach_target source.
+
+#if defined(MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_
+#undef MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_
+#else
+#define MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace mh::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// 16-lane and 4-lane machines have 32 registers: 6 x 4 accumulators, 4 of B, 1 of A. AVX2 has 16: 6 x 2 + 2 + 1.
+#if HWY_TARGET == HWY_AVX2
+inline constexpr int kPanelVectors = 2;
+#else
+inline constexpr int kPanelVectors = 4;
+#endif
+using FloatTag = hn::ScalableTag<float>;
+inline constexpr int64_t kLanes = HWY_MAX_BYTES / static_cast<int64_t>(sizeof(float));
+inline constexpr int64_t kPanel = kPanelVectors * kLanes;
+inline constexpr int64_t kTileRows = 6;
+// k in blocks of this many: a panel's block (64 KiB at the widest) stays in the second-level cache beside A's rows.
+inline constexpr int64_t kDepth = 256;
+
+/// A as the tile reads it: element (i, k) is data[i * row_stride + k * k_stride].
+struct LeftFactor {
+  const float* data;
+  int64_t row_stride;
+  int64_t k_stride;
+  int64_t rows;
+  int64_t depth;  // numbers of k
+};
+
+// One tile: kRows rows of A against a panel b [depth, kPanel]; `width` columns of C are written.
+template <int kRows>
+HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, int64_t c_stride,
+                              int64_t width, bool add) {
+  const FloatTag d;
+  using V = hn::Vec<FloatTag>;
+  V sum[kRows][kPanelVectors];
+  HWY_UNROLL(8)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kPanelVectors; ++v) sum[i][v] = hn::Zero(d);
+  }
+  const float* rows[kRows];
+  for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
+  int64_t offset = 0;
+  for (int64_t k = 0; k < a.depth; ++k) {
+    V bv[kPanelVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kPanelVectors; ++v) bv[v] = hn::Load(d, b + v * kLanes);
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      const V ai = hn::Set(d, rows[i][offset]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kPanelVectors; ++v) sum[i][v] = hn::MulAdd(ai, bv[v], sum[i][v]);
+    }
+    b += kPanel;
+    offset += a.k_stride;
+  }
+  if (width == kPanel) {
+    HWY_UNROLL(8)
+    for (int i = 0; i < kRows; ++i) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kPanelVectors; ++v) {
+        float* to = c + i * c_stride + v * kLanes;
+        hn::StoreU(add ? hn::Add(sum[i][v], hn::LoadU(d, to)) : sum[i][v], d, to);
+      }
+    }
+    return;
+  }
+  HWY_ALIGN float row[kPanel];
+  for (int i = 0; i < kRows; ++i) {
+    for (int v = 0; v < kPanelVectors; ++v) hn::Store(sum[i][v], d, row + v * kLanes);
+    float* to = c + i * c_stride;
+    for (int64_t j = 0; j < width; ++j) to[j] = add ? to[j] + row[j] : row[j];
+  }
+}
+
+/// C [a.rows, width] (+)= A b for one panel.
+HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTRICT b, float* c, int64_t c_stride,
+                                 int64_t width, bool add) {
+  LeftFactor a = whole;
+  int64_t left = whole.rows;
+  for (; left >= kTileRows; left -= kTileRows) {
+    multiply_tile<kTileRows>(a, b, c, c_stride, width, add);
+    a.data += kTileRows * a.row_stride;
+    c += kTileRows * c_stride;
+  }
+  switch (left) {
+    case 5: return multiply_tile<5>(a, b, c, c_stride, width, add);
+    case 4: return multiply_tile<4>(a, b, c, c_stride, width, add);
+    case 3: return multiply_tile<3>(a, b, c, c_stride, width, add);
+    case 2: return multiply_tile<2>(a, b, c, c_stride, width, add);
+    case 1: return multiply_tile<1>(a, b, c, c_stride, width, add);
+    default: return;
+  }
+}
+
+}  // namespace mh::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
