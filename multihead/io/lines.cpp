@@ -13,7 +13,9 @@
 namespace mh {
 namespace {
 
-bool begins_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+bool begins_gzip(std::string_view bytes) {
+  return bytes.starts_with("\x1f\x8b");
+}
 
 class Inflater {
  public:
@@ -43,7 +45,8 @@ class Inflater {
       contents.append(buffer, made);
       if (state == Z_STREAM_END) return taken;
       if (state == Z_BUF_ERROR || (state == Z_OK && made == 0 && taken == packed.size())) {
-        throw FormatError(fmt::format("{}: gzip data ends too early; copy or download the file again", name_));
+        throw FormatError(
+            fmt::format("{}: gzip data ends too early; copy or download the file again", name_));
       }
       if (state != Z_OK) {
         throw FormatError(fmt::format("{}: damaged gzip data ({}); copy or download the file again", name_,
@@ -63,8 +66,9 @@ void check_utf8(std::string_view bytes, std::string_view name) {
   const auto before = bytes.substr(0, at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  throw FormatError(fmt::format("{}: line {}: byte {} (0x{:02x}) is not UTF-8; convert the file, e.g. with iconv", name,
-                                line, at - start + 1, static_cast<unsigned char>(bytes[at])));
+  throw FormatError(
+      fmt::format("{}: line {}: byte {} (0x{:02x}) is not UTF-8; convert the file, e.g. with iconv", name,
+                  line, at - start + 1, static_cast<unsigned char>(bytes[at])));
 }
 
 }  // namespace
@@ -77,7 +81,8 @@ std::string unpack_gzip(std::string&& bytes, std::string_view name) {
   while (begins_gzip(rest)) rest.remove_prefix(inflater.unpack_member(rest, contents));
   // Tapes and some tools fill the last block with zeros; anything else means that something went wrong.
   if (rest.find_first_not_of('\0') != std::string_view::npos) {
-    throw FormatError(fmt::format("{}: {} bytes that are not gzip data follow its gzip data", name, rest.size()));
+    throw FormatError(
+        fmt::format("{}: {} bytes that are not gzip data follow its gzip data", name, rest.size()));
   }
   return contents;
 }

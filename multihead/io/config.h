@@ -1,0 +1,297 @@
+// JSON <-> structs, through one list of fields:
+//
+//   struct ModelConfig {
+//     int32_t d_model = 512;
+//     Norm norm = Norm::kPost;
+//     template <class V>
+//     void visit(V& v) {
+//       v("d_model", d_model, {.low = 1, .high = 65536, .required = true});
+//       v("norm", norm, {{"post", Norm::kPost}, {"pre", Norm::kPre}});
+//     }
+//   };
+//   write_file_atomically("config.json", to_json(config));
+//   from_json(config, read_file("config.json"), "config.json");
+//
+// Fields may be bool, int32_t, int64_t, uint64_t, float, double, std::string, an enum with its names, another
+// struct with a visit, std::optional of these (null or absent = empty) and std::vector of these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+
+/// What a number may be, both ends included; `required`: it is a problem when the key is missing.
+template <class T>
+struct Rule {
+  T low = std::numeric_limits<T>::lowest();
+  T high = std::numeric_limits<T>::max();
+  bool required = false;
+};
+
+/// For fields that are no numbers.
+struct Presence {
+  bool required = false;
+};
+
+/// The names an enum's values have in files.
+template <class E>
+using EnumNames = std::initializer_list<std::pair<const char*, E>>;
+
+namespace detail {
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+}  // namespace detail
+
+/// What a struct's visit(v) is called with: it reads or writes each field it is shown.
+class ConfigVisitor {
+ public:
+  virtual ~ConfigVisitor() = default;
+
+  /// A number, or numbers, within a rule: int32_t, int64_t, uint64_t, float, double; also optional and vector
+  /// of them.
+  template <class T>
+  requires detail::kIsNumber<T>
+  void operator()(std::string_view name, T& value, Rule<std::type_identity_t<T>> rule = {}) {
+    member(name, rule.required, [&] { this->value(value, rule); });
+  }
+  template <class T>
+  requires detail::kIsNumber<T>
+  void operator()(std::string_view name, std::optional<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
+    member(name, rule.required, [&] { this->value(value, rule); });
+  }
+  template <class T>
+  requires detail::kIsNumber<T>
+  void operator()(std::string_view name, std::vector<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
+    member(name, rule.required, [&] { this->value(value, rule); });
+  }
+  /// An enum, written by name.
+  template <class E>
+  requires std::is_enum_v<E>
+  void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names) {
+    member(name, false, [&] {
+      std::vector<const char*> allowed;
+      size_t chosen = names.size();
+      for (const auto& [text, meaning] : names) {
+        if (meaning == value && chosen == names.size()) chosen = allowed.size();
+        allowed.push_back(text);
+      }
+      choice(allowed, chosen);
+      if (chosen < allowed.size()) value = (names.begin() + chosen)->second;
+    });
+  }
+  /// Anything else: bool, string, struct, optional or vector of them.
+  template <class T>
+  requires(!detail::kIsNumber<T> && !std::is_enum_v<T>) void operator()(std::string_view name, T& value,
+                                                                        Presence presence = {}) {
+    member(name, presence.required, [&] { this->value(value, NoRule{}); });
+  }
+  /// A text that must be exactly this, e.g. literal("model_type", "marian"); required.
+  void literal(std::string_view name, const char* text) {
+    member(name, true, [&] {
+      size_t chosen = 0;
+      choice({text}, chosen);
+    });
+  }
+
+ protected:
+  // A place in the document: the root, or what open_member / open_item went into last.
+  virtual bool open_member(std::string_view name, bool required) = 0;  // false: absent, nothing opened
+  virtual void open_item(size_t index) = 0;
+  virtual void close() = 0;
+  // At the present place:
+  virtual bool begin_object() = 0;  // false: it is no object (reported), skip its fields
+  virtual void end_object() = 0;
+  virtual size_t list(size_t size) = 0;            // the number of items it has now
+  virtual bool has_value(bool has_value_now) = 0;  // for optionals
+  virtual void scalar(bool& value) = 0;
+  virtual void scalar(int64_t& value, int64_t low, int64_t high) = 0;
+  virtual void scalar(uint64_t& value, uint64_t low, uint64_t high) = 0;
+  virtual void scalar(double& value, double low, double high, bool single_precision) = 0;
+  virtual void scalar(std::string& value) = 0;
+  virtual void choice(const std::vector<const char*>& names, size_t& chosen) = 0;
+
+  // A whole struct at the present place.
+  template <class T>
+  void object(T& value) {
+    if (!begin_object()) return;
+    value.visit(*this);
+    end_object();
+  }
+
+ private:
+  struct NoRule {};
+
+  template <class Body>
+  void member(std::string_view name, bool required, Body&& body) {
+    if (!open_member(name, required)) return;
+    body();
+    close();
+  }
+  template <class T, class R>
+  void value(T& field, const R& rule) {
+    if constexpr (detail::IsOptional<T>::value) {
+      if (!has_value(field.has_value())) {
+        field.reset();
+        return;
+      }
+      if (!field) field.emplace();
+      value(*field, rule);
+    } else if constexpr (detail::IsVector<T>::value) {
+      static_assert(!std::is_same_v<T, std::vector<bool>>, "vector<bool> has no references to its items");
+      field.resize(list(field.size()));
+      for (size_t i = 0; i < field.size(); ++i) {
+        open_item(i);
+        value(field[i], rule);
+        close();
+      }
+    } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+      scalar(field);
+    } else if constexpr (detail::kIsNumber<T>) {
+      number(field, [&] {
+        if constexpr (std::is_same_v<R, NoRule>) {
+          return Rule<T>{};
+        } else {
+          return rule;
+        }
+      }());
+    } else {
+      object(field);
+    }
+  }
+  template <class T>
+  void number(T& field, const Rule<T>& rule) {
+    if constexpr (std::is_floating_point_v<T>) {
+      double wide = field;
+      scalar(wide, rule.low, rule.high, std::is_same_v<T, float>);
+      field = static_cast<T>(wide);
+    } else if constexpr (std::is_signed_v<T>) {
+      int64_t wide = field;
+      scalar(wide, rule.low, rule.high);
+      field = static_cast<T>(wide);
+    } else {
+      uint64_t wide = field;
+      scalar(wide, rule.low, rule.high);
+      field = static_cast<T>(wide);
+    }
+  }
+};
+
+/// Builds JSON from what it is shown.
+class ConfigWriter : public ConfigVisitor {
+ public:
+  ConfigWriter();
+  ~ConfigWriter() override;
+  template <class T>
+  void write(const T& value) {
+    object(const_cast<T&>(value));  // visit() serves reading too, so it is not const; writing changes nothing
+  }
+  /// indent < 0: all on one line, without a line end.
+  std::string text(int indent) const;
+
+ protected:
+  bool open_member(std::string_view name, bool required) override;
+  void open_item(size_t index) override;
+  void close() override;
+  bool begin_object() override;
+  void end_object() override;
+  size_t list(size_t size) override;
+  bool has_value(bool has_value_now) override;
+  void scalar(bool& value) override;
+  void scalar(int64_t& value, int64_t low, int64_t high) override;
+  void scalar(uint64_t& value, uint64_t low, uint64_t high) override;
+  void scalar(double& value, double low, double high, bool single_precision) override;
+  void scalar(std::string& value) override;
+  void choice(const std::vector<const char*>& names, size_t& chosen) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Keys in the file that no field has: a typo (the default), or somebody else's business (config.json of
+/// Hugging Face).
+enum class UnknownKeys { kRefuse, kIgnore };
+
+/// Fills what it is shown from JSON and collects every problem on the way.
+class ConfigReader : public ConfigVisitor {
+ public:
+  /// Throws FormatError when `text` is no JSON (see strict_json.h for what else is refused).
+  ConfigReader(std::string_view text, std::string_view file, UnknownKeys unknown);
+  ~ConfigReader() override;
+  template <class T>
+  void read(T& value) {
+    object(value);
+  }
+  /// Throws FormatError with all problems on one line, if there was any.
+  void finish() const;
+
+ protected:
+  bool open_member(std::string_view name, bool required) override;
+  void open_item(size_t index) override;
+  void close() override;
+  bool begin_object() override;
+  void end_object() override;
+  size_t list(size_t size) override;
+  bool has_value(bool has_value_now) override;
+  void scalar(bool& value) override;
+  void scalar(int64_t& value, int64_t low, int64_t high) override;
+  void scalar(uint64_t& value, uint64_t low, uint64_t high) override;
+  void scalar(double& value, double low, double high, bool single_precision) override;
+  void scalar(std::string& value) override;
+  void choice(const std::vector<const char*>& names, size_t& chosen) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The struct as JSON, fields in the order of its visit, indented by two, ending in a line end.
+template <class Config>
+std::string to_json(const Config& config) {
+  ConfigWriter writer;
+  writer.write(config);
+  return writer.text(2) + "\n";
+}
+
+/// The same on one line without a line end: for files of one JSON value a line.
+template <class Config>
+std::string to_json_line(const Config& config) {
+  ConfigWriter writer;
+  writer.write(config);
+  return writer.text(-1);
+}
+
+/// Reads `text` into `config`; a missing key leaves its field as it is (unless required). Throws FormatError
+/// that starts with `file` and lists all problems: wrong types, values out of range, unknown keys; `config`
+/// is then unchanged.
+template <class Config>
+void from_json(Config& config, std::string_view text, std::string_view file,
+               UnknownKeys unknown = UnknownKeys::kRefuse) {
+  Config result = config;
+  ConfigReader reader(text, file, unknown);
+  reader.read(result);
+  reader.finish();
+  config = std::move(result);
+}
+
+}  // namespace mh
