@@ -1,0 +1,73 @@
+// Adam (Kingma and Ba 2015, algorithm 1), with weight decay beside the gradient instead of in it
+// (Loshchilov and Hutter 2019, algorithm 2).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "multihead/autograd/parameter.h"
+
+namespace mh {
+
+struct AdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-9;
+  double weight_decay = 0;  // of matrices only: biases and gains, which are single rows, do not decay
+
+  bool operator==(const AdamOptions&) const = default;
+};
+
+/// A parameter under its name.
+struct NamedParameter {
+  std::string name;
+  Parameter* parameter = nullptr;
+};
+
+/// Keeps the two moments of every parameter. Work is cut into chunks of a fixed size, so the result has the same bits
+/// for any number of threads. A parameter into which no gradient ever flowed is left alone.
+class Adam {
+ public:
+  /// REQUIRES: the parameters outlive this and keep their shapes.
+  Adam(std::vector<NamedParameter> parameters, const AdamOptions& options);
+
+  /// sqrt(sum of g^2) over all parameters, summed in double; NaN or infinite when a gradient is.
+  double gradient_norm();
+
+  /// One update, t = updates() + 1, with g = gradient_scale * gradient:
+  ///   m = b1 m + (1 - b1) g;   v = b2 v + (1 - b2) g^2
+  ///   w -= learning_rate * (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay w)
+  /// Clears the gradients in the same pass and marks the parameters as changed.
+  void update(double learning_rate, double gradient_scale = 1);
+
+  int64_t updates() const { return updates_; }
+  /// For going on from a checkpoint, after the moments were filled.
+  void set_updates(int64_t updates) { updates_ = updates; }
+
+  struct Moments {
+    Tensor first;   // m
+    Tensor second;  // v
+  };
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  /// Of parameters()[i].
+  Moments& moments(size_t i) { return moments_[i]; }
+
+ private:
+  struct Chunk {
+    size_t parameter;
+    int64_t begin, end;
+  };
+  std::vector<NamedParameter> parameters_;
+  AdamOptions options_;
+  std::vector<Moments> moments_;
+  std::vector<Chunk> chunks_;
+  std::vector<double> partial_;  // [chunks]
+  int64_t updates_ = 0;
+};
+
+/// What gradients are multiplied by so that their norm is at most `limit`; 1 when limit is 0 (no clipping).
+double clip_factor(double norm, double limit);
+
+}  // namespace mh

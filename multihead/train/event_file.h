@@ -1,0 +1,31 @@
+// TensorBoard's event file: TFRecords of Event messages (docs/checkpoints.md shows every byte).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mh {
+
+/// CRC-32C (Castagnoli), reflected, polynomial 0x82F63B78, as in RFC 3720 appendix B.4.
+uint32_t crc32c(std::string_view bytes);
+
+/// One TFRecord: length (u64), masked crc of the length, bytes, masked crc of the bytes; little-endian.
+/// The mask: rotate right by 15, add 0xA282EAD8.
+std::string tf_record(std::string_view bytes);
+
+struct Scalar {
+  std::string_view tag;
+  float value;
+};
+
+/// The protobuf messages that are written, as bytes of an Event.
+std::string version_event(double wall_time);
+/// Tells TensorBoard that a run went on from `step`: what an older file says about later steps is void.
+std::string restart_event(double wall_time, int64_t step);
+std::string scalars_event(double wall_time, int64_t step, std::span<const Scalar> scalars);
+
+}  // namespace mh
