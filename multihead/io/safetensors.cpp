@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "multihead/base/error.h"
 #include "multihead/io/strict_json.h"
@@ -364,87 +364,6 @@ std::vector<int64_t> SafetensorsFile::integers(std::string_view name) const {
                                     json_excerpt(tensor.name), dtype_name(tensor.dtype)));
   }
   return out;
-}
-
-// ---- writing
-
-namespace {
-
-DType dtype_of(const NamedTensor& tensor) {
-  constexpr std::array kByIndex{DType::kF32, DType::kF32, DType::kI64, DType::kI32};
-  return kByIndex[tensor.data.index()];
-}
-
-int64_t elements_of(const NamedTensor& tensor) {
-  return std::visit([](const auto& data) { return static_cast<int64_t>(data.size()); }, tensor.data);
-}
-
-template <class T>
-void append_bytes(std::string& bytes, std::span<const T> values) {
-  if (!values.empty()) bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-}
-
-void append_data(std::string& bytes, const NamedTensor& tensor) {
-  std::visit(
-      [&](const auto& data) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(data)>, ConstMatrixView>) {
-          for (int64_t i = 0; i < data.rows; ++i) {
-            append_bytes(bytes, std::span<const float>(data.row(i), static_cast<size_t>(data.cols)));
-          }
-        } else {
-          append_bytes(bytes, data);
-        }
-      },
-      tensor.data);
-}
-
-}  // namespace
-
-std::string write_safetensors(std::span<const NamedTensor> tensors,
-                              const std::map<std::string, std::string>& metadata) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& tensor : tensors) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    if (dtype_of(*a) != dtype_of(*b)) return dtype_of(*a) > dtype_of(*b);
-    return a->name < b->name;
-  });
-
-  nlohmann::ordered_json::object_t members;  // members are appended: no search for an equal key
-  if (!metadata.empty()) members.emplace_back(std::string(kMetadata), metadata);
-  int64_t at = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const NamedTensor& tensor = *order[i];
-    MH_ASSERT(tensor.name != kMetadata);
-    int64_t product = 1;
-    for (int64_t size : tensor.shape) {
-      MH_ASSERT(size >= 0);
-      product *= size;
-    }
-    MH_ASSERT(product == elements_of(tensor));
-    const int64_t end = at + product * dtype_size(dtype_of(tensor));
-    nlohmann::ordered_json entry;
-    entry["dtype"] = dtype_name(dtype_of(tensor));
-    entry["shape"] = tensor.shape;
-    entry["data_offsets"] = {at, end};
-    members.emplace_back(tensor.name, std::move(entry));
-    at = end;
-  }
-  MH_ASSERT([&] {
-    std::vector<std::string_view> names;
-    for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
-    std::sort(names.begin(), names.end());
-    return std::adjacent_find(names.begin(), names.end()) == names.end();
-  }());
-
-  std::string header = nlohmann::ordered_json(std::move(members)).dump();
-  header.append((8 - header.size() % 8) % 8, ' ');
-  const uint64_t length = header.size();
-  std::string bytes;
-  bytes.reserve(8 + header.size() + static_cast<size_t>(at));
-  bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += header;
-  for (const NamedTensor* tensor : order) append_data(bytes, *tensor);
-  return bytes;
 }
 
 }  // namespace mh
