@@ -1,0 +1,168 @@
+#include "multihead/data/conllu.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "multihead/base/error.h"
+#include "multihead/io/lines.h"
+
+namespace mh {
+namespace {
+
+constexpr size_t kColumns = 10;
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && value >= 0 && text[0] != '-' ? std::optional(value) : std::nullopt;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view name) : name_(name) {}
+
+  void line(const std::string& line) {
+    ++line_;
+    if (line.empty()) {
+      end_of_sentence();
+    } else if (line[0] == '#') {
+      if (!sentence_.words.empty()) fail("a comment inside a sentence; expected an empty line before it");
+      sentence_.comments.push_back(line);
+    } else {
+      word(line);
+    }
+  }
+
+  std::vector<ConlluSentence> finish() {
+    if (!sentence_.words.empty() || !sentence_.comments.empty() || !sentence_.extras.empty()) end_of_sentence();
+    return std::move(sentences_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw FormatError(fmt::format("{}:{}: {}", name_, line_, what));
+  }
+
+  void word(const std::string& line) {
+    std::array<std::string_view, kColumns> columns;
+    size_t count = 0, begin = 0;
+    while (true) {
+      const size_t tab = line.find('\t', begin);
+      const auto column = std::string_view(line).substr(begin, tab == std::string::npos ? tab : tab - begin);
+      if (count < kColumns) columns[count] = column;
+      ++count;
+      if (column.empty()) fail(fmt::format("column {} is empty; CoNLL-U writes _ for nothing", count));
+      if (tab == std::string::npos) break;
+      begin = tab + 1;
+    }
+    if (count != kColumns) fail(fmt::format("expected {} columns with tabs between, found {}", kColumns, count));
+
+    if (is_extra(columns[0])) {
+      sentence_.extras.push_back({sentence_.words.size(), line});
+      return;
+    }
+    const auto id = number(columns[0]);
+    const size_t expected = sentence_.words.size() + 1;
+    if (!id || static_cast<size_t>(*id) != expected) {
+      fail(fmt::format("expected word number {}, found \"{}\"", expected, columns[0].substr(0, 40)));
+    }
+    const auto head = number(columns[6]);
+    if (!head) fail(fmt::format("expected a number as head, found \"{}\"", columns[6].substr(0, 40)));
+    ConlluWord word;
+    word.form = columns[1];
+    word.lemma = columns[2];
+    word.upos = columns[3];
+    word.xpos = columns[4];
+    word.features = columns[5];
+    word.head = *head - 1;
+    word.relation = columns[7];
+    word.enhanced = columns[8];
+    word.misc = columns[9];
+    sentence_.words.push_back(std::move(word));
+  }
+
+  /// "3-4" or "8.1".
+  bool is_extra(std::string_view id) const {
+    const size_t mark = id.find_first_of("-.");
+    if (mark == std::string_view::npos || mark == 0) return false;
+    const auto first = number(id.substr(0, mark)), second = number(id.substr(mark + 1));
+    if (!first || !second) return false;
+    const auto words = static_cast<int>(sentence_.words.size());
+    return id[mark] == '.' ? *first == words : *first == words + 1 && *second > *first;
+  }
+
+  void end_of_sentence() {
+    const auto size = static_cast<int>(sentence_.words.size());
+    if (size == 0) fail(sentence_.comments.empty() ? "a second empty line" : "comments without a sentence");
+    for (int i = 0; i < size; ++i) {
+      const int head = sentence_.words[static_cast<size_t>(i)].head;
+      if (head >= size) {
+        fail(fmt::format("the sentence that ends here has {} words, but {} is the head of word {}", size, head + 1,
+                         i + 1));
+      }
+    }
+    if (!is_tree(sentence_.tree())) fail("the sentence that ends here is no tree: one root, no circles expected");
+    sentences_.push_back(std::move(sentence_));
+    sentence_ = {};
+  }
+
+  std::string_view name_;
+  size_t line_ = 0;
+  ConlluSentence sentence_;
+  std::vector<ConlluSentence> sentences_;
+};
+
+}  // namespace
+
+std::vector<Word> ConlluSentence::tree() const {
+  return {words.begin(), words.end()};
+}
+
+std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name) {
+  Reader reader(name);
+  for (const std::string& line : lines) reader.line(line);
+  return reader.finish();
+}
+
+std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path) {
+  return parse_conllu(read_lines(path), path.string());
+}
+
+std::string format_conllu(std::span<const ConlluSentence> sentences) {
+  std::string text;
+  for (const ConlluSentence& sentence : sentences) {
+    for (const std::string& comment : sentence.comments) text.append(comment) += '\n';
+    size_t extra = 0;
+    const auto put_extras = [&](size_t before) {
+      for (; extra < sentence.extras.size() && sentence.extras[extra].before == before; ++extra) {
+        text.append(sentence.extras[extra].line) += '\n';
+      }
+    };
+    for (size_t i = 0; i < sentence.words.size(); ++i) {
+      put_extras(i);
+      const ConlluWord& word = sentence.words[i];
+      fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, word.form,
+                     word.lemma, word.upos, word.xpos, word.features, word.head + 1, word.relation, word.enhanced,
+                     word.misc);
+    }
+    put_extras(sentence.words.size());
+    text += '\n';
+  }
+  return text;
+}
+
+std::string format_conllu(std::span<const Word> words, std::string_view sentence_id) {
+  ConlluSentence sentence;
+  sentence.comments = {fmt::format("# sent_id = {}", sentence_id), "# text = " + text_of(words)};
+  for (const Word& word : words) {
+    sentence.words.emplace_back();
+    static_cast<Word&>(sentence.words.back()) = word;
+  }
+  return format_conllu(std::span(&sentence, 1));
+}
+
+}  // namespace mh

@@ -1,0 +1,50 @@
+// CoNLL-U, the file format of Universal Dependencies: a word a line in ten columns, sentences apart by empty lines.
+// https://universaldependencies.org/format.html
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/data/tree_bank.h"
+
+namespace mh {
+
+/// One word with all of its columns; "_" (nothing there) is kept as it stands.
+struct ConlluWord : Word {
+  std::string xpos = "_";
+  std::string features = "_";
+  std::string enhanced = "_";  // DEPS
+  std::string misc = "_";
+};
+
+/// A line that is no word of the tree: a token of several words ("3-4") or an empty node ("8.1").
+struct ConlluExtra {
+  size_t before = 0;  // index of the word it stands before
+  std::string line;
+};
+
+struct ConlluSentence {
+  std::vector<std::string> comments;  // each begins with '#'
+  std::vector<ConlluWord> words;
+  std::vector<ConlluExtra> extras;
+
+  /// The columns that a tree needs.
+  std::vector<Word> tree() const;
+};
+
+/// Reads lines; what it returns, format_conllu writes back to the byte (save for line ends and a missing last empty
+/// line). Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns, word numbers
+/// with gaps, heads that do not exist, a tree with circles or not exactly one root.
+std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
+/// A file, gzip or not. Throws FileError, FormatError.
+std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path);
+
+std::string format_conllu(std::span<const ConlluSentence> sentences);
+/// One sentence of plain words. REQUIRES: no column is empty or holds a tab or line end.
+std::string format_conllu(std::span<const Word> words, std::string_view sentence_id);
+
+}  // namespace mh
