@@ -63,7 +63,8 @@ struct AttentionGradients {
   MatrixView d_q;                            // [Nq, H * d_key]
   MatrixView d_k;                            // [Nk, G * d_key]
   MatrixView d_v;                            // [Nk, U * d_value]
-  float* d_gate = nullptr;                   // [H]; wanted or not. REQUIRES then: no gate is 0 (output / gate is used)
+  float* d_gate = nullptr;                   // [H], or not wanted: sum of d_output . (the output before the gate), which
+                                             // is computed again and so is right for a gate of 0 too
 };
 void attention_backward(const AttentionInputs& inputs, const AttentionGradients& gradients);
 

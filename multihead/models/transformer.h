@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/kernels/vocabulary.h"
 #include "multihead/models/transformer_config.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/decoder.h"
@@ -14,12 +15,6 @@
 #include "multihead/nn/encoder.h"
 
 namespace mh {
-
-/// A token that might come next and its natural-log probability.
-struct Candidate {
-  int32_t token = 0;
-  float log_probability = 0;
-};
 
 /// Not for use by two threads at once (its packed weights are shared); the work inside is spread over the pool.
 class Transformer {
@@ -36,12 +31,15 @@ class Transformer {
   /// The decoder's states for a shifted target: [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source);
 
+  /// Embedded target tokens that all stand at `position`: [R, d_model]. For cached decoding.
+  Var embed_target(Context& context, std::span<const int32_t> tokens, int32_t position);
+
   struct LossOptions {
     float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary
     float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
   };
   struct Loss {
-    Var loss;                         // [1, 1], smoothed and scaled; empty tape: not differentiable
+    Var loss;                         // [1, 1], smoothed and scaled
     double negative_log_likelihood;   // of the targets, natural log, summed, not smoothed
     double smoothed;                  // with smoothing, summed, not scaled
   };
@@ -72,7 +70,7 @@ class Transformer {
   /// Throws UsageError naming what this model does not have, and what it has.
   void check(const Interventions& interventions) const;
 
-  /// Every parameter once, with its name.
+  /// Every parameter once, with its name. "logits_bias" is stored but neither trained nor counted.
   void visit(const ParameterVisitor& visitor);
   int64_t parameter_count();
 
@@ -80,14 +78,20 @@ class Transformer {
   Decoder& decoder() { return decoder_; }
 
  private:
+  Transformer(const TransformerConfig& config, DropoutSites sites);
+  /// Empty when it is zero throughout.
+  ConstMatrixView output_bias() const;
+  OutputLayer output_layer();
+
   TransformerConfig config_;
   Embedding embedding_;                          // source, and target when they are shared
   std::unique_ptr<Embedding> target_embedding_;  // null: shared
   std::unique_ptr<Parameter> output_;            // [V, d_model]; null: tied to the target's embedding
-  Parameter logits_bias_;                        // [1, V]; not trained unless config says so
+  Parameter logits_bias_;                        // [1, V]; zero unless a loaded model has one; not trained
   Encoder encoder_;
   Decoder decoder_;
   PackedParameters output_packed_;
+  VocabularyScratch scratch_;
 };
 
 }  // namespace mh

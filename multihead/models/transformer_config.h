@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/nn/activation.h"
+#include "multihead/kernels/elementwise.h"
 #include "multihead/nn/transformer_layer.h"
 
 namespace mh {

@@ -1,0 +1,199 @@
+#include "multihead/autograd/affine.h"
+
+#include <algorithm>
+
+#include "multihead/kernels/layer_norm.h"
+
+namespace mh {
+
+Affine::Affine(std::vector<Parameter*> weights, std::vector<Parameter*> biases) : biases_(std::move(biases)) {
+  MH_ASSERT(!weights.empty() && (biases_.empty() || biases_.size() == weights.size()));
+  inputs_ = weights[0]->value.rows();
+  for (const Parameter* weight : weights) outputs_ += weight->value.cols();
+  weights_ = PackedParameters(std::move(weights));
+}
+
+ConstMatrixView Affine::bias() {
+  if (biases_.empty()) return {};
+  if (biases_.size() == 1) return biases_[0]->value.view();
+  uint64_t versions = 0;
+  for (const Parameter* bias : biases_) versions += bias->version;
+  if (versions != bias_versions_) {
+    if (joined_bias_.size() == 0) joined_bias_ = Tensor(1, outputs_);
+    float* to = joined_bias_.data();
+    for (const Parameter* bias : biases_) to = std::copy_n(bias->value.data(), bias->value.size(), to);
+    bias_versions_ = versions;
+  }
+  return joined_bias_.view();
+}
+
+void Affine::add_gradients(ConstMatrixView x, ConstMatrixView dy) {
+  int64_t column = 0;
+  for (size_t i = 0; i < weights_.parts().size(); ++i) {
+    Parameter& weight = *weights_.parts()[i];
+    const ConstMatrixView dy_i = dy.columns_between(column, column + weight.value.cols());
+    multiply_transposed(x, dy_i, weight.gradient_sum(), Write::kAdd);
+    if (!biases_.empty()) column_sums(dy_i, biases_[i]->gradient_sum());
+    column += weight.value.cols();
+  }
+}
+
+namespace {
+
+/// The part of a batch-wide dropout that blocks of rows need: called inside the tasks of products.
+void drop(const Dropout& settings, MatrixView rows, int64_t begin) {
+  if (settings.active()) dropout(settings, rows, rows, begin);
+}
+
+}  // namespace
+
+Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options) {
+  Var y = tape.make(x.rows(), parameters.outputs());
+  const ConstMatrixView bias = parameters.bias();
+  const Activation activation = options.activation;
+  const Dropout drops = options.dropout;
+  // The backward pass of relu reads signs off the output; the other activations need what went in.
+  const bool keeps_input = activation != Activation::kNone && activation != Activation::kRelu && y.wants_gradient();
+  const MatrixView input = keeps_input ? tape.arena().matrix<float>(y.rows(), y.cols()) : MatrixView();
+  multiply(x.value(), parameters.weights().packed(), y.value(), Write::kOverwrite, [&](int64_t begin, int64_t end) {
+    const MatrixView rows = y.value().rows_between(begin, end);
+    add_bias(bias, rows);
+    if (keeps_input) copy_or_add(rows, input.rows_between(begin, end), Write::kOverwrite);
+    activate(activation, rows, rows);
+    drop(drops, rows, begin);
+  });
+  // dz = activation'(z) * dropout(dy);  dx = dz W^T;  dW += x^T dz;  db += sum dz
+  tape.record(y, [&tape, x, y, input, activation, drops, parameters = &parameters] {
+    const MatrixView dz = y.gradient();
+    const bool wanted = x.wants_gradient();
+    const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
+    const PackedMatrix* transposed = wanted ? &parameters->weights().packed_transposed() : nullptr;
+    if (wanted || activation != Activation::kNone || drops.active()) {
+      for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
+        const MatrixView rows = dz.rows_between(begin, end);
+        drop(drops, rows, begin);
+        const MatrixView z = input.data != nullptr ? input : y.value();
+        activation_gradient(activation, z.rows_between(begin, end), rows, rows);
+        if (wanted) detail::multiply_rows(rows, *transposed, dx.gradient.rows_between(begin, end), dx.write);
+      });
+    }
+    parameters->add_gradients(x.value(), dz);
+  });
+  return y;
+}
+
+namespace {
+
+/// Sums of gain's and bias's gradients by blocks of rows, merged in order: the same for any number of threads.
+class NormGradients {
+ public:
+  NormGradients(Tape& tape, int64_t rows, int64_t cols)
+      : cols_(cols), blocks_((rows + kRowsPerTask - 1) / kRowsPerTask), mark_(tape.arena().mark()), arena_(tape.arena()) {
+    sums_ = arena_.matrix<float>(blocks_, 2 * cols);
+    std::fill_n(sums_.data, sums_.size(), 0.0f);
+  }
+  ~NormGradients() { arena_.rewind(mark_); }
+  NormGradients(const NormGradients&) = delete;
+  NormGradients& operator=(const NormGradients&) = delete;
+
+  float* gain(int64_t first_row) { return sums_.row(first_row / kRowsPerTask); }
+  float* bias(int64_t first_row) { return gain(first_row) + cols_; }
+  void add_to(const NormParameters& norm) {
+    float* gain_sum = norm.gain->gradient_sum().data;
+    float* bias_sum = norm.bias->gradient_sum().data;
+    for (int64_t b = 0; b < blocks_; ++b) {
+      const float* block = sums_.row(b);
+      for (int64_t c = 0; c < cols_; ++c) gain_sum[c] += block[c];
+      for (int64_t c = 0; c < cols_; ++c) bias_sum[c] += block[cols_ + c];
+    }
+  }
+
+ private:
+  int64_t cols_, blocks_;
+  Arena::Mark mark_;
+  Arena& arena_;
+  MatrixView sums_;
+};
+
+}  // namespace
+
+Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
+                    const NormParameters* norm) {
+  const int64_t rows = x.rows(), cols = parameters.outputs();
+  MH_ASSERT(residual.rows() == rows && residual.cols() == cols);
+  Var y = tape.make(rows, cols);
+  const Dropout drops = dropout;
+  const NormParameters norms = norm != nullptr ? *norm : NormParameters{};
+  const bool normed = norm != nullptr;
+  // The sum before the norm, and each row's statistics, are what the backward pass needs.
+  const bool kept = normed && y.wants_gradient();
+  const MatrixView sum = kept ? tape.arena().matrix<float>(rows, cols) : y.value();
+  float* mean = kept ? tape.arena().array<float>(rows).data() : nullptr;
+  float* inverse_deviation = kept ? tape.arena().array<float>(rows).data() : nullptr;
+  const ConstMatrixView bias = parameters.bias();
+  multiply(x.value(), parameters.weights().packed(), sum, Write::kOverwrite, [&](int64_t begin, int64_t end) {
+    const MatrixView block = sum.rows_between(begin, end);
+    add_bias(bias, block);
+    drop(drops, block, begin);
+    copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
+    if (normed) {
+      layer_norm(block, norms.gain->value.view(), norms.bias->value.view(), y.value().rows_between(begin, end),
+                 kept ? mean + begin : nullptr, kept ? inverse_deviation + begin : nullptr);
+    }
+  });
+  // ds = LayerNorm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
+  tape.record(y, [&tape, x, y, residual, sum, mean, inverse_deviation, drops, norms, normed,
+                  parameters = &parameters] {
+    const MatrixView dz = y.gradient();
+    const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
+    const Tape::Target d_residual = target(residual), dx = target(x);
+    const PackedMatrix* transposed = dx.gradient.data != nullptr ? &parameters->weights().packed_transposed() : nullptr;
+    NormGradients norm_gradients(tape, dz.rows, dz.cols);
+    for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
+      const MatrixView block = dz.rows_between(begin, end);
+      if (normed) {
+        layer_norm_gradient(sum.rows_between(begin, end), norms.gain->value.view(), mean + begin,
+                            inverse_deviation + begin, block, block, norm_gradients.gain(begin),
+                            norm_gradients.bias(begin));
+      }
+      if (d_residual.gradient.data != nullptr) {
+        copy_or_add(block, d_residual.gradient.rows_between(begin, end), d_residual.write);
+      }
+      drop(drops, block, begin);
+      if (transposed != nullptr) {
+        detail::multiply_rows(block, *transposed, dx.gradient.rows_between(begin, end), dx.write);
+      }
+    });
+    if (normed) norm_gradients.add_to(norms);
+    parameters->add_gradients(x.value(), dz);
+  });
+  return y;
+}
+
+Var layer_norm(Tape& tape, Var x, const NormParameters& norm) {
+  Var y = tape.make(x.rows(), x.cols());
+  const bool kept = y.wants_gradient();
+  float* mean = kept ? tape.arena().array<float>(x.rows()).data() : nullptr;
+  float* inverse_deviation = kept ? tape.arena().array<float>(x.rows()).data() : nullptr;
+  for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
+    layer_norm(x.value().rows_between(begin, end), norm.gain->value.view(), norm.bias->value.view(),
+               y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
+               kept ? inverse_deviation + begin : nullptr);
+  });
+  tape.record(y, [&tape, x, y, mean, inverse_deviation, norm] {
+    const MatrixView dy = y.gradient();
+    const Tape::Target dx = x.wants_gradient() ? tape.gradient_of(x) : Tape::Target{};
+    NormGradients norm_gradients(tape, dy.rows, dy.cols);
+    for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
+      const MatrixView block = dy.rows_between(begin, end);
+      layer_norm_gradient(x.value().rows_between(begin, end), norm.gain->value.view(), mean + begin,
+                          inverse_deviation + begin, block, block, norm_gradients.gain(begin),
+                          norm_gradients.bias(begin));
+      if (dx.gradient.data != nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);
+    });
+    norm_gradients.add_to(norm);
+  });
+  return y;
+}
+
+}  // namespace mh

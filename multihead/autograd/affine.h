@@ -1,0 +1,58 @@
+// y = x W + b and what surrounds it in a Transformer's layer, fused by blocks of rows.
+#pragma once
+
+#include <vector>
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/dropout.h"
+#include "multihead/kernels/elementwise.h"
+
+namespace mh {
+
+/// [w_0 | w_1 | ...] and [b_0 | b_1 | ...]: one product for several matrices. The parameters are somebody else's.
+class Affine {
+ public:
+  Affine() = default;
+  /// weights [K, n_i]; biases [1, n_i], none or one for each weight.
+  Affine(std::vector<Parameter*> weights, std::vector<Parameter*> biases);
+
+  int64_t inputs() const { return inputs_; }    // K
+  int64_t outputs() const { return outputs_; }  // sum of n_i
+  PackedParameters& weights() { return weights_; }
+  /// [1, outputs], or empty.
+  ConstMatrixView bias();
+
+  /// dW_i += x^T dy_i, db_i += sum of the rows of dy_i.
+  void add_gradients(ConstMatrixView x, ConstMatrixView dy);
+
+ private:
+  int64_t inputs_ = 0, outputs_ = 0;
+  PackedParameters weights_;
+  std::vector<Parameter*> biases_;
+  Tensor joined_bias_;
+  uint64_t bias_versions_ = 0;
+};
+
+struct AffineOptions {
+  Activation activation = Activation::kNone;
+  Dropout dropout;  // after the activation
+};
+
+/// dropout(activation(x W + b)): [N, K] -> [N, outputs].
+Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options = {});
+
+/// Gain and bias of a layer norm, both [1, cols].
+struct NormParameters {
+  Parameter* gain = nullptr;
+  Parameter* bias = nullptr;
+};
+
+/// residual + dropout(x W + b), and its layer norm where `norm` is given (post-norm): [N, K] -> [N, outputs].
+Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
+                    const NormParameters* norm);
+
+/// LayerNorm(x), over columns.
+Var layer_norm(Tape& tape, Var x, const NormParameters& norm);
+
+}  // namespace mh

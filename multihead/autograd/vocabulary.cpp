@@ -1,0 +1,49 @@
+#include "multihead/autograd/vocabulary.h"
+
+#include "multihead/kernels/embedding.h"
+
+namespace mh {
+
+Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options) {
+  Var y = tape.make(static_cast<int64_t>(ids.size()), table.value.cols());
+  for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
+    const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
+    const MatrixView block = y.value().rows_between(begin, end);
+    embed(table.value.view(), ids.subspan(first, count), options.scale, options.positions,
+          options.positions_of.subspan(first, count), block);
+    if (options.dropout.active()) dropout(options.dropout, block, block, begin);
+  });
+  tape.record(y, [y, ids, drops = options.dropout, scale = options.scale, table = &table] {
+    if (drops.active()) dropout(drops, y.gradient(), y.gradient());
+    embed_gradient(ids, scale, y.gradient(), table->gradient_sum());
+  });
+  return y;
+}
+
+Var cross_entropy(Tape& tape, Var states, PackedParameters& table, ConstMatrixView bias,
+                  const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums) {
+  MH_ASSERT(table.parts().size() == 1);
+  Var loss = tape.make(1, 1);
+  const bool gradients = loss.wants_gradient() && states.wants_gradient();
+  CrossEntropy problem{.states = states.value(),
+                       .targets = options.targets,
+                       .label_smoothing = options.label_smoothing,
+                       .scale = options.scale,
+                       .d_states = {},
+                       .d_embedding = {}};
+  // The table is E [V, d]; products with E^T read it transposed.
+  OutputLayer layer{.logits = &table.packed_transposed(), .gradient = nullptr, .bias = bias};
+  if (gradients) {
+    layer.gradient = &table.packed();
+    const Tape::Target target = tape.gradient_of(states);
+    MH_ASSERT(target.write == Write::kOverwrite);
+    problem.d_states = target.gradient;
+    problem.d_embedding = table.parts()[0]->gradient_sum();
+  }
+  sums = cross_entropy(layer, problem, scratch);
+  loss.value()(0, 0) = static_cast<float>(sums.smoothed * options.scale);
+  tape.record(loss, [loss] { MH_ASSERT(loss.gradient()(0, 0) == 1); });
+  return loss;
+}
+
+}  // namespace mh

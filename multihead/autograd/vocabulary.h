@@ -1,0 +1,35 @@
+// Where tokens come in and go out: embeddings, and the loss over the vocabulary.
+#pragma once
+
+#include <span>
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/autograd/tape.h"
+#include "multihead/kernels/dropout.h"
+#include "multihead/kernels/vocabulary.h"
+
+namespace mh {
+
+struct EmbedOptions {
+  float scale = 1;
+  ConstMatrixView positions;               // [longest, d], added
+  std::span<const int32_t> positions_of;   // [N] row of `positions`
+  Dropout dropout;
+};
+
+/// dropout(scale * table[ids[i]] + positions[positions_of[i]]): [N, d]. The spans must outlive the backward pass.
+Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
+
+struct CrossEntropyOptions {
+  std::span<const int32_t> targets;  // [N]
+  float label_smoothing = 0;
+  float scale = 1;
+};
+
+/// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled figures.
+/// The gradients of states and E are computed with the value, so that logits are never stored: the loss must enter what
+/// is differentiated with factor 1. `table` is E [V, d]; `bias` [1, V] is fixed, or empty.
+Var cross_entropy(Tape& tape, Var states, PackedParameters& table, ConstMatrixView bias,
+                  const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
+
+}  // namespace mh

@@ -1,0 +1,175 @@
+// Inside of the attention kernel: one to six queries of a sequence, as in decoding.
+//
+// With so few queries most lanes of a block would be empty, so here the keys lie in the lanes: 16 keys are transposed
+// in registers, four numbers at a time, and each column meets every query before it is forgotten.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
+#endif
+
+#include "multihead/kernels/attention_plan.h"
+#include "multihead/kernels/attention_product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+constexpr int kFewQueries = 6;
+constexpr int64_t kFewKeys = 4096;  // all scores of a head are kept: 6 x 16 KiB
+
+struct FewMemory {
+  detail::Scratch<float> scores;
+};
+
+struct FewQueries {
+  Rows q, k, v;
+  int n;
+  int64_t row, first;  // of the first query among all, and in its sequence
+  int64_t queries, keys;
+  int head;
+};
+
+/// Scores of kLanes keys (rows) against n queries.
+template <int n>
+HWY_INLINE void few_scores(Rows q, const float* const* keys, int size, VF (&score)[n]) {
+  const DF d;
+  constexpr int kChains = n <= 3 ? 2 : 1;  // enough sums at once to hide the latency
+  VF acc[n][kChains];
+  const float* query[n];
+  MH_UNROLL for (int i = 0; i < n; ++i) {
+    query[i] = q.data + i * q.stride;
+    MH_UNROLL for (int e = 0; e < kChains; ++e) acc[i][e] = hn::Zero(d);
+  }
+  int64_t c = 0;
+  for (; c + 4 <= size; c += 4) {
+    VF column[4];
+    load_columns(keys, c, column);
+    MH_UNROLL for (int e = 0; e < 4; ++e) {
+      MH_UNROLL for (int i = 0; i < n; ++i) {
+        acc[i][e % kChains] = hn::MulAdd(hn::Set(d, query[i][c + e]), column[e], acc[i][e % kChains]);
+      }
+    }
+  }
+  for (; c < size; ++c) {
+    HWY_ALIGN float column[kLanes];
+    for (int j = 0; j < kLanes; ++j) column[j] = keys[j][c];
+    MH_UNROLL for (int i = 0; i < n; ++i) {
+      acc[i][0] = hn::MulAdd(hn::Set(d, query[i][c]), hn::Load(d, column), acc[i][0]);
+    }
+  }
+  MH_UNROLL for (int i = 0; i < n; ++i) score[i] = kChains == 2 ? hn::Add(acc[i][0], acc[i][kChains - 1]) : acc[i][0];
+}
+
+/// Which of keys j ... j + kLanes - 1 query i of the block may see.
+HWY_INLINE MF few_allowed(const Mask& mask, const BlockMask& range, int64_t row, int i, int64_t j) {
+  const DI d;
+  if (range.dense) {
+    const uint64_t word = mask.bits().words[(row + i) * mask.bits().words_per_row + j / 64] >> (j % 64);
+    const auto bits = static_cast<uint16_t>(word);
+    return block_mask(bits, 0);
+  }
+  const auto key = hn::Iota(d, static_cast<int32_t>(j));
+  const auto from = hn::Set(d, range.row_begin[i]), to = hn::Set(d, range.row_end[i]);
+  return hn::RebindMask(DF(), hn::AndNot(hn::Gt(from, key), hn::Gt(to, key)));
+}
+
+template <bool kIndexed, int n>
+HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
+                               const BlockMask& range, FewMemory& memory) {
+  const DF d;
+  const int64_t begin = range.begin / kLanes * kLanes;  // so that a vector lies within one word of a dense mask
+  const int64_t stride = (range.end - begin + kLanes - 1) / kLanes * kLanes;
+  float* scores = memory.scores.get(n * stride);
+  const bool masked = in.mask.kind() != Mask::Kind::kNone;
+  const auto factor = hn::Set(d, in.scale * kLog2e);
+  VF most[n];
+  MH_UNROLL for (int i = 0; i < n; ++i) most[i] = hn::Set(d, kMinusInfinity);
+  for (int64_t j = begin; j < range.end; j += kLanes) {
+    const float* keys[kLanes];
+    const int64_t last = range.end - 1;
+    for (int t = 0; t < kLanes; ++t) keys[t] = f.k.at<kIndexed>(j + t < last ? j + t : last);
+    VF score[n];
+    few_scores<n>(f.q, keys, in.d_key, score);
+    const auto there = hn::FirstN(d, static_cast<size_t>(range.end - j < kLanes ? range.end - j : kLanes));
+    MH_UNROLL for (int i = 0; i < n; ++i) {
+      const auto seen = masked ? hn::And(there, few_allowed(in.mask, range, f.row, i, j)) : there;
+      score[i] = hn::IfThenElse(seen, hn::Mul(score[i], factor), hn::Set(d, kMinusInfinity));
+      most[i] = hn::Max(most[i], score[i]);
+      hn::Store(score[i], d, scores + i * stride + (j - begin));
+    }
+  }
+  HWY_ALIGN float top[kBlock] = {};
+  HWY_ALIGN float total[kBlock] = {};
+  for (int i = 0; i < n; ++i) {
+    top[i] = hn::GetLane(hn::MaxOfLanes(d, most[i]));
+    if (top[i] == kMinusInfinity) top[i] = 0;
+    auto sum = hn::Zero(d);
+    float* at = scores + i * stride;
+    for (int64_t j = 0; j < stride; j += kLanes) {
+      const auto p = exp2_vector(hn::Sub(hn::Load(d, at + j), hn::Set(d, top[i])));
+      sum = hn::Add(sum, p);
+      hn::Store(p, d, at + j);
+    }
+    total[i] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+  HWY_ALIGN float factors[kBlock];
+  const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(f.head)];
+  for (int i = 0; i < n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
+  const Rows v = f.v.from(begin);
+  const int64_t column = int64_t{f.head} * in.d_value, sums = range.end - begin;
+  const Product values{scores, stride, v, sums, out.output.row(f.row) + column, out.output.stride, Finish::kScale,
+                       factors};
+  if (masked && !all_finite(v, sums, in.d_value)) {
+    for (int i = 0; i < n; ++i) {
+      for (int64_t c = 0; c < in.d_value; ++c) {
+        float sum = 0;
+        for (int64_t j = 0; j < sums; ++j) {
+          if (in.mask.allows(f.row + i, f.first + i, begin + j, f.queries, f.keys)) {
+            sum += scores[i * stride + j] * v.row(j)[c];
+          }
+        }
+        values.out[i * values.out_stride + c] = sum * factors[i];
+      }
+    }
+  } else {
+    product<AlongRows, kIndexed, kFewQueries>(values, n, in.d_value);
+  }
+  if (out.lse) {
+    for (int w = 0; w < kVectors; ++w) {
+      const auto lse = hn::Add(hn::Load(d, top + w * kLanes), log2_vector(hn::Load(d, total + w * kLanes)));
+      hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, total + w * kLanes);
+    }
+    for (int i = 0; i < n; ++i) out.lse[(f.row + i) * in.heads + f.head] = total[i];
+  }
+}
+
+template <bool kIndexed, int n = kFewQueries>
+HWY_INLINE void forward_few_with(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
+                                 const BlockMask& range, FewMemory& memory) {
+  if constexpr (n > 0) {
+    if (f.n == n) {
+      forward_few_of<kIndexed, n>(in, out, f, range, memory);
+    } else {
+      forward_few_with<kIndexed, n - 1>(in, out, f, range, memory);
+    }
+  }
+}
+
+/// REQUIRES: 1 <= f.n <= kFewQueries, f.keys <= kFewKeys, no dropout.
+HWY_INLINE void forward_few(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
+                            const BlockMask& range, FewMemory& memory) {
+  if (f.k.index) {
+    forward_few_with<true>(in, out, f, range, memory);
+  } else {
+    forward_few_with<false>(in, out, f, range, memory);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,337 @@
+// Inside of the attention kernel: blocks of 16 queries, one in each lane.
+//
+// Scores are computed transposed, S^T = K Q^T: a key's number is broadcast and meets 16 queries, so neither maximum nor
+// sum goes across lanes, keys need no packing and are found by row wherever they lie. Only the block's queries are
+// transposed, once. A strip holds S^T (then P^T) as [key][16]; everything that follows reads it by broadcasts.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstring>
+#include <limits>
+
+#include "multihead/kernels/attention.h"
+#include "multihead/kernels/philox-inl.h"
+
+#ifndef MH_UNROLL
+#define MH_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::ScalableTag<int32_t>;
+using DU = hn::ScalableTag<uint32_t>;
+using VF = hn::Vec<DF>;
+using MF = hn::Mask<DF>;
+
+constexpr int kBlock = 16;                                      // queries in a block
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(DF()));
+constexpr int kVectors = kBlock / kLanes;                       // vectors that hold a block
+constexpr int kKeyTile = kLanes == 16 ? 8 : 4;                  // keys whose scores fill the registers
+constexpr float kLog2e = 1.44269504088896341f;
+constexpr float kLn2 = 0.693147180559945309f;
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+/// Rows somewhere in memory: row j starts at data + (index ? index[j] : j) * stride.
+struct Rows {
+  const float* data;
+  int64_t stride;
+  const int32_t* index = nullptr;
+
+  template <bool kIndexed>
+  const float* at(int64_t j) const {
+    return data + (kIndexed ? static_cast<int64_t>(index[j]) : j) * stride;
+  }
+  const float* row(int64_t j) const { return index ? at<true>(j) : at<false>(j); }
+  Rows from(int64_t j) const { return index ? Rows{data, stride, index + j} : Rows{data + j * stride, stride}; }
+};
+
+/// The first n < kLanes numbers at p; nothing behind them is touched.
+HWY_INLINE VF load_first(const float* p, int n) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(DF(), static_cast<size_t>(n)), DF(), p);
+#else
+  HWY_ALIGN float part[kLanes] = {};
+  for (int i = 0; i < n; ++i) part[i] = p[i];
+  return hn::Load(DF(), part);
+#endif
+}
+HWY_INLINE void store_first(VF v, float* p, int n) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(DF(), static_cast<size_t>(n)), DF(), p);
+#else
+  HWY_ALIGN float part[kLanes];
+  hn::Store(v, DF(), part);
+  for (int i = 0; i < n; ++i) p[i] = part[i];
+#endif
+}
+
+/// Vector w of a block's 16 mask bits.
+HWY_INLINE MF block_mask(const uint16_t& bits, int w) {
+  if constexpr (kLanes >= 8) {
+    uint8_t bytes[8] = {};  // LoadMaskBits may look at eight
+    std::memcpy(bytes, reinterpret_cast<const uint8_t*>(&bits) + w, kLanes / 8);
+    return hn::LoadMaskBits(DF(), bytes);
+  } else {
+    const uint8_t bytes[8] = {static_cast<uint8_t>((bits >> (w * kLanes)) & ((1 << kLanes) - 1))};
+    return hn::LoadMaskBits(DF(), bytes);
+  }
+}
+HWY_INLINE uint16_t mask_bits(MF mask, int w) {
+  uint8_t bytes[8] = {};
+  hn::StoreMaskBits(DF(), mask, bytes);
+  return static_cast<uint16_t>((kLanes == 16 ? bytes[0] | bytes[1] << 8 : bytes[0]) << (w * kLanes));
+}
+
+/// 2^x to 1e-7 for x <= 127; 0 for -infinity and wherever 2^x is below the normal numbers; NaN for NaN. 2^0 is 1.
+/// The polynomial has the least largest relative error (9e-8) on [-1/2, 1/2] of those with constant term 1.
+HWY_INLINE VF exp2_vector(VF x) {
+  const DF d;
+#if HWY_TARGET == HWY_AVX3
+  const VF n{_mm512_roundscale_ps(x.raw, 0)};
+  const VF r{_mm512_reduce_ps(x.raw, 0)};  // x - n, and 0 for an infinity
+#else
+  const auto tiny = hn::Lt(x, hn::Set(d, -126.0f));
+  x = hn::IfThenElse(tiny, hn::Set(d, -126.0f), x);
+  const auto whole = hn::NearestInt(x);
+  const auto r = hn::Sub(x, hn::ConvertTo(d, whole));
+#endif
+  auto p = hn::Set(d, 0x1.5bba14p-10f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.3cea88p-7f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.c6b752p-5f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.ebf9bcp-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.62e42ap-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+#if HWY_TARGET == HWY_AVX3
+  return VF{_mm512_scalef_ps(p.raw, n.raw)};
+#else
+  const auto scaled = hn::Add(hn::BitCast(DI(), p), hn::ShiftLeft<23>(whole));  // a NaN's `whole` shifts to 0
+  return hn::IfThenZeroElse(tiny, hn::BitCast(d, scaled));
+#endif
+}
+
+/// log2 of normal positive numbers, -infinity for 0, NaN for NaN: with m in [sqrt(1/2), sqrt(2)) and
+/// t = (m - 1) / (m + 1), ln m = 2 (t + t^3 / 3 + t^5 / 5 + ...).
+HWY_INLINE VF log2_vector(VF x) {
+  const DF d;
+  const DI di;
+  const auto bits = hn::BitCast(di, x);
+  const auto e = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
+  const auto m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(e)));
+  const auto t = hn::Div(hn::Sub(m, hn::Set(d, 1.0f)), hn::Add(m, hn::Set(d, 1.0f)));
+  const auto t2 = hn::Mul(t, t);
+  auto p = hn::Set(d, 2 * kLog2e / 9);
+  p = hn::MulAdd(p, t2, hn::Set(d, 2 * kLog2e / 7));
+  p = hn::MulAdd(p, t2, hn::Set(d, 2 * kLog2e / 5));
+  p = hn::MulAdd(p, t2, hn::Set(d, 2 * kLog2e / 3));
+  p = hn::MulAdd(p, t2, hn::Set(d, 2 * kLog2e));
+  const auto result = hn::MulAdd(p, t, hn::Add(hn::ConvertTo(d, e), hn::Sub(x, x)));  // x - x: NaN stays
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, kMinusInfinity), result);
+}
+
+/// Four numbers of each of kLanes / 4 rows that lie four apart, side by side.
+HWY_INLINE VF load_quads(const float* const* rows, int64_t c) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(DF(), rows[0][c]);  // not called
+#elif HWY_TARGET == HWY_AVX3
+  __m512 v = _mm512_broadcast_f32x4(_mm_loadu_ps(rows[0] + c));
+  v = _mm512_mask_broadcast_f32x4(v, 0x00F0, _mm_loadu_ps(rows[4] + c));
+  v = _mm512_mask_broadcast_f32x4(v, 0x0F00, _mm_loadu_ps(rows[8] + c));
+  v = _mm512_mask_broadcast_f32x4(v, 0xF000, _mm_loadu_ps(rows[12] + c));
+  return VF{v};
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Half<DF> half;
+  return hn::Combine(DF(), hn::LoadU(half, rows[4] + c), hn::LoadU(half, rows[0] + c));
+#else
+  return hn::LoadU(DF(), rows[0] + c);
+#endif
+}
+
+/// Numbers c ... c + 3 of kLanes rows as four vectors with the rows in the lanes.
+HWY_INLINE void load_columns(const float* const* rows, int64_t c, VF* column) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int i = 0; i < 4; ++i) column[i] = hn::Set(DF(), rows[0][c + i]);
+#else
+  const DF d;
+  const VF r0 = load_quads(rows, c), r1 = load_quads(rows + 1, c);
+  const VF r2 = load_quads(rows + 2, c), r3 = load_quads(rows + 3, c);
+  const VF a = hn::InterleaveLower(d, r0, r2), b = hn::InterleaveLower(d, r1, r3);
+  const VF e = hn::InterleaveUpper(d, r0, r2), f = hn::InterleaveUpper(d, r1, r3);
+  column[0] = hn::InterleaveLower(d, a, b);
+  column[1] = hn::InterleaveUpper(d, a, b);
+  column[2] = hn::InterleaveLower(d, e, f);
+  column[3] = hn::InterleaveUpper(d, e, f);
+#endif
+}
+
+alignas(64) constexpr float kZeros[1024] = {};  // the row of a lane that holds no query
+
+/// n <= 16 rows of `size` numbers, times `factor`, as [size][16]; the lanes behind n are 0.
+HWY_INLINE void transpose_block(Rows rows, int n, int size, float factor, float* HWY_RESTRICT out) {
+  const DF d;
+  const float* row[kBlock];
+  for (int i = 0; i < kBlock; ++i) row[i] = i < n ? rows.data + i * rows.stride : kZeros;
+  const auto f = hn::Set(d, factor);
+  int c = 0;
+  for (; c + 4 <= size; c += 4) {
+    for (int w = 0; w < kVectors; ++w) {
+      VF column[4];
+      load_columns(row + w * kLanes, c, column);
+      for (int i = 0; i < 4; ++i) hn::Store(hn::Mul(column[i], f), d, out + (c + i) * kBlock + w * kLanes);
+    }
+  }
+  for (; c < size; ++c) {
+    for (int i = 0; i < kBlock; ++i) out[c * kBlock + i] = row[i][c] * factor;
+  }
+}
+
+/// acc[j] = sum over c of keys[j][c] * block[c][16 lanes].
+template <int kKeys>
+HWY_INLINE void dot_tile(const float* const* keys, const float* HWY_RESTRICT block, int size,
+                         VF (&acc)[kKeyTile][kVectors]) {
+  const DF d;
+  const float* key[kKeys];
+  MH_UNROLL for (int j = 0; j < kKeys; ++j) {
+    key[j] = keys[j];
+    MH_UNROLL for (int w = 0; w < kVectors; ++w) acc[j][w] = hn::Zero(d);
+  }
+  for (int64_t c = 0; c < size; ++c) {
+    VF lanes[kVectors];
+    MH_UNROLL for (int w = 0; w < kVectors; ++w) lanes[w] = hn::Load(d, block + c * kBlock + w * kLanes);
+    MH_UNROLL for (int j = 0; j < kKeys; ++j) {
+      const auto number = hn::Set(d, key[j][c]);
+      MH_UNROLL for (int w = 0; w < kVectors; ++w) acc[j][w] = hn::MulAdd(number, lanes[w], acc[j][w]);
+    }
+  }
+}
+
+/// Where one block of queries may look, by a mask of any kind.
+struct BlockMask {
+  int64_t begin = 0, end = 0;            // keys that any query sees
+  int64_t full_begin = 0, full_end = 0;  // keys that all of them see
+  bool dense = false;
+  HWY_ALIGN int32_t row_begin[kBlock];
+  HWY_ALIGN int32_t row_end[kBlock];
+
+  bool cut() const { return begin < full_begin || full_end < end; }
+};
+
+/// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
+HWY_INLINE void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys, BlockMask& range) {
+  range.dense = mask.kind() == Mask::Kind::kDense;
+  range.begin = range.full_begin = 0;
+  range.end = range.full_end = keys;
+  if (mask.kind() == Mask::Kind::kNone) return;
+  if (range.dense) {
+    range.full_end = 0;
+    return;
+  }
+  range.begin = keys;
+  range.end = 0;
+  for (int i = 0; i < n; ++i) {
+    const Mask::Range r = mask.visible(first + i, queries, keys);
+    range.row_begin[i] = static_cast<int32_t>(r.begin);
+    range.row_end[i] = static_cast<int32_t>(r.end);
+    if (r.begin < r.end) {
+      range.begin = r.begin < range.begin ? r.begin : range.begin;
+      range.end = r.end > range.end ? r.end : range.end;
+    }
+    range.full_begin = r.begin > range.full_begin ? r.begin : range.full_begin;
+    range.full_end = r.end < range.full_end ? r.end : range.full_end;
+  }
+  if (range.begin >= range.end) range.begin = range.end = 0;
+  for (int i = n; i < kBlock; ++i) {
+    range.row_begin[i] = static_cast<int32_t>(range.begin);
+    range.row_end[i] = static_cast<int32_t>(range.end);
+  }
+}
+
+/// allow[j - begin] = the 16 bits "lane may attend to key j", for keys [begin, end). `row`: of all query rows.
+HWY_INLINE void allow_bits(const Mask& mask, const BlockMask& range, int64_t row, int n, int64_t begin, int64_t end,
+                           uint16_t* allow) {
+  const DI d;
+  if (!range.dense) {
+    for (int64_t j = begin; j < end; ++j) {
+      uint16_t bits = 0;
+      const auto key = hn::Set(d, static_cast<int32_t>(j));
+      for (int w = 0; w < kVectors; ++w) {
+        const auto from = hn::Load(d, range.row_begin + w * kLanes), to = hn::Load(d, range.row_end + w * kLanes);
+        bits |= mask_bits(hn::RebindMask(DF(), hn::AndNot(hn::Gt(from, key), hn::Gt(to, key))), w);
+      }
+      allow[j - begin] = bits;
+    }
+    return;
+  }
+  const uint64_t* words = mask.bits().words + row * mask.bits().words_per_row;
+  for (int64_t j = begin; j < end;) {
+    const int64_t word = j / 32, stop = (word + 1) * 32 < end ? (word + 1) * 32 : end;
+    HWY_ALIGN int32_t part[kBlock];
+    for (int i = 0; i < kBlock; ++i) {
+      const uint64_t bits = i < n ? words[i * mask.bits().words_per_row + word / 2] : ~uint64_t{0};
+      part[i] = static_cast<int32_t>(static_cast<uint32_t>(bits >> (word % 2 * 32)));
+    }
+    for (; j < stop; ++j) {
+      uint16_t bits = 0;
+      const auto bit = hn::Set(d, static_cast<int32_t>(1u << (j % 32)));
+      for (int w = 0; w < kVectors; ++w) {
+        bits |= mask_bits(hn::RebindMask(DF(), hn::TestBit(hn::Load(d, part + w * kLanes), bit)), w);
+      }
+      allow[j - begin] = bits;
+    }
+  }
+}
+
+/// keep[j - begin] = the 16 bits "dropout keeps the weight from this lane to key j", for keys [begin, end).
+/// REQUIRES: first is a multiple of 16; keep has room for 15 more.
+HWY_INLINE void keep_bits(const Dropout& dropout, int64_t sentence, int64_t head, int64_t first, int64_t begin,
+                          int64_t end, uint16_t* keep) {
+  const DU d;
+  const hn::Rebind<uint16_t, DU> d16;
+  const auto limit = hn::Set(d, dropout.threshold() << 16);  // compared with the half-word in the upper 16 bits
+  for (int64_t j = begin; j < end; j += kLanes) {
+    auto bits = hn::Zero(d);
+    for (int group = 0; group < 2; ++group) {
+      const PhiloxCounter counter = weight_counter(sentence, head, first + group * 8, j);
+      PhiloxVectors words;
+      words.word[0] = hn::Iota(d, counter[0]);
+      for (int w = 1; w < 4; ++w) words.word[w] = hn::Set(d, counter[static_cast<size_t>(w)]);
+      words = philox_vectors(words, dropout.stream);
+      MH_UNROLL for (int q = 0; q < 8; ++q) {
+        const auto word = words.word[q / 2];
+        const auto kept = hn::Not(hn::Gt(limit, q % 2 == 0 ? hn::ShiftLeft<16>(word) : word));
+        bits = hn::Or(bits, hn::IfThenElseZero(kept, hn::Set(d, 1u << (group * 8 + q))));
+      }
+    }
+    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(DI(), bits)), d16, keep + (j - begin));
+  }
+}
+
+/// Whether rows [0, n) hold neither NaN nor infinity.
+HWY_INLINE bool all_finite(Rows rows, int64_t n, int size) {
+  const DF d;
+  auto sum = hn::Zero(d);  // of numbers times 0: 0 or NaN
+  for (int64_t j = 0; j < n; ++j) {
+    const float* row = rows.row(j);
+    int c = 0;
+    for (; c + kLanes <= size; c += kLanes) sum = hn::MulAdd(hn::LoadU(d, row + c), hn::Zero(d), sum);
+    if (c < size) sum = hn::MulAdd(load_first(row + c, size - c), hn::Zero(d), sum);
+  }
+  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

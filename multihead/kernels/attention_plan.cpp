@@ -1,0 +1,168 @@
+#include "multihead/kernels/attention_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+namespace mh {
+
+float attention_scale(int d_key) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(d_key))); }
+
+int64_t attention_weights_size(const AttentionInputs& inputs) {
+  int64_t size = 0;
+  for (size_t s = 0; s + 1 < inputs.query_offsets.size() && s + 1 < inputs.key_offsets.size(); ++s) {
+    size += int64_t{inputs.query_offsets[s + 1] - inputs.query_offsets[s]} *
+            (inputs.key_offsets[s + 1] - inputs.key_offsets[s]);
+  }
+  return size * inputs.heads;
+}
+
+namespace detail {
+namespace {
+
+constexpr int kLargestHead = 1024;
+constexpr int64_t kTaskWork = 1 << 19;     // multiply-adds: some 10 microseconds
+constexpr int64_t kTaskQueries = 64;       // a long sequence is cut into multiples of these
+
+template <class View>
+void check_matrix(const char* caller, const char* name, const View& view, int64_t cols) {
+  if (view.cols != cols) {
+    throw ShapeError(fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols,
+                                 cols));
+  }
+  if (view.rows < 0 || (view.rows > 1 && view.stride < view.cols)) {
+    throw ShapeError(fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
+                                 caller, name, view.rows, view.cols, view.stride));
+  }
+  if (view.rows > 0 && view.data == nullptr) {
+    throw ShapeError(fmt::format("{}: {} has {} rows but no data", caller, name, view.rows));
+  }
+}
+
+void check_offsets(const char* caller, const char* name, std::span<const int32_t> offsets, int64_t rows) {
+  if (offsets.empty() || offsets.front() != 0) {
+    throw ShapeError(fmt::format("{}: {} must begin with 0", caller, name));
+  }
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] < offsets[i - 1]) {
+      throw ShapeError(fmt::format("{}: {} fall from {} to {} at sequence {}; they must not", caller, name,
+                                   offsets[i - 1], offsets[i], i - 1));
+    }
+  }
+  if (offsets.back() != rows) {
+    throw ShapeError(fmt::format("{}: {} end at {}, expected the {} rows there are", caller, name, offsets.back(),
+                                 rows));
+  }
+}
+
+void check_size(const char* caller, const char* name, int size) {
+  if (size < 1 || size > kLargestHead) {
+    throw ShapeError(fmt::format("{}: {} is {}, expected 1 to {}", caller, name, size, kLargestHead));
+  }
+}
+
+void check_heads(const char* caller, const char* name, int heads, int of) {
+  if (heads < 1 || of % heads != 0) {
+    throw ShapeError(fmt::format("{}: {} is {}, expected a divisor of the {} heads", caller, name, heads, of));
+  }
+}
+
+}  // namespace
+
+void check_attention(const AttentionInputs& in, const char* caller) {
+  if (in.heads < 1 || in.heads >= 1 << 24) {
+    throw ShapeError(fmt::format("{}: heads is {}, expected 1 to {}", caller, in.heads, (1 << 24) - 1));
+  }
+  check_heads(caller, "key_heads", in.key_heads, in.heads);
+  check_heads(caller, "value_heads", in.value_heads, in.heads);
+  check_size(caller, "d_key", in.d_key);
+  check_size(caller, "d_value", in.d_value);
+  check_matrix(caller, "q", in.q, int64_t{in.heads} * in.d_key);
+  check_matrix(caller, "k", in.k, int64_t{in.key_heads} * in.d_key);
+  check_matrix(caller, "v", in.v, int64_t{in.value_heads} * in.d_value);
+  if (in.k.rows != in.v.rows) {
+    throw ShapeError(fmt::format("{}: v has {} rows, expected the {} of k", caller, in.v.rows, in.k.rows));
+  }
+  check_offsets(caller, "query_offsets", in.query_offsets, in.q.rows);
+  check_offsets(caller, "key_offsets", in.key_offsets,
+                in.key_rows.empty() ? in.k.rows : static_cast<int64_t>(in.key_rows.size()));
+  if (in.key_offsets.size() != in.query_offsets.size()) {
+    throw ShapeError(fmt::format("{}: key_offsets describe {} sequences, expected the {} of query_offsets", caller,
+                                 in.key_offsets.size() - 1, in.query_offsets.size() - 1));
+  }
+  uint32_t largest = 0;  // as unsigned, a negative row is a large one
+  for (const int32_t row : in.key_rows) largest = std::max(largest, static_cast<uint32_t>(row));
+  if (!in.key_rows.empty() && largest >= in.k.rows) {
+    throw ShapeError(fmt::format("{}: key_rows holds row {}, expected 0 to {}", caller, static_cast<int32_t>(largest),
+                                 in.k.rows - 1));
+  }
+  if (!std::isfinite(in.scale)) throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
+  if (!in.gate.empty() && in.gate.size() != static_cast<size_t>(in.heads)) {
+    throw ShapeError(fmt::format("{}: gate has {} numbers, expected one for each of {} heads", caller, in.gate.size(),
+                                 in.heads));
+  }
+  if (!(in.dropout.rate >= 0 && in.dropout.rate < 1 && in.dropout.threshold() < 65536)) {
+    throw UsageError(fmt::format("{}: dropout.rate {} is not in [0, 1)", caller, in.dropout.rate));
+  }
+  if (in.dropout.active() && in.dropout.sentences.size() + 1 != in.query_offsets.size()) {
+    throw ShapeError(fmt::format("{}: dropout.sentences has {} numbers, expected one for each of {} sequences", caller,
+                                 in.dropout.sentences.size(), in.query_offsets.size() - 1));
+  }
+  if (in.mask.kind() == Mask::Kind::kDense) {
+    int32_t longest = 0;
+    for (size_t s = 0; s + 1 < in.key_offsets.size(); ++s) {
+      longest = std::max(longest, in.key_offsets[s + 1] - in.key_offsets[s]);
+    }
+    if (in.mask.bits().words_per_row < 0 || in.mask.bits().words_per_row * 64 < longest) {
+      throw ShapeError(fmt::format("{}: mask has {} words in a row, expected at least {} for {} keys", caller,
+                                   in.mask.bits().words_per_row, (longest + 63) / 64, longest));
+    }
+  }
+}
+
+const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, bool whole_groups) {
+  thread_local std::vector<AttentionTask> tasks;  // grown once, so that a call allocates nothing
+  tasks.clear();
+  const int groups = whole_groups ? std::gcd(in.key_heads, in.value_heads) : in.heads;
+  const int group = in.heads / groups;
+  const auto sequences = static_cast<int32_t>(in.query_offsets.size()) - 1;
+  int32_t begin = 0;
+  int64_t gathered = 0;
+  const auto finish = [&](int32_t end) {
+    if (begin < end) tasks.push_back({begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max()});
+    begin = end;
+    gathered = 0;
+  };
+  for (int32_t s = 0; s < sequences; ++s) {
+    const auto at = static_cast<size_t>(s);
+    const int64_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
+    const int64_t keys = in.key_offsets[at + 1] - in.key_offsets[at];
+    const int64_t of_head = ((queries + 15) / 16 * 16 * (keys + 4) + keys) * (in.d_key + in.d_value) + 256;
+    if (of_head * in.heads <= kTaskWork) {
+      if (gathered + of_head * in.heads > kTaskWork) finish(s);
+      gathered += of_head * in.heads;
+      continue;
+    }
+    finish(s);
+    begin = s + 1;
+    const auto heads = static_cast<int>(std::clamp<int64_t>(kTaskWork / (of_head * group), 1, groups)) * group;
+    int64_t rows = queries;
+    if (!whole_groups && of_head > kTaskWork) {
+      rows = std::max<int64_t>(1, kTaskWork * queries / of_head / kTaskQueries) * kTaskQueries;
+    }
+    for (int h = 0; h < in.heads; h += heads) {
+      for (int64_t q = 0; q < std::max<int64_t>(queries, 1); q += std::max<int64_t>(rows, 1)) {
+        tasks.push_back({s, s + 1, h, std::min(in.heads, h + heads), q, std::min(queries, q + rows)});
+      }
+    }
+  }
+  finish(sequences);
+  return tasks;
+}
+
+}  // namespace detail
+}  // namespace mh

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/thread_pool.h"
+#include "multihead/kernels/simd.h"
+#include "multihead/kernels/vocabulary.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "multihead/kernels/cross_entropy.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "multihead/kernels/vocabulary-inl.h"
+
+#ifndef MULTIHEAD_CROSS_ENTROPY_CHUNK
+#define MULTIHEAD_CROSS_ENTROPY_CHUNK
+namespace mh {
+// Rows in work at a time: their logits for 8,000 words are 8 MiB, so that they wait in the last-level cache between
+// the two passes, and the gradient of the embedding is read and written once for that many rows.
+inline constexpr int64_t kChunk = 256;
+// The panels are dealt to this many groups, each with its own sum of d_states, merged in order.
+inline constexpr int64_t kGroups = 16;
+
+/// One chunk of rows between its two passes. Statistics lie by panel: [panels, kChunk].
+struct CrossEntropyChunk {
+  const OutputLayer* layer;
+  ConstMatrixView states;  // [rows, d]
+  const int32_t* targets;  // [rows]
+  float* logits;           // [panels, kChunk, panel]; exp(logit - panel_max) after the first pass; null: not kept
+  float* maxima;           // [panels, kChunk]
+  float* sums;             // [panels, kChunk] of exp(logit - maximum)
+  float* logit_sums;       // [panels, kChunk] of logits, for the smoothed loss
+  float* target_logits;    // [rows]
+  float* factors;          // [panels, kChunk] scale * exp(maximum - lse), between the passes
+  const PackedMatrix* packed_states;  // [rows, d] as a right factor
+  float on_target;                    // scale * (1 - e)
+  float everywhere;                   // scale * e / V
+};
+}  // namespace mh
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace mh::HWY_NAMESPACE {
+
+int64_t vocabulary_panel() { return kPanel; }
+
+// First pass over panel p: logits, their exponentials relative to the panel's own maximum, and row statistics.
+void cross_entropy_first(const CrossEntropyChunk& chunk, int64_t p, float* scratch) {
+  const int64_t column = p * kPanel;
+  const int64_t width = std::min(kPanel, chunk.layer->logits->cols() - column);
+  float* logits = chunk.logits != nullptr ? chunk.logits + p * kChunk * kPanel : scratch;
+  panel_logits(*chunk.layer, chunk.states, p, logits);
+  for (int64_t r = 0; r < chunk.states.rows; ++r) {
+    float* row = logits + r * kPanel;
+    const int64_t target = chunk.targets[r] - column;
+    if (target >= 0 && target < width) chunk.target_logits[r] = row[target];
+    float total = 0;
+    if (chunk.logit_sums != nullptr) {
+      if (width == kPanel) {
+        const FloatTag d;
+        auto sum = hn::Load(d, row);
+        for (int v = 1; v < kPanelVectors; ++v) sum = hn::Add(sum, hn::Load(d, row + v * kLanes));
+        total = hn::GetLane(hn::SumOfLanes(d, sum));
+      } else {
+        for (int64_t j = 0; j < width; ++j) total += row[j];
+      }
+      chunk.logit_sums[p * kChunk + r] = total;
+    }
+    const float maximum = panel_max(row);
+    chunk.maxima[p * kChunk + r] = maximum;
+    chunk.sums[p * kChunk + r] = panel_exp(row, maximum);
+  }
+}
+
+// Second pass over panel p: exponentials become gradients of the logits, which flow on to E and the states.
+// d_states [rows, d] is the sum of this panel's group.
+void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const MatrixView& d_embedding,
+                          const MatrixView& d_states, bool add) {
+  const FloatTag d;
+  const int64_t column = p * kPanel, rows = chunk.states.rows;
+  const int64_t width = std::min(kPanel, chunk.layer->logits->cols() - column);
+  float* gradient = chunk.logits + p * kChunk * kPanel;
+  const auto everywhere = hn::Set(d, chunk.everywhere);
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = gradient + r * kPanel;
+    const auto factor = hn::Set(d, chunk.factors[p * kChunk + r]);
+    for (int v = 0; v < kPanelVectors; ++v) {
+      hn::Store(hn::MulSub(hn::Load(d, row + v * kLanes), factor, everywhere), d, row + v * kLanes);
+    }
+    const int64_t target = chunk.targets[r] - column;
+    if (target >= 0 && target < width) row[target] -= chunk.on_target;
+  }
+  // d_embedding[panel] += gradient^T states
+  const PackedMatrix& states = *chunk.packed_states;
+  for (int64_t q = 0, c = 0; c < states.cols(); ++q, c += kPanel) {
+    multiply_panel({.data = gradient, .row_stride = 1, .k_stride = kPanel, .rows = width, .depth = rows},
+                   states.panel_data(q), d_embedding.row(column) + c, d_embedding.stride,
+                   std::min(kPanel, states.cols() - c), true);
+  }
+  // d_states += gradient E[panel]
+  const PackedMatrix& embedding = *chunk.layer->gradient;
+  for (int64_t q = 0, c = 0; c < embedding.cols(); ++q, c += kPanel) {
+    multiply_panel({.data = gradient, .row_stride = kPanel, .k_stride = 1, .rows = rows, .depth = width},
+                   embedding.panel_data(q) + column * kPanel, d_states.data + c, d_states.stride,
+                   std::min(kPanel, embedding.cols() - c), add);
+  }
+}
+
+}  // namespace mh::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace mh {
+HWY_EXPORT(vocabulary_panel);
+HWY_EXPORT(cross_entropy_first);
+HWY_EXPORT(cross_entropy_second);
+
+namespace {
+
+void check(const OutputLayer& layer, ConstMatrixView states, std::span<const int32_t> targets) {
+  MH_ASSERT(layer.logits != nullptr && layer.logits->rows() == states.cols);
+  MH_ASSERT(static_cast<int64_t>(targets.size()) == states.rows);
+  const auto vocabulary = static_cast<int32_t>(layer.logits->cols());
+  MH_ASSERT(std::all_of(targets.begin(), targets.end(), [&](int32_t t) { return t >= 0 && t < vocabulary; }));
+}
+
+// First passes over all panels of a chunk, and the log of the sum of exponentials of each row: lse [rows].
+void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, int64_t panel, float* lse) {
+  parallel_for(panels, [&](int64_t p, int worker) {
+    float* own = scratch == nullptr ? nullptr : scratch + worker * kChunk * panel;
+    HWY_DYNAMIC_DISPATCH(cross_entropy_first)(chunk, p, own);
+  });
+  for (int64_t r = 0; r < chunk.states.rows; ++r) {
+    float maximum = chunk.maxima[r];
+    for (int64_t p = 1; p < panels; ++p) maximum = std::max(maximum, chunk.maxima[p * kChunk + r]);
+    lse[r] = maximum;
+  }
+  double sums[kChunk] = {};
+  for (int64_t p = 0; p < panels; ++p) {
+    for (int64_t r = 0; r < chunk.states.rows; ++r) {
+      const int64_t at = p * kChunk + r;
+      const float relative = std::exp(chunk.maxima[at] - lse[r]);
+      if (chunk.factors != nullptr) chunk.factors[at] = relative;
+      sums[r] += chunk.sums[at] * relative;
+    }
+  }
+  for (int64_t r = 0; r < chunk.states.rows; ++r) {
+    if (chunk.factors != nullptr) {
+      const auto inverse = static_cast<float>(1.0 / sums[r]);
+      for (int64_t p = 0; p < panels; ++p) chunk.factors[p * kChunk + r] *= inverse;
+    }
+    lse[r] += static_cast<float>(std::log(sums[r]));
+  }
+}
+
+}  // namespace
+
+CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem, VocabularyScratch& scratch) {
+  check(layer, problem.states, problem.targets);
+  const int64_t panel = HWY_DYNAMIC_DISPATCH(vocabulary_panel)();
+  const int64_t vocabulary = layer.logits->cols(), width = problem.states.cols;
+  const int64_t panels = (vocabulary + panel - 1) / panel;
+  const bool gradients = problem.d_states.data != nullptr;
+  const float smoothing = problem.label_smoothing;
+
+  const int64_t kept = gradients ? panels * kChunk * panel : thread_count() * kChunk * panel;
+  const int64_t statistics = panels * kChunk;
+  const int64_t partial = gradients ? kGroups * kChunk * width : 0;
+  float* memory = scratch.floats(kept + 4 * statistics + 2 * kChunk + partial);
+  float* maxima = memory + kept;
+  float* target_logits = maxima + 4 * statistics;
+  float* lse = target_logits + kChunk;
+  float* partials = lse + kChunk;
+
+  CrossEntropySums total;
+  for (int64_t begin = 0; begin < problem.states.rows; begin += kChunk) {
+    const int64_t rows = std::min(kChunk, problem.states.rows - begin);
+    CrossEntropyChunk chunk{
+        .layer = &layer,
+        .states = problem.states.rows_between(begin, begin + rows),
+        .targets = problem.targets.data() + begin,
+        .logits = gradients ? memory : nullptr,
+        .maxima = maxima,
+        .sums = maxima + statistics,
+        .logit_sums = smoothing > 0 ? maxima + 2 * statistics : nullptr,
+        .target_logits = target_logits,
+        .factors = gradients ? maxima + 3 * statistics : nullptr,
+        .packed_states = &scratch.packed(),
+        .on_target = problem.scale * (1 - smoothing),
+        .everywhere = problem.scale * smoothing / static_cast<float>(vocabulary),
+    };
+    run_first(chunk, panels, gradients ? nullptr : memory, panel, lse);
+    for (int64_t r = 0; r < rows; ++r) {
+      const double nll = static_cast<double>(lse[r]) - target_logits[r];
+      double smoothed = nll;
+      if (smoothing > 0) {
+        double logits = 0;
+        for (int64_t p = 0; p < panels; ++p) logits += chunk.logit_sums[p * kChunk + r];
+        smoothed = (1 - smoothing) * nll + smoothing * (lse[r] - logits / static_cast<double>(vocabulary));
+      }
+      total.negative_log_likelihood += nll;
+      total.smoothed += smoothed;
+    }
+    if (!gradients) continue;
+
+    for (int64_t i = 0; i < statistics; ++i) chunk.factors[i] *= problem.scale;
+    scratch.packed().pack(chunk.states);
+    const int64_t groups = std::min(kGroups, panels);
+    parallel_for(groups, [&](int64_t g) {
+      const MatrixView sum(partials + g * kChunk * width, rows, width);
+      const int64_t first = g * panels / groups, last = (g + 1) * panels / groups;
+      for (int64_t p = first; p < last; ++p) {
+        HWY_DYNAMIC_DISPATCH(cross_entropy_second)
+        (chunk, p, problem.d_embedding, sum, p > first);
+      }
+    });
+    parallel_for((rows + 15) / 16, [&](int64_t task) {
+      for (int64_t r = task * 16; r < std::min(rows, task * 16 + 16); ++r) {
+        float* to = problem.d_states.row(begin + r);
+        std::copy_n(partials + r * width, width, to);
+        for (int64_t g = 1; g < groups; ++g) {
+          const float* from = partials + (g * kChunk + r) * width;
+          for (int64_t c = 0; c < width; ++c) to[c] += from[c];
+        }
+      }
+    });
+  }
+  return total;
+}
+
+void log_probabilities(const OutputLayer& layer, ConstMatrixView states, std::span<const int32_t> targets,
+                       std::span<float> log_probabilities, VocabularyScratch& scratch) {
+  check(layer, states, targets);
+  MH_ASSERT(log_probabilities.size() == targets.size());
+  const int64_t panel = HWY_DYNAMIC_DISPATCH(vocabulary_panel)();
+  const int64_t panels = (layer.logits->cols() + panel - 1) / panel;
+  const int64_t kept = thread_count() * kChunk * panel, statistics = panels * kChunk;
+  float* memory = scratch.floats(kept + 2 * statistics + kChunk);
+  float lse[kChunk];
+  for (int64_t begin = 0; begin < states.rows; begin += kChunk) {
+    const int64_t rows = std::min(kChunk, states.rows - begin);
+    CrossEntropyChunk chunk{};
+    chunk.layer = &layer;
+    chunk.states = states.rows_between(begin, begin + rows);
+    chunk.targets = targets.data() + begin;
+    chunk.maxima = memory + kept;
+    chunk.sums = chunk.maxima + statistics;
+    chunk.target_logits = chunk.sums + statistics;
+    run_first(chunk, panels, memory, panel, lse);
+    for (int64_t r = 0; r < rows; ++r) {
+      log_probabilities[static_cast<size_t>(begin + r)] = chunk.target_logits[r] - lse[r];
+    }
+  }
+}
+
+}  // namespace mh
+#endif

@@ -1,0 +1,44 @@
+#include "multihead/kernels/embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/thread_pool.h"
+
+namespace mh {
+
+void embed(ConstMatrixView table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
+           std::span<const int32_t> positions_of, MatrixView to) {
+  for (int64_t i = 0; i < to.rows; ++i) {
+    const int32_t id = ids[static_cast<size_t>(i)], position = positions_of[static_cast<size_t>(i)];
+    MH_ASSERT(id >= 0 && id < table.rows && position >= 0 && position < positions.rows);
+    const float *from = table.row(id), *at = positions.row(position);
+    float* y = to.row(i);
+    for (int64_t c = 0; c < to.cols; ++c) y[c] = scale * from[c] + at[c];
+  }
+}
+
+void embed_gradient(std::span<const int32_t> ids, float scale, ConstMatrixView d_output, MatrixView d_table) {
+  constexpr int64_t kColumns = 32;  // of a task
+  parallel_for((d_table.cols + kColumns - 1) / kColumns, [&](int64_t task) {
+    const int64_t begin = task * kColumns, end = std::min(d_table.cols, begin + kColumns);
+    for (int64_t i = 0; i < d_output.rows; ++i) {
+      const float* from = d_output.row(i);
+      float* to = d_table.row(ids[static_cast<size_t>(i)]);
+      for (int64_t c = begin; c < end; ++c) to[c] += scale * from[c];
+    }
+  });
+}
+
+void sinusoids(MatrixView positions) {
+  const int64_t cols = positions.cols, sines = (cols + 1) / 2;
+  for (int64_t p = 0; p < positions.rows; ++p) {
+    for (int64_t c = 0; c < cols; ++c) {
+      const int64_t i = c < sines ? c : c - sines;
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(cols));
+      positions(p, c) = static_cast<float>(c < sines ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
+}  // namespace mh

@@ -1,0 +1,23 @@
+// Rows of a table of embeddings, and the sinusoids of positions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "multihead/base/matrix_view.h"
+
+namespace mh {
+
+/// to row i = scale * table row ids[i] + positions row positions_of[i].   ids in [0, table.rows).
+/// On the calling thread.
+void embed(ConstMatrixView table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
+           std::span<const int32_t> positions_of, MatrixView to);
+
+/// d_table row ids[i] += scale * d_output row i, in order of i; in parallel over columns.
+void embed_gradient(std::span<const int32_t> ids, float scale, ConstMatrixView d_output, MatrixView d_table);
+
+/// Marian's form of the paper's sinusoids (section 3.5): row p = sin(p w_0), sin(p w_1), ..., cos(p w_0), ...
+/// with w_i = 10000^(-2i / cols); two halves, not interleaved. An odd width has one sine more than cosines.
+void sinusoids(MatrixView positions);
+
+}  // namespace mh

@@ -1,0 +1,71 @@
+// What the loss and the search share: one panel of logits and its row statistics. Include once a dispatch target.
+
+#if defined(MULTIHEAD_KERNELS_VOCABULARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_VOCABULARY_INL_H_
+#undef MULTIHEAD_KERNELS_VOCABULARY_INL_H_
+#else
+#define MULTIHEAD_KERNELS_VOCABULARY_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+#include "multihead/kernels/exp-inl.h"
+#include "multihead/kernels/micro_kernel-inl.h"
+#include "multihead/kernels/vocabulary.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh::HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+/// to [states.rows, kPanel] = logits of panel p. Columns beyond the vocabulary are -infinity: they have no probability.
+HWY_INLINE void panel_logits(const OutputLayer& layer, const ConstMatrixView& states, int64_t p, float* to) {
+  const FloatTag d;
+  const int64_t column = p * kPanel;
+  multiply_panel({.data = states.data, .row_stride = states.stride, .k_stride = 1, .rows = states.rows, .depth = states.cols},
+                 layer.logits->panel_data(p), to, kPanel, kPanel, false);
+  const int64_t width = std::min(kPanel, layer.logits->cols() - column);
+  if (!layer.bias.empty()) {
+    HWY_ALIGN float bias[kPanel] = {};
+    std::copy_n(layer.bias.data + column, width, bias);
+    for (int64_t r = 0; r < states.rows; ++r) {
+      for (int v = 0; v < kPanelVectors; ++v) {
+        float* at = to + r * kPanel + v * kLanes;
+        hn::Store(hn::Add(hn::Load(d, at), hn::Load(d, bias + v * kLanes)), d, at);
+      }
+    }
+  }
+  if (width < kPanel) {
+    for (int64_t r = 0; r < states.rows; ++r) {
+      std::fill(to + r * kPanel + width, to + (r + 1) * kPanel, -std::numeric_limits<float>::infinity());
+    }
+  }
+}
+
+/// The largest of a row of kPanel logits.
+HWY_INLINE float panel_max(const float* row) {
+  const FloatTag d;
+  auto largest = hn::Load(d, row);
+  for (int v = 1; v < kPanelVectors; ++v) largest = hn::Max(largest, hn::Load(d, row + v * kLanes));
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+/// row[j] = exp(row[j] - shift); returns the sum.
+HWY_INLINE float panel_exp(float* row, float shift) {
+  const FloatTag d;
+  const auto shift_vector = hn::Set(d, shift);
+  auto sum = hn::Zero(d);
+  for (int v = 0; v < kPanelVectors; ++v) {
+    const auto e = exp_vector(d, hn::Sub(hn::Load(d, row + v * kLanes), shift_vector));
+    hn::Store(e, d, row + v * kLanes);
+    sum = hn::Add(sum, e);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+}  // namespace
+}  // namespace mh::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

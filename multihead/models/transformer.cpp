@@ -1,0 +1,162 @@
+#include "multihead/models/transformer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mh {
+namespace {
+
+const TransformerConfig& checked(const TransformerConfig& config) {
+  const std::vector<std::string> found = problems(config);
+  if (!found.empty()) throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(found, "; ")));
+  return config;
+}
+
+TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, int d_ff) {
+  return {.d_model = config.d_model,
+          .heads = heads,
+          .d_ff = d_ff,
+          .activation = config.activation,
+          .norm = config.norm,
+          .dropout = config.dropout};
+}
+
+EmbeddingConfig embedding_config(const TransformerConfig& config, int64_t vocabulary) {
+  return {.vocabulary = vocabulary,
+          .d_model = config.d_model,
+          .max_positions = config.max_positions,
+          .scaled = config.scale_embedding};
+}
+
+// Dropout sites of the two embeddings; the layers count up from 0.
+constexpr uint32_t kSourceSite = 1u << 20, kTargetSite = kSourceSite + 1;
+
+}  // namespace
+
+Transformer::Transformer(const TransformerConfig& config) : Transformer(checked(config), DropoutSites()) {}
+
+Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
+    : config_(config),
+      embedding_(embedding_config(config, config.vocabulary_size)),
+      target_embedding_(config.share_embeddings
+                            ? nullptr
+                            : std::make_unique<Embedding>(embedding_config(config, config.target_vocabulary()))),
+      output_(config.share_embeddings ? nullptr
+                                      : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
+      logits_bias_(1, config.target_vocabulary()),
+      encoder_(config.encoder_layers, layer_config(config, config.encoder_heads, config.encoder_ff), sites),
+      decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
+      output_packed_({output_ ? output_.get() : &embedding_.table()}) {}
+
+void Transformer::initialise(uint64_t seed) {
+  Random random(seed);
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.d_model));
+  normal(embedding_.table(), random, deviation);
+  if (target_embedding_) normal(target_embedding_->table(), random, deviation);
+  if (output_) normal(*output_, random, deviation);
+  encoder_.initialise(random);
+  decoder_.initialise(random);
+}
+
+Var Transformer::encode(Context& context, const Sequences& source) {
+  const Var x = embedding_.forward(context, source, dropout_at(context, config_.dropout.residual, kSourceSite, source));
+  return encoder_.forward(context, x, source);
+}
+
+Var Transformer::decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) {
+  Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
+  const Var x =
+      embedding.forward(context, target_in, dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
+  return decoder_.forward(context, x, target_in, memory, source);
+}
+
+Var Transformer::embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) {
+  return (target_embedding_ ? *target_embedding_ : embedding_).at(context, tokens, position);
+}
+
+Transformer::Loss Transformer::loss(Context& context, const Sequences& source, const Sequences& target_in,
+                                    std::span<const int32_t> target_out, const LossOptions& options) {
+  const Var states = decode(context, target_in, encode(context, source), source);
+  CrossEntropySums sums;
+  const Var loss = cross_entropy(
+      context.tape, states, output_packed_, output_bias(),
+      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch_, sums);
+  return {.loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
+}
+
+ConstMatrixView Transformer::output_bias() const {
+  const ConstMatrixView bias = logits_bias_.value.view();
+  return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView() : bias;
+}
+
+OutputLayer Transformer::output_layer() {
+  return {.logits = &output_packed_.packed_transposed(), .gradient = nullptr, .bias = output_bias()};
+}
+
+std::vector<float> Transformer::log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
+                                                  std::span<const int32_t> target_out) {
+  const Var states = decode(context, target_in, encode(context, source), source);
+  std::vector<float> found(target_out.size());
+  mh::log_probabilities(output_layer(), states.value(), target_out, found, scratch_);
+  return found;
+}
+
+void Transformer::logits(ConstMatrixView states, MatrixView logits) {
+  const OutputLayer layer = output_layer();
+  multiply(states, *layer.logits, logits, Write::kOverwrite,
+           [&](int64_t begin, int64_t end) { add_bias(layer.bias, logits.rows_between(begin, end)); });
+}
+
+void Transformer::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
+  MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
+  best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch_);
+  // Not-a-number compares false with everything, so that such rows find no candidate at all.
+  const bool finite = std::all_of(out.begin(), out.end(), [](const Candidate& c) { return std::isfinite(c.log_probability); });
+  if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
+}
+
+std::vector<Transformer::AttentionName> Transformer::attentions() const {
+  std::vector<AttentionName> names;
+  const AttentionVisitor add = [&](const MultiHeadAttention& attention) {
+    names.push_back({attention.name(), attention.config().heads});
+  };
+  encoder_.visit_attentions(add);
+  decoder_.visit_attentions(add);
+  return names;
+}
+
+void Transformer::check(const Interventions& interventions) const {
+  const std::vector<AttentionName> known = attentions();
+  for (const std::string& name : interventions.attentions()) {
+    const auto found = std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
+    if (found == known.end()) {
+      throw UsageError(fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
+                                   "decoder.0 ... {}.self_attention and .cross_attention",
+                                   name, config_.encoder_layers - 1, config_.decoder_layers - 1));
+    }
+    interventions.gates(name, found->heads);
+  }
+}
+
+void Transformer::visit(const ParameterVisitor& visitor) {
+  visitor("embedding", embedding_.table());
+  if (target_embedding_) visitor("target_embedding", target_embedding_->table());
+  if (output_) visitor("output", *output_);
+  visitor("logits_bias", logits_bias_);
+  encoder_.visit(visitor);
+  decoder_.visit(visitor);
+}
+
+int64_t Transformer::parameter_count() {
+  int64_t count = 0;
+  visit([&](const std::string& name, Parameter& parameter) {
+    if (name != "logits_bias") count += parameter.value.size();
+  });
+  return count;
+}
+
+}  // namespace mh

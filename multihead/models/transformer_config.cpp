@@ -1,0 +1,90 @@
+#include "multihead/models/transformer_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+struct Preset {
+  std::string_view name;
+  int32_t layers, d_model, d_ff, heads;
+  float dropout;
+};
+
+// base and big: Vaswani et al. 2017, Table 3. tiny: fairseq's transformer_tiny as used on Multi30k.
+constexpr std::array kPresets = {
+    Preset{"tiny", 4, 128, 256, 4, 0.3f},
+    Preset{"small", 6, 256, 1024, 4, 0.1f},
+    Preset{"base", 6, 512, 2048, 8, 0.1f},
+    Preset{"big", 6, 1024, 4096, 16, 0.3f},
+};
+
+void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low, int64_t high) {
+  if (value < low || value > high) found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
+}
+
+void check_rate(std::vector<std::string>& found, std::string_view name, float rate) {
+  if (!(rate >= 0 && rate < 1)) found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
+}
+
+void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads, int32_t d_model) {
+  if (heads < 1 || heads > d_model || d_model % heads != 0) {
+    found.push_back(fmt::format("{} is {}; expected a divisor of d_model {}", name, heads, d_model));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> problems(const TransformerConfig& config) {
+  constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
+  std::vector<std::string> found;
+  check_range(found, "vocabulary_size", config.vocabulary_size, 2, kLargest);
+  check_range(found, "target_vocabulary_size", config.target_vocabulary_size, 0, kLargest);
+  check_range(found, "d_model", config.d_model, 1, 1 << 16);
+  check_range(found, "encoder_layers", config.encoder_layers, 1, kLayers);
+  check_range(found, "decoder_layers", config.decoder_layers, 1, kLayers);
+  check_range(found, "encoder_ff", config.encoder_ff, 1, 1 << 20);
+  check_range(found, "decoder_ff", config.decoder_ff, 1, 1 << 20);
+  check_range(found, "max_positions", config.max_positions, 1, 1 << 20);
+  if (found.empty()) {
+    check_heads(found, "encoder_heads", config.encoder_heads, config.d_model);
+    check_heads(found, "decoder_heads", config.decoder_heads, config.d_model);
+  }
+  check_rate(found, "dropout", config.dropout.residual);
+  check_rate(found, "attention_dropout", config.dropout.weights);
+  check_rate(found, "activation_dropout", config.dropout.activation);
+  if (config.share_embeddings && config.target_vocabulary() != config.vocabulary_size) {
+    found.push_back(fmt::format("target_vocabulary_size is {}; shared embeddings need that of the source, {}",
+                                config.target_vocabulary(), config.vocabulary_size));
+  }
+  const auto check_token = [&](std::string_view name, int32_t id) {
+    check_range(found, name, id, 0, config.target_vocabulary() - 1);
+  };
+  check_token("pad_id", config.pad_id);
+  check_token("eos_id", config.eos_id);
+  check_token("decoder_start_id", config.decoder_start_id);
+  return found;
+}
+
+TransformerConfig transformer_preset(std::string_view name) {
+  std::string names;
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) {
+      TransformerConfig config;
+      config.d_model = preset.d_model;
+      config.encoder_layers = config.decoder_layers = preset.layers;
+      config.encoder_heads = config.decoder_heads = preset.heads;
+      config.encoder_ff = config.decoder_ff = preset.d_ff;
+      config.dropout.residual = preset.dropout;
+      return config;
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
+  }
+  throw UsageError(fmt::format("preset '{}' is unknown; choose one of {}", name, names));
+}
+
+}  // namespace mh

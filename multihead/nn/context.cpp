@@ -1,0 +1,64 @@
+#include "multihead/nn/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace mh {
+
+ConstMatrixView ObservedWeights::matrix(int s, int h) const {
+  int64_t offset = 0;
+  const auto length = [](std::span<const int32_t> offsets, int i) {
+    return int64_t{offsets[static_cast<size_t>(i) + 1]} - offsets[static_cast<size_t>(i)];
+  };
+  for (int r = 0; r < s; ++r) offset += heads * length(query_offsets, r) * length(key_offsets, r);
+  const int64_t queries = length(query_offsets, s), keys = length(key_offsets, s);
+  return {weights + offset + h * queries * keys, queries, keys};
+}
+
+void Interventions::set_gate(const std::string& head, float gate) {
+  const size_t dot = head.rfind('.');
+  size_t number = 0;
+  const char* end = head.data() + head.size();
+  if (dot == std::string::npos || dot == 0 || dot + 1 == head.size() ||
+      std::from_chars(head.data() + dot + 1, end, number).ptr != end || number > 65535) {
+    throw UsageError(fmt::format("head '{}': expected an attention and a head's number, such as "
+                                 "encoder.3.self_attention.1",
+                                 head));
+  }
+  const std::string attention = head.substr(0, dot);
+  auto change = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) { return c.attention == attention; });
+  if (change == changes_.end()) change = changes_.insert(changes_.end(), {attention, {}});
+  if (change->gates.size() <= number) change->gates.resize(number + 1, 1.0f);
+  change->gates[number] = gate;
+}
+
+std::span<const float> Interventions::gates(std::string_view attention, int heads) const {
+  for (Change& change : changes_) {
+    if (change.attention != attention) continue;
+    if (change.gates.size() > static_cast<size_t>(heads)) {
+      throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention, change.gates.size() - 1,
+                                   attention, heads));
+    }
+    change.gates.resize(static_cast<size_t>(heads), 1.0f);
+    return change.gates;
+  }
+  return {};
+}
+
+std::vector<std::string> Interventions::attentions() const {
+  std::vector<std::string> names;
+  for (const Change& change : changes_) names.push_back(change.attention);
+  return names;
+}
+
+Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows) {
+  if (!context.dropout || rate <= 0) return {};
+  return {.rate = rate,
+          .stream = dropout_stream(context.dropout->seed, context.dropout->update, site),
+          .offsets = rows.ragged->offsets(),
+          .sentences = rows.sentences};
+}
+
+}  // namespace mh

@@ -1,0 +1,33 @@
+// Random starting values; a function of the generator's seed alone.
+#pragma once
+
+#include <cmath>
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/base/random.h"
+
+namespace mh {
+
+/// Uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
+inline void xavier_uniform(Parameter& parameter, Random& random, int64_t fan_in, int64_t fan_out) {
+  const double bound = std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
+  for (int64_t i = 0; i < parameter.value.size(); ++i) {
+    parameter.value.data()[i] = static_cast<float>(bound * (2 * random.uniform() - 1));
+  }
+  parameter.changed();
+}
+
+/// Normal with mean 0.
+inline void normal(Parameter& parameter, Random& random, double deviation) {
+  for (int64_t i = 0; i < parameter.value.size(); ++i) {
+    parameter.value.data()[i] = static_cast<float>(deviation * random.normal());
+  }
+  parameter.changed();
+}
+
+inline void fill(Parameter& parameter, float value) {
+  parameter.value.fill(value);
+  parameter.changed();
+}
+
+}  // namespace mh
