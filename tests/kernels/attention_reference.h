@@ -1,0 +1,166 @@
+// What attention means, in double and in plain loops; the oracle of the fused kernel. Its backward pass is checked
+// against central differences in attention_test.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "multihead/kernels/attention.h"
+
+namespace mh::reference {
+
+struct Attention {
+  std::vector<double> output;   // [Nq, H * d_value]
+  std::vector<double> ungated;  // the same before the gate
+  std::vector<double> lse;      // [Nq, H]
+  std::vector<double> weights;  // as AttentionOutputs::weights
+  double largest = 0;           // the largest magnitude that was summed, for the tolerance
+};
+
+struct Gradients {
+  std::vector<double> d_q, d_k, d_v, d_gate;
+  double largest = 0;
+};
+
+/// The inputs in double, so that differences can be taken.
+struct Values {
+  std::vector<double> q, k, v, gate;
+};
+
+inline std::vector<double> dense(ConstMatrixView view) {
+  std::vector<double> result;
+  for (int64_t i = 0; i < view.rows; ++i) {
+    for (int64_t j = 0; j < view.cols; ++j) result.push_back(static_cast<double>(view(i, j)));
+  }
+  return result;
+}
+
+inline Values values_of(const AttentionInputs& in) {
+  Values values{dense(in.q), dense(in.k), dense(in.v), std::vector<double>(in.gate.begin(), in.gate.end())};
+  if (in.gate.empty()) values.gate.assign(static_cast<size_t>(in.heads), 1.0);
+  return values;
+}
+
+/// What a query sees: pairs of key number and weight factor of the dropout.
+struct Seen {
+  int64_t key, row;  // in the sequence; in k and v
+  double factor;
+};
+
+template <class Visit>
+void for_each_query(const AttentionInputs& in, Visit visit) {
+  int64_t weights = 0;
+  std::vector<Seen> seen;
+  for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
+    const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
+    const int64_t first = in.key_offsets[s], keys = in.key_offsets[s + 1] - first;
+    for (int64_t h = 0; h < in.heads; ++h) {
+      for (int64_t i = 0; i < queries; ++i) {
+        seen.clear();
+        for (int64_t j = 0; j < keys; ++j) {
+          if (!in.mask.allows(row + i, i, j, queries, keys)) continue;
+          double factor = 1;
+          if (in.dropout.active()) {
+            const uint32_t bits = weight_bits(in.dropout.stream, in.dropout.sentences[s], h, i, j);
+            factor = bits < in.dropout.threshold() ? 0 : 65536.0 / (65536.0 - in.dropout.threshold());
+          }
+          const auto at = static_cast<size_t>(first + j);
+          seen.push_back({j, in.key_rows.empty() ? first + j : int64_t{in.key_rows[at]}, factor});
+        }
+        visit(row + i, h, seen, weights + (h * queries + i) * keys);
+      }
+    }
+    weights += in.heads * queries * keys;
+  }
+}
+
+/// s_ij for every key seen.
+inline std::vector<double> scores(const AttentionInputs& in, const Values& x, int64_t row, int64_t h,
+                                  const std::vector<Seen>& seen, double* largest = nullptr) {
+  std::vector<double> s;
+  const int64_t g = h * in.key_heads / in.heads;
+  for (const Seen& key : seen) {
+    double sum = 0;
+    for (int64_t c = 0; c < in.d_key; ++c) {
+      const double term = x.q[static_cast<size_t>((row * in.heads + h) * in.d_key + c)] *
+                          x.k[static_cast<size_t>((key.row * in.key_heads + g) * in.d_key + c)];
+      sum += term;
+      if (largest) *largest = std::max(*largest, std::abs(term * static_cast<double>(in.scale)));
+    }
+    s.push_back(sum * static_cast<double>(in.scale));
+  }
+  return s;
+}
+
+inline Attention attention(const AttentionInputs& in, const Values& x) {
+  Attention result;
+  result.output.assign(static_cast<size_t>(in.q.rows * in.heads * in.d_value), 0);
+  result.ungated = result.output;
+  result.lse.assign(static_cast<size_t>(in.q.rows * in.heads), -std::numeric_limits<double>::infinity());
+  result.weights.assign(static_cast<size_t>(attention_weights_size(in)), 0);
+  for_each_query(in, [&](int64_t row, int64_t h, const std::vector<Seen>& seen, int64_t weights) {
+    if (seen.empty()) return;
+    const auto s = scores(in, x, row, h, seen, &result.largest);
+    const double most = *std::max_element(s.begin(), s.end());
+    double sum = 0;
+    for (const double score : s) sum += std::exp(score - most);
+    result.lse[static_cast<size_t>(row * in.heads + h)] = most + std::log(sum);
+    const int64_t u = h * in.value_heads / in.heads;
+    for (size_t n = 0; n < seen.size(); ++n) {
+      const double p = std::exp(s[n] - most) / sum;
+      result.weights[static_cast<size_t>(weights + seen[n].key)] = p;
+      for (int64_t c = 0; c < in.d_value; ++c) {
+        const double v = x.v[static_cast<size_t>((seen[n].row * in.value_heads + u) * in.d_value + c)];
+        result.ungated[static_cast<size_t>((row * in.heads + h) * in.d_value + c)] += p * seen[n].factor * v;
+        result.largest = std::max(result.largest, std::abs(v));
+      }
+    }
+  });
+  for (size_t i = 0; i < result.output.size(); ++i) {
+    const auto h = i / static_cast<size_t>(in.d_value) % static_cast<size_t>(in.heads);
+    result.output[i] = x.gate[h] * result.ungated[i];
+  }
+  return result;
+}
+
+inline Gradients attention_gradients(const AttentionInputs& in, const Values& x, const std::vector<double>& d_output) {
+  const Attention forward = attention(in, x);
+  Gradients g{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()), std::vector<double>(x.v.size()),
+              std::vector<double>(x.gate.size()), forward.largest};
+  const auto add = [&g](std::vector<double>& to, int64_t at, double term) {
+    to[static_cast<size_t>(at)] += term;
+    g.largest = std::max(g.largest, std::abs(term));
+  };
+  for_each_query(in, [&](int64_t row, int64_t h, const std::vector<Seen>& seen, int64_t weights) {
+    const double gate = x.gate[static_cast<size_t>(h)];
+    const int64_t key_head = h * in.key_heads / in.heads, value_head = h * in.value_heads / in.heads;
+    const int64_t o = (row * in.heads + h) * in.d_value;
+    double delta = 0;  // d_output . ungated output
+    for (int64_t c = 0; c < in.d_value; ++c) {
+      delta += d_output[static_cast<size_t>(o + c)] * forward.ungated[static_cast<size_t>(o + c)];
+    }
+    add(g.d_gate, h, delta);
+    for (const Seen& key : seen) {
+      const double p = forward.weights[static_cast<size_t>(weights + key.key)];
+      const int64_t v = (key.row * in.value_heads + value_head) * in.d_value;
+      const int64_t k = (key.row * in.key_heads + key_head) * in.d_key;
+      double dp = 0;
+      for (int64_t c = 0; c < in.d_value; ++c) {
+        const double d_o = d_output[static_cast<size_t>(o + c)];
+        dp += key.factor * d_o * x.v[static_cast<size_t>(v + c)];
+        add(g.d_v, v + c, gate * p * key.factor * d_o);
+      }
+      const double ds = static_cast<double>(in.scale) * gate * p * (dp - delta);
+      for (int64_t c = 0; c < in.d_key; ++c) {
+        const int64_t q = (row * in.heads + h) * in.d_key + c;
+        add(g.d_q, q, ds * x.k[static_cast<size_t>(k + c)]);
+        add(g.d_k, k + c, ds * x.q[static_cast<size_t>(q)]);
+      }
+    }
+  });
+  return g;
+}
+
+}  // namespace mh::reference
