@@ -1,0 +1,97 @@
+// Puts words in order while their heads may still be to come, and remembers which meaning each word carries.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "multihead/data/tree_bank.h"
+
+namespace mh::grammar {
+
+/// What a word means: a node of the tree and a part of it. Words of two languages with the same meaning are aligned.
+struct Meaning {
+  const void* node = nullptr;  // null: nothing on the other side
+  int part = 0;
+  auto operator<=>(const Meaning&) const = default;
+};
+
+class SentenceBuilder {
+ public:
+  /// A name for a word that will be put later, so that others can hang on it now.
+  int reserve() {
+    words_.emplace_back();
+    heads_.push_back(-1);
+    meanings_.emplace_back();
+    return static_cast<int>(words_.size()) - 1;
+  }
+  void put(int id, std::string form, std::string_view lemma, std::string_view upos, std::string_view relation,
+           int head, Meaning meaning) {
+    auto& word = words_[static_cast<size_t>(id)];
+    word = {std::move(form), std::string(lemma), std::string(upos), -1, std::string(relation)};
+    heads_[static_cast<size_t>(id)] = head;
+    meanings_[static_cast<size_t>(id)] = meaning;
+    order_.push_back(id);
+  }
+  int add(std::string form, std::string_view lemma, std::string_view upos, std::string_view relation, int head,
+          Meaning meaning) {
+    const int id = reserve();
+    put(id, std::move(form), lemma, upos, relation, head, meaning);
+    return id;
+  }
+  /// A comma, unless one stands there already or nothing does.
+  void comma(int head, Meaning meaning = {}) {
+    if (order_.empty()) return;
+    if (last().form != ",") {
+      add(",", ",", "PUNCT", "punct", head, meaning);
+    } else if (meaning.node != nullptr) {
+      meanings_[static_cast<size_t>(order_.back())] = meaning;
+    }
+  }
+  /// The full stop takes the place of a comma that closed a clause.
+  void full_stop(int head, Meaning meaning) {
+    if (!order_.empty() && last().form == ",") order_.pop_back();
+    add(".", ".", "PUNCT", "punct", head, meaning);
+  }
+  /// The words in order with heads as places, and the meaning of each.
+  std::pair<std::vector<Word>, std::vector<Meaning>> finish() const {
+    std::map<int, int> place;
+    for (size_t i = 0; i < order_.size(); ++i) place[order_[i]] = static_cast<int>(i);
+    std::vector<Word> words;
+    std::vector<Meaning> meanings;
+    for (const int id : order_) {
+      words.push_back(words_[static_cast<size_t>(id)]);
+      const int head = heads_[static_cast<size_t>(id)];
+      words.back().head = head < 0 ? -1 : place.at(head);
+      meanings.push_back(meanings_[static_cast<size_t>(id)]);
+    }
+    return {std::move(words), std::move(meanings)};
+  }
+
+ private:
+  const Word& last() const { return words_[static_cast<size_t>(order_.back())]; }
+
+  std::vector<Word> words_;  // by id
+  std::vector<int> heads_;   // id of the head, by id
+  std::vector<Meaning> meanings_;
+  std::vector<int> order_;
+};
+
+/// Parts of a node that are words of their own.
+enum Part : int {
+  kHead,         // the noun, the verb, the preposition
+  kDeterminer,
+  kAuxiliary,
+  kNegation,
+  kMiddle,
+  kEdge,
+  kMarker,       // "because", "that", "but", "and", the relative pronoun
+  kComma,
+  kStop,
+  kModifiers,    // kModifiers + 2 i: the degree of adjective i; + 2 i + 1: the adjective
+};
+
+}  // namespace mh::grammar
