@@ -15,6 +15,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
 namespace hn = hwy::HWY_NAMESPACE;
 
 // 16-lane and 4-lane machines have 32 registers: 6 x 4 accumulators, 4 of B, 1 of A. AVX2 has 16: 6 x 2 + 2 + 1.
@@ -24,7 +26,7 @@ inline constexpr int kPanelVectors = 2;
 inline constexpr int kPanelVectors = 4;
 #endif
 using FloatTag = hn::ScalableTag<float>;
-inline constexpr int64_t kLanes = HWY_MAX_BYTES / static_cast<int64_t>(sizeof(float));
+inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(FloatTag()));
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
 inline constexpr int64_t kTileRows = 6;
 // k in blocks of this many: a panel's block (64 KiB at the widest) stays in the second-level cache beside A's rows.
@@ -106,6 +108,7 @@ HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTR
   }
 }
 
+}  // namespace
 }  // namespace mh::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
