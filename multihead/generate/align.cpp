@@ -1,0 +1,90 @@
+#include "multihead/generate/align.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/batches.h"
+
+namespace mh {
+namespace {
+
+class AlignmentObserver : public Observer {
+ public:
+  AlignmentObserver(std::string name, const AlignOptions& options, const Sequences& source, int32_t end)
+      : name_(std::move(name)), options_(options), source_(source), end_(end) {}
+
+  bool wants_weights(std::string_view name) const override { return name == name_; }
+
+  void weights(const ObservedWeights& observed) override {
+    const float* block = observed.weights;  // of one sequence: [heads, Tq, Tk]
+    const int first = options_.head < 0 ? 0 : options_.head;
+    const int last = options_.head < 0 ? observed.heads : options_.head + 1;
+    for (size_t s = 0; s + 1 < observed.query_offsets.size(); ++s) {
+      const int64_t queries = observed.query_offsets[s + 1] - observed.query_offsets[s];
+      const int64_t keys = observed.key_offsets[s + 1] - observed.key_offsets[s];
+      const int32_t* source = source_.ids.data() + observed.key_offsets[s];
+      auto& points = alignments.emplace_back();
+      for (int64_t i = 0; i < queries; ++i) {
+        int64_t best = -1;
+        double most = -1;
+        for (int64_t j = 0; j < keys; ++j) {
+          double sum = 0;
+          for (int h = first; h < last; ++h) sum += static_cast<double>(block[(h * queries + i) * keys + j]);
+          if (sum > most) best = j, most = sum;
+        }
+        const bool on_end = best + 1 == keys && source[best] == end_;
+        if (best >= 0 && !on_end) points.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});
+      }
+      block += observed.heads * queries * keys;
+    }
+  }
+
+  std::vector<std::vector<AlignmentPoint>> alignments;
+
+ private:
+  std::string name_;
+  const AlignOptions& options_;
+  const Sequences& source_;
+  const int32_t end_;
+};
+
+}  // namespace
+
+std::vector<std::vector<AlignmentPoint>> align(Transformer& model, Context context, const Sequences& source,
+                                               std::span<const std::vector<int32_t>> targets,
+                                               const AlignOptions& options) {
+  const TransformerConfig& config = model.config();
+  MH_ASSERT(targets.size() == static_cast<size_t>(source.ragged->sequences()));
+  if (options.layer < -1 || options.layer >= config.decoder_layers) {
+    throw UsageError(fmt::format("alignment layer: expected 0 to {}, got {}", config.decoder_layers - 1, options.layer));
+  }
+  if (options.head < -1 || options.head >= config.decoder_heads) {
+    throw UsageError(fmt::format("alignment head: expected 0 to {}, got {}", config.decoder_heads - 1, options.head));
+  }
+  if (targets.empty()) return {};
+
+  TokenBatch target_in;  // the query that predicts token t has read the start token and the tokens before t
+  for (const auto& target : targets) {
+    std::vector<int32_t> shifted{config.decoder_start_id};
+    if (!target.empty()) shifted.insert(shifted.end(), target.begin(), target.end() - 1);
+    target_in.add(shifted);
+  }
+  const Ragged ragged = Ragged::from_lengths(target_in.lengths);
+
+  const int32_t layer = options.layer < 0 ? config.decoder_layers - 1 : options.layer;
+  AlignmentObserver observer(fmt::format("decoder.{}.cross_attention", layer), options, source, config.eos_id);
+  context.observer = &observer;
+  context.tape.clear();
+  const Var memory = model.encode(context, source);
+  model.decode(context, {.ids = target_in.ids, .ragged = &ragged, .sentences = source.sentences}, memory, source);
+  context.tape.clear();
+  MH_ASSERT(observer.alignments.size() == targets.size());
+  for (size_t s = 0; s < targets.size(); ++s) {
+    if (targets[s].empty()) observer.alignments[s].clear();  // its one query predicts the end token
+  }
+  return std::move(observer.alignments);
+}
+
+}  // namespace mh

@@ -1,0 +1,27 @@
+// Which source token each target token looks at, read off cross-attention.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/generate/search.h"
+#include "multihead/models/transformer.h"
+#include "multihead/nn/context.h"
+
+namespace mh {
+
+struct AlignOptions {
+  int32_t layer = -1;  // of the decoder, from 0; -1: the last one
+  int32_t head = -1;   // of its cross-attention; -1: the mean of all
+};
+
+/// For each pair of sentences: target token t is aligned to the source token with the largest weight in the step that
+/// predicts t (ties: the first); a token that looks at the source's end token is aligned to nothing. Targets are without
+/// end token. One teacher-forced pass; `context` must evaluate, its tape is cleared and its observer is not asked.
+/// Throws UsageError on a layer or head that the model does not have.
+std::vector<std::vector<AlignmentPoint>> align(Transformer& model, Context context, const Sequences& source,
+                                               std::span<const std::vector<int32_t>> targets,
+                                               const AlignOptions& options = {});
+
+}  // namespace mh

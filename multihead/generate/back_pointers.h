@@ -1,0 +1,38 @@
+// Where each row of each step came from: hypotheses share their beginnings, and a reordered beam copies nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mh {
+
+class BackPointers {
+ public:
+  /// One step: row i has token tokens[i] and continues row parents[i] of the step before.
+  void add_step(std::span<const int32_t> tokens, std::span<const int32_t> parents) {
+    begins_.push_back(tokens_.size());
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    parents_.insert(parents_.end(), parents.begin(), parents.end());
+  }
+
+  /// The tokens of steps 1 to `step` that lead to its row `row`; step 0 holds the start tokens.
+  std::vector<int32_t> path(int32_t step, int32_t row) const {
+    std::vector<int32_t> tokens;
+    tokens.reserve(static_cast<size_t>(step) + 1);  // room for one more
+    for (; step > 0; --step) {
+      const size_t at = begins_[static_cast<size_t>(step)] + static_cast<size_t>(row);
+      tokens.push_back(tokens_[at]);
+      row = parents_[at];
+    }
+    std::reverse(tokens.begin(), tokens.end());
+    return tokens;
+  }
+
+ private:
+  std::vector<size_t> begins_;  // of each step
+  std::vector<int32_t> tokens_, parents_;
+};
+
+}  // namespace mh

@@ -1,0 +1,207 @@
+#include "multihead/generate/beam_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/back_pointers.h"
+#include "multihead/generate/forced_prefix.h"
+#include "multihead/models/decoding.h"
+
+namespace mh {
+namespace {
+
+constexpr float kImpossible = -std::numeric_limits<float>::infinity();
+
+// A hypothesis that is finished: continue row `row` of step `step` by `token`.
+struct Finished {
+  int32_t step, row, token;
+  bool ended;  // token is the end token
+  double log_probability, score;
+};
+
+// The hypotheses that grow: one row of the decoder each; rows of one sentence lie together, sentences rise.
+struct Rows {
+  std::vector<int32_t> tokens, parents, sources;
+  std::vector<double> totals;  // log-probability so far
+
+  size_t size() const { return tokens.size(); }
+  void resize(size_t size) {
+    tokens.resize(size), parents.resize(size), sources.resize(size), totals.resize(size);
+  }
+  void clear() { resize(0); }
+  void add(int32_t token, int32_t parent, int32_t source, double total) {
+    tokens.push_back(token), parents.push_back(parent), sources.push_back(source), totals.push_back(total);
+  }
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(Transformer& model, Context context, const Sequences& source, const SearchOptions& options,
+             std::span<const std::vector<int32_t>> prefixes)
+      : model_(model),
+        options_(options),
+        beam_(static_cast<size_t>(options.beam_size)),
+        end_(model.config().eos_id),
+        decoding_(model, context, source),
+        prefix_(model, prefixes) {
+    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end comes first.
+    const int32_t vocabulary = model.config().target_vocabulary();
+    candidates_a_row_ = std::min(options.beam_size == 1 ? 1 : options.beam_size + 1, vocabulary);
+    for (const int32_t token : {model.config().pad_id, model.config().decoder_start_id}) {
+      if (token != end_ && std::find(never_.begin(), never_.end(), token) == never_.end()) never_.push_back(token);
+    }
+    never_or_end_ = never_;
+    never_or_end_.push_back(end_);
+
+    const int32_t sentences = source.ragged->sequences();
+    finished_.resize(static_cast<size_t>(sentences));
+    for (int32_t s = 0; s < sentences; ++s) {
+      longest_.push_back(longest(source.ragged->length(s)));
+      prefix_.check(s, longest_.back());
+      rows_.add(model.config().decoder_start_id, 0, s, 0);
+    }
+    heads_.resize(beam_);
+  }
+
+  std::vector<std::vector<Hypothesis>> run() {
+    for (; rows_.size() > 0; ++step_) {
+      history_.add_step(rows_.tokens, rows_.parents);
+      const ConstMatrixView states = decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
+      name_candidates(states);
+      grown_.clear();
+      for (size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
+        while (end < rows_.size() && rows_.sources[end] == rows_.sources[begin]) ++end;
+        advance(begin, end);
+      }
+      std::swap(rows_, grown_);
+    }
+    std::vector<std::vector<Hypothesis>> results;
+    results.reserve(finished_.size());
+    for (auto& finished : finished_) results.push_back(best(finished));
+    return results;
+  }
+
+ private:
+  int32_t longest(int32_t source_length) const {
+    int32_t length = std::min(options_.max_length, model_.config().max_positions);
+    if (options_.max_length_factor > 0) {
+      const double by_source = std::ceil(options_.max_length_factor * source_length);
+      const int32_t floor = std::max(1, options_.min_length);
+      length = std::min(length, std::max(floor, static_cast<int32_t>(std::min(by_source, 1e9))));
+    }
+    return length;
+  }
+
+  void name_candidates(ConstMatrixView states) {
+    candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
+    if (!prefix_.holds_all(step_, rows_.sources)) {
+      const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
+      model_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
+    }
+    prefix_.force(step_, rows_.sources, states, candidates_a_row_, candidates_);
+  }
+
+  // All continuations of one sentence's rows [begin, end), the most probable first.
+  void advance(size_t begin, size_t end) {
+    const int32_t s = rows_.sources[begin];
+    const bool last = step_ + 1 == longest_[static_cast<size_t>(s)];
+    const size_t grown_before = grown_.size();
+    std::fill(heads_.begin(), heads_.end(), 0);
+    for (size_t rank = 0; grown_.size() - grown_before < beam_ && !(last && rank == beam_); ++rank) {
+      // Each row's candidates are sorted: merge them.
+      size_t row = end;
+      double total = kImpossible;
+      for (size_t r = begin; r < end; ++r) {
+        if (heads_[r - begin] == candidates_a_row_) continue;
+        const double t = rows_.totals[r] + static_cast<double>(candidate(r, heads_[r - begin]).log_probability);
+        if (t > total) row = r, total = t;
+      }
+      if (row == end) break;  // only impossible ones are left
+      const int32_t token = candidate(row, heads_[row - begin]++).token;
+      if (token == end_ || last) {
+        if (rank < beam_) finish(s, static_cast<int32_t>(row), token, total);
+      } else {
+        grown_.add(token, static_cast<int32_t>(row), s, total);
+      }
+    }
+    if (grown_.size() > grown_before && done(s, grown_.totals[grown_before])) grown_.resize(grown_before);
+  }
+
+  const Candidate& candidate(size_t row, int32_t i) const {
+    return candidates_[row * static_cast<size_t>(candidates_a_row_) + static_cast<size_t>(i)];
+  }
+
+  void finish(int32_t s, int32_t row, int32_t token, double total) {
+    const double score = total / options_.length_penalty.factor(step_ + 1);
+    finished_[static_cast<size_t>(s)].push_back({step_, row, token, token == end_, total, score});
+  }
+
+  // Whether sentence s needs no more steps; best_growing is the log-probability of its best hypothesis of step_ + 1 tokens.
+  bool done(int32_t s, double best_growing) {
+    auto& finished = finished_[static_cast<size_t>(s)];
+    if (finished.size() >= beam_) return true;
+    const auto wanted = static_cast<size_t>(options_.n_best);
+    if (finished.size() < wanted) return false;
+    // What grows gets less probable; at best it stays as it is and gets the most favourable length.
+    const double factor = std::max(options_.length_penalty.factor(step_ + 2),
+                                   options_.length_penalty.factor(longest_[static_cast<size_t>(s)]));
+    const auto nth = finished.begin() + (options_.n_best - 1);
+    std::nth_element(finished.begin(), nth, finished.end(), better);
+    return best_growing / factor < nth->score;
+  }
+
+  static bool better(const Finished& a, const Finished& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.step != b.step) return a.step < b.step;  // ties: the earlier
+    return a.row != b.row ? a.row < b.row : a.token < b.token;
+  }
+
+  std::vector<Hypothesis> best(std::vector<Finished>& finished) const {
+    const size_t count = std::min(finished.size(), static_cast<size_t>(options_.n_best));
+    std::partial_sort(finished.begin(), finished.begin() + static_cast<std::ptrdiff_t>(count), finished.end(), better);
+    std::vector<Hypothesis> hypotheses(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Finished& from = finished[i];
+      Hypothesis& to = hypotheses[i];
+      to.tokens = history_.path(from.step, from.row);
+      if (!from.ended) to.tokens.push_back(from.token);
+      to.ended = from.ended;
+      to.log_probability = from.log_probability;
+      to.score = from.score;
+    }
+    return hypotheses;
+  }
+
+  Transformer& model_;
+  const SearchOptions& options_;
+  const size_t beam_;
+  const int32_t end_;
+  Decoding decoding_;
+  ForcedPrefix prefix_;
+  int32_t candidates_a_row_ = 0;
+  std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
+  std::vector<int32_t> longest_;               // tokens, of each sentence
+  std::vector<std::vector<Finished>> finished_;
+  BackPointers history_;
+  int32_t step_ = 0;  // tokens that the growing hypotheses have
+  Rows rows_, grown_;
+  std::vector<Candidate> candidates_;  // [rows, candidates_a_row]
+  std::vector<int32_t> heads_;         // of the merge: each row's next candidate
+};
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> beam_search(Transformer& model, Context context, const Sequences& source,
+                                                 const SearchOptions& options,
+                                                 std::span<const std::vector<int32_t>> prefixes) {
+  check(options);
+  MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
+  if (source.ragged->sequences() == 0) return {};
+  return BeamSearch(model, context, source, options, prefixes).run();
+}
+
+}  // namespace mh

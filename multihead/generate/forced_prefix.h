@@ -1,0 +1,39 @@
+// Translations that must begin with given tokens: while a sentence is inside its prefix it has one hypothesis, whose
+// only candidate is the prefix's next token.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/models/transformer.h"
+
+namespace mh {
+
+class ForcedPrefix {
+ public:
+  /// prefixes: empty, or one for each sentence.
+  ForcedPrefix(Transformer& model, std::span<const std::vector<int32_t>> prefixes);
+
+  /// Throws UsageError when the prefix of sentence s is longer than `longest` or has a token that the model does not
+  /// have or that ends it.
+  void check(int32_t s, int32_t longest) const;
+  /// Whether every row's next token is given.
+  bool holds_all(int32_t step, std::span<const int32_t> sources) const;
+  /// Replaces the candidates of rows whose next token is given: it comes first, nothing else is possible.
+  void force(int32_t step, std::span<const int32_t> sources, ConstMatrixView states, int32_t candidates_a_row,
+             std::span<Candidate> candidates);
+
+ private:
+  bool holds(int32_t step, int32_t sentence) const {
+    return step < longest_ && static_cast<size_t>(step) < prefixes_[static_cast<size_t>(sentence)].size();
+  }
+
+  Transformer& model_;
+  std::span<const std::vector<int32_t>> prefixes_;
+  int32_t longest_ = 0;
+  std::vector<float> states_, logits_;  // [forced rows, d_model], [forced rows, V]
+  std::vector<size_t> rows_;
+};
+
+}  // namespace mh

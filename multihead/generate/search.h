@@ -1,0 +1,52 @@
+// What a search is asked for and what it finds. The search itself: beam_search.h; many sentences: translate.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "multihead/models/transformer_config.h"
+
+namespace mh {
+
+/// A hypothesis of L tokens (its end token counted) and log-probability P has the score P / factor(L).
+struct LengthPenalty {
+  enum class Form {
+    kDivide,  // factor = L^alpha: as CTranslate2 and Marian (--normalize)
+    kGnmt,    // factor = ((5 + L) / 6)^alpha: Wu et al. 2016, eq. 14
+  };
+  Form form = Form::kDivide;
+  double alpha = 1;  // 0: no penalty, the score is the log-probability; 1: the mean over the tokens
+
+  double factor(int32_t length) const;
+};
+
+struct SearchOptions {
+  int32_t beam_size = 5;  // hypotheses that grow side by side; 1 is greedy search
+  int32_t n_best = 1;     // hypotheses wanted of each sentence, at most beam_size
+  LengthPenalty length_penalty = {};
+  int32_t min_length = 0;    // the end token may not come before this many tokens
+  int32_t max_length = 256;  // tokens at most, never more than the model's max_positions
+  /// When above 0: at most this many times the source's tokens (rounded up, and at least min_length and 1), if that is
+  /// less than max_length. It keeps a model that has learned nothing from writing until max_length.
+  double max_length_factor = 0;
+};
+
+/// Throws UsageError on options that cannot be.
+void check(const SearchOptions& options);
+
+/// Source token `source` is what target token `target` looks at; both count from 0.
+struct AlignmentPoint {
+  int32_t source = 0;
+  int32_t target = 0;
+  bool operator==(const AlignmentPoint&) const = default;
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens = {};  // without the end token
+  bool ended = true;            // false: cut off at the longest length
+  double log_probability = 0;   // natural logarithm, of all tokens and, when it ended, of the end token
+  double score = 0;             // log_probability / length_penalty.factor(tokens, and 1 when it ended)
+  std::vector<AlignmentPoint> alignment = {};  // when asked for (align.h), by target token
+};
+
+}  // namespace mh

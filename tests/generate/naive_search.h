@@ -1,0 +1,97 @@
+// A beam search as one would write it down: every hypothesis is decoded anew from its first token, with the whole
+// distribution of the next one. Slow, and independent of the search under test.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "multihead/generate/search.h"
+#include "multihead/models/transformer.h"
+#include "multihead/nn/context.h"
+
+namespace mh {
+
+inline std::vector<double> log_softmax(const std::vector<float>& logits) {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (const float logit : logits) largest = std::max(largest, static_cast<double>(logit));
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - largest);
+  std::vector<double> result;
+  for (const float logit : logits) result.push_back(static_cast<double>(logit) - largest - std::log(sum));
+  return result;
+}
+
+/// log p(next token | source, start token, tokens) for every token of the vocabulary.
+inline std::vector<double> next_log_probabilities(Transformer& model, const std::vector<int32_t>& source,
+                                                  std::vector<int32_t> tokens,
+                                                  const Interventions* interventions = nullptr) {
+  tokens.insert(tokens.begin(), model.config().decoder_start_id);
+  Ragged source_ragged, target_ragged;
+  source_ragged.add(static_cast<int32_t>(source.size()));
+  target_ragged.add(static_cast<int32_t>(tokens.size()));
+  Tape tape;
+  Context context{.tape = tape, .interventions = interventions};
+  const Sequences sources{.ids = source, .ragged = &source_ragged, .sentences = {}};
+  const Var memory = model.encode(context, sources);
+  const Var states = model.decode(context, {.ids = tokens, .ragged = &target_ragged, .sentences = {}}, memory, sources);
+  std::vector<float> logits(static_cast<size_t>(model.config().target_vocabulary()));
+  const ConstMatrixView all = states.value();
+  model.logits(all.rows_between(all.rows - 1, all.rows), {logits.data(), 1, static_cast<int64_t>(logits.size())});
+  return log_softmax(logits);
+}
+
+/// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at max_length.
+inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vector<int32_t>& source,
+                                            const SearchOptions& options, const std::vector<int32_t>& prefix = {},
+                                            const Interventions* interventions = nullptr) {
+  struct Growing {
+    std::vector<int32_t> tokens;
+    double total = 0;
+  };
+  struct Continuation {
+    size_t row;
+    int32_t token;
+    double total;
+  };
+  const auto beam = static_cast<size_t>(options.beam_size);
+  const TransformerConfig& config = model.config();
+  std::vector<Growing> growing(1);
+  std::vector<Hypothesis> finished;
+  for (int32_t step = 0; !growing.empty(); ++step) {
+    std::vector<Continuation> all;
+    for (size_t row = 0; row < growing.size(); ++row) {
+      const auto next = next_log_probabilities(model, source, growing[row].tokens, interventions);
+      for (int32_t token = 0; token < config.target_vocabulary(); ++token) {
+        const bool given = static_cast<size_t>(step) < prefix.size();
+        if (given && token != prefix[static_cast<size_t>(step)]) continue;
+        if (!given && token != config.eos_id && (token == config.pad_id || token == config.decoder_start_id)) continue;
+        if (token == config.eos_id && step < options.min_length) continue;
+        all.push_back({row, token, growing[row].total + next[static_cast<size_t>(token)]});
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
+    std::vector<Growing> next;
+    for (size_t rank = 0; rank < all.size() && next.size() < beam; ++rank) {
+      const auto& [row, token, total] = all[rank];
+      std::vector<int32_t> tokens = growing[row].tokens;
+      const bool ended = token == config.eos_id;
+      const bool last = step + 1 == options.max_length;
+      if (last && rank >= beam) break;
+      if (!ended) tokens.push_back(token);
+      if ((ended || last) && rank < beam) {
+        const double score = total / options.length_penalty.factor(step + 1);
+        finished.push_back({tokens, ended, total, score, {}});
+      }
+      if (!ended && !last) next.push_back({tokens, total});
+    }
+    growing = std::move(next);
+    if (finished.size() >= beam) break;
+  }
+  std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  finished.resize(std::min(finished.size(), static_cast<size_t>(options.n_best)));
+  return finished;
+}
+
+}  // namespace mh

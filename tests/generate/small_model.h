@@ -1,0 +1,63 @@
+// Random models and sentences of prime sizes for the tests of this folder.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "multihead/base/random.h"
+#include "multihead/models/transformer.h"
+
+namespace mh {
+
+inline constexpr int32_t kEnd = 0, kUnknown = 1, kPad = 2;
+
+inline TransformerConfig small_config() {
+  return {.vocabulary_size = 37,
+          .d_model = 20,
+          .encoder_layers = 2,
+          .decoder_layers = 3,
+          .encoder_heads = 2,
+          .decoder_heads = 5,
+          .encoder_ff = 31,
+          .decoder_ff = 29,
+          .max_positions = 41,
+          .pad_id = kPad,
+          .eos_id = kEnd,
+          .decoder_start_id = kPad};
+}
+
+/// Weights a few times larger than those of initialise(): distributions that are far from even.
+inline void sharpen(Transformer& model, float factor) {
+  model.visit([factor](const std::string& name, Parameter& parameter) {
+    if (name.find("norm") != std::string::npos || name == "logits_bias") return;
+    const MatrixView view = parameter.value.view();
+    for (int64_t i = 0; i < view.rows; ++i) {
+      for (int64_t j = 0; j < view.cols; ++j) view(i, j) *= factor;
+    }
+    parameter.changed();
+  });
+}
+
+/// Adds to the logit of one token, e.g. of the end token: sentences of a useful length.
+inline void add_to_logit(Transformer& model, int32_t token, float value) {
+  model.visit([=](const std::string& name, Parameter& parameter) {
+    if (name != "logits_bias") return;
+    parameter.value.view()(0, token) += value;
+    parameter.changed();
+  });
+}
+
+inline std::vector<std::vector<int32_t>> random_sources(uint64_t seed, std::vector<int32_t> lengths, int32_t vocabulary = 37) {
+  Random random(seed);
+  std::vector<std::vector<int32_t>> sources;
+  for (const int32_t length : lengths) {
+    auto& source = sources.emplace_back();
+    for (int32_t i = 0; i + 1 < length; ++i) {
+      source.push_back(kPad + 1 + static_cast<int32_t>(random.below(static_cast<uint32_t>(vocabulary - kPad - 1))));
+    }
+    source.push_back(kEnd);
+  }
+  return sources;
+}
+
+}  // namespace mh

@@ -1,0 +1,135 @@
+#include "multihead/generate/translate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/batches.h"
+#include "multihead/generate/beam_search.h"
+#include "tests/generate/small_model.h"
+
+namespace mh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(BatchesByLength, LongestFirstAndEverySequenceOnce) {
+  const std::vector<int64_t> lengths{3, 0, 7, 3, 1, 7, 2};
+  EXPECT_THAT(batches_by_length(lengths, 10),
+              ElementsAre(ElementsAre(2), ElementsAre(5, 0), ElementsAre(3, 6, 4)));
+  EXPECT_THAT(batches_by_length(lengths, 1000), ElementsAre(ElementsAre(2, 5, 0, 3, 6, 4)));
+  EXPECT_EQ(batches_by_length(lengths, 1).size(), 6u);
+  EXPECT_TRUE(batches_by_length({}, 5).empty());
+}
+
+class TranslateTest : public testing::Test {
+ protected:
+  TranslateTest() : model(small_config()) {
+    model.initialise(7);
+    sharpen(model, 1.7f);
+    add_to_logit(model, kEnd, 2);
+  }
+  Transformer model;
+};
+
+TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
+  auto sources = random_sources(3, {2, 13, 5, 3, 11, 7, 5});
+  sources.insert(sources.begin() + 2, std::vector<int32_t>{});
+  sources.push_back({});
+  std::vector<int64_t> done;
+  const auto found = translate(model, sources, {.search = {.beam_size = 2, .max_length = 9},
+                                                .max_batch_tokens = 17,
+                                                .progress = [&](int64_t count) { done.push_back(count); }});
+  ASSERT_EQ(found.size(), 9u);
+  EXPECT_EQ(done.back(), 7);
+  EXPECT_GE(done.size(), 3u);
+  Tape tape;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    if (sources[s].empty()) {
+      EXPECT_TRUE(found[s].empty());
+      continue;
+    }
+    Ragged ragged;
+    ragged.add(static_cast<int32_t>(sources[s].size()));
+    const auto alone = beam_search(model, {.tape = tape}, {.ids = sources[s], .ragged = &ragged, .sentences = {}},
+                                   {.beam_size = 2, .max_length = 9});
+    EXPECT_EQ(found[s][0].tokens, alone[0][0].tokens) << s;
+  }
+  EXPECT_TRUE(translate(model, {}).empty());
+}
+
+TEST_F(TranslateTest, SourcesThatCannotBeAreNamed) {
+  std::vector<std::vector<int32_t>> sources{{3, kEnd}, std::vector<int32_t>(42, 5)};
+  try {
+    translate(model, sources);
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("source 2: 42 tokens, but the model reads at most 41"));
+  }
+  for (const int32_t id : {-1, 37}) {
+    sources[1] = {4, id, kEnd};
+    EXPECT_THROW(translate(model, sources), UsageError);
+  }
+  sources.pop_back();
+  EXPECT_THROW(translate(model, sources, {.max_batch_tokens = 0}), UsageError);
+  Interventions interventions;
+  interventions.mute("decoder.3.cross_attention.0");
+  EXPECT_THROW(translate(model, sources, {.interventions = &interventions}), UsageError);
+}
+
+// Collects the weights of one cross-attention by plain means.
+class MeanWeights : public Observer {
+ public:
+  bool wants_weights(std::string_view name) const override { return name == "decoder.1.cross_attention"; }
+  void weights(const ObservedWeights& observed) override {
+    matrix = observed.matrix(0, 4);
+    copy.clear();
+    for (int64_t i = 0; i < matrix.rows; ++i) {
+      for (int64_t j = 0; j < matrix.cols; ++j) copy.push_back(matrix(i, j));
+    }
+  }
+  ConstMatrixView matrix;
+  std::vector<float> copy;
+};
+
+TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
+  const auto sources = random_sources(9, {7, 3, 5});
+  const SearchOptions search{.beam_size = 3, .n_best = 2, .min_length = 3, .max_length = 8};
+  const auto found = translate(model, sources, {.search = search, .align = AlignOptions{.layer = 1, .head = 4}});
+  const auto plain = translate(model, sources, {.search = search});
+  size_t points = 0;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    for (size_t n = 0; n < found[s].size(); ++n) {
+      const Hypothesis& hypothesis = found[s][n];
+      EXPECT_EQ(hypothesis.tokens, plain[s][n].tokens);
+      EXPECT_TRUE(plain[s][n].alignment.empty());
+      std::vector<int32_t> target_in{kPad};
+      target_in.insert(target_in.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
+      Ragged source_ragged, target_ragged;
+      source_ragged.add(static_cast<int32_t>(sources[s].size()));
+      target_ragged.add(static_cast<int32_t>(target_in.size()));
+      Tape tape;
+      MeanWeights observer;
+      Context context{.tape = tape, .observer = &observer};
+      const Sequences source{.ids = sources[s], .ragged = &source_ragged, .sentences = {}};
+      model.decode(context, {.ids = target_in, .ragged = &target_ragged, .sentences = {}}, model.encode(context, source), source);
+      const size_t keys = sources[s].size();
+      std::vector<AlignmentPoint> expected;
+      for (size_t i = 0; i < hypothesis.tokens.size(); ++i) {
+        const auto row = observer.copy.begin() + static_cast<std::ptrdiff_t>(i * keys);
+        const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(keys)) - row;
+        if (static_cast<size_t>(best) + 1 == keys) continue;  // the end token
+        expected.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});
+      }
+      EXPECT_EQ(hypothesis.alignment, expected);
+      points += expected.size();
+    }
+  }
+  EXPECT_GT(points, 5u);
+  EXPECT_THROW(translate(model, sources, {.align = AlignOptions{.layer = 3}}), UsageError);
+  EXPECT_THROW(translate(model, sources, {.align = AlignOptions{.head = 5}}), UsageError);
+}
+
+}  // namespace
+}  // namespace mh
