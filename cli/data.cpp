@@ -35,7 +35,8 @@ void add_data(CLI::App& app) {
   data.footer("Example:\n  multihead data grammar --out corpus");
 
   CLI::App& grammar = *data.add_subcommand(
-      "grammar", "Write the built-in English-German corpus: text, trees (CoNLL-U) and word alignments (Pharaoh)");
+      "grammar",
+      "Write the built-in English-German corpus: text, trees (CoNLL-U) and word alignments (Pharaoh)");
   auto flags = std::make_shared<GrammarFlags>();
   GrammarOptions& options = flags->options;
   grammar.add_option("--out", flags->out, "Folder to write, as a whole")->required();
@@ -44,14 +45,16 @@ void add_data(CLI::App& app) {
   grammar.add_option("--valid", options.valid, "Validation pairs")->capture_default_str();
   grammar.add_option("--test", options.test, "Test pairs")->capture_default_str();
   grammar
-      .add_option("--compositional", options.compositional,
-                  "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper")
+      .add_option(
+          "--compositional", options.compositional,
+          "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper")
       ->capture_default_str();
   grammar.add_option("--depth", options.depth, "How deep clauses nest (compositional: one deeper)")
       ->capture_default_str();
   grammar.add_option("--max-words", options.max_words, "Longest sentence, punctuation counted")
       ->capture_default_str();
-  grammar.footer("Example:\n  multihead data grammar --out corpus --train 20000 --seed 7\n  head -3 corpus/test.en");
+  grammar.footer(
+      "Example:\n  multihead data grammar --out corpus --train 20000 --seed 7\n  head -3 corpus/test.en");
   grammar.callback([flags] { run_grammar(*flags); });
 }
 

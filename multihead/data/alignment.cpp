@@ -32,8 +32,8 @@ Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t lin
     const int32_t source = number(item.substr(0, dash));
     const int32_t target = dash == std::string_view::npos ? -1 : number(item.substr(dash + 1));
     if (source < 0 || target < 0) {
-      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), found \"{}\"", name,
-                                    line_number, item.substr(0, 40)));
+      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), found \"{}\"",
+                                    name, line_number, item.substr(0, 40)));
     }
     alignment.emplace_back(source, target);
   }
@@ -55,14 +55,15 @@ std::string format_pharaoh(const Alignment& alignment) {
   return line;
 }
 
-void check_alignment(const Alignment& alignment, size_t source_words, size_t target_words, std::string_view name,
-                     size_t line_number) {
+void check_alignment(const Alignment& alignment, size_t source_words, size_t target_words,
+                     std::string_view name, size_t line_number) {
   for (const auto& [source, target] : alignment) {
     const bool inside = source >= 0 && static_cast<size_t>(source) < source_words && target >= 0 &&
                         static_cast<size_t>(target) < target_words;
     if (!inside) {
-      throw FormatError(fmt::format("{}:{}: {}-{} points outside a sentence of {} words and its translation of {}",
-                                    name, line_number, source, target, source_words, target_words));
+      throw FormatError(
+          fmt::format("{}:{}: {}-{} points outside a sentence of {} words and its translation of {}", name,
+                      line_number, source, target, source_words, target_words));
     }
   }
 }

@@ -1,4 +1,5 @@
-// Which word of a sentence goes with which word of its translation, in Pharaoh's format: "0-0 1-2 2-1" a line.
+// Which word of a sentence goes with which word of its translation, in Pharaoh's format: "0-0 1-2 2-1" a
+// line.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ std::vector<Alignment> read_pharaoh(const std::filesystem::path& path);
 std::string format_pharaoh(const Alignment& alignment);
 
 /// Throws FormatError when a pair points beyond its sentence; `name` and `line_number` say where it stands.
-void check_alignment(const Alignment& alignment, size_t source_words, size_t target_words, std::string_view name,
-                     size_t line_number);
+void check_alignment(const Alignment& alignment, size_t source_words, size_t target_words,
+                     std::string_view name, size_t line_number);
 
 }  // namespace mh

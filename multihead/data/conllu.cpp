@@ -38,7 +38,8 @@ class Reader {
   }
 
   std::vector<ConlluSentence> finish() {
-    if (!sentence_.words.empty() || !sentence_.comments.empty() || !sentence_.extras.empty()) end_of_sentence();
+    if (!sentence_.words.empty() || !sentence_.comments.empty() || !sentence_.extras.empty())
+      end_of_sentence();
     return std::move(sentences_);
   }
 
@@ -59,7 +60,8 @@ class Reader {
       if (tab == std::string::npos) break;
       begin = tab + 1;
     }
-    if (count != kColumns) fail(fmt::format("expected {} columns with tabs between, found {}", kColumns, count));
+    if (count != kColumns)
+      fail(fmt::format("expected {} columns with tabs between, found {}", kColumns, count));
 
     if (is_extra(columns[0])) {
       sentence_.extras.push_back({sentence_.words.size(), line});
@@ -101,11 +103,12 @@ class Reader {
     for (int i = 0; i < size; ++i) {
       const int head = sentence_.words[static_cast<size_t>(i)].head;
       if (head >= size) {
-        fail(fmt::format("the sentence that ends here has {} words, but {} is the head of word {}", size, head + 1,
-                         i + 1));
+        fail(fmt::format("the sentence that ends here has {} words, but {} is the head of word {}", size,
+                         head + 1, i + 1));
       }
     }
-    if (!is_tree(sentence_.tree())) fail("the sentence that ends here is no tree: one root, no circles expected");
+    if (!is_tree(sentence_.tree()))
+      fail("the sentence that ends here is no tree: one root, no circles expected");
     sentences_.push_back(std::move(sentence_));
     sentence_ = {};
   }
@@ -146,8 +149,8 @@ std::string format_conllu(std::span<const ConlluSentence> sentences) {
       put_extras(i);
       const ConlluWord& word = sentence.words[i];
       fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, word.form,
-                     word.lemma, word.upos, word.xpos, word.features, word.head + 1, word.relation, word.enhanced,
-                     word.misc);
+                     word.lemma, word.upos, word.xpos, word.features, word.head + 1, word.relation,
+                     word.enhanced, word.misc);
     }
     put_extras(sentence.words.size());
     text += '\n';

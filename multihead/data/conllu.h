@@ -1,5 +1,5 @@
-// CoNLL-U, the file format of Universal Dependencies: a word a line in ten columns, sentences apart by empty lines.
-// https://universaldependencies.org/format.html
+// CoNLL-U, the file format of Universal Dependencies: a word a line in ten columns, sentences apart by empty
+// lines. https://universaldependencies.org/format.html
 #pragma once
 
 #include <cstddef>
@@ -36,9 +36,9 @@ struct ConlluSentence {
   std::vector<Word> tree() const;
 };
 
-/// Reads lines; what it returns, format_conllu writes back to the byte (save for line ends and a missing last empty
-/// line). Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns, word numbers
-/// with gaps, heads that do not exist, a tree with circles or not exactly one root.
+/// Reads lines; what it returns, format_conllu writes back to the byte (save for line ends and a missing last
+/// empty line). Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of
+/// columns, word numbers with gaps, heads that do not exist, a tree with circles or not exactly one root.
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
 /// A file, gzip or not. Throws FileError, FormatError.
 std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path);

@@ -14,8 +14,8 @@ bool is_held_out(uint64_t seed, const Verb& verb, const Noun& object) {
   if (std::count_if(all.begin(), all.end(), fits) < kFew) return false;
   const auto v = static_cast<uint32_t>(&verb - verbs().data());
   const auto n = static_cast<uint32_t>(&object - all.data());
-  const auto bits = philox({v, n, 0, 0x68656c64},
-                           {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const auto bits =
+      philox({v, n, 0, 0x68656c64}, {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   return bits[0] % 16 == 0;
 }
 
@@ -184,7 +184,9 @@ class Derivation {
     return true;
   }
 
-  void note_pair(const Verb& verb, const Noun& noun) { held_out = held_out || is_held_out(seed_, verb, noun); }
+  void note_pair(const Verb& verb, const Noun& noun) {
+    held_out = held_out || is_held_out(seed_, verb, noun);
+  }
 
   void draw_tense(Clause& clause) {
     const uint32_t draw = random_.below(100);
@@ -305,7 +307,8 @@ class Derivation {
     draw_tense(clause);
     draw_adverbs(clause, scope);
     if (clause.role != Role::relative_subject) {
-      const uint32_t kinds = clause.verb != nullptr ? clause.verb->subject : clause.predicate.adjective->kinds;
+      const uint32_t kinds =
+          clause.verb != nullptr ? clause.verb->subject : clause.predicate.adjective->kinds;
       clause.subject = subject_phrase(kinds, scope);
       if (clause.negated && clause.subject.determiner == Determiner::every) make_definite(clause.subject);
       // Inside a relative clause the subject stays short: "the dog which the man who ... sees" helps nobody.

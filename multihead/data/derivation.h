@@ -9,13 +9,14 @@
 
 namespace mh::grammar {
 
-/// Whether this verb never takes this noun as its object in training: a function of the seed and the two words.
+/// Whether this verb never takes this noun as its object in training: a function of the seed and the two
+/// words.
 bool is_held_out(uint64_t seed, const Verb& verb, const Noun& object);
 
 struct Drawn {
   std::unique_ptr<Clause> clause;
-  int depth = 0;           // how deep clauses are nested in the main one
-  bool held_out = false;   // whether some verb has an object that is_held_out
+  int depth = 0;          // how deep clauses are nested in the main one
+  bool held_out = false;  // whether some verb has an object that is_held_out
 };
 
 /// A random main clause with clauses nested at most `depth` deep.

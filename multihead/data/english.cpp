@@ -93,9 +93,15 @@ class English {
         auxiliary(third ? "has" : "have", "have", id, aux);
         form = verb.participle;
         break;
-      case Tense::future: auxiliary("will", "will", id, aux); break;
-      case Tense::can: auxiliary("can", "can", id, aux); break;
-      case Tense::must: auxiliary("must", "must", id, aux); break;
+      case Tense::future:
+        auxiliary("will", "will", id, aux);
+        break;
+      case Tense::can:
+        auxiliary("can", "can", id, aux);
+        break;
+      case Tense::must:
+        auxiliary("must", "must", id, aux);
+        break;
     }
     before_verb(clause, id);
     out_.put(id, form, verb.english, "VERB", relation, head, self);
@@ -138,23 +144,32 @@ class English {
     const Meaning self{&phrase, kDeterminer};
     const bool plural = phrase.number == Number::plural;
     switch (phrase.determiner) {
-      case Determiner::none: break;
-      case Determiner::the: out_.add("the", "the", "DET", "det", id, self); break;
+      case Determiner::none:
+        break;
+      case Determiner::the:
+        out_.add("the", "the", "DET", "det", id, self);
+        break;
       case Determiner::a: {
         const bool bare = phrase.modifiers.empty();
         const auto* degree = bare ? nullptr : phrase.modifiers[0].degree;
-        const std::string_view next = bare ? phrase.noun->english
+        const std::string_view next = bare                ? phrase.noun->english
                                       : degree != nullptr ? degree->english
                                                           : phrase.modifiers[0].adjective->english;
         out_.add(english_indefinite(next), "a", "DET", "det", id, self);
         break;
       }
-      case Determiner::this_: out_.add(plural ? "these" : "this", "this", "DET", "det", id, self); break;
-      case Determiner::every: out_.add("every", "every", "DET", "det", id, self); break;
-      case Determiner::no: out_.add("no", "no", "DET", "det", id, self); break;
+      case Determiner::this_:
+        out_.add(plural ? "these" : "this", "this", "DET", "det", id, self);
+        break;
+      case Determiner::every:
+        out_.add("every", "every", "DET", "det", id, self);
+        break;
+      case Determiner::no:
+        out_.add("no", "no", "DET", "det", id, self);
+        break;
       case Determiner::possessive:
-        out_.add(std::string(phrase.possessor->english_possessive), phrase.possessor->english_possessive, "PRON",
-                 "nmod:poss", id, self);
+        out_.add(std::string(phrase.possessor->english_possessive), phrase.possessor->english_possessive,
+                 "PRON", "nmod:poss", id, self);
         break;
       case Determiner::numeral:
         out_.add(std::string(phrase.numeral->english), phrase.numeral->english, "NUM", "nummod", id, self);
@@ -162,7 +177,8 @@ class English {
     }
   }
 
-  void phrase(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int head, int id = -1) {
+  void phrase(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int head,
+              int id = -1) {
     if (id < 0) id = out_.reserve();
     if (phrase.pronoun != nullptr) {
       const Pronoun& pronoun = *phrase.pronoun;
@@ -176,8 +192,8 @@ class English {
       adjective(phrase.modifiers[i], out_.reserve(), "amod", id, &phrase, static_cast<int>(i));
     }
     const Noun& noun = *phrase.noun;
-    out_.put(id, std::string(phrase.number == Number::plural ? noun.english_plural : noun.english), noun.english,
-             "NOUN", relation, head, {&phrase, kHead});
+    out_.put(id, std::string(phrase.number == Number::plural ? noun.english_plural : noun.english),
+             noun.english, "NOUN", relation, head, {&phrase, kHead});
     if (phrase.attribute) prepositional(*phrase.attribute, "nmod", id);
     if (phrase.relative) clause(*phrase.relative, out_.reserve(), "acl:relcl", id);
     if (phrase.conjunct) {

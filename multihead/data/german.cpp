@@ -44,16 +44,20 @@ class German {
     switch (clause.tense) {
       case Tense::perfect:
         return clause.verb->perfect_with_sein ? GermanAuxiliary::sein : GermanAuxiliary::haben;
-      case Tense::can: return GermanAuxiliary::koennen;
-      case Tense::must: return GermanAuxiliary::muessen;
-      default: return GermanAuxiliary::werden;
+      case Tense::can:
+        return GermanAuxiliary::koennen;
+      case Tense::must:
+        return GermanAuxiliary::muessen;
+      default:
+        return GermanAuxiliary::werden;
     }
   }
 
   void opening(const Clause& clause, int id) {
     const Meaning self{&clause, kMarker};
     if (clause.role == Role::adverbial) {
-      out_.add(std::string(clause.subordinator->german), clause.subordinator->german, "SCONJ", "mark", id, self);
+      out_.add(std::string(clause.subordinator->german), clause.subordinator->german, "SCONJ", "mark", id,
+               self);
     } else if (clause.role == Role::complement) {
       out_.add("dass", "dass", "SCONJ", "mark", id, self);
     } else if (clause.role == Role::relative_subject || clause.role == Role::relative_object) {
@@ -97,8 +101,8 @@ class German {
              {&clause, kAuxiliary});
   }
   void copula(const Clause& clause, int id, Agreement agreement) {
-    out_.add(german_auxiliary(GermanAuxiliary::sein, clause.tense == Tense::past, agreement), "sein", "AUX", "cop",
-             id, {&clause, kHead});
+    out_.add(german_auxiliary(GermanAuxiliary::sein, clause.tense == Tense::past, agreement), "sein", "AUX",
+             "cop", id, {&clause, kHead});
   }
 
   void finite_verb(const Clause& clause, int id, std::string_view relation, int head, Agreement agreement) {
@@ -107,15 +111,16 @@ class German {
     } else if (clause.verb == nullptr) {
       copula(clause, id, agreement);
     } else {
-      out_.put(id, german_finite(*clause.verb, clause.tense == Tense::past, agreement), lemma(*clause.verb), "VERB",
-               relation, head, {&clause, kHead});
+      out_.put(id, german_finite(*clause.verb, clause.tense == Tense::past, agreement), lemma(*clause.verb),
+               "VERB", relation, head, {&clause, kHead});
     }
   }
 
   /// Infinitive or participle, or what the predicate says.
   void non_finite(const Clause& clause, int id, std::string_view relation, int head) {
     if (clause.verb == nullptr) {
-      adjective(clause.predicate, std::string(clause.predicate.adjective->german), id, relation, head, &clause, 0);
+      adjective(clause.predicate, std::string(clause.predicate.adjective->german), id, relation, head,
+                &clause, 0);
       if (!simple(clause)) out_.add("sein", "sein", "AUX", "cop", id, {&clause, kHead});
     } else if (!simple(clause)) {
       const bool perfect = clause.tense == Tense::perfect;
@@ -127,11 +132,13 @@ class German {
   void right_bracket(const Clause& clause, int id, std::string_view relation, int head) {
     non_finite(clause, id, relation, head);
     if (clause.verb != nullptr && simple(clause) && !clause.verb->prefix.empty()) {
-      out_.add(std::string(clause.verb->prefix), clause.verb->prefix, "ADP", "compound:prt", id, {&clause, kHead});
+      out_.add(std::string(clause.verb->prefix), clause.verb->prefix, "ADP", "compound:prt", id,
+               {&clause, kHead});
     }
   }
 
-  void verbs_at_the_end(const Clause& clause, int id, std::string_view relation, int head, Agreement agreement) {
+  void verbs_at_the_end(const Clause& clause, int id, std::string_view relation, int head,
+                        Agreement agreement) {
     non_finite(clause, id, relation, head);
     if (!simple(clause)) {
       auxiliary(clause, id, agreement);
@@ -145,7 +152,8 @@ class German {
     }
   }
 
-  void object(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int id, bool pronouns) {
+  void object(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int id,
+              bool pronouns) {
     if ((phrase.pronoun != nullptr) == pronouns) this->phrase(phrase, grammatical_case, relation, id);
   }
 
@@ -158,20 +166,22 @@ class German {
     objects(true);
     if (clause.edge != nullptr && (!clause.edge_first || clause.subordinate())) edge(clause, id);
     if (clause.middle != nullptr) {
-      out_.add(std::string(clause.middle->german), clause.middle->german, "ADV", "advmod", id, {&clause, kMiddle});
+      out_.add(std::string(clause.middle->german), clause.middle->german, "ADV", "advmod", id,
+               {&clause, kMiddle});
     }
     objects(false);
     if (clause.negated) out_.add("nicht", "nicht", "PART", "advmod", id, {&clause, kNegation});
     if (clause.place && !clause.place_first) prepositional(*clause.place, "obl", id);
   }
 
-  void adjective(const NounPhrase::Modifier& modifier, std::string form, int id, std::string_view relation, int head,
-                 const void* node, int i) {
+  void adjective(const NounPhrase::Modifier& modifier, std::string form, int id, std::string_view relation,
+                 int head, const void* node, int i) {
     if (modifier.degree != nullptr) {
       out_.add(std::string(modifier.degree->german), modifier.degree->german, "ADV", "advmod", id,
                {node, kModifiers + 2 * i});
     }
-    out_.put(id, std::move(form), modifier.adjective->german, "ADJ", relation, head, {node, kModifiers + 2 * i + 1});
+    out_.put(id, std::move(form), modifier.adjective->german, "ADJ", relation, head,
+             {node, kModifiers + 2 * i + 1});
   }
 
   void prepositional(const PrepositionalPhrase& place, std::string_view relation, int head) {
@@ -189,7 +199,8 @@ class German {
     out_.put(id, std::string(form), pronoun.german, "PRON", relation, head, {&phrase, kHead});
   }
 
-  void phrase(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int head, int id = -1) {
+  void phrase(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int head,
+              int id = -1) {
     if (id < 0) id = out_.reserve();
     if (phrase.pronoun != nullptr) {
       pronoun(phrase, grammatical_case, relation, head, id);
@@ -206,11 +217,11 @@ class German {
     }
     for (size_t i = 0; i < phrase.modifiers.size(); ++i) {
       adjective(phrase.modifiers[i],
-                german_adjective(phrase.modifiers[i].adjective->german, phrase.determiner, concord), out_.reserve(),
-                "amod", id, &phrase, static_cast<int>(i));
+                german_adjective(phrase.modifiers[i].adjective->german, phrase.determiner, concord),
+                out_.reserve(), "amod", id, &phrase, static_cast<int>(i));
     }
-    out_.put(id, german_noun(*phrase.noun, phrase.number, grammatical_case), phrase.noun->german, "NOUN", relation,
-             head, {&phrase, kHead});
+    out_.put(id, german_noun(*phrase.noun, phrase.number, grammatical_case), phrase.noun->german, "NOUN",
+             relation, head, {&phrase, kHead});
     if (phrase.attribute) prepositional(*phrase.attribute, "nmod", id);
     if (phrase.relative) {
       const int verb = out_.reserve();

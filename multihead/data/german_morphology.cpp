@@ -6,7 +6,8 @@ namespace {
 /// Endings by case and by column: masculine, feminine, neuter, plural.
 using Endings = std::string_view[3][4];
 
-constexpr Endings kDefinite = {{"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "den"}};
+constexpr Endings kDefinite = {
+    {"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "den"}};
 constexpr Endings kDies = {{"er", "e", "es", "e"}, {"en", "e", "es", "e"}, {"em", "er", "em", "en"}};
 constexpr Endings kEin = {{"", "e", "", "e"}, {"en", "e", "", "e"}, {"em", "er", "em", "en"}};
 constexpr Endings kWeak = {{"e", "e", "e", "en"}, {"en", "e", "e", "en"}, {"en", "en", "en", "en"}};
@@ -21,28 +22,39 @@ std::string_view ending(const Endings& endings, Concord concord) {
 
 std::string german_determiner_lemma(const NounPhrase& phrase) {
   switch (phrase.determiner) {
-    case Determiner::the: return "der";
-    case Determiner::a: return "ein";
-    case Determiner::this_: return "dies";
-    case Determiner::every: return "jed";
-    case Determiner::no: return "kein";
-    case Determiner::possessive: return std::string(phrase.possessor->german_possessive);
+    case Determiner::the:
+      return "der";
+    case Determiner::a:
+      return "ein";
+    case Determiner::this_:
+      return "dies";
+    case Determiner::every:
+      return "jed";
+    case Determiner::no:
+      return "kein";
+    case Determiner::possessive:
+      return std::string(phrase.possessor->german_possessive);
     case Determiner::none:
-    case Determiner::numeral: break;
+    case Determiner::numeral:
+      break;
   }
   return "";
 }
 
 std::string german_determiner(const NounPhrase& phrase, Concord concord) {
   switch (phrase.determiner) {
-    case Determiner::the: return std::string(ending(kDefinite, concord));
+    case Determiner::the:
+      return std::string(ending(kDefinite, concord));
     case Determiner::this_:
-    case Determiner::every: return german_determiner_lemma(phrase).append(ending(kDies, concord));
+    case Determiner::every:
+      return german_determiner_lemma(phrase).append(ending(kDies, concord));
     case Determiner::a:
     case Determiner::no:
-    case Determiner::possessive: return german_determiner_lemma(phrase).append(ending(kEin, concord));
+    case Determiner::possessive:
+      return german_determiner_lemma(phrase).append(ending(kEin, concord));
     case Determiner::none:
-    case Determiner::numeral: break;
+    case Determiner::numeral:
+      break;
   }
   return "";
 }

@@ -19,7 +19,8 @@ struct Concord {
 std::string german_determiner(const NounPhrase& phrase, Concord concord);
 /// "der", "dies", "jed", "ein", "kein", "mein": as a dictionary has it.
 std::string german_determiner_lemma(const NounPhrase& phrase);
-/// The adjective with its ending: weak after "der", "dieser", "jeder"; mixed after "ein", "kein", "mein"; else strong.
+/// The adjective with its ending: weak after "der", "dieser", "jeder"; mixed after "ein", "kein", "mein";
+/// else strong.
 std::string german_adjective(std::string_view base, Determiner after, Concord concord);
 /// The noun; in the dative plural with the -n that it takes unless it ends in -n or -s.
 std::string german_noun(const Noun& noun, Number number, Case grammatical_case);

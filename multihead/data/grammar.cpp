@@ -39,7 +39,8 @@ class Corpus {
  public:
   explicit Corpus(const GrammarOptions& options) : options_(options) {}
 
-  /// `count` new sentences; `stream` names the part's random numbers, so that no part depends on another's size.
+  /// `count` new sentences; `stream` names the part's random numbers, so that no part depends on another's
+  /// size.
   void draw(std::vector<GrammarSentence>& part, uint64_t stream, int64_t count, Novelty novelty) {
     Random random(options_.seed, stream);
     const int depth = options_.depth + (novelty == Novelty::depth ? 1 : 0);
@@ -62,8 +63,9 @@ class Corpus {
       ++found;
     }
     if (found < count) {
-      throw UsageError(fmt::format("the grammar found only {} of {} new sentences of at most {} words; ask for fewer",
-                                   found, count, options_.max_words));
+      throw UsageError(
+          fmt::format("the grammar found only {} of {} new sentences of at most {} words; ask for fewer",
+                      found, count, options_.max_words));
     }
   }
 
@@ -74,7 +76,8 @@ class Corpus {
 
 void check(const char* name, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) {
-    throw UsageError(fmt::format("grammar: {} must be between {} and {}, found {}", name, least, most, value));
+    throw UsageError(
+        fmt::format("grammar: {} must be between {} and {}, found {}", name, least, most, value));
   }
 }
 

@@ -1,7 +1,7 @@
-// The built-in data: English sentences with their German translations from a synchronous grammar of some 300 lemmas.
-// It knows its own gold: the tree of dependencies on both sides and the word alignment. The German is a function of
-// the English, so exact match measures a translator. Text is written without capitals at the beginning of a sentence
-// (a word looks the same wherever it stands), every token between spaces.
+// The built-in data: English sentences with their German translations from a synchronous grammar of some 300
+// lemmas. It knows its own gold: the tree of dependencies on both sides and the word alignment. The German is
+// a function of the English, so exact match measures a translator. Text is written without capitals at the
+// beginning of a sentence (a word looks the same wherever it stands), every token between spaces.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct GrammarOptions {
   int64_t valid = 500;
   int64_t test = 1000;
   int64_t compositional = 1000;  // first half verb_object, second half depth
-  int depth = 1;                 // how deep clauses nest in the main clause, outside of the compositional part
-  int max_words = 20;            // on either side, punctuation counted
+  int depth = 1;       // how deep clauses nest in the main clause, outside of the compositional part
+  int max_words = 20;  // on either side, punctuation counted
 };
 
 struct GrammarCorpus {
@@ -49,9 +49,9 @@ GrammarCorpus make_grammar_corpus(const GrammarOptions& options);
 /// The plain text of a part.
 ParallelText parallel_text(std::span<const GrammarSentence> sentences);
 
-/// Writes PART.en, PART.de, PART.en.conllu, PART.de.conllu and PART.align for the parts train, valid, test and
-/// compositional: the folder appears as a whole, in place of one that was written so before.
-/// Throws FileError, also when the folder holds anything else.
+/// Writes PART.en, PART.de, PART.en.conllu, PART.de.conllu and PART.align for the parts train, valid, test
+/// and compositional: the folder appears as a whole, in place of one that was written so before. Throws
+/// FileError, also when the folder holds anything else.
 void write_grammar_corpus(const GrammarCorpus& corpus, const std::filesystem::path& folder);
 
 }  // namespace mh

@@ -31,8 +31,9 @@ void refuse_foreign_files(const std::filesystem::path& folder) {
   if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
   for (const auto& file : files) {
     if (!ours.contains(file.path().filename().string())) {
-      throw FileError(fmt::format("cannot replace {}: it holds {}, which is no part of the data; name a new folder",
-                                  folder.string(), file.path().filename().string()));
+      throw FileError(
+          fmt::format("cannot replace {}: it holds {}, which is no part of the data; name a new folder",
+                      folder.string(), file.path().filename().string()));
     }
   }
 }
@@ -48,7 +49,8 @@ void add_part(FolderWriter& writer, std::string_view part, std::span<const Gramm
     files[3] += format_conllu(sentence.target, id);
     files[4].append(format_pharaoh(sentence.alignment)) += '\n';
   }
-  for (size_t i = 0; i < std::size(kEndings); ++i) writer.add(fmt::format("{}.{}", part, kEndings[i]), files[i]);
+  for (size_t i = 0; i < std::size(kEndings); ++i)
+    writer.add(fmt::format("{}.{}", part, kEndings[i]), files[i]);
 }
 
 }  // namespace

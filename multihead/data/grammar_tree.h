@@ -1,5 +1,6 @@
-// What a sentence says, before either language has put it in order: the tree that the grammar draws at random and
-// that both sides are read from. Its nodes' addresses are the keys by which words of the two sides find each other.
+// What a sentence says, before either language has put it in order: the tree that the grammar draws at random
+// and that both sides are read from. Its nodes' addresses are the keys by which words of the two sides find
+// each other.
 #pragma once
 
 #include <memory>
@@ -43,11 +44,11 @@ struct PrepositionalPhrase {
 
 enum class Role {
   main,
-  coordinated,        // ", but ..."
-  adverbial,          // "because ..."
-  complement,         // "that ..."
-  relative_subject,   // "who sees the dog"
-  relative_object     // "whom the dog sees"
+  coordinated,       // ", but ..."
+  adverbial,         // "because ..."
+  complement,        // "that ..."
+  relative_subject,  // "who sees the dog"
+  relative_object    // "whom the dog sees"
 };
 
 struct Clause {

@@ -1,7 +1,7 @@
-// The words of the built-in grammar: English and German side by side, with what a sentence needs to know of them.
-// The map from English to German is a function: no English form stands for two German lemmas. The tables keep out of
-// the way of what a small model would have to guess (nouns of the n-declension, "read", "put", adjectives that drop
-// an inner e), not of what German really does.
+// The words of the built-in grammar: English and German side by side, with what a sentence needs to know of
+// them. The map from English to German is a function: no English form stands for two German lemmas. The
+// tables keep out of the way of what a small model would have to guess (nouns of the n-declension, "read",
+// "put", adjectives that drop an inner e), not of what German really does.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct Noun {
 
 enum class Frame { intransitive, motion, transitive, ditransitive, clausal };
 
-/// English: base, past, participle and a particle ("wakes up"). German: the prefix that separates (or ""), then the
-/// infinitive and finite forms without it; the participle whole.
+/// English: base, past, participle and a particle ("wakes up"). German: the prefix that separates (or ""),
+/// then the infinitive and finite forms without it; the participle whole.
 struct Verb {
   std::string_view english, past, participle, particle;
   std::string_view prefix, german, german_third, german_past, german_participle;
@@ -65,7 +65,9 @@ struct Adjective {
 };
 
 enum class Tense { present, past, perfect, future, can, must };
-constexpr uint32_t bit(Tense tense) { return uint32_t{1} << static_cast<int>(tense); }
+constexpr uint32_t bit(Tense tense) {
+  return uint32_t{1} << static_cast<int>(tense);
+}
 constexpr uint32_t kAnyTense = 63;
 
 struct Adverb {
@@ -105,7 +107,8 @@ std::span<const Adverb> edge_adverbs();
 std::span<const Preposition> place_prepositions();
 /// Where somebody goes: belongs to a verb of motion.
 std::span<const Preposition> goal_prepositions();
-/// "with": belongs to the noun before it. No preposition is in two of these lists, so attachment is never a guess.
+/// "with": belongs to the noun before it. No preposition is in two of these lists, so attachment is never a
+/// guess.
 std::span<const Preposition> noun_prepositions();
 std::span<const Pronoun> pronouns();
 std::span<const Pair> subordinators();

@@ -73,9 +73,14 @@ constexpr Adverb kMiddle[] = {
     {"suddenly", "plötzlich", kPast, false},
 };
 constexpr Adverb kEdge[] = {
-    {"today", "heute"},        {"here", "hier"},         {"there", "dort"},
-    {"yesterday", "gestern", kPast}, {"recently", "neulich", kPast}, {"now", "jetzt", kNow},
-    {"tomorrow", "morgen", kLater},  {"soon", "bald", kLater},
+    {"today", "heute"},
+    {"here", "hier"},
+    {"there", "dort"},
+    {"yesterday", "gestern", kPast},
+    {"recently", "neulich", kPast},
+    {"now", "jetzt", kNow},
+    {"tomorrow", "morgen", kLater},
+    {"soon", "bald", kLater},
 };
 
 constexpr Preposition kPlacePrepositions[] = {
@@ -106,7 +111,7 @@ constexpr Pronoun kPronouns[] = {
     {"they", "them", "their", "sie", "sie", "ihnen", "ihr", false, Number::plural},
 };
 
-constexpr Pair kSubordinators[] = {{"because", "weil"}, {"if", "wenn"},       {"although", "obwohl"},
+constexpr Pair kSubordinators[] = {{"because", "weil"},  {"if", "wenn"},      {"although", "obwohl"},
                                    {"while", "während"}, {"before", "bevor"}, {"until", "bis"}};
 constexpr Pair kNumerals[] = {{"two", "zwei"}, {"three", "drei"}, {"four", "vier"}, {"five", "fünf"}};
 

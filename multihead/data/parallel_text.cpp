@@ -15,8 +15,9 @@ ParallelText read_parallel_text(const std::filesystem::path& source, const std::
     }
   }
   if (text.source.size() != text.target.size()) {
-    throw FormatError(fmt::format("{} has {} lines but {} has {}; line i of one must translate line i of the other",
-                                  source.string(), text.source.size(), target.string(), text.target.size()));
+    throw FormatError(
+        fmt::format("{} has {} lines but {} has {}; line i of one must translate line i of the other",
+                    source.string(), text.source.size(), target.string(), text.target.size()));
   }
   return text;
 }

@@ -14,8 +14,8 @@ struct ParallelText {
   size_t size() const { return source.size(); }
 };
 
-/// Reads two files, gzip or not. Throws FileError, and FormatError when a file is empty, not UTF-8, or their numbers
-/// of lines differ (the message has both numbers).
+/// Reads two files, gzip or not. Throws FileError, and FormatError when a file is empty, not UTF-8, or their
+/// numbers of lines differ (the message has both numbers).
 ParallelText read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target);
 
 }  // namespace mh

@@ -12,7 +12,8 @@
 
 namespace mh::grammar {
 
-/// What a word means: a node of the tree and a part of it. Words of two languages with the same meaning are aligned.
+/// What a word means: a node of the tree and a part of it. Words of two languages with the same meaning are
+/// aligned.
 struct Meaning {
   const void* node = nullptr;  // null: nothing on the other side
   int part = 0;
@@ -36,8 +37,8 @@ class SentenceBuilder {
     meanings_[static_cast<size_t>(id)] = meaning;
     order_.push_back(id);
   }
-  int add(std::string form, std::string_view lemma, std::string_view upos, std::string_view relation, int head,
-          Meaning meaning) {
+  int add(std::string form, std::string_view lemma, std::string_view upos, std::string_view relation,
+          int head, Meaning meaning) {
     const int id = reserve();
     put(id, std::move(form), lemma, upos, relation, head, meaning);
     return id;
@@ -82,16 +83,16 @@ class SentenceBuilder {
 
 /// Parts of a node that are words of their own.
 enum Part : int {
-  kHead,         // the noun, the verb, the preposition
+  kHead,  // the noun, the verb, the preposition
   kDeterminer,
   kAuxiliary,
   kNegation,
   kMiddle,
   kEdge,
-  kMarker,       // "because", "that", "but", "and", the relative pronoun
+  kMarker,  // "because", "that", "but", "and", the relative pronoun
   kComma,
   kStop,
-  kModifiers,    // kModifiers + 2 i: the degree of adjective i; + 2 i + 1: the adjective
+  kModifiers,  // kModifiers + 2 i: the degree of adjective i; + 2 i + 1: the adjective
 };
 
 }  // namespace mh::grammar

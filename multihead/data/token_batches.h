@@ -29,17 +29,17 @@ struct ParallelTokens {
 struct BatchOptions {
   enum class Count {
     target_tokens,  // the sum of the target lengths, end tokens included
-    padded          // sentences times the longest of them on either side, as frameworks that pad count; the target
-                    // is one longer there, for its start token
+    padded  // sentences times the longest of them on either side, as frameworks that pad count; the target
+            // is one longer there, for its start token
   };
   int64_t max_tokens = 4096;  // at most so many in a batch, unless one sentence alone has more
   Count count = Count::target_tokens;
   uint64_t seed = 1;
 };
 
-/// The batches of one epoch, each a list of sentence numbers; every sentence is in exactly one. Sentences of like
-/// length go together, equal lengths in random order, and the batches come in random order: a pure function of
-/// (corpus lengths, options, epoch). Throws UsageError when max_tokens < 1.
+/// The batches of one epoch, each a list of sentence numbers; every sentence is in exactly one. Sentences of
+/// like length go together, equal lengths in random order, and the batches come in random order: a pure
+/// function of (corpus lengths, options, epoch). Throws UsageError when max_tokens < 1.
 std::vector<std::vector<int32_t>> plan_batches(const ParallelTokens& corpus, const BatchOptions& options,
                                                uint64_t epoch);
 

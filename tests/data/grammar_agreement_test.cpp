@@ -1,5 +1,5 @@
-// Is it German? Case, gender and number are found again from the finished trees, and every article, adjective and
-// noun is held against tables written here, apart from those that made the sentences.
+// Is it German? Case, gender and number are found again from the finished trees, and every article, adjective
+// and noun is held against tables written here, apart from those that made the sentences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ using Words = std::vector<Word>;
 
 const std::vector<GrammarSentence>& sentences() {
   static const auto all = [] {
-    auto corpus = make_grammar_corpus({.seed = 5, .train = 4000, .valid = 0, .test = 0, .compositional = 1000});
+    auto corpus =
+        make_grammar_corpus({.seed = 5, .train = 4000, .valid = 0, .test = 0, .compositional = 1000});
     std::move(corpus.compositional.begin(), corpus.compositional.end(), std::back_inserter(corpus.train));
     return std::move(corpus.train);
   }();
@@ -47,7 +48,8 @@ const Word& source_of(const GrammarSentence& sentence, int target) {
 
 /// 'n', 'a' or 'd', from relation, verb and preposition alone.
 char case_of(const GrammarSentence& sentence, int i) {
-  static const std::set<std::string> kDative = {"helfen", "danken", "folgen", "vertrauen", "drohen", "dienen"};
+  static const std::set<std::string> kDative = {"helfen",    "danken", "folgen",
+                                                "vertrauen", "drohen", "dienen"};
   static const std::set<std::string> kAccusative = {"durch", "für", "ohne"};
   const Words& words = sentence.target;
   const Word& word = at(words, i);
@@ -78,18 +80,23 @@ char column_of(const GrammarSentence& sentence, int i) {
 std::string look_up(const char* const (&table)[3][4], char grammatical_case, char column) {
   return table[std::string("nad").find(grammatical_case)][std::string("mfnp").find(column)];
 }
-const char* const kDer[3][4] = {{"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "den"}};
+const char* const kDer[3][4] = {
+    {"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "den"}};
 const char* const kDieser[3][4] = {{"dieser", "diese", "dieses", "diese"},
                                    {"diesen", "diese", "dieses", "diese"},
                                    {"diesem", "dieser", "diesem", "diesen"}};
-const char* const kMein[3][4] = {
-    {"mein", "meine", "mein", "meine"}, {"meinen", "meine", "mein", "meine"}, {"meinem", "meiner", "meinem", "meinen"}};
-const char* const kAfterDer[3][4] = {
-    {"alte", "alte", "alte", "alten"}, {"alten", "alte", "alte", "alten"}, {"alten", "alten", "alten", "alten"}};
-const char* const kAfterMein[3][4] = {
-    {"alter", "alte", "altes", "alten"}, {"alten", "alte", "altes", "alten"}, {"alten", "alten", "alten", "alten"}};
-const char* const kAlone[3][4] = {
-    {"alter", "alte", "altes", "alte"}, {"alten", "alte", "altes", "alte"}, {"altem", "alter", "altem", "alten"}};
+const char* const kMein[3][4] = {{"mein", "meine", "mein", "meine"},
+                                 {"meinen", "meine", "mein", "meine"},
+                                 {"meinem", "meiner", "meinem", "meinen"}};
+const char* const kAfterDer[3][4] = {{"alte", "alte", "alte", "alten"},
+                                     {"alten", "alte", "alte", "alten"},
+                                     {"alten", "alten", "alten", "alten"}};
+const char* const kAfterMein[3][4] = {{"alter", "alte", "altes", "alten"},
+                                      {"alten", "alte", "altes", "alten"},
+                                      {"alten", "alten", "alten", "alten"}};
+const char* const kAlone[3][4] = {{"alter", "alte", "altes", "alte"},
+                                  {"alten", "alte", "altes", "alte"},
+                                  {"altem", "alter", "altem", "alten"}};
 const char* const kRelative[3][4] = {
     {"der", "die", "das", "die"}, {"den", "die", "das", "die"}, {"dem", "der", "dem", "denen"}};
 

@@ -73,11 +73,13 @@ TEST(Grammar, TheSameSeedMakesTheSameCorpusWhateverTheSizeOfTrain) {
   options.train = 50;
   const GrammarCorpus small = make_grammar_corpus(options);
   const auto same = [](const GrammarSentence& a, const GrammarSentence& b) {
-    return a.source == b.source && a.target == b.target && a.alignment == b.alignment && a.novelty == b.novelty;
+    return a.source == b.source && a.target == b.target && a.alignment == b.alignment &&
+           a.novelty == b.novelty;
   };
-  EXPECT_TRUE(std::equal(small.test.begin(), small.test.end(), corpus().test.begin(), corpus().test.end(), same));
-  EXPECT_TRUE(std::equal(small.compositional.begin(), small.compositional.end(), corpus().compositional.begin(),
-                         corpus().compositional.end(), same));
+  EXPECT_TRUE(
+      std::equal(small.test.begin(), small.test.end(), corpus().test.begin(), corpus().test.end(), same));
+  EXPECT_TRUE(std::equal(small.compositional.begin(), small.compositional.end(),
+                         corpus().compositional.begin(), corpus().compositional.end(), same));
   EXPECT_TRUE(std::equal(small.train.begin(), small.train.end(), corpus().train.begin(), same));
   options.seed = 4;
   EXPECT_NE(text_of(make_grammar_corpus(options).test[0].source), text_of(corpus().test[0].source));
@@ -90,7 +92,7 @@ int max_depth(const Words& words) {
   int deepest = 0;
   for (const Word& word : words) {
     int depth = 0;
-    for (const Word* w = &word; ; w = &words[static_cast<size_t>(w->head)]) {
+    for (const Word* w = &word;; w = &words[static_cast<size_t>(w->head)]) {
       depth += opens(w->relation) ? 1 : 0;
       if (w->head < 0) break;
     }
@@ -99,7 +101,8 @@ int max_depth(const Words& words) {
   return deepest;
 }
 
-/// Verb and object lemmas on the German side; a relative pronoun stands for its noun, and what is coordinated counts.
+/// Verb and object lemmas on the German side; a relative pronoun stands for its noun, and what is coordinated
+/// counts.
 std::set<std::pair<std::string, std::string>> pairs_of(const Words& words) {
   std::set<std::pair<std::string, std::string>> pairs;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -173,10 +176,10 @@ TEST(Grammar, HeldOutPairsAreAFewOfEveryVerbAndNeverInTraining) {
 }
 
 TEST(Grammar, EverySideIsATreeWithKnownLabels) {
-  const std::set<std::string> labels = {"root",  "nsubj", "obj",       "iobj",      "det",  "det:poss", "nmod:poss",
-                                        "amod",  "advmod", "case",     "obl",       "nmod", "mark",     "acl:relcl",
-                                        "ccomp", "advcl", "aux",       "cop",       "conj", "cc",       "punct",
-                                        "compound:prt", "nummod"};
+  const std::set<std::string> labels = {
+      "root",   "nsubj", "obj",  "iobj", "det",   "det:poss",     "nmod:poss", "amod",
+      "advmod", "case",  "obl",  "nmod", "mark",  "acl:relcl",    "ccomp",     "advcl",
+      "aux",    "cop",   "conj", "cc",   "punct", "compound:prt", "nummod"};
   std::set<std::string> seen;
   for (const Part* part : parts()) {
     for (const auto& sentence : *part) {
@@ -200,11 +203,13 @@ TEST(Grammar, AlignmentsAreSortedInRangeAndCoverTheWords) {
   size_t words = 0, aligned = 0;
   for (const Part* part : parts()) {
     for (const auto& sentence : *part) {
-      EXPECT_NO_THROW(check_alignment(sentence.alignment, sentence.source.size(), sentence.target.size(), "s", 1));
+      EXPECT_NO_THROW(
+          check_alignment(sentence.alignment, sentence.source.size(), sentence.target.size(), "s", 1));
       EXPECT_TRUE(std::is_sorted(sentence.alignment.begin(), sentence.alignment.end()));
       std::set<int> source, target;
       for (const auto& [s, t] : sentence.alignment) {
-        EXPECT_TRUE(source.insert(s).second || sentence.target[static_cast<size_t>(t)].relation == "compound:prt" ||
+        EXPECT_TRUE(source.insert(s).second ||
+                    sentence.target[static_cast<size_t>(t)].relation == "compound:prt" ||
                     sentence.source[static_cast<size_t>(s)].upos != "NOUN");
         target.insert(t);
         const std::string& upos = sentence.source[static_cast<size_t>(s)].upos;
@@ -212,9 +217,11 @@ TEST(Grammar, AlignmentsAreSortedInRangeAndCoverTheWords) {
           EXPECT_EQ(sentence.target[static_cast<size_t>(t)].upos, upos);
         }
       }
-      EXPECT_EQ(source.size(), sentence.source.size()) << text_of(sentence.source);  // every English word has its own
+      EXPECT_EQ(source.size(), sentence.source.size())
+          << text_of(sentence.source);  // every English word has its own
       for (size_t t = 0; t < sentence.target.size(); ++t) {
-        EXPECT_TRUE(target.contains(static_cast<int>(t)) || sentence.target[t].form == ",") << text_of(sentence.target);
+        EXPECT_TRUE(target.contains(static_cast<int>(t)) || sentence.target[t].form == ",")
+            << text_of(sentence.target);
       }
       words += sentence.target.size();
       aligned += target.size();
@@ -311,8 +318,8 @@ std::string golden_lines() {
 }
 
 TEST(Grammar, SaysWhatWasReadOver) {
-  // Sentences that a speaker of both languages has read; when the grammar changes on purpose, read the new ones and
-  // write them with MULTIHEAD_UPDATE_GOLDEN=1.
+  // Sentences that a speaker of both languages has read; when the grammar changes on purpose, read the new
+  // ones and write them with MULTIHEAD_UPDATE_GOLDEN=1.
   const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "grammar" / "read_over.txt";
   if (std::getenv("MULTIHEAD_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());

@@ -56,8 +56,9 @@ std::string row(std::string columns) {
   return columns + "\n";
 }
 
-const std::string kSmall = "# sent_id = 7\n" + row("1-2 im _ _ _ _ _ _ _ _") + row("1 in in ADP _ _ 3 case _ _") +
-                           row("2 dem der DET _ Case=Dat 3 det _ _") + row("3 Haus Haus NOUN NN _ 0 root 0:root X=1") +
+const std::string kSmall = "# sent_id = 7\n" + row("1-2 im _ _ _ _ _ _ _ _") +
+                           row("1 in in ADP _ _ 3 case _ _") + row("2 dem der DET _ Case=Dat 3 det _ _") +
+                           row("3 Haus Haus NOUN NN _ 0 root 0:root X=1") +
                            row("3.1 ist sein AUX _ _ _ _ 3:cop _") + "\n";
 
 TEST(Conllu, ReadsTreesAndWritesThemBackToTheByte) {
@@ -155,8 +156,8 @@ TEST(Pharaoh, ReadsAndWrites) {
 }
 
 TEST(Pharaoh, RefusesWhatIsNone) {
-  for (const char* bad : {"0", "-", "0-", "-0", "0-0-0", "a-b", "0p0", "0--1", "1-+2", "0-0,1-1", "2147483648-0",
-                          "0-99999999999999999999", "0.5-1", "0-0 x"}) {
+  for (const char* bad : {"0", "-", "0-", "-0", "0-0-0", "a-b", "0p0", "0--1", "1-+2", "0-0,1-1",
+                          "2147483648-0", "0-99999999999999999999", "0.5-1", "0-0 x"}) {
     const std::string message = message_of([&] { parse_pharaoh(bad, "f", 3); });
     EXPECT_THAT(message, HasSubstr("f:3: expected word pairs like 0-0 1-2")) << bad;
   }
@@ -166,26 +167,31 @@ TEST(Pharaoh, RefusesWhatIsNone) {
 
 TEST(Pharaoh, ChecksThatPairsLieInTheirSentences) {
   EXPECT_NO_THROW(check_alignment({{2, 4}}, 3, 5, "f", 1));
-  EXPECT_THAT(message_of([] { check_alignment({{0, 0}, {2, 4}}, 2, 5, "f", 9); }),
+  EXPECT_THAT(message_of([] {
+                check_alignment({{0, 0}, {2, 4}}, 2, 5, "f", 9);
+              }),
               HasSubstr("f:9: 2-4 points outside a sentence of 2 words and its translation of 5"));
   EXPECT_THROW(check_alignment({{2, 4}}, 3, 4, "f", 1), FormatError);
 }
 
 TEST(ParallelText, ReadsBothSides) {
-  const auto text = read_parallel_text(fresh_file("a.en", "one\n\ntwo words\n"), fresh_file("a.de", "eins\n\nzwei Wörter"));
+  const auto text =
+      read_parallel_text(fresh_file("a.en", "one\n\ntwo words\n"), fresh_file("a.de", "eins\n\nzwei Wörter"));
   EXPECT_THAT(text.source, testing::ElementsAre("one", "", "two words"));
   EXPECT_THAT(text.target, testing::ElementsAre("eins", "", "zwei Wörter"));
 }
 
 TEST(ParallelText, RefusesWhatDoesNotFit) {
-  const auto three = fresh_file("b.en", "a\nb\nc\n"), two = fresh_file("b.de", "a\nb\n"), none = fresh_file("no", "");
+  const auto three = fresh_file("b.en", "a\nb\nc\n"), two = fresh_file("b.de", "a\nb\n"),
+             none = fresh_file("no", "");
   const std::string message = message_of([&] { read_parallel_text(three, two); });
   EXPECT_THAT(message, HasSubstr("b.en has 3 lines"));
   EXPECT_THAT(message, HasSubstr("b.de has 2;"));
   EXPECT_THAT(message_of([&] { read_parallel_text(three, none); }), HasSubstr("no: is empty"));
   EXPECT_THAT(message_of([&] { read_parallel_text(none, none); }), HasSubstr("no: is empty"));
   EXPECT_THROW(read_parallel_text(three, "/no/such/file"), FileError);
-  EXPECT_THAT(message_of([&] { read_parallel_text(three, fresh_file("b.bin", "a\n\xff\n\n")); }), HasSubstr("2"));
+  EXPECT_THAT(message_of([&] { read_parallel_text(three, fresh_file("b.bin", "a\n\xff\n\n")); }),
+              HasSubstr("2"));
 }
 
 ParallelTokens random_tokens(int sentences) {
