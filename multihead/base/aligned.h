@@ -1,6 +1,7 @@
 // Memory that starts on a cache line and keeps its capacity.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,13 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t size) { resize(size); }
+  AlignedBuffer(const AlignedBuffer& other) : AlignedBuffer(other.size_) { std::copy_n(other.data(), size_, data()); }
+  AlignedBuffer& operator=(const AlignedBuffer& other) {
+    if (this == &other) return *this;
+    resize(other.size_);
+    std::copy_n(other.data(), size_, data());
+    return *this;
+  }
   AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
