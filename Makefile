@@ -1,0 +1,42 @@
+# The commands of the README. Everything else is CMake: see CMakePresets.json.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+
+.PHONY: demo test test-fast tool packages packages-test bench oracles format
+
+demo: tool
+	$(BUILD)/multihead demo
+
+tool: packages
+	@$(CONFIGURE) -DMULTIHEAD_TESTS=OFF -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
+
+test: packages-test
+	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+test-fast: packages-test
+	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L fast
+
+packages:
+	@scripts/packages build
+
+packages-test:
+	@scripts/packages build test
+
+# Our figures beside the peers'; needs the virtual environment of `make oracles`. Writes benchmarks/results.
+bench: packages-test
+	@$(CONFIGURE) -DMULTIHEAD_BENCHMARKS=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
+	scripts/bench $(BUILD)
+
+# Makes the golden files of tests/data again with torch, transformers, tokenizers and sacrebleu, and compares live.
+oracles: tool
+	scripts/oracles $(BUILD)
+
+format:
+	scripts/format --write

@@ -1,0 +1,101 @@
+// The arrows of docs/architecture.md: a room includes only the rooms named here and what those may include, and a public
+// header includes only the standard library and our own.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Rooms = std::set<std::string>;
+
+const std::map<std::string, Rooms>& arrows() {
+  static const std::map<std::string, Rooms> arrows = {
+      {"base", {}},
+      {"io", {"base"}},
+      {"kernels", {"base"}},
+      {"tensor", {"base", "kernels"}},
+      {"autograd", {"tensor"}},
+      {"nn", {"autograd"}},
+      {"text", {"base", "io"}},
+      {"data", {"text", "tensor"}},
+      {"models", {"nn", "io", "text"}},
+      {"train", {"models", "data"}},
+      {"generate", {"models"}},
+      {"evaluate", {"text"}},
+      {"analysis", {"models", "data"}},
+      {"recipes", {"train", "generate", "evaluate", "analysis"}},
+  };
+  return arrows;
+}
+
+void add_reachable(const std::string& room, Rooms& reachable) {
+  for (const std::string& next : arrows().at(room)) {
+    if (reachable.insert(next).second) add_reachable(next, reachable);
+  }
+}
+
+struct Include {
+  std::string path;
+  bool angled;
+};
+
+std::vector<Include> includes_of(const fs::path& file) {
+  static const std::regex line_of_include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
+  std::vector<Include> found;
+  std::ifstream in(file);
+  std::smatch match;
+  for (std::string line; std::getline(in, line);) {
+    if (std::regex_match(line, match, line_of_include)) found.push_back({match[2], match[1] == "<"});
+  }
+  return found;
+}
+
+template <class Visit>
+void for_each_source(Visit visit) {
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(MULTIHEAD_SOURCE) / "multihead")) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
+    ++files;
+    visit(entry.path(), entry.path().parent_path().filename().string());
+  }
+  EXPECT_GT(files, 50u) << "the sources were not found";
+}
+
+TEST(House, IncludesPointOneWay) {
+  for_each_source([](const fs::path& file, const std::string& room) {
+    ASSERT_TRUE(arrows().count(room)) << file << ": the room is not in the list of arrows";
+    Rooms allowed = {room};
+    add_reachable(room, allowed);
+    for (const Include& include : includes_of(file)) {
+      if (include.path.rfind("multihead/", 0) != 0) continue;
+      const std::string other = fs::path(include.path).parent_path().filename();
+      EXPECT_TRUE(allowed.count(other)) << file << " includes " << include.path << ", which " << room << " may not";
+    }
+  });
+}
+
+TEST(House, PublicHeadersNeedNobodyElse) {
+  for_each_source([](const fs::path& file, const std::string&) {
+    const std::string name = file.filename();
+    const bool internal = name.size() > 6 && name.substr(name.size() - 6) == "-inl.h";
+    if (file.extension() != ".h" || internal || name == "strict_json.h") return;
+    for (const Include& include : includes_of(file)) {
+      if (!include.angled) {
+        EXPECT_EQ(include.path.rfind("multihead/", 0), 0u) << file << " includes " << include.path << ", not from the root";
+      } else {
+        EXPECT_EQ(include.path.find_first_of("/."), std::string::npos)
+            << file << " includes <" << include.path << ">, which is not of the standard library";
+      }
+    }
+  });
+}
+
+}  // namespace
