@@ -124,33 +124,32 @@ void check(const OutputLayer& layer, ConstMatrixView states, std::span<const int
   MH_ASSERT(std::all_of(targets.begin(), targets.end(), [&](int32_t t) { return t >= 0 && t < vocabulary; }));
 }
 
-// First passes over all panels of a chunk, and the log of the sum of exponentials of each row: lse [rows].
-void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, int64_t panel, float* lse) {
+// First passes over all panels of a chunk, then for each row lse [rows] = log of the sum of exponentials, and the factors
+// that turn exp(logit - the panel's maximum) into scale * p.
+void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, int64_t panel, float scale, float* lse) {
   parallel_for(panels, [&](int64_t p, int worker) {
     float* own = scratch == nullptr ? nullptr : scratch + worker * kChunk * panel;
     HWY_DYNAMIC_DISPATCH(cross_entropy_first)(chunk, p, own);
   });
-  for (int64_t r = 0; r < chunk.states.rows; ++r) {
-    float maximum = chunk.maxima[r];
-    for (int64_t p = 1; p < panels; ++p) maximum = std::max(maximum, chunk.maxima[p * kChunk + r]);
-    lse[r] = maximum;
-  }
-  double sums[kChunk] = {};
-  for (int64_t p = 0; p < panels; ++p) {
-    for (int64_t r = 0; r < chunk.states.rows; ++r) {
-      const int64_t at = p * kChunk + r;
-      const float relative = std::exp(chunk.maxima[at] - lse[r]);
-      if (chunk.factors != nullptr) chunk.factors[at] = relative;
-      sums[r] += chunk.sums[at] * relative;
+  constexpr int64_t kRows = 32;  // of a task
+  parallel_for((chunk.states.rows + kRows - 1) / kRows, [&](int64_t task) {
+    for (int64_t r = task * kRows; r < std::min(chunk.states.rows, (task + 1) * kRows); ++r) {
+      float maximum = chunk.maxima[r];
+      for (int64_t p = 1; p < panels; ++p) maximum = std::max(maximum, chunk.maxima[p * kChunk + r]);
+      double sum = 0;
+      for (int64_t p = 0; p < panels; ++p) {
+        const int64_t at = p * kChunk + r;
+        const float relative = std::exp(chunk.maxima[at] - maximum);
+        if (chunk.factors != nullptr) chunk.factors[at] = relative;
+        sum += chunk.sums[at] * relative;
+      }
+      if (chunk.factors != nullptr) {
+        const auto factor = static_cast<float>(scale / sum);
+        for (int64_t p = 0; p < panels; ++p) chunk.factors[p * kChunk + r] *= factor;
+      }
+      lse[r] = maximum + static_cast<float>(std::log(sum));
     }
-  }
-  for (int64_t r = 0; r < chunk.states.rows; ++r) {
-    if (chunk.factors != nullptr) {
-      const auto inverse = static_cast<float>(1.0 / sums[r]);
-      for (int64_t p = 0; p < panels; ++p) chunk.factors[p * kChunk + r] *= inverse;
-    }
-    lse[r] += static_cast<float>(std::log(sums[r]));
-  }
+  });
 }
 
 }  // namespace
@@ -189,7 +188,7 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
         .on_target = problem.scale * (1 - smoothing),
         .everywhere = problem.scale * smoothing / static_cast<float>(vocabulary),
     };
-    run_first(chunk, panels, gradients ? nullptr : memory, panel, lse);
+    run_first(chunk, panels, gradients ? nullptr : memory, panel, problem.scale, lse);
     for (int64_t r = 0; r < rows; ++r) {
       const double nll = static_cast<double>(lse[r]) - target_logits[r];
       double smoothed = nll;
@@ -203,7 +202,6 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
     }
     if (!gradients) continue;
 
-    for (int64_t i = 0; i < statistics; ++i) chunk.factors[i] *= problem.scale;
     scratch.packed().pack(chunk.states);
     const int64_t groups = std::min(kGroups, panels);
     parallel_for(groups, [&](int64_t g) {
@@ -246,7 +244,7 @@ void log_probabilities(const OutputLayer& layer, ConstMatrixView states, std::sp
     chunk.maxima = memory + kept;
     chunk.sums = chunk.maxima + statistics;
     chunk.target_logits = chunk.sums + statistics;
-    run_first(chunk, panels, memory, panel, lse);
+    run_first(chunk, panels, memory, panel, 1, lse);
     for (int64_t r = 0; r < rows; ++r) {
       log_probabilities[static_cast<size_t>(begin + r)] = chunk.target_logits[r] - lse[r];
     }

@@ -147,11 +147,13 @@ void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Wri
   }
   const int64_t panel = HWY_DYNAMIC_DISPATCH(panel_width)();
   const int64_t panels = (c.cols + panel - 1) / panel;
-  const int64_t blocks = (c.rows + kRowsPerTask - 1) / kRowsPerTask;
+  // A panel of B is copied once for each task that uses it, so a task takes many rows of C.
+  constexpr int64_t kRows = 132;
+  const int64_t blocks = (c.rows + kRows - 1) / kRows;
   parallel_for(panels * blocks, [&](int64_t task) {
-    const int64_t m0 = task % blocks * kRowsPerTask;
+    const int64_t m0 = task % blocks * kRows;
     HWY_DYNAMIC_DISPATCH(multiply_transposed_block)
-    (a, b, c, m0, std::min(c.rows, m0 + kRowsPerTask), task / blocks * panel, write == Write::kAdd);
+    (a, b, c, m0, std::min(c.rows, m0 + kRows), task / blocks * panel, write == Write::kAdd);
   });
 }
 
