@@ -1,0 +1,215 @@
+// multihead bleu: scores translations.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/evaluate/bleu.h"
+#include "multihead/evaluate/bootstrap.h"
+#include "multihead/io/config.h"
+
+namespace mh::cli {
+namespace {
+
+struct BleuFlags {
+  std::vector<std::string> references;
+  TextFlags text;
+  BleuConfig bleu;
+  double smoothing_value = 0;
+  std::vector<std::string> others;
+  BootstrapConfig bootstrap;
+  bool confidence = false;
+  bool score_only = false;
+  bool json = false;
+  int width = 2;
+};
+
+// What --json prints.
+struct SystemReport {
+  std::string system;
+  double score = 0;
+  std::vector<double> precisions;
+  double brevity_penalty = 0;
+  double ratio = 0;
+  int64_t hyp_len = 0;
+  int64_t ref_len = 0;
+  std::optional<double> mean;
+  std::optional<double> half_width;
+  std::optional<double> p_value;
+
+  template <class V>
+  void visit(V& v) {
+    v("system", system);
+    v("score", score);
+    v("precisions", precisions);
+    v("brevity_penalty", brevity_penalty);
+    v("ratio", ratio);
+    v("hyp_len", hyp_len);
+    v("ref_len", ref_len);
+    v("mean", mean);
+    v("half_width", half_width);
+    v("p_value", p_value);
+  }
+};
+struct Report {
+  std::string signature;
+  std::vector<SystemReport> systems;
+
+  template <class V>
+  void visit(V& v) {
+    v("signature", signature);
+    v("systems", systems);
+  }
+};
+
+SystemReport report_of(const std::string& name, const BleuScore& score) {
+  return {.system = name,
+          .score = score.score,
+          .precisions = {score.precisions.begin(), score.precisions.end()},
+          .brevity_penalty = score.brevity_penalty,
+          .ratio = score.ratio(),
+          .hyp_len = score.counts.hyp_len,
+          .ref_len = score.counts.ref_len,
+          .mean = {},
+          .half_width = {},
+          .p_value = {}};
+}
+
+std::string name_of(const std::string& path) {
+  return path.empty() ? "standard input" : path;
+}
+
+// Reads `path`; a file with another number of lines than the reference is an error that names both.
+std::vector<std::string> read_beside(const std::string& path, const std::string& reference, size_t lines) {
+  std::vector<std::string> text = read_text(path);
+  if (text.size() != lines) {
+    throw FormatError(
+        fmt::format("{} has {} lines, {} has {}; line i of one must be a translation of line i of the other",
+                    name_of(path), text.size(), reference, lines));
+  }
+  return text;
+}
+
+std::string plain_text(const Report& report, const std::vector<BleuScore>& scores, const BleuFlags& flags) {
+  if (flags.score_only) {
+    std::string text;
+    for (const SystemReport& system : report.systems)
+      text += fmt::format("{:.{}f}\n", system.score, flags.width);
+    return text;
+  }
+  std::string text;
+  size_t longest = 6;
+  for (const SystemReport& system : report.systems) longest = std::max(longest, system.system.size());
+  for (size_t s = 0; s < scores.size(); ++s) {
+    if (scores.size() > 1) text += fmt::format("{:<{}}  ", report.systems[s].system, longest);
+    text += scores[s].line(flags.width) + "\n";
+  }
+  if (report.systems[0].mean) {
+    text +=
+        fmt::format("{:<{}}  {:>7}  {:>7}  {:>7}  {:>6}\n", "system", longest, "BLEU", "mean", "95 %", "p");
+    for (const SystemReport& system : report.systems) {
+      text +=
+          fmt::format("{:<{}}  {:7.{}f}  {:7.{}f}  {:>7}", system.system, longest, system.score, flags.width,
+                      *system.mean, flags.width, fmt::format("+-{:.{}f}", *system.half_width, flags.width));
+      text += system.p_value
+                  ? fmt::format("  {:.4f}{}\n", *system.p_value, *system.p_value < 0.05 ? " *" : "")
+                  : "\n";
+    }
+  }
+  return text + report.signature + "\n";
+}
+
+void run(const BleuFlags& flags) {
+  std::vector<std::vector<std::string>> references;
+  for (const std::string& path : flags.references) {
+    references.push_back(references.empty() ? read_text(path)
+                                            : read_beside(path, flags.references[0], references[0].size()));
+  }
+  if (references[0].empty())
+    throw FormatError(flags.references[0] + ": no lines; a reference is needed to score against");
+  const Bleu bleu(flags.bleu, references);
+
+  std::vector<std::string> systems{flags.text.input};
+  systems.insert(systems.end(), flags.others.begin(), flags.others.end());
+  Report report{.signature = bleu.signature(), .systems = {}};
+  std::vector<BleuScore> scores;
+  std::vector<std::vector<BleuCounts>> counts;
+  for (const std::string& path : systems) {
+    counts.push_back(bleu.counts(read_beside(path, flags.references[0], bleu.size())));
+    BleuCounts sum;
+    for (const BleuCounts& sentence : counts.back()) sum += sentence;
+    scores.push_back(bleu_of_counts(sum, flags.bleu));
+    report.systems.push_back(report_of(name_of(path), scores.back()));
+  }
+  if (flags.confidence || systems.size() > 1) {
+    const auto results = paired_bootstrap(counts, flags.bleu, flags.bootstrap);
+    for (size_t s = 0; s < results.size(); ++s) {
+      report.systems[s].mean = results[s].mean;
+      report.systems[s].half_width = results[s].half_width;
+      report.systems[s].p_value = results[s].p_value;
+    }
+    report.signature += fmt::format("|bs:{}|seed:{}", flags.bootstrap.samples, flags.bootstrap.seed);
+  }
+  write_text(flags.text.output, flags.json ? to_json(report) : plain_text(report, scores, flags));
+}
+
+}  // namespace
+
+void add_bleu(CLI::App& app) {
+  auto flags = std::make_shared<BleuFlags>();
+  CLI::App* verb = app.add_subcommand("bleu", "Scores translations against references: sacreBLEU's figures");
+  verb->footer(
+      "Examples:\n"
+      "  multihead translate --model model -i test.en | multihead bleu test.de\n"
+      "  multihead bleu test.de -i ours.de --paired theirs.de --lowercase");
+  verb->add_option("references", flags->references, "One file of reference translations or more, one a line")
+      ->required();
+  add_text_flags(*verb, flags->text);
+  const std::map<std::string, BleuTokenizer> tokenizers{{"13a", BleuTokenizer::k13a},
+                                                        {"intl", BleuTokenizer::kIntl},
+                                                        {"moses", BleuTokenizer::kMoses},
+                                                        {"none", BleuTokenizer::kNone}};
+  verb->add_option("--tokenize", flags->bleu.tokenizer, "How sentences become words (default 13a)")
+      ->transform(CLI::CheckedTransformer(tokenizers).description(""))
+      ->type_name("13a|intl|moses|none");
+  const std::map<std::string, MosesLanguage> languages{{"en", MosesLanguage::kEnglish},
+                                                       {"de", MosesLanguage::kGerman}};
+  verb->add_option("--language", flags->bleu.language, "Whose rules --tokenize moses follows (default en)")
+      ->transform(CLI::CheckedTransformer(languages).description(""))
+      ->type_name("en|de");
+  verb->add_flag("--lowercase", flags->bleu.lowercase, "Case does not count");
+  const std::map<std::string, BleuSmoothing> smoothings{{"exp", BleuSmoothing::kExp},
+                                                        {"floor", BleuSmoothing::kFloor},
+                                                        {"add-k", BleuSmoothing::kAddK},
+                                                        {"none", BleuSmoothing::kNone}};
+  verb->add_option("--smooth", flags->bleu.smoothing, "What stands for a precision of 0 (default exp)")
+      ->transform(CLI::CheckedTransformer(smoothings).description(""))
+      ->type_name("exp|floor|add-k|none");
+  CLI::Option* value = verb->add_option("--smooth-value", flags->smoothing_value,
+                                        "Of floor (default 0.1) and add-k (default 1)");
+  value->check(CLI::Range(1e-9, 1e9));
+  verb->add_flag("--effective-order", flags->bleu.effective_order,
+                 "Leave out n-grams longer than every sentence: for a single sentence");
+  verb->add_option("--paired", flags->others,
+                   "Other systems' translations, compared with -i by paired bootstrap");
+  verb->add_flag("--confidence", flags->confidence,
+                 "Mean and 95 % interval by bootstrap, also without --paired");
+  verb->add_option("--samples", flags->bootstrap.samples, "Bootstrap samples (default 1000)")
+      ->check(CLI::Range(1, 1'000'000));
+  verb->add_option("--seed", flags->bootstrap.seed, "Seed of the bootstrap (default 12345)");
+  verb->add_flag("--score-only", flags->score_only, "Print the score and nothing else");
+  verb->add_flag("--json", flags->json, "Print everything as JSON");
+  verb->add_option("--width", flags->width, "Digits after the point of the score (default 2)")
+      ->check(CLI::Range(0, 12));
+  verb->callback([flags, value] {
+    if (value->count() > 0) flags->bleu.smoothing_value = flags->smoothing_value;
+    run(*flags);
+  });
+}
+
+}  // namespace mh::cli

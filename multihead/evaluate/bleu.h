@@ -1,0 +1,92 @@
+// BLEU (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), equal to the printed digit.
+//
+//   BLEU = BP * exp(1/4 sum_n log p_n)     p_n: clipped n-gram precision over the whole corpus, n = 1..4
+//   BP   = min(1, exp(1 - ref_len / hyp_len))
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multihead/evaluate/moses_tokenizer.h"
+
+namespace mh {
+
+constexpr int kBleuOrder = 4;
+
+enum class BleuTokenizer { k13a, kIntl, kMoses, kNone };
+
+/// What stands for a precision of 0 (Chen and Cherry 2014): kExp halves with each such order, kFloor counts a
+/// little, kAddK adds k to matches and totals above unigrams, kNone leaves it 0 (and BLEU with it).
+enum class BleuSmoothing { kExp, kFloor, kAddK, kNone };
+
+struct BleuConfig {
+  BleuTokenizer tokenizer = BleuTokenizer::k13a;
+  MosesLanguage language = MosesLanguage::kEnglish;  // for kMoses only
+  bool lowercase = false;  // before tokenizing; with kMoses after it, as is the custom
+  BleuSmoothing smoothing = BleuSmoothing::kExp;
+  std::optional<double> smoothing_value = {};  // of kFloor (default 0.1) and kAddK (default 1)
+  bool effective_order = false;  // leave out orders that no hypothesis is long enough for: single sentences
+};
+
+/// What a sentence adds to the sums that BLEU is made of.
+struct BleuCounts {
+  int64_t hyp_len = 0;
+  int64_t ref_len = 0;  // of the reference nearest in length, the shorter one if two are
+  std::array<int64_t, kBleuOrder> matches{};  // n-grams of the hypothesis found in a reference, [n - 1]
+  std::array<int64_t, kBleuOrder> totals{};   // n-grams of the hypothesis
+
+  BleuCounts& operator+=(const BleuCounts& other);
+  bool operator==(const BleuCounts&) const = default;
+};
+
+struct BleuScore {
+  double score = 0;                             // 0 to 100
+  std::array<double, kBleuOrder> precisions{};  // in per cent, after smoothing
+  double brevity_penalty = 1;
+  BleuCounts counts;
+
+  /// hyp_len / ref_len, or 0.
+  double ratio() const;
+  /// "BLEU = 41.02 72.3/48.5/34.1/24.0 (BP = 0.991 ratio = 0.991 hyp_len = 12000 ref_len = 12109)"
+  std::string line(int digits = 2) const;
+};
+
+/// BLEU of summed counts.
+BleuScore bleu_of_counts(const BleuCounts& counts, const BleuConfig& config);
+
+/// A test set with its references counted once, to score many hypotheses against (a validation set during
+/// training). Scoring is const and may be done from several threads.
+class Bleu {
+ public:
+  /// references[r][i]: reference r of sentence i. Throws FormatError when there is none or they differ in
+  /// length.
+  Bleu(BleuConfig config, std::span<const std::vector<std::string>> references);
+  ~Bleu();
+  Bleu(Bleu&&) noexcept;
+  Bleu& operator=(Bleu&&) noexcept;
+
+  /// Sentences.
+  size_t size() const;
+  /// The counts of each sentence. Throws FormatError when there are more or fewer hypotheses than sentences.
+  std::vector<BleuCounts> counts(std::span<const std::string> hypotheses) const;
+  /// BLEU of all of them.
+  BleuScore score(std::span<const std::string> hypotheses) const;
+  /// What was computed, e.g. "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|impl:multihead-0.1.0".
+  std::string signature() const;
+  const BleuConfig& config() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// BLEU of hypotheses against one reference each.
+BleuScore corpus_bleu(std::span<const std::string> hypotheses, const std::vector<std::string>& references,
+                      const BleuConfig& config = {});
+
+}  // namespace mh
