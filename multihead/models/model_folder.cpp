@@ -1,0 +1,225 @@
+#include "multihead/models/model_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/models/config_file.h"
+#include "multihead/models/tokenizer_files.h"
+#include "multihead/models/weights_file.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "config.json";
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kTokenizer = "tokenizer.json";
+constexpr const char* kTargetTokenizer = "target_tokenizer.json";
+constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kGenerationConfig = "generation_config.json";
+
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
+void require_folder(const fs::path& path) {
+  std::error_code code;
+  if (fs::is_directory(path, code)) return;
+  throw FileError(
+      fmt::format("no model folder {}: {}; name a folder that multihead train or save_pretrained wrote",
+                  path.string(), is_there(path) ? "it is a file" : "there is no such folder"));
+}
+
+void require_file(const fs::path& folder, const char* name) {
+  if (is_there(folder / name)) return;
+  std::string remedy = "copy the whole folder again, or name another";
+  if (is_there(folder / "model.safetensors.index.json")) {
+    remedy =
+        "its weights are split over several files: load it in transformers and save it again with a larger "
+        "max_shard_size";
+  } else if (is_there(folder / "pytorch_model.bin")) {
+    remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
+  }
+  throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
+}
+
+std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
+  if (!is_there(path)) return std::nullopt;
+  return Tokenizer::from_json(read_file(path), path.string());
+}
+
+Tying tying_of(Transformer& model) {
+  Tying tying;
+  model.visit([&](const std::string& name, Parameter&) {
+    if (name == "target_embedding") tying.source_and_target = false;
+    if (name == "output") tying.target_and_output = false;
+  });
+  return tying;
+}
+
+// Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
+void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t vocabulary,
+                     const TransformerConfig& config, const std::optional<SpecialTokens>& special) {
+  SpecialTokens names = special.value_or(SpecialTokens{});
+  if (!special && !tokenizer.id_of(names.end)) names.end.clear();
+  if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
+  const auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, config, names.end, names.pad);
+  if (mismatches.empty()) return;
+  throw FormatError(
+      fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
+                  file.string(), fmt::join(mismatches, "; ")));
+}
+
+// Vocabularies are often rounded up for the hardware's sake; the ids above are never used.
+bool is_rounded_up(int32_t tokenizer, int32_t vocabulary) {
+  constexpr int32_t kStep = 8, kLargestStep = 128;
+  return vocabulary % kStep == 0 && tokenizer <= vocabulary && vocabulary - tokenizer < kLargestStep;
+}
+
+// Never replaces what is no model: `--model .` must not cost anybody their files.
+void refuse_foreign_folder(const fs::path& path) {
+  std::error_code code;
+  if (!is_there(path)) return;
+  const bool folder = fs::is_directory(path, code);
+  if (folder && (fs::is_empty(path, code) || is_there(path / kConfig))) return;
+  throw FileError(
+      fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
+                  folder ? "the folder exists and holds something else" : "a file of that name exists"));
+}
+
+void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const TransformerConfig& config,
+                             const char* whose) {
+  if (tokenizer == nullptr) return;
+  // Its own names for these ids: what tokenizer_config.json will say.
+  const auto named = [&](int32_t id) {
+    return id < tokenizer->size() ? tokenizer->token_of(id) : std::string();
+  };
+  auto mismatches =
+      tokenizer_mismatches(*tokenizer, vocabulary, config, named(config.eos_id), named(config.pad_id));
+  if (std::max(config.eos_id, config.pad_id) >= tokenizer->size()) {
+    mismatches.push_back(
+        fmt::format("it has no tokens with the ids {} (end) and {} (pad)", config.eos_id, config.pad_id));
+  }
+  if (mismatches.empty()) return;
+  throw UsageError(
+      fmt::format("the {} tokenizer does not match the model: {}", whose, fmt::join(mismatches, "; ")));
+}
+
+}  // namespace
+
+const Tokenizer& ModelFolder::source_tokens() const {
+  if (!tokenizer) {
+    throw FileError(fmt::format(
+        "{} has no tokenizer.json; put the model's tokenizer there, or work on token ids (--token-ids)",
+        path.string()));
+  }
+  return *tokenizer;
+}
+
+const Tokenizer& ModelFolder::target_tokens() const {
+  if (target_tokenizer) return *target_tokenizer;
+  if (tokenizer && config.target_vocabulary_size > 0) {
+    throw FileError(
+        fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
+                    "target's tokenizer there, or work on token ids (--token-ids)",
+                    path.string()));
+  }
+  return source_tokens();
+}
+
+std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
+                                              const TransformerConfig& config, const std::string& end,
+                                              const std::string& pad) {
+  std::vector<std::string> clauses;
+  if (tokenizer.size() != vocabulary && !is_rounded_up(tokenizer.size(), vocabulary)) {
+    clauses.push_back(fmt::format("it has {} tokens, the model {}", tokenizer.size(), vocabulary));
+  }
+  const auto check = [&](const char* which, const std::string& token, int32_t expected) {
+    if (token.empty()) return;
+    const auto id = tokenizer.id_of(token);
+    if (!id) {
+      clauses.push_back(fmt::format("it has no {} token \"{}\"", which, token));
+    } else if (*id != expected) {
+      clauses.push_back(
+          fmt::format("its {} token \"{}\" has id {}, the model's has {}", which, token, *id, expected));
+    }
+  };
+  check("end", end, config.eos_id);
+  check("pad", pad, config.pad_id);
+  return clauses;
+}
+
+ModelFolder load_model_folder(const fs::path& path) {
+  require_folder(path);
+  require_file(path, kConfig);
+  ModelFolder folder;
+  folder.path = path;
+  const ConfigFile config = read_config_file(read_file(path / kConfig), (path / kConfig).string());
+  require_file(path, kWeights);
+  for (const std::string& name : config.files) require_file(path, name.c_str());
+  folder.type = config.type;
+  folder.config = config.config;
+
+  // The small files first: their errors come at once.
+  std::optional<SpecialTokens> special;
+  if (is_there(path / kTokenizerConfig)) {
+    special = read_tokenizer_config(read_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
+  }
+  folder.tokenizer = read_tokenizer(path / kTokenizer);
+  folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
+  if (folder.tokenizer) {
+    check_tokenizer(*folder.tokenizer, path / kTokenizer, folder.config.vocabulary_size, folder.config,
+                    special);
+  }
+  if (folder.target_tokenizer) {
+    check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, folder.config.target_vocabulary(),
+                    folder.config, special);
+  }
+  // Before generation_config.json there was, config.json said such things.
+  const char* generation = is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig;
+  folder.suppressed = read_suppressed_tokens(read_file(path / generation), (path / generation).string(),
+                                             folder.config.target_vocabulary());
+
+  const fs::path weights = path / kWeights;
+  folder.model = read_weights(SafetensorsFile::open(weights), weights.string(), folder.config, config.type,
+                              config.tying);
+  return folder;
+}
+
+void write_model_files(FolderWriter& folder, Transformer& model, const SaveOptions& options) {
+  const TransformerConfig& config = model.config();
+  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, config, "source");
+  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), config, "target");
+
+  ConfigFile file{
+      .type = natural_model_type(config), .config = config, .tying = tying_of(model), .files = {}};
+  std::map<std::string, std::string> files = options.extra_files;
+  files[kWeights] = write_weights(model, file.type, file.tying);
+  files[kGenerationConfig] = write_generation_config(config, options.beam_size);
+  if (options.tokenizer != nullptr) {
+    files[kTokenizer] = options.tokenizer->to_json();
+    files[kTokenizerConfig] = write_tokenizer_config(*options.tokenizer, config);
+  }
+  if (options.target_tokenizer != nullptr) files[kTargetTokenizer] = options.target_tokenizer->to_json();
+  for (const auto& [name, bytes] : files) {
+    if (!options.extra_files.contains(name)) file.files.push_back(name);
+  }
+  files[kConfig] = write_config_file(file);
+  for (const auto& [name, bytes] : files) folder.add(name, bytes);
+}
+
+void save_model_folder(const fs::path& path, Transformer& model, const SaveOptions& options) {
+  refuse_foreign_folder(path);
+  FolderWriter folder(path);
+  write_model_files(folder, model, options);
+  folder.commit();
+}
+
+}  // namespace mh

@@ -1,0 +1,73 @@
+// A model on disk: the folder that multihead trains into and Hugging Face Transformers opens.
+//
+//   config.json              the shape: model_type marian, or multihead for what Marian cannot express
+//   model.safetensors        the weights
+//   tokenizer.json           the tokenizer, also Hugging Face's
+//   target_tokenizer.json    only with separate vocabularies: the target's
+//   tokenizer_config.json    which class opens it, and the special tokens
+//   generation_config.json   how generate() starts, ends and what it never says
+//
+// docs/file-formats.md describes every field.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/base/file.h"
+#include "multihead/models/marian.h"
+#include "multihead/models/transformer.h"
+#include "multihead/models/transformer_config.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+struct ModelFolder {
+  std::filesystem::path path;
+  ModelType type = ModelType::kMarian;
+  TransformerConfig config;
+  std::unique_ptr<Transformer> model;
+  std::optional<Tokenizer> tokenizer;         // of the source, and of the target when there is no other
+  std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
+  std::vector<int32_t>
+      suppressed;  // tokens that generation_config.json forbids; rising; usually the pad token
+
+  /// Throw FileError with the remedy when the folder has no tokenizer.
+  const Tokenizer& source_tokens() const;
+  const Tokenizer& target_tokens() const;
+};
+
+/// Reads a folder that multihead or MarianMTModel.save_pretrained wrote; weights may be F32, F16 or BF16.
+/// Only config.json and model.safetensors must be there (and what multihead wrote with them). Throws
+/// FileError or FormatError: a missing or damaged file, another architecture, all differences between
+/// config.json and the weights, a tokenizer that does not match the model.
+ModelFolder load_model_folder(const std::filesystem::path& path);
+
+struct SaveOptions {
+  const Tokenizer* tokenizer = nullptr;
+  const Tokenizer* target_tokenizer = nullptr;     // only with separate vocabularies
+  int beam_size = 5;                               // what transformers' generate() does by default
+  std::map<std::string, std::string> extra_files;  // name -> bytes, e.g. the state of a training
+};
+
+/// Writes the folder as a whole: a kill at any moment leaves the old one or the new one. An older model
+/// folder of that name is replaced. Throws FileError, also when there is a folder of that name that holds no
+/// model; UsageError when tokenizer and model do not match.
+void save_model_folder(const std::filesystem::path& path, Transformer& model,
+                       const SaveOptions& options = {});
+
+/// The same into a folder being written, for callers that add more to it. The caller commits.
+void write_model_files(FolderWriter& folder, Transformer& model, const SaveOptions& options = {});
+
+/// All that keeps this tokenizer from working with a model of this vocabulary and these special tokens, one
+/// clause each. `end` and `pad` are the tokens' names; an empty one is not looked for.
+std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
+                                              const TransformerConfig& config,
+                                              const std::string& end = "</s>",
+                                              const std::string& pad = "<pad>");
+
+}  // namespace mh

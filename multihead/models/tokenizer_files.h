@@ -1,0 +1,31 @@
+// tokenizer_config.json and generation_config.json: the small files beside a model, for Hugging Face
+// Transformers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/models/transformer_config.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+/// The names of the special tokens.
+struct SpecialTokens {
+  std::string end = "</s>";
+  std::string unknown = "<unk>";
+  std::string pad = "<pad>";
+};
+
+/// Names that are missing stay as they are by default. Throws FormatError that starts with `name`.
+SpecialTokens read_tokenizer_config(std::string_view json, std::string_view name);
+std::string write_tokenizer_config(const Tokenizer& tokenizer, const TransformerConfig& config);
+
+/// The tokens that may never be generated: bad_words_ids of one token, and suppress_tokens; rising, below
+/// `vocabulary`. Throws FormatError that starts with `name`.
+std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
+std::string write_generation_config(const TransformerConfig& config, int beam_size);
+
+}  // namespace mh
