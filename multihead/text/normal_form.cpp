@@ -1,0 +1,133 @@
+// Normal forms (UAX 15) that keep track of where each character comes from, which utf8proc's own do not.
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+
+#include "multihead/base/error.h"
+#include "multihead/text/unicode.h"
+
+namespace mh {
+namespace {
+
+/// Below this, every character is a starter and none is ever the second part of a composition.
+constexpr char32_t kFirstCombining = 0x300;
+
+int combining_class(char32_t c) {
+  return utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+}
+
+void append_decomposed(std::vector<Rewritten>& out, char32_t c, bool compatibility) {
+  std::array<utf8proc_int32_t, 32> parts;  // the longest decomposition has 18 characters
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatibility ? UTF8PROC_COMPAT : 0));
+  int boundary = 0;
+  const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), parts.data(), parts.size(),
+                                             options, &boundary);
+  MH_ASSERT(count > 0 && count <= static_cast<utf8proc_ssize_t>(parts.size()));
+  for (utf8proc_ssize_t i = 0; i < count; ++i)
+    out.push_back({static_cast<char32_t>(parts[i]), i > 0 ? 1 : 0});
+}
+
+/// Canonical order: runs of marks sorted by combining class.
+void sort_marks(std::vector<Rewritten>& text) {
+  const auto is_starter = [](const Rewritten& r) { return combining_class(r.character) == 0; };
+  for (auto run = text.begin(); run != text.end();) {
+    run = std::find_if_not(run, text.end(), is_starter);
+    const auto end = std::find_if(run, text.end(), is_starter);
+    std::stable_sort(run, end, [](const Rewritten& a, const Rewritten& b) {
+      return combining_class(a.character) < combining_class(b.character);
+    });
+    run = end;
+  }
+}
+
+/// The primary composite of a and b, or 0.
+char32_t composed(char32_t a, char32_t b) {
+  if (b < kFirstCombining) return 0;
+  std::array<utf8proc_int32_t, 3> pair = {static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b),
+                                          0};
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+  return utf8proc_normalize_utf32(pair.data(), 2, options) == 1 ? static_cast<char32_t>(pair[0]) : 0;
+}
+
+void compose(std::vector<Rewritten>& text) {
+  constexpr int kNone = -1;
+  size_t size = 0;
+  ptrdiff_t starter = kNone;
+  int last_class = kNone;  // of the marks between the starter and here; none: adjacent
+  for (const Rewritten& r : text) {
+    const int this_class = combining_class(r.character);
+    if (starter != kNone && (last_class == kNone || last_class < this_class)) {
+      if (const char32_t c = composed(text[starter].character, r.character)) {
+        text[starter] = {c, text[starter].change + r.change - 1};
+        continue;
+      }
+    }
+    if (this_class == 0) {
+      starter = static_cast<ptrdiff_t>(size);
+      last_class = kNone;
+    } else {
+      last_class = this_class;
+    }
+    text[size++] = r;
+  }
+  text.resize(size);
+}
+
+using Stable = std::array<bool, kFirstCombining>;
+
+/// Which of the first characters are their own NFC or NFKC, whatever stands before them.
+const Stable& stable_characters(bool compatibility) {
+  static const std::array<Stable, 2> tables = [] {
+    std::array<Stable, 2> made;
+    for (int k = 0; k < 2; ++k) {
+      for (char32_t c = 0; c < kFirstCombining; ++c) {
+        std::vector<Rewritten> one;
+        append_decomposed(one, c, k == 1);
+        compose(one);
+        made[k][c] = one.size() == 1 && one[0].character == c;
+      }
+    }
+    return made;
+  }();
+  return tables[compatibility ? 1 : 0];
+}
+
+}  // namespace
+
+std::vector<Rewritten> rewrite_normal_form(std::string_view text, NormalForm form) {
+  const bool compatibility = form == NormalForm::nfkc || form == NormalForm::nfkd;
+  const bool composes = form == NormalForm::nfc || form == NormalForm::nfkc;
+  const Stable& stable = stable_characters(compatibility);
+  std::vector<Rewritten> result;
+  result.reserve(text.size());
+  std::vector<Rewritten> run;
+  for (size_t at = 0; at < text.size();) {
+    const char32_t first = next_character(text, at);
+    const auto combining_follows = [&] {
+      return at < text.size() && static_cast<unsigned char>(text[at]) >= 0xCC;  // 0xCC 0x80 is U+0300
+    };
+    const bool as_it_is = first < 0x80 || (composes && first < kFirstCombining && stable[first]);
+    if (as_it_is && !combining_follows()) {
+      result.push_back({first, 0});
+      continue;
+    }
+    run.clear();
+    append_decomposed(run, first, compatibility);
+    while (combining_follows()) append_decomposed(run, next_character(text, at), compatibility);
+    sort_marks(run);
+    if (composes) compose(run);
+    result.insert(result.end(), run.begin(), run.end());
+  }
+  return result;
+}
+
+std::string normal_form(std::string_view text, NormalForm form) {
+  std::string result;
+  result.reserve(text.size());
+  for (const Rewritten& r : rewrite_normal_form(text, form)) append_utf8(result, r.character);
+  return result;
+}
+
+}  // namespace mh

@@ -1,0 +1,51 @@
+// Unicode as text processing needs it: characters of UTF-8 (base/utf8.h says whether it is), classes of
+// characters, normal forms, lower case. Over utf8proc.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mh {
+
+/// Bytes of the character whose first byte is `lead`. REQUIRES: lead starts a character of valid UTF-8.
+inline size_t utf8_length(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+/// The character at byte `at`, which moves behind it. REQUIRES: text is valid UTF-8, at < text.size().
+char32_t next_character(std::string_view text, size_t& at);
+void append_utf8(std::string& text, char32_t character);
+/// Valid UTF-8 whatever the bytes: each maximal broken part becomes U+FFFD, as Unicode recommends (and Rust
+/// does).
+std::string to_valid_utf8(std::string_view bytes);
+
+bool is_whitespace(char32_t character);   ///< White_Space
+bool is_letter(char32_t character);       ///< L*
+bool is_number(char32_t character);       ///< N*
+bool is_mark(char32_t character);         ///< M*, what "strip accents" removes
+bool is_punctuation(char32_t character);  ///< P*
+bool is_symbol(char32_t character);       ///< S*
+/// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.
+bool is_word(char32_t character);
+
+enum class NormalForm { nfc, nfkc, nfd, nfkd };
+/// The normal form of UAX 15. REQUIRES: text is valid UTF-8.
+std::string normal_form(std::string_view text, NormalForm form);
+/// Lower case character by character, without context: capital sigma always becomes σ, never a final ς.
+std::string lower_case(std::string_view text);
+/// Lower case of one character; U+0130 alone has two. Appends to `out` and returns how many characters it
+/// appended.
+int append_lower_case(std::u32string& out, char32_t character);
+
+/// One character of a text being rewritten, and what happened to the characters it comes from:
+/// 0 replaces one, +1 is inserted behind the last, -n replaces one and removes n behind it.
+struct Rewritten {
+  char32_t character;
+  int change;
+};
+/// normal_form(), saying where each character comes from.
+std::vector<Rewritten> rewrite_normal_form(std::string_view text, NormalForm form);
+
+}  // namespace mh
