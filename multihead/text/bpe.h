@@ -1,0 +1,41 @@
+// The merging half of byte-pair encoding (Sennrich et al. 2016): a word's symbols, merged pair by pair.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace mh {
+
+/// A piece of a word: a token and how many bytes of the word it covers.
+struct Symbol {
+  int32_t id;
+  uint32_t length;
+};
+
+/// Which pairs of tokens merge, in which order, into what.
+class MergeTable {
+ public:
+  struct Merge {
+    int32_t rank;
+    int32_t merged;
+  };
+  /// A pair added again takes the later rank, as in Hugging Face.
+  void add(int32_t left, int32_t right, Merge merge) { merges_[key(left, right)] = merge; }
+  /// nullptr when the pair does not merge.
+  const Merge* find(int32_t left, int32_t right) const {
+    const auto found = merges_.find(key(left, right));
+    return found == merges_.end() ? nullptr : &found->second;
+  }
+  /// Merges the pair of lowest rank, the leftmost of equals, until none is left. O(n log n).
+  void merge_all(std::vector<Symbol>& symbols) const;
+
+ private:
+  static uint64_t key(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  std::unordered_map<uint64_t, Merge> merges_;
+};
+
+}  // namespace mh

@@ -1,0 +1,14 @@
+// Decoders: pieces back to text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/text/tokenizer_parts.h"
+
+namespace mh {
+
+/// The text of the pieces; without steps they are joined by spaces.
+std::string decode_pieces(const std::vector<DecoderStep>& steps, std::vector<std::string> pieces);
+
+}  // namespace mh

@@ -1,0 +1,288 @@
+#include "multihead/text/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "multihead/base/error.h"
+#include "multihead/base/utf8.h"
+#include "multihead/text/added_tokens.h"
+#include "multihead/text/decoder.h"
+#include "multihead/text/pre_tokenizer.h"
+#include "multihead/text/shown.h"
+#include "multihead/text/tokenizer_json.h"
+#include "multihead/text/word_model.h"
+
+namespace mh {
+namespace {
+
+/// Every token by its id: the model's and the added ones. Throws FormatError unless the ids are 0 … n-1.
+std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
+  std::unordered_map<std::string_view, int32_t> ids;
+  for (const auto& [token, id] : parts.model.vocabulary) {
+    if (!ids.emplace(token, id).second) {
+      throw FormatError(fmt::format("model.vocab: the token {} is there twice", shown(token)));
+    }
+  }
+  for (const AddedToken& added : parts.added_tokens) {
+    if (added.content.empty()) throw FormatError("added_tokens: a token without content");
+    const auto [place, is_new] = ids.emplace(added.content, added.id);
+    if (!is_new && place->second != added.id) {
+      throw FormatError(fmt::format("added_tokens: {} has id {} here and id {} elsewhere",
+                                    shown(added.content), added.id, place->second));
+    }
+  }
+  std::vector<std::string> tokens(ids.size());
+  std::vector<bool> taken(ids.size(), false);
+  for (const auto& [token, id] : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= ids.size()) {
+      throw FormatError(fmt::format("ids of {} tokens must be 0 to {} without holes; {} has id {}",
+                                    ids.size(), ids.size() - 1, shown(token), id));
+    }
+    if (taken[id]) {
+      throw FormatError(fmt::format("two tokens have id {}: {} and {}", id, shown(tokens[id]), shown(token)));
+    }
+    taken[id] = true;
+    tokens[id] = token;
+  }
+  return tokens;
+}
+
+bool is_padding_space(char32_t c) {
+  return c == U'\u0120' || is_whitespace(c);
+}  // Ġ: a byte-level space
+
+/// Leaves the spaces around a word out of its offsets (ByteLevel's trim_offsets).
+void trim_offsets(const PostProcessorStep& step, Encoding& encoding) {
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const std::string& token = encoding.tokens[i];
+    auto& [begin, end] = encoding.offsets[i];
+    int32_t leading = 0;
+    int32_t trailing = 0;
+    bool in_front = true;
+    for (size_t at = 0; at < token.size();) {
+      if (is_padding_space(next_character(token, at))) {
+        leading += in_front ? 1 : 0;
+        ++trailing;
+      } else {
+        in_front = false;
+        trailing = 0;
+      }
+    }
+    if (leading > 0) {
+      const bool first = i == 0 || begin == 0;
+      if (first && step.add_prefix_space) --leading;  // that one was put there by the pre-tokenizer
+      begin = std::min(begin + leading, end);
+    }
+    if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);
+  }
+}
+
+/// Puts the tokens of a template around the text.
+Encoding from_template(const PostProcessorStep& step, const Encoding& text) {
+  Encoding result;
+  for (const TemplatePiece& piece : step.single) {
+    if (piece.sequence == 'A') {
+      result.ids.insert(result.ids.end(), text.ids.begin(), text.ids.end());
+      result.tokens.insert(result.tokens.end(), text.tokens.begin(), text.tokens.end());
+      result.offsets.insert(result.offsets.end(), text.offsets.begin(), text.offsets.end());
+    }
+    if (piece.sequence != 0) continue;
+    for (const TemplateToken& token : step.special_tokens) {
+      if (token.name != piece.special) continue;
+      result.ids.insert(result.ids.end(), token.ids.begin(), token.ids.end());
+      result.tokens.insert(result.tokens.end(), token.tokens.begin(), token.tokens.end());
+      result.offsets.resize(result.ids.size(), {0, 0});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+struct Tokenizer::Pipeline {
+  TokenizerParts parts;
+  std::vector<std::string> tokens;
+  Vocabulary added_ids;
+  std::vector<bool> special;
+  std::unordered_map<int32_t, std::string>
+      normalized_contents;  ///< what decoding writes for added tokens normalised
+  AddedTokenFinder before_normalizing;
+  AddedTokenFinder after_normalizing;
+  WordModel model;
+  bool words_need_origin;  ///< a pre-tokenizer asks whether a word starts the text
+
+  explicit Pipeline(TokenizerParts given)
+      : parts(std::move(given)),
+        tokens(tokens_by_id(parts)),
+        special(tokens.size(), false),
+        model(parts.model) {
+    for (const AddedToken& token : parts.added_tokens) {
+      added_ids.emplace(token.content, token.id);
+      if (token.special) special[token.id] = true;
+      if (token.normalized) {
+        AlignedText content = AlignedText::of(token.content, false);
+        normalize(parts.normalizers, content);
+        after_normalizing.add(token, content.text);
+        if (content.text != token.content) normalized_contents.emplace(token.id, content.text);
+      } else {
+        before_normalizing.add(token, token.content);
+      }
+    }
+    for (const PostProcessorStep& step : parts.post_processors) {
+      for (const TemplateToken& token : step.special_tokens) {
+        for (const int32_t id : token.ids) {
+          if (id < 0 || static_cast<size_t>(id) >= tokens.size()) {
+            throw FormatError(
+                fmt::format("post_processor: the id {} of {} is not in the vocabulary of {} tokens", id,
+                            shown(token.name), tokens.size()));
+          }
+        }
+      }
+    }
+    words_need_origin =
+        std::any_of(parts.pre_tokenizers.begin(), parts.pre_tokenizers.end(),
+                    [](const auto& step) { return step.prepend_scheme == PrependScheme::first; });
+  }
+
+  /// Added tokens cut out, the rest normalised and cut into words.
+  Pieces pieces_of(std::string_view text, bool tracked) const {
+    if (first_invalid_utf8(text) != std::string_view::npos) {
+      throw FormatError(fmt::format("text to encode: not UTF-8 at byte {}", first_invalid_utf8(text)));
+    }
+    tracked = tracked || words_need_origin;
+    const AlignedText original = AlignedText::of(text, tracked);
+    Pieces pieces;
+    pieces.text.tracked = tracked;
+    for (const Piece& segment : before_normalizing.find(text)) {
+      const size_t start = pieces.text.text.size();
+      if (segment.token >= 0) {
+        pieces.text.append(original, segment.begin, segment.end);
+        pieces.pieces.push_back({start, pieces.text.text.size(), segment.token});
+        continue;
+      }
+      AlignedText normalized = original.slice(segment.begin, segment.end);
+      normalize(parts.normalizers, normalized);
+      pieces.text.append(normalized, 0, normalized.text.size());
+      for (const Piece& piece : after_normalizing.find(normalized.text)) {
+        pieces.pieces.push_back({start + piece.begin, start + piece.end, piece.token});
+      }
+    }
+    pre_tokenize(parts.pre_tokenizers, pieces);
+    return pieces;
+  }
+
+  Encoding encode(std::string_view text) const {
+    const Pieces pieces = pieces_of(text, true);
+    Encoding result;
+    std::vector<Symbol> symbols;
+    for (const Piece& piece : pieces.pieces) {
+      const auto range = [&](size_t begin, size_t end) {  // bytes of the piece -> characters of the original
+        const size_t last = piece.end - piece.begin;
+        begin = std::min(begin, last - 1);
+        end = std::clamp(end, begin + 1, last);
+        return CharacterRange{pieces.text.origin[piece.begin + begin].first,
+                              pieces.text.origin[piece.begin + end - 1].second};
+      };
+      if (piece.token >= 0) {
+        result.ids.push_back(piece.token);
+        result.tokens.push_back(pieces.text.text.substr(piece.begin, piece.end - piece.begin));
+        result.offsets.push_back(range(0, piece.end - piece.begin));
+        continue;
+      }
+      symbols.clear();
+      model.tokenize(std::string_view(pieces.text.text).substr(piece.begin, piece.end - piece.begin),
+                     symbols);
+      size_t at = 0;
+      for (const Symbol& symbol : symbols) {
+        result.ids.push_back(symbol.id);
+        result.tokens.push_back(tokens[symbol.id]);
+        result.offsets.push_back(range(at, at + symbol.length));
+        at += symbol.length;
+      }
+    }
+    return result;
+  }
+};
+
+Tokenizer::Tokenizer(TokenizerParts parts) : pipeline_(std::make_shared<const Pipeline>(std::move(parts))) {}
+
+Tokenizer Tokenizer::from_json(std::string_view json, std::string_view file_name) {
+  TokenizerParts parts = read_tokenizer_json(json, file_name);
+  try {
+    return Tokenizer(std::move(parts));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", file_name, error.what()));
+  }
+}
+
+std::string Tokenizer::to_json() const {
+  return write_tokenizer_json(pipeline_->parts);
+}
+
+Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
+  Encoding encoding = pipeline_->encode(text);
+  for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
+    if (step.kind == PostProcessorStep::Kind::byte_level) {
+      if (step.trim_offsets) trim_offsets(step, encoding);
+    } else if (add_special_tokens) {
+      encoding = from_template(step, encoding);
+    }
+  }
+  return encoding;
+}
+
+std::vector<int32_t> Tokenizer::encode_ids(std::string_view text, bool add_special_tokens) const {
+  const Pieces pieces = pipeline_->pieces_of(text, false);
+  Encoding encoding;
+  std::vector<Symbol> symbols;
+  for (const Piece& piece : pieces.pieces) {
+    if (piece.token >= 0) {
+      encoding.ids.push_back(piece.token);
+      continue;
+    }
+    symbols.clear();
+    pipeline_->model.tokenize(std::string_view(pieces.text.text).substr(piece.begin, piece.end - piece.begin),
+                              symbols);
+    for (const Symbol& symbol : symbols) encoding.ids.push_back(symbol.id);
+  }
+  for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
+    if (add_special_tokens && step.kind == PostProcessorStep::Kind::template_processing) {
+      encoding = from_template(step, encoding);
+    }
+  }
+  return std::move(encoding.ids);
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  std::vector<std::string> pieces;
+  pieces.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= size() || (skip_special_tokens && pipeline_->special[id])) continue;
+    const auto normalized = pipeline_->normalized_contents.find(id);
+    pieces.push_back(normalized == pipeline_->normalized_contents.end() ? pipeline_->tokens[id]
+                                                                        : normalized->second);
+  }
+  return decode_pieces(pipeline_->parts.decoders, std::move(pieces));
+}
+
+int32_t Tokenizer::size() const {
+  return static_cast<int32_t>(pipeline_->tokens.size());
+}
+
+std::optional<int32_t> Tokenizer::id_of(std::string_view token) const {
+  const auto added = pipeline_->added_ids.find(token);
+  return added != pipeline_->added_ids.end() ? std::optional(added->second) : pipeline_->model.id_of(token);
+}
+
+const std::string& Tokenizer::token_of(int32_t id) const {
+  if (id < 0 || id >= size()) throw UsageError(fmt::format("token id {}: expected 0 to {}", id, size() - 1));
+  return pipeline_->tokens[id];
+}
+
+std::optional<int32_t> Tokenizer::unknown_id() const {
+  return pipeline_->model.unknown_id();
+}
+
+}  // namespace mh

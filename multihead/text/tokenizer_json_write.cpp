@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "multihead/text/tokenizer_json.h"
+
+namespace mh {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// null, the one step, or all of them as a sequence.
+Json sequence(const char* key, std::vector<Json> steps) {
+  if (steps.empty()) return nullptr;
+  if (steps.size() == 1) return std::move(steps[0]);
+  return {{"type", "Sequence"}, {key, std::move(steps)}};
+}
+
+Json json_of(const Pattern& pattern) {
+  switch (pattern.kind) {
+    case Pattern::Kind::whitespace_run:
+      return {{"Regex", "\\s+"}};
+    case Pattern::Kind::space_run:
+      return {{"Regex", " {2,}"}};
+    case Pattern::Kind::literal:
+      break;
+  }
+  return {{"String", pattern.literal}};
+}
+
+const char* name_of(PrependScheme scheme) {
+  constexpr std::array kNames = {"always", "first", "never"};
+  return kNames[static_cast<size_t>(scheme)];
+}
+const char* name_of(SplitBehavior behavior) {
+  constexpr std::array kNames = {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"};
+  return kNames[static_cast<size_t>(behavior)];
+}
+
+/// Metaspace and ByteLevel carry the same members wherever they stand.
+template <class Step>
+Json metaspace(const Step& step) {
+  return {{"type", "Metaspace"},
+          {"replacement", step.replacement},
+          {"prepend_scheme", name_of(step.prepend_scheme)},
+          {"split", step.split}};
+}
+template <class Step>
+Json byte_level(const Step& step) {
+  return {{"type", "ByteLevel"},
+          {"add_prefix_space", step.add_prefix_space},
+          {"trim_offsets", step.trim_offsets},
+          {"use_regex", step.use_regex}};
+}
+
+Json json_of(const NormalizerStep& step) {
+  using Kind = NormalizerStep::Kind;
+  switch (step.kind) {
+    case Kind::nfc:
+      return {{"type", "NFC"}};
+    case Kind::nfkc:
+      return {{"type", "NFKC"}};
+    case Kind::nfd:
+      return {{"type", "NFD"}};
+    case Kind::nfkd:
+      return {{"type", "NFKD"}};
+    case Kind::lowercase:
+      return {{"type", "Lowercase"}};
+    case Kind::strip_accents:
+      return {{"type", "StripAccents"}};
+    case Kind::strip:
+      return {{"type", "Strip"}, {"strip_left", step.left}, {"strip_right", step.right}};
+    case Kind::prepend:
+      return {{"type", "Prepend"}, {"prepend", step.content}};
+    case Kind::replace:
+      break;
+  }
+  return {{"type", "Replace"}, {"pattern", json_of(step.pattern)}, {"content", step.content}};
+}
+
+Json json_of(const PreTokenizerStep& step) {
+  using Kind = PreTokenizerStep::Kind;
+  switch (step.kind) {
+    case Kind::whitespace:
+      return {{"type", "Whitespace"}};
+    case Kind::whitespace_split:
+      return {{"type", "WhitespaceSplit"}};
+    case Kind::metaspace:
+      return metaspace(step);
+    case Kind::byte_level:
+      return byte_level(step);
+    case Kind::punctuation:
+      return {{"type", "Punctuation"}, {"behavior", name_of(step.behavior)}};
+    case Kind::digits:
+      return {{"type", "Digits"}, {"individual_digits", step.individual_digits}};
+    case Kind::split:
+      break;
+  }
+  return {{"type", "Split"},
+          {"pattern", json_of(step.pattern)},
+          {"behavior", name_of(step.behavior)},
+          {"invert", step.invert}};
+}
+
+Json json_of(const std::vector<TemplatePiece>& pieces) {
+  Json list = Json::array();
+  for (const TemplatePiece& piece : pieces) {
+    const std::string id = piece.sequence == 0 ? piece.special : std::string(1, piece.sequence);
+    Json entry = Json::object();
+    entry[piece.sequence == 0 ? "SpecialToken" : "Sequence"] = Json{{"id", id}, {"type_id", piece.type_id}};
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Json json_of(const PostProcessorStep& step) {
+  if (step.kind == PostProcessorStep::Kind::byte_level) return byte_level(step);
+  Json specials = Json::object();
+  for (const TemplateToken& token : step.special_tokens) {
+    specials[token.name] = Json{{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
+  }
+  return {{"type", "TemplateProcessing"},
+          {"single", json_of(step.single)},
+          {"pair", json_of(step.pair)},
+          {"special_tokens", std::move(specials)}};
+}
+
+Json json_of(const DecoderStep& step) {
+  using Kind = DecoderStep::Kind;
+  switch (step.kind) {
+    case Kind::metaspace:
+      return metaspace(step);
+    case Kind::byte_level:
+      return byte_level(step);
+    case Kind::bpe:
+      return {{"type", "BPEDecoder"}, {"suffix", step.affix}};
+    case Kind::word_piece:
+      return {{"type", "WordPiece"}, {"prefix", step.affix}, {"cleanup", step.cleanup}};
+    case Kind::fuse:
+      return {{"type", "Fuse"}};
+    case Kind::byte_fallback:
+      return {{"type", "ByteFallback"}};
+    case Kind::strip:
+      return {{"type", "Strip"}, {"content", step.content}, {"start", step.start}, {"stop", step.stop}};
+    case Kind::replace:
+      break;
+  }
+  return {{"type", "Replace"}, {"pattern", json_of(step.pattern)}, {"content", step.content}};
+}
+
+Json json_of(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+          {"special", token.special}};
+}
+
+template <class Step>
+std::vector<Json> list_of(const std::vector<Step>& steps) {
+  std::vector<Json> list;
+  for (const Step& step : steps) list.push_back(json_of(step));
+  return list;
+}
+
+std::string in_quotes(const std::string& text) {
+  return Json(text).dump();
+}
+
+/// Written by hand: an ordered object of nlohmann's looks through all its keys at each insertion.
+void append_model(std::string& out, const TokenModel& model) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? std::string("null") : in_quotes(text);
+  };
+  const bool bpe = model.kind == TokenModel::Kind::bpe;
+  const std::string unknown = model.unknown_token ? in_quotes(*model.unknown_token) : "null";
+  out += bpe ? "{\n    \"type\": \"BPE\"" : "{\n    \"type\": \"WordLevel\"";
+  if (bpe) {
+    const auto flag = [](bool on) { return on ? "true" : "false"; };
+    out += ",\n    \"dropout\": null,\n    \"unk_token\": " + unknown;
+    out += ",\n    \"continuing_subword_prefix\": " + or_null(model.continuing_subword_prefix);
+    out += ",\n    \"end_of_word_suffix\": " + or_null(model.end_of_word_suffix);
+    out += std::string(",\n    \"fuse_unk\": ") + flag(model.fuse_unknown);
+    out += std::string(",\n    \"byte_fallback\": ") + flag(model.byte_fallback);
+    out += std::string(",\n    \"ignore_merges\": ") + flag(model.ignore_merges);
+  }
+  out += ",\n    \"vocab\": {";
+  const char* separator = "\n      ";
+  for (const auto& [token, id] : model.vocabulary) {
+    out.append(separator).append(in_quotes(token)).append(": ").append(std::to_string(id));
+    separator = ",\n      ";
+  }
+  out += "\n    }";
+  if (bpe) {
+    out += ",\n    \"merges\": [";
+    separator = "\n      ";
+    for (const auto& [left, right] : model.merges) {
+      out.append(separator)
+          .append("[")
+          .append(in_quotes(left))
+          .append(", ")
+          .append(in_quotes(right))
+          .append("]");
+      separator = ",\n      ";
+    }
+    out += "\n    ]";
+  } else if (model.unknown_token) {
+    out += ",\n    \"unk_token\": " + unknown;
+  }
+  out += "\n  }";
+}
+
+}  // namespace
+
+std::string write_tokenizer_json(const TokenizerParts& parts) {
+  const Json head = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", list_of(parts.added_tokens)},
+                     {"normalizer", sequence("normalizers", list_of(parts.normalizers))},
+                     {"pre_tokenizer", sequence("pretokenizers", list_of(parts.pre_tokenizers))},
+                     {"post_processor", sequence("processors", list_of(parts.post_processors))},
+                     {"decoder", sequence("decoders", list_of(parts.decoders))}};
+  std::string out = head.dump(2);
+  out.resize(out.size() - 2);  // reopens the object
+  out += ",\n  \"model\": ";
+  append_model(out, parts.model);
+  return out + "\n}\n";
+}
+
+}  // namespace mh

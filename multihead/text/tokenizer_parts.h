@@ -1,0 +1,129 @@
+// What a tokenizer is made of, as plain data: the pipeline that tokenizer.json describes.
+//   text -> added tokens cut out -> normalizers -> pre-tokenizers -> model -> post-processors -> ids
+//   ids -> decoders -> text
+// The names are those of Hugging Face's format, whose sequences are flattened into lists of steps here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mh {
+
+/// What to look for in a text: a literal, or one of the two regular expressions that tokenizers use for
+/// spaces.
+struct Pattern {
+  enum class Kind {
+    literal,
+    whitespace_run,  ///< \s+
+    space_run,       ///< " {2,}"
+  };
+  Kind kind = Kind::literal;
+  std::string literal = {};
+};
+
+struct NormalizerStep {
+  enum class Kind { nfc, nfkc, nfd, nfkd, lowercase, strip, strip_accents, prepend, replace };
+  Kind kind = Kind::nfc;
+  bool left = true;          ///< strip
+  bool right = true;         ///< strip
+  Pattern pattern = {};      ///< replace
+  std::string content = {};  ///< prepend, replace
+};
+
+enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
+enum class PrependScheme { always, first, never };
+
+struct PreTokenizerStep {
+  enum class Kind { whitespace, whitespace_split, metaspace, byte_level, punctuation, digits, split };
+  Kind kind = Kind::whitespace;
+  std::string replacement = "\u2581";                    ///< metaspace: one character that stands for a space
+  PrependScheme prepend_scheme = PrependScheme::always;  ///< metaspace
+  bool split = true;                                     ///< metaspace
+  bool add_prefix_space = true;                          ///< byte_level
+  bool trim_offsets = true;                              ///< byte_level: kept for writing
+  bool use_regex = true;                                 ///< byte_level: GPT-2's words
+  SplitBehavior behavior = SplitBehavior::isolated;      ///< punctuation, split
+  bool individual_digits = false;                        ///< digits
+  bool invert = false;                                   ///< split
+  Pattern pattern = {};                                  ///< split
+};
+
+/// One place of a template: the text itself (sequence 'A' or 'B') or a special token.
+struct TemplatePiece {
+  char sequence = 0;  ///< 'A', 'B', or 0 for a special token
+  std::string special = {};
+  int32_t type_id = 0;
+};
+struct TemplateToken {
+  std::string name = {};
+  std::vector<int32_t> ids = {};
+  std::vector<std::string> tokens = {};
+};
+
+struct PostProcessorStep {
+  enum class Kind { template_processing, byte_level };
+  Kind kind = Kind::template_processing;
+  std::vector<TemplatePiece> single = {};
+  std::vector<TemplatePiece> pair = {};  ///< kept for writing: multihead encodes one text at a time
+  std::vector<TemplateToken> special_tokens = {};
+  bool add_prefix_space = true;  ///< byte_level
+  bool trim_offsets = true;      ///< byte_level: offsets leave out the spaces around a word
+  bool use_regex = true;         ///< byte_level: kept for writing
+};
+
+struct DecoderStep {
+  enum class Kind { metaspace, byte_level, bpe, word_piece, fuse, byte_fallback, strip, replace };
+  Kind kind = Kind::fuse;
+  std::string replacement = "\u2581";                    ///< metaspace
+  PrependScheme prepend_scheme = PrependScheme::always;  ///< metaspace
+  bool split = true;                                     ///< metaspace: kept for writing
+  bool add_prefix_space = true;                          ///< byte_level: kept for writing
+  bool trim_offsets = true;                              ///< byte_level: kept for writing
+  bool use_regex = true;                                 ///< byte_level: kept for writing
+  std::string affix = {};                                ///< bpe: suffix; word_piece: prefix
+  bool cleanup = true;                                   ///< word_piece
+  std::string content = {};                              ///< strip: a character; replace: the new text
+  int32_t start = 0;                                     ///< strip
+  int32_t stop = 0;                                      ///< strip
+  Pattern pattern = {};                                  ///< replace: a literal
+};
+
+/// A token that is matched in the text itself, before the model sees it.
+struct AddedToken {
+  int32_t id = 0;
+  std::string content = {};
+  bool single_word = false;  ///< only between non-words
+  bool lstrip = false;       ///< takes the whitespace before it along
+  bool rstrip = false;       ///< takes the whitespace behind it along
+  bool normalized = false;   ///< matched after normalisation rather than before
+  bool special = true;       ///< left out by decode
+};
+
+/// The part that turns a word into pieces of the vocabulary.
+struct TokenModel {
+  enum class Kind { word_level, bpe };
+  Kind kind = Kind::bpe;
+  std::vector<std::pair<std::string, int32_t>> vocabulary = {};
+  std::optional<std::string> unknown_token = {};
+  // Of bpe only:
+  std::vector<std::pair<std::string, std::string>> merges = {};  ///< in order of rank
+  std::string continuing_subword_prefix = {};                    ///< empty: none
+  std::string end_of_word_suffix = {};                           ///< empty: none
+  bool fuse_unknown = false;   ///< neighbouring unknown characters become one token
+  bool byte_fallback = false;  ///< an unknown character becomes its bytes, <0x00> … <0xFF>
+  bool ignore_merges = false;  ///< a word of the vocabulary is taken whole
+};
+
+struct TokenizerParts {
+  std::vector<AddedToken> added_tokens = {};
+  std::vector<NormalizerStep> normalizers = {};
+  std::vector<PreTokenizerStep> pre_tokenizers = {};
+  std::vector<PostProcessorStep> post_processors = {};
+  std::vector<DecoderStep> decoders = {};  ///< none: tokens joined by spaces
+  TokenModel model;
+};
+
+}  // namespace mh

@@ -1,0 +1,132 @@
+#include "multihead/text/word_model.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "multihead/base/error.h"
+#include "multihead/text/shown.h"
+#include "multihead/text/unicode.h"
+
+namespace mh {
+namespace {
+// Words beyond these are split anew each time: nothing a text holds can make the memory grow without end.
+constexpr size_t kMostKnownWords = 1 << 17;
+constexpr size_t kLongestKnownWord = 128;
+}  // namespace
+
+WordModel::WordModel(const TokenModel& model)
+    : kind_(model.kind),
+      prefix_(model.continuing_subword_prefix),
+      suffix_(model.end_of_word_suffix),
+      fuse_unknown_(model.fuse_unknown),
+      byte_fallback_(model.byte_fallback),
+      ignore_merges_(model.ignore_merges) {
+  vocabulary_.reserve(model.vocabulary.size());
+  for (const auto& [token, id] : model.vocabulary) vocabulary_.emplace(token, id);
+  if (model.unknown_token) unknown_ = id_of(*model.unknown_token);
+
+  int32_t rank = 0;
+  for (const auto& [left, right] : model.merges) {
+    const auto known = [&](const std::string& token) {
+      const auto id = id_of(token);
+      if (!id) {
+        throw FormatError(fmt::format("model.merges[{}]: {} is not in model.vocab", rank, shown(token)));
+      }
+      return *id;
+    };
+    const int32_t left_id = known(left);
+    const int32_t right_id = known(right);
+    if (!right.starts_with(prefix_)) {
+      throw FormatError(fmt::format("model.merges[{}]: {} lacks the continuing_subword_prefix {}", rank,
+                                    shown(right), shown(prefix_)));
+    }
+    merges_.add(left_id, right_id, {rank, known(left + right.substr(prefix_.size()))});
+    ++rank;
+  }
+}
+
+std::optional<int32_t> WordModel::id_of(std::string_view token) const {
+  const auto found = vocabulary_.find(token);
+  return found == vocabulary_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) const {
+  if (kind_ == TokenModel::Kind::word_level) {
+    const auto id = id_of(word);
+    if (!id && !unknown_) {
+      throw FormatError(
+          fmt::format("the tokenizer knows neither the word {} nor an unknown token", shown(word)));
+    }
+    pieces.push_back({id ? *id : *unknown_, static_cast<uint32_t>(word.size())});
+    return;
+  }
+  {
+    std::shared_lock lock(mutex_);
+    if (const auto found = known_words_.find(word); found != known_words_.end()) {
+      pieces.insert(pieces.end(), found->second.begin(), found->second.end());
+      return;
+    }
+  }
+  std::vector<Symbol> symbols;
+  split_word(word, symbols);
+  pieces.insert(pieces.end(), symbols.begin(), symbols.end());
+  if (word.size() <= kLongestKnownWord) {
+    std::unique_lock lock(mutex_);
+    if (known_words_.size() < kMostKnownWords) known_words_.emplace(word, std::move(symbols));
+  }
+}
+
+void WordModel::split_word(std::string_view word, std::vector<Symbol>& symbols) const {
+  if (ignore_merges_) {
+    if (const auto id = id_of(word)) {
+      symbols.push_back({*id, static_cast<uint32_t>(word.size())});
+      return;
+    }
+  }
+  append_characters(word, symbols);
+  merges_.merge_all(symbols);
+}
+
+void WordModel::append_characters(std::string_view word, std::vector<Symbol>& symbols) const {
+  uint32_t unknown_length = 0;  // of unknown characters not yet appended
+  const auto flush_unknown = [&] {
+    if (unknown_length > 0) symbols.push_back({*unknown_, unknown_length});
+    unknown_length = 0;
+  };
+  std::string affixed;
+  for (size_t at = 0; at < word.size();) {
+    const size_t length = utf8_length(word[at]);
+    std::string_view character = word.substr(at, length);
+    const bool first = at == 0;
+    at += length;
+    const bool last = at == word.size();
+    if ((!first && !prefix_.empty()) || (last && !suffix_.empty())) {
+      affixed.assign(first ? "" : prefix_).append(character).append(last ? suffix_ : "");
+      character = affixed;
+    }
+    if (const auto id = id_of(character)) {
+      flush_unknown();
+      symbols.push_back({*id, static_cast<uint32_t>(length)});
+    } else if (!(byte_fallback_ && append_bytes(character, symbols)) && unknown_) {
+      if (!fuse_unknown_) flush_unknown();
+      unknown_length += static_cast<uint32_t>(length);
+    }
+  }
+  flush_unknown();
+}
+
+bool WordModel::append_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
+  const size_t before = symbols.size();
+  for (const char byte : character) {
+    const auto id = id_of(fmt::format("<0x{:02X}>", static_cast<unsigned char>(byte)));
+    if (!id) {
+      symbols.resize(before);
+      return false;
+    }
+    symbols.push_back({*id, 1});
+  }
+  return true;
+}
+
+}  // namespace mh
