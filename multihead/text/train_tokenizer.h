@@ -1,0 +1,49 @@
+// Learns tokenizers from plain text.
+//
+// The ids come in a fixed order: 0 end token "</s>", 1 unknown token "<unk>", 2 pad token "<pad>", then (bpe)
+// the alphabet by code point and the merged pieces in the order learned, or (word level) the words by falling
+// count. The same lines in the same order give the same tokenizer, and the same bytes of tokenizer.json.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+/// Ids every tokenizer learned here has.
+inline constexpr int32_t kEndId = 0;
+inline constexpr int32_t kUnknownId = 1;
+inline constexpr int32_t kPadId = 2;
+
+enum class Normalization { none, nfc, nfkc };
+
+struct BpeOptions {
+  int32_t vocabulary_size = 8000;  ///< at most; little text gives fewer
+  bool lowercase = false;
+  Normalization normalization = Normalization::nfkc;
+  int32_t alphabet_limit = 1000;  ///< characters kept, the most frequent; others become unknown
+  int64_t least_pair_count = 2;   ///< pairs seen less often are not merged
+};
+/// Byte-pair encoding (Sennrich et al. 2016) over words that start with "▁" in place of the space;
+/// each punctuation character is a word of its own, so that "garden" and "garden." share a piece.
+/// To learn one vocabulary for two languages, pass the lines of both.
+///
+/// encode() appends "</s>". Runs of whitespace count as one space and are dropped at the ends, as is a
+/// literal "▁"; what decode(encode(x)) returns is x so normalised, unless x has unknown characters. Throws
+/// UsageError on options out of range, FormatError when a line is not UTF-8 or there is nothing to learn
+/// from.
+Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& options = {});
+
+struct WordLevelOptions {
+  int32_t vocabulary_size = 50'000;  ///< at most; rarer words become unknown
+  bool lowercase = false;
+  Normalization normalization = Normalization::nfkc;
+  int64_t least_count = 1;
+};
+/// A vocabulary of whole words, split at whitespace. encode() appends "</s>"; errors as in train_bpe.
+Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOptions& options = {});
+
+}  // namespace mh
