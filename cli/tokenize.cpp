@@ -1,0 +1,170 @@
+// multihead tokenize: text to pieces or ids and back, and the learning of tokenizers.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/text/shown.h"
+#include "multihead/text/tokenizer.h"
+#include "multihead/text/train_tokenizer.h"
+
+namespace mh::cli {
+namespace {
+
+enum class Output { pieces, ids, offsets };
+
+struct TokenizeFlags {
+  TextFlags text;
+  std::string tokenizer;
+  std::string model;
+  bool ids = false;
+  bool offsets = false;
+  bool special_tokens = false;
+  bool detokenize = false;
+  std::vector<std::string> train;
+  std::string output_tokenizer = "tokenizer.json";
+  int32_t vocabulary_size = 8000;
+  bool word_level = false;
+  bool lowercase = false;
+  Normalization normalization = Normalization::nfkc;
+};
+
+Tokenizer open_tokenizer(const TokenizeFlags& flags) {
+  if (flags.tokenizer.empty() == flags.model.empty()) {
+    throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
+  }
+  const std::filesystem::path path = flags.model.empty()
+                                         ? std::filesystem::path(flags.tokenizer)
+                                         : std::filesystem::path(flags.model) / "tokenizer.json";
+  return Tokenizer::from_json(read_file(path), path.string());
+}
+
+void learn(const TokenizeFlags& flags) {
+  if (!flags.tokenizer.empty() || !flags.model.empty() || flags.detokenize) {
+    throw UsageError(
+        "tokenize: --train learns a new tokenizer; it goes with none of --tokenizer, --model, --detokenize");
+  }
+  std::vector<std::string> lines;
+  for (const std::string& path : flags.train) {
+    std::vector<std::string> more = read_text(path);
+    lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  const Tokenizer tokenizer = flags.word_level
+                                  ? train_word_level(lines, {.vocabulary_size = flags.vocabulary_size,
+                                                             .lowercase = flags.lowercase,
+                                                             .normalization = flags.normalization})
+                                  : train_bpe(lines, {.vocabulary_size = flags.vocabulary_size,
+                                                      .lowercase = flags.lowercase,
+                                                      .normalization = flags.normalization});
+  write_file_atomically(flags.output_tokenizer, tokenizer.to_json());
+  if (!quiet()) {
+    std::fputs(fmt::format("{}: {} tokens learned from {} lines\n", flags.output_tokenizer, tokenizer.size(),
+                           lines.size())
+                   .c_str(),
+               stderr);
+  }
+}
+
+std::string line_of(const Tokenizer& tokenizer, const std::string& text, Output output, bool special_tokens) {
+  std::string line;
+  const auto add = [&](std::string_view field) { line.append(line.empty() ? "" : " ").append(field); };
+  if (output == Output::ids) {
+    for (const int32_t id : tokenizer.encode_ids(text, special_tokens)) add(fmt::format("{}", id));
+    return line;
+  }
+  const Encoding encoding = tokenizer.encode(text, special_tokens);
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const auto [begin, end] = encoding.offsets[i];
+    add(output == Output::pieces ? encoding.tokens[i] : fmt::format("{}:{}", begin, end));
+  }
+  return line;
+}
+
+std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool ids, size_t number) {
+  std::vector<int32_t> tokens;
+  const std::string_view fields = line;
+  for (size_t at = 0; at < fields.size();) {
+    const size_t end = std::min(fields.find(' ', at), fields.size());
+    const std::string_view field = fields.substr(at, end - at);
+    at = end + 1;
+    if (field.empty()) continue;
+    int32_t id = -1;
+    if (ids) {
+      const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
+      if (error != std::errc() || stop != field.data() + field.size() || id < 0 || id >= tokenizer.size()) {
+        throw FormatError(fmt::format("line {}: expected ids from 0 to {}, found {}", number,
+                                      tokenizer.size() - 1, shown(field)));
+      }
+    } else if (const auto known = tokenizer.id_of(field)) {
+      id = *known;
+    } else {
+      throw FormatError(fmt::format("line {}: {} is not a piece of this tokenizer", number, shown(field)));
+    }
+    tokens.push_back(id);
+  }
+  return tokenizer.decode(tokens);
+}
+
+void tokenize(const TokenizeFlags& flags) {
+  if (!flags.train.empty()) return learn(flags);
+  if (flags.detokenize && flags.offsets)
+    throw UsageError("tokenize: --detokenize reads pieces or --ids, not --offsets");
+  const Tokenizer tokenizer = open_tokenizer(flags);
+  const std::vector<std::string> lines = read_text(flags.text.input);
+  const Output output = flags.ids ? Output::ids : flags.offsets ? Output::offsets : Output::pieces;
+  std::vector<std::string> results(lines.size());
+  constexpr size_t kLinesATask = 256;
+  const auto tasks = static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask);
+  parallel_for(tasks, [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * kLinesATask;
+    for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
+      results[i] = flags.detokenize ? text_of(tokenizer, lines[i], flags.ids, i + 1)
+                                    : line_of(tokenizer, lines[i], output, flags.special_tokens);
+    }
+  });
+  std::string text;
+  for (const std::string& result : results) text.append(result).append("\n");
+  write_text(flags.text.output, text);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  auto flags = std::make_shared<TokenizeFlags>();
+  CLI::App* verb = app.add_subcommand("tokenize", "Text to pieces or ids and back; learns tokenizers");
+  add_text_flags(*verb, flags->text);
+  verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use");
+  verb->add_option("--model", flags->model, "Use the tokenizer.json of this model folder");
+  auto* ids = verb->add_flag("--ids", flags->ids, "Write ids instead of pieces; with --detokenize: read ids");
+  verb->add_flag("--offsets", flags->offsets, "Write begin:end of each piece, in characters of the line")
+      ->excludes(ids);
+  verb->add_flag("--special-tokens", flags->special_tokens, "Add what the model expects, such as </s>");
+  verb->add_flag("--detokenize", flags->detokenize, "Read pieces or ids, write text");
+  verb->add_option("--train", flags->train, "Learn a tokenizer from these files (gzip or not), all together");
+  verb->add_option("--output-tokenizer", flags->output_tokenizer, "Where --train writes")
+      ->capture_default_str();
+  verb->add_option("--vocabulary-size", flags->vocabulary_size, "Tokens to learn, at most")
+      ->capture_default_str();
+  verb->add_flag("--word-level", flags->word_level, "Learn whole words instead of byte-pair encoding");
+  verb->add_flag("--lowercase", flags->lowercase, "Learn, and always encode, in lower case");
+  const std::map<std::string, Normalization> forms = {
+      {"nfkc", Normalization::nfkc}, {"nfc", Normalization::nfc}, {"none", Normalization::none}};
+  verb->add_option("--normalization", flags->normalization, "Unicode form: nfkc, nfc or none (default: nfkc)")
+      ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
+  verb->footer(
+      "Example:\n"
+      "  multihead tokenize --train train.en train.de --vocabulary-size 8000 --output-tokenizer "
+      "tokenizer.json\n"
+      "  echo 'Two dogs are playing.' | multihead tokenize --tokenizer tokenizer.json");
+  verb->callback([flags] { tokenize(*flags); });
+}
+
+}  // namespace mh::cli
