@@ -18,11 +18,11 @@ namespace mh::detail {
 // The numbers of one update that are the same for all elements.
 struct AdamStep {
   float beta1, beta2;
-  float scale;            // of the gradient
-  float step;             // learning_rate / (1 - b1^t)
-  float second_scale;     // 1 / (1 - b2^t)
+  float scale;         // of the gradient
+  float step;          // learning_rate / (1 - b1^t)
+  float second_scale;  // 1 / (1 - b2^t)
   float epsilon;
-  float decay;            // learning_rate * weight_decay
+  float decay;  // learning_rate * weight_decay
 };
 
 }  // namespace mh::detail
@@ -133,8 +133,9 @@ void Adam::update(double learning_rate, double gradient_scale) {
     mine.decay = decays ? static_cast<float>(learning_rate * options_.weight_decay) : 0;
     Moments& moments = moments_[chunk.parameter];
     HWY_DYNAMIC_DISPATCH(adam_chunk)
-    (mine, chunk.end - chunk.begin, parameter.value.data() + chunk.begin, parameter.gradient.data() + chunk.begin,
-     moments.first.data() + chunk.begin, moments.second.data() + chunk.begin);
+    (mine, chunk.end - chunk.begin, parameter.value.data() + chunk.begin,
+     parameter.gradient.data() + chunk.begin, moments.first.data() + chunk.begin,
+     moments.second.data() + chunk.begin);
   });
   for (const NamedParameter& named : parameters_) {
     if (named.parameter->gradient.size() != 0) named.parameter->changed();

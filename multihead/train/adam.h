@@ -26,8 +26,8 @@ struct NamedParameter {
   Parameter* parameter = nullptr;
 };
 
-/// Keeps the two moments of every parameter. Work is cut into chunks of a fixed size, so the result has the same bits
-/// for any number of threads. A parameter into which no gradient ever flowed is left alone.
+/// Keeps the two moments of every parameter. Work is cut into chunks of a fixed size, so the result has the
+/// same bits for any number of threads. A parameter into which no gradient ever flowed is left alone.
 class Adam {
  public:
   /// REQUIRES: the parameters outlive this and keep their shapes.

@@ -17,7 +17,9 @@ constexpr std::array<uint32_t, 256> make_crc_table() {
 }
 constexpr std::array<uint32_t, 256> kCrcTable = make_crc_table();
 
-uint32_t masked_crc(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
+uint32_t masked_crc(std::string_view bytes) {
+  return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u;
+}
 
 template <class T>
 void append_fixed(std::string& out, T bits) {
@@ -31,7 +33,9 @@ void append_varint(std::string& out, uint64_t value) {
   for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
   out += static_cast<char>(value);
 }
-void append_key(std::string& out, uint32_t field, WireType type) { append_varint(out, field << 3 | type); }
+void append_key(std::string& out, uint32_t field, WireType type) {
+  append_varint(out, field << 3 | type);
+}
 void append_bytes(std::string& out, uint32_t field, std::string_view bytes) {
   append_key(out, field, kBytes);
   append_varint(out, bytes.size());

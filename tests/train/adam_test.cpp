@@ -64,7 +64,8 @@ TEST(Adam, FollowsTheAlgorithmInDouble) {
     size_t which = 0;
     for (Parameter* p : {&matrix, &row}) {
       for (int64_t i = 0; i < p->value.size(); ++i) {
-        EXPECT_NEAR(p->value.data()[i], references[which].w[static_cast<size_t>(i)], 2e-6) << which << " " << i;
+        EXPECT_NEAR(p->value.data()[i], references[which].w[static_cast<size_t>(i)], 2e-6)
+            << which << " " << i;
         EXPECT_EQ(p->gradient.data()[i], 0.0f);
       }
       ++which;
@@ -124,7 +125,8 @@ TEST(Adam, NormIsExactAndSeesNaN) {
     sum += static_cast<long double>(p.gradient.data()[i]) * p.gradient.data()[i];
   }
   Adam adam({{"p", &p}}, {});
-  EXPECT_NEAR(adam.gradient_norm(), std::sqrt(static_cast<double>(sum)), 1e-11 * std::sqrt(static_cast<double>(sum)));
+  EXPECT_NEAR(adam.gradient_norm(), std::sqrt(static_cast<double>(sum)),
+              1e-11 * std::sqrt(static_cast<double>(sum)));
   p.gradient(100, 172) = 1e30f;  // its square overflows a float
   EXPECT_NEAR(adam.gradient_norm() / 1e30, 1.0, 1e-6);
   p.gradient(50, 3) = std::numeric_limits<float>::quiet_NaN();

@@ -28,11 +28,25 @@ TEST(EventFile, Crc32cOfTheStandard) {
 
 TEST(EventFile, MessagesByteByByte) {
   // wall_time 1.5 = 3ff8000000000000
-  EXPECT_EQ(hex(version_event(1.5)), "09000000000000f83f" "1a0d" + hex("brain.Event:2"));
-  EXPECT_EQ(hex(restart_event(1.5, 300)), "09000000000000f83f" "10ac02" "3a020801");
+  EXPECT_EQ(hex(version_event(1.5)),
+            "09000000000000f83f"
+            "1a0d" +
+                hex("brain.Event:2"));
+  EXPECT_EQ(hex(restart_event(1.5, 300)),
+            "09000000000000f83f"
+            "10ac02"
+            "3a020801");
   const std::array<Scalar, 2> scalars = {Scalar{"ab", 1.0f}, Scalar{"c", -2.0f}};
-  EXPECT_EQ(hex(scalars_event(1.5, 1, scalars)), "09000000000000f83f" "1001" "2a15"
-            "0a09" "0a026162" "150000803f" "0a08" "0a0163" "15000000c0");
+  EXPECT_EQ(hex(scalars_event(1.5, 1, scalars)),
+            "09000000000000f83f"
+            "1001"
+            "2a15"
+            "0a09"
+            "0a026162"
+            "150000803f"
+            "0a08"
+            "0a0163"
+            "15000000c0");
 }
 
 TEST(EventFile, RecordsCarryLengthAndMaskedSums) {

@@ -15,11 +15,13 @@ TEST(Schedule, RisesToThePeakThenFallsWithTheRoot) {
   EXPECT_DOUBLE_EQ(schedule.learning_rate(8000), 2.5e-3);
 }
 
-// Vaswani et al. eq. 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), here with its peak (512 * 4000)^-0.5.
+// Vaswani et al. eq. 3: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5), here with its peak (512 *
+// 4000)^-0.5.
 TEST(Schedule, IsThePapersWithItsPeak) {
   const Schedule schedule{.peak = 1 / std::sqrt(512.0 * 4000.0), .warmup = 4000};
   for (const int step : {1, 17, 3999, 4000, 4001, 100000}) {
-    const double paper = std::pow(512.0, -0.5) * std::min(std::pow(step, -0.5), step * std::pow(4000.0, -1.5));
+    const double paper =
+        std::pow(512.0, -0.5) * std::min(std::pow(step, -0.5), step * std::pow(4000.0, -1.5));
     EXPECT_NEAR(schedule.learning_rate(step), paper, 1e-15);
   }
 }

@@ -1,0 +1,272 @@
+#include "multihead/train/checkpoint_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kState = "training_state.json";
+constexpr const char* kMoments = "training_state.safetensors";
+constexpr const char* kWeights = "model.safetensors";
+constexpr std::string_view kPrefix = "update-";
+
+std::optional<int64_t> update_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  int64_t update = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, code] = std::from_chars(name.data() + kPrefix.size(), end, update);
+  if (code != std::errc() || stop != end || update < 0) return std::nullopt;
+  return update;
+}
+
+// Runs `read`; when a file is damaged, says also how to go on without it.
+template <class Read>
+auto read_checkpoint(const fs::path& folder, Read read) {
+  const auto remedy = [&](const std::exception& error) {
+    return fmt::format("{}; remove {} to go on from the checkpoint before it", error.what(), folder.string());
+  };
+  try {
+    return read();
+  } catch (const FormatError& error) {
+    throw FormatError(remedy(error));
+  } catch (const FileError& error) {
+    throw FileError(remedy(error));
+  }
+}
+
+std::map<std::string, Parameter*> parameters_by_name(Transformer& model) {
+  std::map<std::string, Parameter*> parameters;
+  model.visit([&](const std::string& name, Parameter& parameter) { parameters[name] = &parameter; });
+  return parameters;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder)
+    : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {
+  std::error_code code;
+  fs::create_directories(checkpoints_, code);
+  if (code) {
+    throw FileError(fmt::format("cannot make folder {}: {}; choose a --model folder this user may write",
+                                checkpoints_.string(), code.message()));
+  }
+  const fs::path lock = checkpoints_ / ".lock";
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) {
+    throw FileError(fmt::format("cannot write {}: {}; choose a --model folder this user may write",
+                                lock.string(), std::strerror(errno)));
+  }
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(lock_);
+    throw Error(fmt::format("another process is training in {}; wait for it or choose another --model",
+                            folder_.string()));
+  }
+  // Nobody else writes here, so whatever has a temporary name was left by a kill.
+  for (const fs::path& where : {checkpoints_, folder_}) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(where, code)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(".") && name.find(".tmp") != std::string::npos) fs::remove_all(entry.path(), code);
+    }
+  }
+}
+
+CheckpointStore::~CheckpointStore() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+std::vector<int64_t> CheckpointStore::updates() const {
+  std::vector<int64_t> updates;
+  std::error_code code;
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints_, code)) {
+    if (const auto update = update_of(entry.path())) updates.push_back(*update);
+  }
+  std::sort(updates.begin(), updates.end());
+  return updates;
+}
+
+fs::path CheckpointStore::path(int64_t update) const {
+  return checkpoints_ / fmt::format("{}{}", kPrefix, update);
+}
+
+void CheckpointStore::save(Transformer& model, Adam& adam, const TrainingState& state) {
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < adam.parameters().size(); ++i) {
+    const auto add = [&](std::string_view moment, const Tensor& tensor) {
+      tensors.push_back({fmt::format("{}.{}", moment, adam.parameters()[i].name),
+                         {tensor.rows(), tensor.cols()},
+                         ConstMatrixView(tensor.view())});
+    };
+    add("first", adam.moments(i).first);
+    add("second", adam.moments(i).second);
+  }
+  save_model_folder(path(state.update), model,
+                    {.tokenizer = tokenizer_,
+                     .target_tokenizer = target_tokenizer_,
+                     .extra_files = {{kState, to_json(state)}, {kMoments, write_safetensors(tensors)}}});
+}
+
+TrainingState CheckpointStore::load_state(int64_t update) const {
+  return read_checkpoint(path(update), [&] {
+    const fs::path file = path(update) / kState;
+    TrainingState state;
+    from_json(state, read_file(file), file.string());
+    if (state.update != update) {
+      throw FormatError(fmt::format("{}: expected update {}, found {}", file.string(), update, state.update));
+    }
+    return state;
+  });
+}
+
+void CheckpointStore::load_parameters(int64_t update, Transformer& model) const {
+  read_checkpoint(path(update), [&] {
+    const ModelFolder saved = load_model_folder(path(update));
+    copy_parameters(*saved.model, model, path(update).string());
+  });
+}
+
+void CheckpointStore::load_moments(int64_t update, Adam& adam) const {
+  read_checkpoint(path(update), [&] {
+    const fs::path path_of_file = path(update) / kMoments;
+    const SafetensorsFile file = SafetensorsFile::open(path_of_file);
+    std::vector<std::string> problems;
+    std::vector<std::pair<std::string, Tensor*>> wanted;
+    for (size_t i = 0; i < adam.parameters().size(); ++i) {
+      wanted.emplace_back("first." + adam.parameters()[i].name, &adam.moments(i).first);
+      wanted.emplace_back("second." + adam.parameters()[i].name, &adam.moments(i).second);
+    }
+    for (const auto& [name, tensor] : wanted) {
+      if (!file.contains(name)) {
+        problems.push_back("missing: " + name);
+      } else if (file.shape(name) != std::vector<int64_t>{tensor->rows(), tensor->cols()}) {
+        problems.push_back(fmt::format("shape of {}: expected [{},{}], got [{}]", name, tensor->rows(),
+                                       tensor->cols(), fmt::join(file.shape(name), ",")));
+      }
+    }
+    if (file.entries().size() > wanted.size()) problems.push_back("it has tensors that no parameter needs");
+    if (!problems.empty()) {
+      throw FormatError(fmt::format("{}: {}", path_of_file.string(), fmt::join(problems, "; ")));
+    }
+    for (const auto& [name, tensor] : wanted) {
+      file.read_floats(name, {tensor->data(), static_cast<size_t>(tensor->size())});
+    }
+    adam.set_updates(update);
+  });
+}
+
+void CheckpointStore::average(std::span<const int64_t> chosen, Transformer& model) const {
+  MH_ASSERT(!chosen.empty());
+  load_parameters(chosen[0], model);
+  const auto parameters = parameters_by_name(model);
+  for (size_t k = 1; k < chosen.size(); ++k) {
+    const fs::path from = path(chosen[k]);
+    const ModelFolder saved = read_checkpoint(from, [&] { return load_model_folder(from); });
+    const auto share = static_cast<float>(1.0 / static_cast<double>(k + 1));
+    saved.model->visit([&](const std::string& name, Parameter& parameter) {
+      Tensor& mean = parameters.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)
+      for (int64_t i = 0; i < mean.size(); ++i)
+        mean.data()[i] += share * (parameter.value.data()[i] - mean.data()[i]);
+    });
+  }
+  for (const auto& [name, parameter] : parameters) parameter->changed();
+}
+
+void CheckpointStore::remove(int64_t update) {
+  // First out of sight in one step: a half-removed folder must not look like a checkpoint.
+  const fs::path out_of_sight = checkpoints_ / fmt::format(".{}{}.tmp", kPrefix, update);
+  std::error_code code;
+  fs::rename(path(update), out_of_sight, code);
+  fs::remove_all(out_of_sight, code);
+}
+
+void CheckpointStore::drop_moments(int64_t update) {
+  std::error_code code;
+  fs::remove(path(update) / kMoments, code);
+}
+
+void CheckpointStore::publish(int64_t update) {
+  publish_folder(path(update));
+}
+
+void CheckpointStore::publish(Transformer& model) {
+  const fs::path made = checkpoints_ / ".published.tmp";
+  std::error_code code;
+  fs::remove_all(made, code);
+  save_model_folder(made, model,
+                    {.tokenizer = tokenizer_, .target_tokenizer = target_tokenizer_, .extra_files = {}});
+  publish_folder(made);
+  fs::remove_all(made, code);
+}
+
+void CheckpointStore::publish_folder(const fs::path& from) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
+    const std::string name = entry.path().filename().string();
+    if (name != kState && name != kMoments) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    return std::pair(a.filename() == kWeights, a) < std::pair(b.filename() == kWeights, b);
+  });
+  for (const fs::path& file : files) {
+    const fs::path final_name = folder_ / file.filename();
+    const fs::path temporary = folder_ / fmt::format(".{}.tmp", file.filename().string());
+    std::error_code code;
+    fs::remove(temporary, code);
+    fs::create_hard_link(file, temporary, code);
+    if (code) {
+      write_file_atomically(final_name, read_file(file));
+      continue;
+    }
+    fs::rename(temporary, final_name, code);
+    if (code) throw FileError(fmt::format("cannot write {}: {}", final_name.string(), code.message()));
+    // Renaming one hard link over another of the same file does nothing: then the temporary name is still
+    // there.
+    fs::remove(temporary, code);
+  }
+}
+
+void copy_parameters(Transformer& from, Transformer& to, std::string_view name) {
+  const auto source = parameters_by_name(from);
+  const auto target = parameters_by_name(to);
+  std::vector<std::string> problems;
+  for (const auto& [key, parameter] : target) {
+    const auto found = source.find(key);
+    if (found == source.end()) {
+      problems.push_back("missing: " + key);
+    } else if (const Tensor& value = found->second->value;
+               value.rows() != parameter->value.rows() || value.cols() != parameter->value.cols()) {
+      problems.push_back(fmt::format("shape of {}: expected [{},{}], got [{},{}]", key,
+                                     parameter->value.rows(), parameter->value.cols(), value.rows(),
+                                     value.cols()));
+    }
+  }
+  for (const auto& [key, parameter] : source) {
+    if (!target.contains(key)) problems.push_back("not used: " + key);
+  }
+  if (!problems.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(problems, "; ")));
+  for (const auto& [key, parameter] : target) {
+    const Tensor& value = source.at(key)->value;
+    std::copy_n(value.data(), value.size(), parameter->value.data());
+    parameter->changed();
+  }
+}
+
+}  // namespace mh

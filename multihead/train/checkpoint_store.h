@@ -1,0 +1,75 @@
+// DIR/checkpoints: one complete model folder for each saved update, with what going on from it needs.
+//
+//   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
+//                 training_state.json                                   TrainingState
+//                 training_state.safetensors                            Adam's moments, first.NAME and
+//                 second.NAME
+//
+// A folder appears as a whole (FolderWriter), so after a kill at any moment the newest one is complete.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multihead/models/transformer.h"
+#include "multihead/text/tokenizer.h"
+#include "multihead/train/adam.h"
+#include "multihead/train/training_state.h"
+
+namespace mh {
+
+class CheckpointStore {
+ public:
+  /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
+  /// half-written. Throws FileError; Error when another process is training there.
+  explicit CheckpointStore(std::filesystem::path folder);
+  ~CheckpointStore();
+  CheckpointStore(const CheckpointStore&) = delete;
+  CheckpointStore& operator=(const CheckpointStore&) = delete;
+
+  /// What goes into every folder beside the weights. REQUIRES: they outlive this.
+  void set_tokenizers(const Tokenizer* tokenizer, const Tokenizer* target_tokenizer) {
+    tokenizer_ = tokenizer;
+    target_tokenizer_ = target_tokenizer;
+  }
+
+  /// Rising.
+  std::vector<int64_t> updates() const;
+  std::filesystem::path path(int64_t update) const;
+
+  void save(Transformer& model, Adam& adam, const TrainingState& state);
+  /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it.
+  TrainingState load_state(int64_t update) const;
+  void load_parameters(int64_t update, Transformer& model) const;
+  /// Throws as load_state() does when names or shapes are not the model's.
+  void load_moments(int64_t update, Adam& adam) const;
+
+  /// The mean of the parameters of these checkpoints.
+  void average(std::span<const int64_t> chosen, Transformer& model) const;
+
+  void remove(int64_t update);
+  void drop_moments(int64_t update);
+  /// Makes the files of a checkpoint those of the final folder (hard links; copies where a file system has
+  /// none): each file is replaced in one step, the weights last.
+  void publish(int64_t update);
+  /// The same for a model that is no checkpoint, e.g. an average.
+  void publish(Transformer& model);
+
+ private:
+  void publish_folder(const std::filesystem::path& from);
+
+  std::filesystem::path folder_;       // the final model's
+  std::filesystem::path checkpoints_;  // folder_/checkpoints
+  const Tokenizer* tokenizer_ = nullptr;
+  const Tokenizer* target_tokenizer_ = nullptr;
+  int lock_ = -1;
+};
+
+/// Copies the parameters of one model into another. Throws FormatError listing all names and shapes that
+/// differ; `name` says where `from` came from.
+void copy_parameters(Transformer& from, Transformer& to, std::string_view name);
+
+}  // namespace mh

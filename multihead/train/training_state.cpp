@@ -1,0 +1,54 @@
+#include "multihead/train/training_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mh {
+
+bool better(const Validation& a, const Validation& b, Metric metric) {
+  if (metric == Metric::kLoss) return a.loss < b.loss;
+  return a.bleu.value_or(-1) > b.bleu.value_or(-1);
+}
+
+const Validation* best_of(const std::vector<Validation>& validations, Metric metric) {
+  const Validation* best = nullptr;
+  for (const Validation& validation : validations) {
+    if (best == nullptr || better(validation, *best, metric)) best = &validation;
+  }
+  return best;
+}
+
+int32_t stalled(const std::vector<Validation>& validations, Metric metric) {
+  const Validation* best = best_of(validations, metric);
+  return best == nullptr ? 0 : static_cast<int32_t>(&validations.back() - best);
+}
+
+std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now) {
+  std::vector<std::string> clauses;
+  const auto find = [](const std::vector<Setting>& settings, const std::string& name) {
+    const auto found =
+        std::find_if(settings.begin(), settings.end(), [&](const Setting& s) { return s.name == name; });
+    return found == settings.end() ? nullptr : &*found;
+  };
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("not given") : value;
+  };
+  for (const Setting& setting : now) {
+    const Setting* old = find(before, setting.name);
+    if (old == nullptr) {
+      clauses.push_back(fmt::format("--{} was unknown, is now {}", setting.name, shown(setting.value)));
+    } else if (old->value != setting.value) {
+      clauses.push_back(
+          fmt::format("--{} was {}, is now {}", setting.name, shown(old->value), shown(setting.value)));
+    }
+  }
+  for (const Setting& setting : before) {
+    if (find(now, setting.name) == nullptr) {
+      clauses.push_back(fmt::format("--{} was {}, is now unknown", setting.name, shown(setting.value)));
+    }
+  }
+  return clauses;
+}
+
+}  // namespace mh

@@ -1,0 +1,84 @@
+// Where a training run stands: all that a checkpoint holds besides weights and Adam's moments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mh {
+
+/// What the model scored on the validation text after an update.
+struct Validation {
+  int64_t update = 0;
+  double loss = 0;             // -ln p a target token, not smoothed
+  double perplexity = 0;       // e^loss
+  std::optional<double> bleu;  // of a beam search
+
+  template <class V>
+  void visit(V& v) {
+    v("update", update);
+    v("loss", loss);
+    v("perplexity", perplexity);
+    v("bleu", bleu);
+  }
+};
+
+enum class Metric { kLoss, kBleu };
+/// Whether `a` is the better one.
+bool better(const Validation& a, const Validation& b, Metric metric);
+/// The best (the earliest of equals); nullptr when there is none.
+const Validation* best_of(const std::vector<Validation>& validations, Metric metric);
+/// How many validations in a row, up to the last, did not beat the best one before them.
+int32_t stalled(const std::vector<Validation>& validations, Metric metric);
+
+/// A setting as text, for comparing runs.
+struct Setting {
+  std::string name;
+  std::string value;
+
+  template <class V>
+  void visit(V& v) {
+    v("name", name, {.required = true});
+    v("value", value, {.required = true});
+  }
+};
+/// One clause for each setting that differs, "--seed was 1, is now 2"; empty when none does.
+std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now);
+
+/// Batches are a pure function of (seed, epoch) and dropout of (seed, update, sentence), so these few numbers
+/// say everything about what comes next.
+struct TrainingState {
+  int64_t update = 0;  // updates made
+  int64_t epoch = 0;   // of the next batch, from 0
+  int64_t batch = 0;   // the next batch of that epoch's plan
+  // Since the last line of metrics:
+  double smoothed_loss = 0;  // sums over target tokens
+  double negative_log_likelihood = 0;
+  int64_t target_tokens = 0;
+  int64_t source_tokens = 0;
+  int64_t sentences = 0;
+
+  std::vector<Validation> validations;
+  std::vector<Setting> settings;  // what the run was started with
+  std::string data;               // fingerprint of the token ids trained on
+
+  template <class V>
+  void visit(V& v) {
+    v("update", update, {.low = 0, .required = true});
+    v("epoch", epoch, {.low = 0, .required = true});
+    v("batch", batch, {.low = 0, .required = true});
+    v("smoothed_loss", smoothed_loss);
+    v("negative_log_likelihood", negative_log_likelihood);
+    v("target_tokens", target_tokens, {.low = 0});
+    v("source_tokens", source_tokens, {.low = 0});
+    v("sentences", sentences, {.low = 0});
+    v("validations", validations, {.required = true});
+    v("settings", settings, {.required = true});
+    v("data", data, {.required = true});
+  }
+};
+
+}  // namespace mh

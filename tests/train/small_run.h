@@ -1,0 +1,87 @@
+// A model and a corpus small enough to train in a test.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "multihead/base/random.h"
+#include "multihead/models/transformer.h"
+#include "multihead/train/trainer.h"
+
+namespace mh {
+
+inline TransformerConfig small_config() {
+  TransformerConfig config;
+  config.vocabulary_size = 23;
+  config.d_model = 12;
+  config.encoder_layers = 2;
+  config.decoder_layers = 1;
+  config.encoder_heads = config.decoder_heads = 3;
+  config.encoder_ff = config.decoder_ff = 20;
+  config.dropout = {.residual = 0.1f, .weights = 0.1f, .activation = 0.1f};
+  config.eos_id = 0;
+  config.pad_id = config.decoder_start_id = 2;
+  return config;
+}
+
+/// The target is the source with every token raised by one.
+inline TrainingCorpus small_corpus(int pairs = 37) {
+  Random random(5);
+  TrainingCorpus corpus;
+  for (int i = 0; i < pairs; ++i) {
+    std::vector<int32_t> source, target;
+    for (uint32_t t = 0; t < 1 + random.below(7); ++t) {
+      source.push_back(3 + static_cast<int32_t>(random.below(19)));
+      target.push_back(source.back() + 1);
+    }
+    source.push_back(0);
+    target.push_back(0);
+    corpus.tokens.source.push_back(source);
+    corpus.tokens.target.push_back(target);
+    corpus.lines.push_back(2 * i + 1);
+  }
+  return corpus;
+}
+
+inline TrainerOptions small_options() {
+  TrainerOptions options;
+  options.batches = {.max_tokens = 40, .seed = 7};
+  options.schedule = {.peak = 1e-2, .warmup = 5};
+  options.clip_norm = 1;
+  options.label_smoothing = 0.1f;
+  options.seed = 7;
+  return options;
+}
+
+inline std::vector<float> all_parameters(Transformer& model) {
+  std::vector<float> all;
+  model.visit([&](const std::string&, Parameter& parameter) {
+    all.insert(all.end(), parameter.value.data(), parameter.value.data() + parameter.value.size());
+  });
+  return all;
+}
+
+/// A folder of its own for a test, gone afterwards.
+class TestFolder {
+ public:
+  explicit TestFolder(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / (name + "." + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() {
+    std::error_code code;
+    std::filesystem::remove_all(path_, code);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace mh
