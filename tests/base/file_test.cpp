@@ -1,0 +1,220 @@
+#include "multihead/base/file.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <set>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("mh_files_" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::set<std::string> names_in(const fs::path& folder) {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+    return names;
+  }
+  template <class Body>
+  static std::string file_error(Body&& body) {
+    try {
+      body();
+    } catch (const FileError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return error.what();
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+};
+
+// While it lives no file may grow beyond `bytes`: a disk that fills up in the middle of a write.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST_F(Files, ReadsWhatWasWritten) {
+  std::string bytes("a\0b\n\xff", 5);
+  write_file_atomically(folder_ / "x", bytes);
+  EXPECT_EQ(read_file(folder_ / "x"), bytes);
+  for (int i = 0; i < 18; ++i) bytes += bytes;  // beyond any buffer
+  write_file_atomically(folder_ / "x", bytes);
+  EXPECT_EQ(read_file(folder_ / "x"), bytes);
+  write_file_atomically(folder_ / "x", "");
+  EXPECT_EQ(read_file(folder_ / "x"), "");
+  EXPECT_THAT(names_in(folder_), ElementsAre("x"));
+  EXPECT_FALSE(read_file("/proc/self/status").empty());  // a file whose size says 0
+}
+
+TEST_F(Files, WritesBesideTheProgramToo) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  write_file_atomically("plain", "1");
+  {
+    FolderWriter writer("model/");
+    writer.add("a", "1");
+    writer.commit();
+  }
+  fs::current_path(before);
+  EXPECT_THAT(names_in(folder_), ElementsAre("model", "plain"));
+}
+
+TEST_F(Files, NamesWhatCannotBeRead) {
+  const auto path = (folder_ / "none").string();
+  EXPECT_EQ(file_error([&] { read_file(path); }), "cannot read " + path + ": No such file or directory");
+  EXPECT_THAT(file_error([&] { read_file(folder_); }), HasSubstr("Is a directory"));
+}
+
+TEST_F(Files, UnwritablePlaces) {
+  EXPECT_THAT(file_error([&] { write_file_atomically(folder_ / "no" / "x", "1"); }),
+              HasSubstr("no/x: No such file"));
+  write_file_atomically(folder_ / "file", "1");
+  EXPECT_THAT(file_error([&] { write_file_atomically(folder_ / "file" / "x", "1"); }),
+              HasSubstr("Not a directory"));
+  EXPECT_THAT(file_error([&] { write_file_atomically(folder_, "1"); }), HasSubstr(folder_.string()));
+  EXPECT_THAT(file_error([&] { FolderWriter(folder_ / "file" / "model"); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(file_error([] { FolderWriter("/proc/model"); }), HasSubstr("/proc/model"));
+  EXPECT_THAT(names_in(folder_), ElementsAre("file"));
+  EXPECT_EQ(read_file(folder_ / "file"), "1");
+}
+
+TEST_F(Files, AFolderWithoutPermission) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere; run as another user";
+  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  const std::string message = file_error([&] { write_file_atomically(folder_ / "x", "1"); });
+  fs::permissions(folder_, fs::perms::owner_all);
+  EXPECT_THAT(message, HasSubstr("choose a place this user may use"));
+  EXPECT_THAT(names_in(folder_), IsEmpty());
+}
+
+TEST_F(Files, AFailedWriteLeavesTheOldContents) {
+  write_file_atomically(folder_ / "x", "old");
+  std::string message;
+  {
+    FullDisk full(100'000);
+    message = file_error([&] { write_file_atomically(folder_ / "x", std::string(300'000, 'n')); });
+  }
+  EXPECT_THAT(message, HasSubstr("cannot write " + (folder_ / "x").string()));
+  EXPECT_EQ(read_file(folder_ / "x"), "old");
+  EXPECT_THAT(names_in(folder_), ElementsAre("x"));
+}
+
+TEST_F(Files, ADiskThatIsReallyFull) {
+  if (::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "cannot mount a small file system here: " << std::strerror(errno);
+  }
+  write_file_atomically(folder_ / "x", "old");
+  const std::string message =
+      file_error([&] { write_file_atomically(folder_ / "x", std::string(200'000, 'n')); });
+  const std::string kept = read_file(folder_ / "x");
+  const std::string folder_message = file_error([&] {
+    FolderWriter writer(folder_ / "model");
+    writer.add("weights", std::string(200'000, 'n'));
+    writer.commit();
+  });
+  const auto left = names_in(folder_);
+  ::umount(folder_.c_str());
+  EXPECT_THAT(message, HasSubstr("free some space"));
+  EXPECT_EQ(kept, "old");
+  EXPECT_THAT(folder_message, HasSubstr("model/weights"));
+  EXPECT_THAT(left, ElementsAre("x"));
+}
+
+TEST_F(Files, AFolderAppearsAsAWhole) {
+  const fs::path model = folder_ / "deep" / "er" / "model";
+  FolderWriter writer(model);
+  writer.add("config.json", "{}");
+  writer.add("weights", "123");
+  EXPECT_FALSE(fs::exists(model));
+  EXPECT_EQ(read_file(writer.staging() / "weights"), "123");
+  writer.commit();
+  EXPECT_THAT(names_in(model), ElementsAre("config.json", "weights"));
+  EXPECT_THAT(names_in(model.parent_path()), ElementsAre("model"));
+}
+
+TEST_F(Files, AFolderReplacesAnOlderOne) {
+  const fs::path model = folder_ / "model";
+  for (const std::string round : {"1", "2", "3"}) {
+    FolderWriter writer(model);
+    writer.add("only_in_" + round, round);
+    writer.add("same", round);
+    writer.commit();
+    EXPECT_EQ(read_file(model / "same"), round);
+    EXPECT_THAT(names_in(model), ElementsAre("only_in_" + round, "same"));
+    EXPECT_THAT(names_in(folder_), ElementsAre("model"));
+  }
+  fs::create_directories(folder_ / "empty");
+  FolderWriter writer(folder_ / "empty");
+  writer.add("a", "1");
+  writer.commit();
+  EXPECT_THAT(names_in(folder_ / "empty"), ElementsAre("a"));
+}
+
+TEST_F(Files, AnUnfinishedFolderLeavesNothing) {
+  const fs::path model = folder_ / "model";
+  { FolderWriter(model).add("a", "1"); }
+  EXPECT_THAT(names_in(folder_), IsEmpty());
+  {
+    FolderWriter writer(model);
+    writer.add("a", "old");
+    writer.commit();
+  }
+  std::string message;
+  {
+    FolderWriter writer(model);
+    writer.add("a", "new");
+    FullDisk full(1'000);
+    message = file_error([&] { writer.add("b", std::string(5'000, 'b')); });
+  }
+  EXPECT_THAT(message, HasSubstr("model/b"));
+  EXPECT_EQ(read_file(model / "a"), "old");
+  EXPECT_THAT(names_in(folder_), ElementsAre("model"));
+}
+
+TEST_F(Files, AFolderDoesNotReplaceAFile) {
+  write_file_atomically(folder_ / "model", "a file");
+  EXPECT_THAT(file_error([&] {
+                FolderWriter writer(folder_ / "model");
+                writer.add("a", "1");
+                writer.commit();
+              }),
+              HasSubstr("Not a directory"));
+  EXPECT_EQ(read_file(folder_ / "model"), "a file");
+  EXPECT_THAT(names_in(folder_), ElementsAre("model"));
+}
+
+}  // namespace
+}  // namespace mh
