@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/generate/back_pointers.h"
+#include "multihead/generate/check_sequences.h"
 #include "multihead/generate/forced_prefix.h"
 #include "multihead/models/decoding.h"
 
@@ -48,12 +49,12 @@ class BeamSearch {
         end_(model.config().eos_id),
         decoding_(model, context, source),
         prefix_(model, prefixes) {
-    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end comes first.
-    const int32_t vocabulary = model.config().target_vocabulary();
-    candidates_a_row_ = std::min(options.beam_size == 1 ? 1 : options.beam_size + 1, vocabulary);
-    for (const int32_t token : {model.config().pad_id, model.config().decoder_start_id}) {
-      if (token != end_ && std::find(never_.begin(), never_.end(), token) == never_.end()) never_.push_back(token);
-    }
+    never_ = options.suppressed;
+    never_.push_back(model.config().pad_id);
+    never_.push_back(model.config().decoder_start_id);
+    std::sort(never_.begin(), never_.end());
+    never_.erase(std::unique(never_.begin(), never_.end()), never_.end());
+    std::erase(never_, end_);
     never_or_end_ = never_;
     never_or_end_.push_back(end_);
 
@@ -97,9 +98,12 @@ class BeamSearch {
   }
 
   void name_candidates(ConstMatrixView states) {
+    const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
+    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end comes first.
+    const int32_t possible = model_.config().target_vocabulary() - static_cast<int32_t>(suppressed.size());
+    candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : options_.beam_size + 1, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
-      const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
       model_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
     }
     prefix_.force(step_, rows_.sources, states, candidates_a_row_, candidates_);
@@ -182,7 +186,7 @@ class BeamSearch {
   const int32_t end_;
   Decoding decoding_;
   ForcedPrefix prefix_;
-  int32_t candidates_a_row_ = 0;
+  int32_t candidates_a_row_ = 0;  // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
   std::vector<int32_t> longest_;               // tokens, of each sentence
   std::vector<std::vector<Finished>> finished_;
@@ -199,6 +203,8 @@ std::vector<std::vector<Hypothesis>> beam_search(Transformer& model, Context con
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes) {
   check(options);
+  check_sequences({&options.suppressed, 1}, "suppressed tokens", std::numeric_limits<int32_t>::max(),
+                  model.config().target_vocabulary());
   MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
   if (source.ragged->sequences() == 0) return {};
   return BeamSearch(model, context, source, options, prefixes).run();

@@ -29,6 +29,9 @@ struct SearchOptions {
   /// When above 0: at most this many times the source's tokens (rounded up, and at least min_length and 1), if that is
   /// less than max_length. It keeps a model that has learned nothing from writing until max_length.
   double max_length_factor = 0;
+  /// Tokens that never come, besides the padding token and the one that starts the decoder; the end token is not among
+  /// them, whatever is listed.
+  std::vector<int32_t> suppressed = {};
 };
 
 /// Throws UsageError on options that cannot be.

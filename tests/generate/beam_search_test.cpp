@@ -153,7 +153,7 @@ TEST_F(BeamSearchTest, HypothesesAreSortedAndDistinct) {
     ASSERT_EQ(hypotheses.size(), 7u);
     std::set<std::vector<int32_t>> distinct;
     for (size_t i = 0; i < hypotheses.size(); ++i) {
-      if (i > 0) EXPECT_LE(hypotheses[i].score, hypotheses[i - 1].score);
+      EXPECT_LE(hypotheses[i].score, hypotheses[i == 0 ? 0 : i - 1].score);
       auto tokens = hypotheses[i].tokens;
       if (hypotheses[i].ended) tokens.push_back(kEnd);
       EXPECT_TRUE(distinct.insert(tokens).second);
@@ -248,6 +248,24 @@ TEST_F(BeamSearchTest, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
   EXPECT_THAT(found[0][0].tokens, ElementsAre(1, 1));
   EXPECT_THAT(found[0][1].tokens, ElementsAre(1, 1, 1));
   EXPECT_NEAR(found[0][0].log_probability, -3 * std::log(37.0), 1e-5);
+}
+
+TEST_F(BeamSearchTest, SuppressedTokensNeverCome) {
+  SearchOptions options{.beam_size = 2, .n_best = 2, .max_length = 13};
+  const auto before = search(options);
+  for (const auto& hypothesis : before[0]) {
+    options.suppressed.insert(options.suppressed.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
+  }
+  options.suppressed.push_back(kEnd);  // cannot be suppressed
+  const auto after = search(options);
+  for (const auto& hypotheses : after) {
+    for (const auto& hypothesis : hypotheses) {
+      for (const int32_t token : hypothesis.tokens) EXPECT_THAT(options.suppressed, testing::Not(testing::Contains(token)));
+    }
+  }
+  EXPECT_TRUE(after[0][0].ended);
+  options.suppressed = {37};
+  EXPECT_THROW(search(options), UsageError);
 }
 
 TEST_F(BeamSearchTest, InterventionsChangeWhatIsFound) {

@@ -20,7 +20,7 @@ class ScoreTest : public testing::Test {
   ScoreTest() : model(small_config()) {
     model.initialise(19);
     sharpen(model, 1.5f);
-    add_to_logit(model, kEnd, 1.5f);
+    add_to_logit(model, kEnd, 3);
   }
   Transformer model;
 };

@@ -12,18 +12,19 @@ namespace mh {
 inline constexpr int32_t kEnd = 0, kUnknown = 1, kPad = 2;
 
 inline TransformerConfig small_config() {
-  return {.vocabulary_size = 37,
-          .d_model = 20,
-          .encoder_layers = 2,
-          .decoder_layers = 3,
-          .encoder_heads = 2,
-          .decoder_heads = 5,
-          .encoder_ff = 31,
-          .decoder_ff = 29,
-          .max_positions = 41,
-          .pad_id = kPad,
-          .eos_id = kEnd,
-          .decoder_start_id = kPad};
+  TransformerConfig config;
+  config.vocabulary_size = 37;
+  config.d_model = 20;
+  config.encoder_layers = 2;
+  config.decoder_layers = 3;
+  config.encoder_heads = 2;
+  config.decoder_heads = 5;
+  config.encoder_ff = 31;
+  config.decoder_ff = 29;
+  config.max_positions = 41;
+  config.pad_id = config.decoder_start_id = kPad;
+  config.eos_id = kEnd;
+  return config;
 }
 
 /// Weights a few times larger than those of initialise(): distributions that are far from even.
