@@ -41,17 +41,17 @@ struct Rows {
 
 class BeamSearch {
  public:
-  BeamSearch(Transformer& model, Context context, const Sequences& source, const SearchOptions& options,
+  BeamSearch(Decoding& decoding, const Sequences& source, const SearchOptions& options,
              std::span<const std::vector<int32_t>> prefixes)
-      : model_(model),
+      : decoding_(decoding),
+        model_(decoding.model()),
         options_(options),
         beam_(static_cast<size_t>(options.beam_size)),
-        end_(model.config().eos_id),
-        decoding_(model, context, source),
-        prefix_(model, prefixes) {
+        end_(model_.config().eos_id),
+        prefix_(model_, prefixes) {
     never_ = options.suppressed;
-    never_.push_back(model.config().pad_id);
-    never_.push_back(model.config().decoder_start_id);
+    never_.push_back(model_.config().pad_id);
+    never_.push_back(model_.config().decoder_start_id);
     std::sort(never_.begin(), never_.end());
     never_.erase(std::unique(never_.begin(), never_.end()), never_.end());
     std::erase(never_, end_);
@@ -63,9 +63,10 @@ class BeamSearch {
     for (int32_t s = 0; s < sentences; ++s) {
       longest_.push_back(longest(source.ragged->length(s)));
       prefix_.check(s, longest_.back());
-      rows_.add(model.config().decoder_start_id, 0, s, 0);
+      rows_.add(model_.config().decoder_start_id, 0, s, 0);
     }
     heads_.resize(beam_);
+    decoding_.start(source);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
@@ -180,11 +181,11 @@ class BeamSearch {
     return hypotheses;
   }
 
+  Decoding& decoding_;
   Transformer& model_;
   const SearchOptions& options_;
   const size_t beam_;
   const int32_t end_;
-  Decoding decoding_;
   ForcedPrefix prefix_;
   int32_t candidates_a_row_ = 0;  // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
@@ -199,15 +200,15 @@ class BeamSearch {
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> beam_search(Transformer& model, Context context, const Sequences& source,
+std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes) {
   check(options);
   check_sequences({&options.suppressed, 1}, "suppressed tokens", std::numeric_limits<int32_t>::max(),
-                  model.config().target_vocabulary());
+                  decoding.model().config().target_vocabulary());
   MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
   if (source.ragged->sequences() == 0) return {};
-  return BeamSearch(model, context, source, options, prefixes).run();
+  return BeamSearch(decoding, source, options, prefixes).run();
 }
 
 }  // namespace mh

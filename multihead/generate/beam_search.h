@@ -16,16 +16,15 @@
 #include <vector>
 
 #include "multihead/generate/search.h"
-#include "multihead/models/transformer.h"
-#include "multihead/nn/context.h"
+#include "multihead/models/decoding.h"
 
 namespace mh {
 
 /// For each sentence at most n_best hypotheses, the best score first (fewer when the vocabulary does not yield more).
-/// `context` must evaluate (no dropout, no recording); its tape is cleared. The padding token and the token that starts
-/// the decoder never come. prefixes: empty, or for each sentence the tokens that its translation begins with; they count
+/// `decoding` is started with the sources; one for many batches keeps its memory. The padding token and the token that
+/// starts the decoder never come. prefixes: empty, or for each sentence the tokens that its translation begins with; they count
 /// in lengths and log-probabilities. Throws UsageError on options or prefixes that cannot be.
-std::vector<std::vector<Hypothesis>> beam_search(Transformer& model, Context context, const Sequences& source,
+std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes = {});
 

@@ -52,6 +52,7 @@ std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<con
   std::vector<std::vector<Hypothesis>> results(sources.size());
   Tape tape;
   const Context context{.tape = tape, .interventions = options.interventions};
+  Decoding decoding(model, context);
   int64_t sentences_done = 0;
   for (const auto& batch : batches_by_length(lengths, options.max_batch_tokens)) {
     TokenBatch tokens;
@@ -62,7 +63,7 @@ std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<con
     }
     const Ragged ragged = Ragged::from_lengths(tokens.lengths);
     const Sequences source{.ids = tokens.ids, .ragged = &ragged, .sentences = {}};
-    auto hypotheses = beam_search(model, context, source, options.search, prefixes_here);
+    auto hypotheses = beam_search(decoding, source, options.search, prefixes_here);
     if (options.align) add_alignments(model, context, sources, batch, *options.align, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s) results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
     sentences_done += static_cast<int64_t>(batch.size());

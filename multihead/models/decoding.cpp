@@ -4,9 +4,13 @@
 
 namespace mh {
 
-Decoding::Decoding(Transformer& model, Context context, const Sequences& source)
-    : model_(model), context_(context), source_(*source.ragged) {
+Decoding::Decoding(Transformer& model, Context context) : model_(model), context_(context) {
   MH_ASSERT(!context.tape.recording() && !context.dropout);
+}
+
+void Decoding::start(const Sequences& source) {
+  source_ = *source.ragged;
+  steps_ = 0;
   context_.tape.clear();
   const Var memory = model_.encode(context_, source);
   model_.decoder().start(context_, memory, source_.offsets(), cache_);

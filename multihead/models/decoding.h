@@ -15,9 +15,13 @@ namespace mh {
 
 class Decoding {
  public:
-  /// Encodes the sources. `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
-  /// Starts with no hypotheses: the first step() says which sentences have how many.
-  Decoding(Transformer& model, Context context, const Sequences& source);
+  /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
+  Decoding(Transformer& model, Context context);
+  Decoding(Transformer& model, Context context, const Sequences& source) : Decoding(model, context) { start(source); }
+
+  /// Encodes the sources. There are no hypotheses yet: the first step() says which sentences have how many. May be called
+  /// again for other sources: the cache's memory is kept.
+  void start(const Sequences& source);
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i continues (ignored
   /// in the first step), sources[i] the sentence it translates: rows of one sentence lie together, sentences rise.
@@ -26,6 +30,7 @@ class Decoding {
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents, std::span<const int32_t> sources);
 
   int32_t steps() const { return steps_; }
+  Transformer& model() { return model_; }
 
  private:
   Transformer& model_;

@@ -52,7 +52,8 @@ TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
     }
     Ragged ragged;
     ragged.add(static_cast<int32_t>(sources[s].size()));
-    const auto alone = beam_search(model, {.tape = tape}, {.ids = sources[s], .ragged = &ragged, .sentences = {}},
+    Decoding decoding(model, {.tape = tape});
+    const auto alone = beam_search(decoding, {.ids = sources[s], .ragged = &ragged, .sentences = {}},
                                    {.beam_size = 2, .max_length = 9});
     EXPECT_EQ(found[s][0].tokens, alone[0][0].tokens) << s;
   }
