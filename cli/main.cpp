@@ -33,7 +33,12 @@ int main(int argc, char** argv) {
   });
   mh::cli::add_bleu(app);
   mh::cli::add_data(app);
+  mh::cli::add_heads(app);
+  mh::cli::add_info(app);
+  mh::cli::add_score(app);
   mh::cli::add_tokenize(app);
+  mh::cli::add_train(app);
+  mh::cli::add_translate(app);
 
   try {
     app.parse(argc, argv);

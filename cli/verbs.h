@@ -9,6 +9,11 @@ namespace mh::cli {
 
 void add_bleu(CLI::App& app);
 void add_data(CLI::App& app);
+void add_heads(CLI::App& app);
+void add_info(CLI::App& app);
+void add_score(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_train(CLI::App& app);
+void add_translate(CLI::App& app);
 
 }  // namespace mh::cli

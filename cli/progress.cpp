@@ -1,0 +1,29 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/common.h"
+
+namespace mh::cli {
+
+Progress::Progress(std::string verb, std::string things, int64_t all)
+    : verb_(std::move(verb)), things_(std::move(things)), all_(all), wanted_(!quiet() && isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (shown_) std::fputs("\r\033[K", stderr);  // leaves an empty line for what comes
+}
+
+void Progress::show(int64_t done) {
+  if (!wanted_) return;
+  shown_ = true;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  const double rate = static_cast<double>(done) / (passed.count() + 1e-9);
+  fmt::print(stderr, "\r\033[K{} {} of {} {}, {:.0f}/s", verb_, done, all_, things_, rate);
+  std::fflush(stderr);
+}
+
+}  // namespace mh::cli

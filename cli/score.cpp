@@ -1,0 +1,76 @@
+// multihead score: how probable given translations are.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <numeric>
+#include <string>
+
+#include "cli/common.h"
+#include "cli/model_text.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/generate/score.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh::cli {
+namespace {
+
+struct ScoreFlags {
+  std::string model, source, target, output;
+  ScoreOptions options;
+  bool per_token = false, token_ids = false;
+  std::vector<std::string> mute;
+};
+
+void run(ScoreFlags& flags) {
+  Interventions interventions;
+  for (const std::string& head : flags.mute) interventions.mute(head);
+  if (!interventions.empty()) flags.options.interventions = &interventions;
+
+  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelText text(folder, flags.token_ids);
+  const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
+  if (sources.size() != targets.size()) {
+    throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i", flags.source,
+                                  sources.size(), flags.target, targets.size()));
+  }
+  Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
+  flags.options.progress = [&](int64_t done) { progress.show(done); };
+  const auto scores =
+      score(*folder.model, text.sources(sources, flags.source), text.targets(targets, flags.target), flags.options);
+  std::string output;
+  for (const std::vector<float>& tokens : scores) {
+    output += fmt::format("{:.6f}", std::accumulate(tokens.begin(), tokens.end(), 0.0));
+    if (flags.per_token) {
+      for (const float token : tokens) output += fmt::format(" {:.6f}", token);
+    }
+    output += '\n';
+  }
+  write_text(flags.output, output);
+}
+
+}  // namespace
+
+void add_score(CLI::App& app) {
+  auto flags = std::make_shared<ScoreFlags>();
+  CLI::App* verb = app.add_subcommand("score", "Natural-log probabilities of given translations");
+  verb->add_option("--model", flags->model, "The model folder")->required();
+  verb->add_option("--source", flags->source, "The sources, a line each (gzip or not)")->required();
+  verb->add_option("--target", flags->target, "Their translations, a line each")->required();
+  verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  verb->add_flag("--per-token", flags->per_token, "After the sum, the log-probability of each token; the end token last");
+  verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens, "Source and target tokens of one batch")
+      ->capture_default_str();
+  verb->add_option("--mute", flags->mute, "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");
+  verb->footer(
+      "Example:\n"
+      "  multihead score --model model --source test.en --target test.de --per-token");
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace mh::cli
