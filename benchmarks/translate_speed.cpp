@@ -1,0 +1,87 @@
+// The speed of translation, with random weights and translations of a fixed length. Runs beside a peer: reads commands
+// from standard input and answers each with one line, so that the two can take turns (benchmarks/peers/translate.py).
+//
+//   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE     a line of token ids for each sentence, end
+//                                                                          token 0 last; the start token is 2
+//   all BEAM COUNT       -> seconds for the first COUNT sentences
+//   single BEAM COUNT    -> median seconds of one sentence alone
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/translate.h"
+#include "multihead/io/lines.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::vector<std::vector<int32_t>> read_ids(const std::string& path) {
+  std::vector<std::vector<int32_t>> sentences;
+  for (const std::string& line : mh::read_lines(path)) {
+    std::istringstream words(line);
+    auto& sentence = sentences.emplace_back();
+    for (int32_t id = 0; words >> id;) sentence.push_back(id);
+  }
+  return sentences;
+}
+
+int run(int argc, char** argv) {
+  if (argc != 6) throw mh::UsageError("usage: translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE");
+  mh::TransformerConfig config = mh::transformer_preset(argv[1]);
+  config.vocabulary_size = std::atoi(argv[2]);
+  config.eos_id = 0;
+  config.pad_id = config.decoder_start_id = 2;
+  mh::Transformer model(config);
+  model.initialise(1);
+  const std::vector<std::vector<int32_t>> sentences = read_ids(argv[5]);
+
+  std::string what;
+  int32_t beam = 0;
+  size_t count = 0;
+  while (std::cin >> what >> beam >> count) {
+    const int32_t length = std::atoi(argv[3]);
+    const mh::TranslateOptions options{
+        .search = {.beam_size = beam, .min_length = length, .max_length = length},
+        .max_batch_tokens = std::atoi(argv[4]),
+    };
+    const std::span<const std::vector<int32_t>> some(sentences.data(), std::min(count, sentences.size()));
+    double seconds = 0;
+    if (what == "all") {
+      const auto start = Clock::now();
+      mh::translate(model, some, options);
+      seconds = seconds_since(start);
+    } else {
+      std::vector<double> each;
+      for (const auto& sentence : some) {
+        const auto start = Clock::now();
+        mh::translate(model, {&sentence, 1}, options);
+        each.push_back(seconds_since(start));
+      }
+      std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
+      seconds = each[each.size() / 2];
+    }
+    std::printf("%.9f\n", seconds);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const mh::Error& error) {
+    std::fprintf(stderr, "translate_speed: %s\n", error.what());
+    return 1;
+  }
+}
