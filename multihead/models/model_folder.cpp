@@ -83,12 +83,20 @@ bool is_rounded_up(int32_t tokenizer, int32_t vocabulary) {
   return vocabulary % kStep == 0 && tokenizer <= vocabulary && vocabulary - tokenizer < kLargestStep;
 }
 
-// Never replaces what is no model: `--model .` must not cost anybody their files.
+// A folder that multihead may replace: files only, a model's among them.
+bool is_model_folder(const fs::path& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (!entry.is_regular_file()) return false;
+  }
+  return is_there(path / kConfig) || is_there(path / kWeights);
+}
+
+// `--model .` must not cost anybody their files.
 void refuse_foreign_folder(const fs::path& path) {
-  std::error_code code;
   if (!is_there(path)) return;
+  std::error_code code;
   const bool folder = fs::is_directory(path, code);
-  if (folder && (fs::is_empty(path, code) || is_there(path / kConfig))) return;
+  if (folder && (fs::is_empty(path, code) || is_model_folder(path))) return;
   throw FileError(
       fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
                   folder ? "the folder exists and holds something else" : "a file of that name exists"));

@@ -49,14 +49,14 @@ ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {
   const Tokenizer* tokenizer = nullptr;
-  const Tokenizer* target_tokenizer = nullptr;     // only with separate vocabularies
-  int beam_size = 5;                               // what transformers' generate() does by default
-  std::map<std::string, std::string> extra_files;  // name -> bytes, e.g. the state of a training
+  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
+  int beam_size = 5;                                    // what transformers' generate() does by default
+  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the state of a training
 };
 
 /// Writes the folder as a whole: a kill at any moment leaves the old one or the new one. An older model
-/// folder of that name is replaced. Throws FileError, also when there is a folder of that name that holds no
-/// model; UsageError when tokenizer and model do not match.
+/// folder of that name is replaced. Throws FileError, also when a folder of that name holds anything but
+/// one model's files; UsageError when tokenizer and model do not match.
 void save_model_folder(const std::filesystem::path& path, Transformer& model,
                        const SaveOptions& options = {});
 

@@ -1,0 +1,370 @@
+// Folders that are damaged, of another architecture, or put together from two models: a one-line error each.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "multihead/base/error.h"
+#include "multihead/io/safetensors.h"
+#include "tests/io/hostile.h"
+#include "tests/models/folder_case.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using namespace test;
+
+constexpr const char* kFiles[] = {"config.json", "model.safetensors", "tokenizer.json",
+                                  "tokenizer_config.json", "generation_config.json"};
+
+class HostileFolder : public testing::Test {
+ protected:
+  HostileFolder()
+      : tokenizer(small_tokenizer()), model(folder_config(tokenizer.size())), folder(scratch / "model") {
+    model.initialise(3);
+    save_again();
+  }
+  void save_again() { save_model_folder(folder, model, {.tokenizer = &tokenizer}); }
+  void expect_error(std::string_view part, std::string_view what) {
+    expect_one_line_error([&] { load_model_folder(folder); }, part, what);
+  }
+  std::string message() {
+    try {
+      load_model_folder(folder);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  // Writes model.safetensors anew with changed tensors.
+  struct Edit {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<float> data;
+  };
+  void edit_weights(const std::function<void(std::vector<Edit>&)>& change) {
+    std::vector<Edit> tensors;
+    {
+      const auto file = SafetensorsFile::open(folder / "model.safetensors");
+      for (const TensorEntry& entry : file.entries()) {
+        tensors.push_back({entry.name, entry.shape, file.floats(entry.name)});
+      }
+    }
+    change(tensors);
+    std::vector<NamedTensor> named;
+    for (const Edit& tensor : tensors) {
+      named.push_back(
+          {.name = tensor.name, .shape = tensor.shape, .data = std::span<const float>(tensor.data)});
+    }
+    write_file_atomically(folder / "model.safetensors", write_safetensors(named, {{"format", "pt"}}));
+  }
+  static Edit& named(std::vector<Edit>& tensors, const std::string& name) {
+    for (Edit& tensor : tensors) {
+      if (tensor.name == name) return tensor;
+    }
+    throw std::logic_error(name);
+  }
+
+  const ScratchFolder scratch;
+  const Tokenizer tokenizer;
+  Transformer model;
+  const fs::path folder;
+};
+
+TEST_F(HostileFolder, EveryFileMustBeThere) {
+  for (const char* name : kFiles) {
+    save_again();
+    fs::remove(folder / name);
+    expect_error(name, name);
+    EXPECT_THAT(message(), AllOf(HasSubstr(folder.string()), HasSubstr("copy the whole folder again")))
+        << name;
+  }
+}
+
+TEST_F(HostileFolder, NoFileMayBeCutShort) {
+  for (const char* name : kFiles) {
+    save_again();
+    const std::string whole = read_file(folder / name);
+    for (const size_t length :
+         {size_t{0}, size_t{1}, size_t{7}, whole.size() / 3, whole.size() / 2, whole.size() - 3}) {
+      write_file_atomically(folder / name, std::string_view(whole).substr(0, length));
+      expect_error(name, std::string(name) + " cut to " + std::to_string(length));
+    }
+  }
+}
+
+TEST_F(HostileFolder, NoFileMayHoldSomethingElse) {
+  const std::string deep(100'000, '[');
+  for (const char* name : kFiles) {
+    save_again();
+    for (const std::string& bytes :
+         {std::string("[]"), std::string("null"), std::string("\"text\""), deep,
+          std::string("\xff\xfe binary \0 bytes", 18), std::string("{\"a\": 1, \"a\": 2}")}) {
+      write_file_atomically(folder / name, bytes);
+      expect_error(name, std::string(name) + " holding " + bytes.substr(0, 10));
+    }
+  }
+}
+
+TEST_F(HostileFolder, FoldersThatAreNoModel) {
+  const auto expect_message = [](const fs::path& path, std::string_view part) {
+    expect_one_line_error([&] { load_model_folder(path); }, part, path.string());
+  };
+  expect_message(scratch / "nowhere", "there is no such folder");
+  expect_message(folder / "config.json", "it is a file");
+  fs::create_directory(scratch / "empty");
+  expect_message(scratch / "empty", "has no config.json");
+  for (const char* name : kFiles) {  // a folder where a file should be
+    save_again();
+    fs::remove(folder / name);
+    fs::create_directory(folder / name);
+    expect_error(name, name);
+    fs::remove_all(folder);
+  }
+}
+
+TEST_F(HostileFolder, WeightsInOtherFormsNameTheRemedy) {
+  fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
+  expect_error("save it again with save_pretrained", "a pickle");
+  fs::rename(folder / "pytorch_model.bin", folder / "model.safetensors.index.json");
+  expect_error("max_shard_size", "shards");
+}
+
+TEST_F(HostileFolder, OtherArchitectures) {
+  for (const char* type : {"bert", "t5", "gpt2", "bart", ""}) {
+    edit_json(folder / "config.json", [&](json& config) { config["model_type"] = type; });
+    expect_error("expected \"marian\" or \"multihead\"", type);
+  }
+  edit_json(folder / "config.json", [](json& config) { config["model_type"] = 7; });
+  expect_error("expected \"marian\" or \"multihead\"", "a number");
+  edit_json(folder / "config.json", [](json& config) { config.erase("model_type"); });
+  expect_error("no \"model_type\"", "none");
+}
+
+TEST_F(HostileFolder, SizesThatCannotBe) {
+  struct Case {
+    const char* key;
+    json value;
+    const char* part;
+  };
+  const std::vector<Case> cases{
+      {"d_model", 0, "d_model"},
+      {"d_model", -15, "d_model"},
+      {"d_model", 15.5, "d_model"},
+      {"d_model", "15", "d_model"},
+      {"d_model", nullptr, "d_model"},
+      {"d_model", 16, "heads"},
+      {"d_model", 18446744073709551615ull, "d_model"},
+      {"vocab_size", 2'000'000'000, "vocabulary_size"},
+      {"vocab_size", 0, "vocab"},
+      {"encoder_layers", 1'000'000'000, "encoder_layers"},
+      {"decoder_layers", -1, "decoder_layers"},
+      {"encoder_layers", 0, "encoder_layers"},
+      {"encoder_attention_heads", 4, "heads"},
+      {"decoder_attention_heads", 0, "heads"},
+      {"encoder_ffn_dim", 4294967297, "encoder_ffn_dim"},
+      {"max_position_embeddings", 0, "max_positions"},
+      {"max_position_embeddings", 1 << 16, ""},  // nothing in the file contradicts it
+      {"pad_token_id", 53, "pad_id"},
+      {"pad_token_id", -1, "pad_id"},
+      {"eos_token_id", 1000, "eos_id"},
+      {"eos_token_id", json::array({0, 1}), "eos_token_id"},
+      {"decoder_start_token_id", 53, "decoder_start_id"},
+      {"dropout", 1.5, "dropout"},
+      {"dropout", -0.1, "dropout"},
+      {"activation_function", "gelu_new", "gelu"},
+      {"activation_function", 3, "activation_function"},
+      {"share_encoder_decoder_embeddings", "yes", "share_encoder_decoder_embeddings"},
+      {"multihead_files", json::array({"../../secret"}), "secret"},
+  };
+  for (const Case& tested : cases) {
+    save_again();
+    edit_json(folder / "config.json", [&](json& config) { config[tested.key] = tested.value; });
+    if (*tested.part == '\0') {
+      EXPECT_NO_THROW(load_model_folder(folder));
+    } else {
+      expect_error(tested.part, std::string(tested.key) + " = " + tested.value.dump());
+    }
+  }
+  for (const char* key : {"d_model", "vocab_size", "encoder_layers", "decoder_ffn_dim", "pad_token_id"}) {
+    save_again();
+    edit_json(folder / "config.json", [&](json& config) { config.erase(key); });
+    expect_error(key, std::string(key) + " missing");
+  }
+}
+
+// Terabytes by the configuration, kilobytes in the file: refused before anything is allocated.
+TEST_F(HostileFolder, SizesFarBeyondTheFile) {
+  edit_json(folder / "config.json", [](json& config) {
+    config["d_model"] = 61440;
+    config["encoder_layers"] = config["decoder_layers"] = 1000;
+    config["max_position_embeddings"] = 512;
+  });
+  expect_error("model.safetensors holds", "many layers");
+  save_again();
+  fs::remove(folder / "tokenizer.json");
+  edit_json(folder / "config.json", [](json& config) {
+    config["vocab_size"] = config["decoder_vocab_size"] = 1 << 24;
+    config["d_model"] = 61440;
+    config["multihead_files"] = json::array();
+  });
+  expect_error("model.safetensors holds", "a large vocabulary");
+  save_again();
+  edit_json(folder / "config.json", [](json& config) {
+    config["d_model"] = 61440;
+    config["max_position_embeddings"] = 1 << 20;
+  });
+  expect_error("max_position_embeddings is 1048576", "many positions");
+}
+
+TEST_F(HostileFolder, AllDifferencesAreListedAtOnce) {
+  edit_weights([](std::vector<Edit>& tensors) {
+    std::erase_if(tensors, [](const Edit& t) { return t.name == "model.decoder.layers.1.fc2.bias"; });
+    std::erase_if(tensors, [](const Edit& t) { return t.name == "model.shared.weight"; });
+    Edit& wide = named(tensors, "model.encoder.layers.0.fc1.weight");
+    wide.shape = {15, 19};
+    tensors.push_back({"model.decoder.layers.2.fc1.weight", {23, 15}, std::vector<float>(23 * 15)});
+    named(tensors, "model.decoder.layers.0.self_attn.k_proj.weight").data[5] =
+        std::numeric_limits<float>::quiet_NaN();
+    named(tensors, "model.encoder.layers.0.fc1.bias").data[0] = std::numeric_limits<float>::infinity();
+  });
+  expect_error("does not fit config.json", "many at once");
+  EXPECT_THAT(
+      message(),
+      AllOf(HasSubstr("missing: model.shared.weight, model.decoder.layers.1.fc2.bias; "),
+            HasSubstr("shape of model.encoder.layers.0.fc1.weight: expected [19,15], got [15,19]"),
+            HasSubstr("not finite: 1 of 225 numbers of model.decoder.layers.0.self_attn.k_proj.weight"),
+            HasSubstr("not finite: 1 of 19 numbers of model.encoder.layers.0.fc1.bias"),
+            HasSubstr("not used: model.decoder.layers.2.fc1.weight")));
+}
+
+TEST_F(HostileFolder, WeightsOfAnotherModel) {
+  TransformerConfig config = folder_config(tokenizer.size());
+  config.d_model = 30;
+  Transformer other(config);
+  other.initialise(1);
+  save_model_folder(scratch / "other", other);
+  fs::copy_file(scratch / "other" / "model.safetensors", folder / "model.safetensors",
+                fs::copy_options::overwrite_existing);
+  EXPECT_THAT(message(), AllOf(HasSubstr("shape of model.shared.weight: expected [53,15], got [53,30]"),
+                               HasSubstr("shape of model.decoder.layers.1.encoder_attn.out_proj.weight"),
+                               Not(HasSubstr("\n"))));
+}
+
+TEST_F(HostileFolder, IntegersAreNoWeights) {
+  const std::vector<int32_t> numbers(15, 1);
+  std::string bytes;
+  {
+    const auto file = SafetensorsFile::open(folder / "model.safetensors");
+    std::vector<std::vector<float>> kept;
+    std::vector<NamedTensor> tensors;
+    for (const TensorEntry& entry : file.entries()) {
+      if (entry.name == "model.encoder.layers.0.fc2.bias") {
+        tensors.push_back(
+            {.name = entry.name, .shape = entry.shape, .data = std::span<const int32_t>(numbers)});
+        continue;
+      }
+      kept.push_back(file.floats(entry.name));
+      tensors.push_back(
+          {.name = entry.name, .shape = entry.shape, .data = std::span<const float>(kept.back())});
+    }
+    bytes = write_safetensors(tensors);
+  }
+  write_file_atomically(folder / "model.safetensors", bytes);
+  expect_error("type of model.encoder.layers.0.fc2.bias: expected F32, F16 or BF16, got I32", "integers");
+}
+
+TEST_F(HostileFolder, RepeatedTensorsMustBeWhatTheyRepeat) {
+  const auto add = [&](const std::string& name, float change) {
+    save_again();
+    edit_weights([&](std::vector<Edit>& tensors) {
+      Edit copy = named(tensors, "model.shared.weight");
+      copy.name = name;
+      copy.data[20] += change;
+      tensors.push_back(copy);
+    });
+  };
+  for (const char* name :
+       {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"}) {
+    add(name, 0);
+    EXPECT_NO_THROW(load_model_folder(folder)) << name;
+    add(name, 0.5f);
+    expect_error("is not the shared embedding", name);
+  }
+  save_again();
+  edit_weights([](std::vector<Edit>& tensors) {
+    tensors.push_back({"model.encoder.embed_positions.weight", {29, 15}, std::vector<float>(29 * 15, 0.5f)});
+  });
+  expect_error("sinusoids", "learned positions");
+}
+
+TEST_F(HostileFolder, TokenizersOfAnotherModel) {
+  write_file_atomically(folder / "tokenizer.json", small_tokenizer(47).to_json());
+  expect_error("it has 47 tokens, the model 53", "a smaller tokenizer");
+  save_again();
+  edit_json(folder / "tokenizer_config.json", [](json& tokens) { tokens["eos_token"] = "<unk>"; });
+  expect_error("its end token \"<unk>\" has id 1, the model's has 0", "another end token");
+  edit_json(folder / "tokenizer_config.json", [](json& tokens) {
+    tokens["eos_token"] = {{"content", "<eos>"}};
+  });
+  expect_error("it has no end token \"<eos>\"", "no end token");
+  edit_json(folder / "tokenizer_config.json", [](json& tokens) { tokens["eos_token"] = 0; });
+  expect_error("eos_token", "a number");
+  save_again();
+  edit_json(folder / "config.json", [](json& config) { config["pad_token_id"] = 1; });
+  expect_error("its pad token \"<pad>\" has id 2, the model's has 1", "another pad token");
+}
+
+TEST_F(HostileFolder, SuppressedTokensMustExist) {
+  for (const json& wrong :
+       {json::parse("[[53]]"), json::parse("[[-1]]"), json::parse("[2]"), json::parse("7"),
+        json::parse("[[1.5]]"), json::parse("[[\"2\"]]"), json::parse("[[1e300]]")}) {
+    edit_json(folder / "generation_config.json",
+              [&](json& generation) { generation["bad_words_ids"] = wrong; });
+    expect_error("bad_words_ids", wrong.dump());
+  }
+  edit_json(folder / "generation_config.json", [&](json& generation) {
+    generation["bad_words_ids"] = json::parse("[[5], [3, 4], [2], [5]]");
+    generation["suppress_tokens"] = json::parse("[7]");
+  });
+  EXPECT_THAT(load_model_folder(folder).suppressed, testing::ElementsAre(2, 5, 7));
+}
+
+// Every bit of the small files' first part flipped: an error or a model, never a crash.
+TEST_F(HostileFolder, FlippedBitsNeverCrash) {
+  int refused = 0, flips = 0;
+  for (const char* name : {"config.json", "tokenizer_config.json", "generation_config.json"}) {
+    save_again();
+    const std::string whole = read_file(folder / name);
+    for (size_t at = 0; at < whole.size(); at += 11) {
+      std::string flipped = whole;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+      write_file_atomically(folder / name, flipped);
+      ++flips;
+      try {
+        load_model_folder(folder);
+      } catch (const Error& error) {
+        ++refused;
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      }
+    }
+  }
+  EXPECT_GT(refused, flips / 3);
+}
+
+// A folder that transformers saved again may name files in config.json that it did not copy.
+TEST_F(HostileFolder, FilesNamedByACopiedConfigurationNeedNotBeThere) {
+  edit_json(folder / "config.json", [](json& config) { config["transformers_version"] = "5.0.0"; });
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "generation_config.json"}) {
+    fs::remove(folder / name);
+  }
+  EXPECT_NO_THROW(load_model_folder(folder));
+}
+
+}  // namespace
+}  // namespace mh

@@ -1,0 +1,102 @@
+// Sentences as a model takes them, and what the tests of this folder ask of a model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "multihead/models/decoding.h"
+#include "multihead/models/transformer.h"
+
+namespace mh::test {
+
+/// Owns the ids of a ragged batch.
+struct Batch {
+  std::vector<int32_t> ids;
+  Ragged ragged;
+  std::vector<int64_t> sentences;
+
+  Batch() = default;
+  explicit Batch(const std::vector<std::vector<int32_t>>& lists) {
+    for (const auto& list : lists) {
+      ids.insert(ids.end(), list.begin(), list.end());
+      ragged.add(static_cast<int32_t>(list.size()));
+      sentences.push_back(static_cast<int64_t>(sentences.size()));
+    }
+  }
+  Sequences view() const { return {.ids = ids, .ragged = &ragged, .sentences = sentences}; }
+};
+
+inline std::vector<float> copy_of(ConstMatrixView view) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < view.rows; ++i) numbers.insert(numbers.end(), view.row(i), view.row(i) + view.cols);
+  return numbers;
+}
+
+/// Logits of every target token, [N, V] row by row.
+inline std::vector<float> logits_of(Transformer& model, const Batch& source, const Batch& target_in,
+                                    const Interventions* interventions = nullptr) {
+  Tape tape;
+  Context context{.tape = tape, .interventions = interventions};
+  const Var memory = model.encode(context, source.view());
+  const Var states = model.decode(context, target_in.view(), memory, source.view());
+  Tensor logits(states.rows(), model.config().target_vocabulary());
+  model.logits(states.value(), logits.view());
+  return copy_of(logits.view());
+}
+
+/// Greedy search as transformers' generate() does it: at the limit the end token is forced.
+inline std::vector<std::vector<int32_t>> greedy(Transformer& model, const Batch& source, int limit,
+                                                std::vector<int32_t> suppressed) {
+  Tape tape;
+  Decoding decoding(model, Context{.tape = tape}, source.view());
+  const int32_t sentences = source.ragged.sequences();
+  std::vector<std::vector<int32_t>> found(static_cast<size_t>(sentences));
+  std::vector<int32_t> tokens, parents, of;
+  for (int32_t s = 0; s < sentences; ++s) {
+    tokens.push_back(model.config().decoder_start_id);
+    parents.push_back(0);
+    of.push_back(s);
+  }
+  for (int step = 0; step < limit && !tokens.empty(); ++step) {
+    const ConstMatrixView states = decoding.step(tokens, parents, of);
+    std::vector<Candidate> best(tokens.size());
+    model.best_next(states, {.candidates = 1, .suppressed = suppressed}, best);
+    std::vector<int32_t> next_tokens, next_parents, next_of;
+    for (size_t row = 0; row < best.size(); ++row) {
+      const int32_t token = step + 1 == limit ? model.config().eos_id : best[row].token;
+      found[static_cast<size_t>(of[row])].push_back(token);
+      if (token == model.config().eos_id) continue;
+      next_tokens.push_back(token);
+      next_parents.push_back(static_cast<int32_t>(row));
+      next_of.push_back(of[row]);
+    }
+    tokens = next_tokens;
+    parents = next_parents;
+    of = next_of;
+  }
+  return found;
+}
+
+/// A folder of its own that goes away with the test.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-models-XXXXXX").string();
+    MH_ASSERT(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code code;
+    std::filesystem::remove_all(path_, code);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace mh::test

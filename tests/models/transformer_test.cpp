@@ -1,0 +1,241 @@
+// What must hold of any Transformer, whatever its weights.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/models/marian.h"
+#include "tests/generate/small_model.h"
+#include "tests/models/small_batch.h"
+
+namespace mh {
+namespace {
+
+using test::Batch;
+
+struct Case {
+  const char* name;
+  NormPlacement norm;
+  bool share;
+};
+
+class TransformerProperties : public testing::TestWithParam<Case> {
+ protected:
+  static TransformerConfig config() {
+    TransformerConfig config = small_config();
+    config.norm = GetParam().norm;
+    config.share_embeddings = GetParam().share;
+    config.activation = Activation::kGelu;
+    if (!config.share_embeddings) config.target_vocabulary_size = 31;
+    return config;
+  }
+  TransformerProperties() : model(config()) {
+    model.initialise(17);
+    sharpen(model, 1.5f);
+    add_to_logit(model, 5, 0.7f);
+    sources = random_sources(3, {5, 1, 13, 2, 7}, 37);
+    targets = random_sources(4, {3, 11, 1, 6, 2}, 31);
+    for (auto& target : targets) target.insert(target.begin(), kPad);
+  }
+  ~TransformerProperties() override { set_thread_count(threads); }
+
+  const int threads = thread_count();
+  Transformer model;
+  std::vector<std::vector<int32_t>> sources, targets;
+};
+
+TEST_P(TransformerProperties, ABatchEqualsEachSentenceAlone) {
+  const auto together = test::logits_of(model, Batch(sources), Batch(targets));
+  size_t at = 0;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    for (const float alone : test::logits_of(model, Batch({sources[s]}), Batch({targets[s]}))) {
+      ASSERT_NEAR(together[at], alone, 1e-5f * (1 + std::abs(alone))) << "sentence " << s;
+      ++at;
+    }
+  }
+  EXPECT_EQ(at, together.size());
+}
+
+TEST_P(TransformerProperties, LaterTargetTokensChangeNothingBefore) {
+  const Batch source({sources[2]});
+  auto changed = targets[1];
+  changed.back() = changed.back() == 3 ? 4 : 3;
+  const auto first = test::logits_of(model, source, Batch({targets[1]}));
+  const auto second = test::logits_of(model, source, Batch({changed}));
+  const size_t before = (targets[1].size() - 1) * static_cast<size_t>(model.config().target_vocabulary());
+  EXPECT_TRUE(std::equal(first.begin(), first.begin() + static_cast<ptrdiff_t>(before), second.begin()));
+  EXPECT_NE(first, second);
+}
+
+TEST_P(TransformerProperties, AnyNumberOfThreadsGivesTheSameBits) {
+  const Batch source(sources), target(targets);
+  std::vector<int32_t> out;  // what follows; any tokens do
+  for (const int32_t id : target.ids) out.push_back((id + 7) % model.config().target_vocabulary());
+  std::vector<std::vector<float>> first;
+  for (const int count : {1, 2, 3, 7}) {
+    set_thread_count(count);
+    std::vector<std::vector<float>> found{test::logits_of(model, source, target)};
+    Tape tape(Tape::Mode::kRecord);
+    Context context{.tape = tape, .dropout = DropoutKey{.seed = 5, .update = 2}};
+    model.visit([](const std::string&, Parameter& parameter) { parameter.gradient = Tensor(); });
+    const auto loss =
+        model.loss(context, source.view(), target.view(), out, {.label_smoothing = 0.1f, .scale = 0.2f});
+    found.push_back({loss.loss.value()(0, 0)});
+    tape.backward();
+    model.visit([&](const std::string& name, Parameter& parameter) {
+      if (name != "logits_bias") found.push_back(test::copy_of(parameter.gradient_sum()));
+    });
+    if (first.empty()) {
+      first = found;
+    } else {
+      EXPECT_EQ(first, found) << count << " threads";
+    }
+  }
+}
+
+TEST_P(TransformerProperties, CachedDecodingEqualsDecodingWhole) {
+  const Batch source(sources);
+  const auto vocabulary = static_cast<size_t>(model.config().target_vocabulary());
+  const auto whole = test::logits_of(model, source, Batch(targets));
+  std::vector<size_t> starts;
+  size_t rows_before = 0;
+  for (const auto& target : targets) {
+    starts.push_back(rows_before);
+    rows_before += target.size();
+  }
+
+  // Sentences leave when their target ends, so rows move from step to step.
+  Tape tape;
+  Decoding decoding(model, Context{.tape = tape}, source.view());
+  std::vector<int32_t> of;
+  for (int32_t s = 0; s < 5; ++s) of.push_back(s);
+  std::vector<int32_t> parents(of.size(), 0);
+  for (size_t step = 0; !of.empty(); ++step) {
+    std::vector<int32_t> tokens;
+    for (const int32_t s : of) tokens.push_back(targets[static_cast<size_t>(s)][step]);
+    const ConstMatrixView states = decoding.step(tokens, parents, of);
+    ASSERT_EQ(states.rows, static_cast<int64_t>(of.size()));
+    Tensor logits(states.rows, static_cast<int64_t>(vocabulary));
+    model.logits(states, logits.view());
+    std::vector<int32_t> next_of, next_parents;
+    for (size_t row = 0; row < of.size(); ++row) {
+      const auto s = static_cast<size_t>(of[row]);
+      for (size_t v = 0; v < vocabulary; ++v) {
+        const float expected = whole[(starts[s] + step) * vocabulary + v];
+        ASSERT_NEAR(logits(static_cast<int64_t>(row), static_cast<int64_t>(v)), expected,
+                    1e-5f * (1 + std::abs(expected)))
+            << "sentence " << s << " step " << step;
+      }
+      if (step + 1 == targets[s].size()) continue;
+      next_of.push_back(of[row]);
+      next_parents.push_back(static_cast<int32_t>(row));
+    }
+    of = next_of;
+    parents = next_parents;
+  }
+}
+
+TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) {
+  const Batch source(sources), target(targets);
+  const auto untouched = test::logits_of(model, source, target);
+  for (const auto& [attention, heads] : model.attentions()) {
+    const int head = heads - 1;
+    Interventions interventions;
+    interventions.mute(attention + "." + std::to_string(head));
+    model.check(interventions);
+    const auto muted = test::logits_of(model, source, target, &interventions);
+
+    Transformer zeroed(model.config());
+    std::vector<std::vector<float>> values;
+    model.visit([&](const std::string&, Parameter& parameter) {
+      values.push_back(test::copy_of(parameter.value.view()));
+    });
+    size_t next = 0;
+    zeroed.visit([&](const std::string& name, Parameter& parameter) {
+      std::copy(values[next].begin(), values[next].end(), parameter.value.data());
+      ++next;
+      if (name == attention + ".w_o") {
+        const int64_t d_value = parameter.value.rows() / heads;
+        for (int64_t row = head * d_value; row < (head + 1) * d_value; ++row) {
+          for (int64_t col = 0; col < parameter.value.cols(); ++col) parameter.value(row, col) = 0;
+        }
+      }
+      parameter.changed();
+    });
+    const auto expected = test::logits_of(zeroed, source, target);
+    ASSERT_EQ(muted.size(), expected.size());
+    float change = 0;
+    for (size_t i = 0; i < muted.size(); ++i) {
+      ASSERT_NEAR(muted[i], expected[i], 1e-5f * (1 + std::abs(expected[i]))) << attention;
+      change = std::max(change, std::abs(muted[i] - untouched[i]));
+    }
+    EXPECT_GT(change, 1e-3f) << attention;
+  }
+}
+
+TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
+  Interventions no_such_layer, no_such_head;
+  no_such_layer.mute("encoder.2.self_attention.0");
+  no_such_head.mute("decoder.1.cross_attention.5");
+  EXPECT_THROW(model.check(no_such_layer), UsageError);
+  EXPECT_THROW(model.check(no_such_head), UsageError);
+}
+
+TEST_P(TransformerProperties, EveryParameterHasAPlaceOfItsOwnInBothFormats) {
+  for (const ModelType type : {ModelType::kMarian, ModelType::kMultihead}) {
+    if (type == ModelType::kMarian && natural_model_type(model.config()) != type) continue;
+    std::set<std::string> names;
+    model.visit([&](const std::string& name, Parameter&) {
+      const Tying tying{.source_and_target = GetParam().share, .target_and_output = GetParam().share};
+      EXPECT_TRUE(names.insert(tensor_place(type, name, tying).names.front()).second) << name;
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TransformerProperties,
+                         testing::Values(Case{"post_shared", NormPlacement::kPost, true},
+                                         Case{"pre_shared", NormPlacement::kPre, true},
+                                         Case{"post_separate", NormPlacement::kPost, false}),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(Transformer, InitialisesFromItsSeedAlone) {
+  const auto weights = [](uint64_t seed) {
+    Transformer model(small_config());
+    model.initialise(seed);
+    std::vector<std::vector<float>> values;
+    model.visit([&](const std::string&, Parameter& p) { values.push_back(test::copy_of(p.value.view())); });
+    return values;
+  };
+  EXPECT_EQ(weights(3), weights(3));
+  EXPECT_NE(weights(3), weights(4));
+}
+
+TEST(Transformer, RefusesWhatCannotBe) {
+  TransformerConfig config = small_config();
+  config.encoder_heads = 3;  // 20 is no multiple of 3
+  config.encoder_layers = 0;
+  EXPECT_THROW(Transformer{config}, UsageError);
+  config.encoder_layers = 1;
+  try {
+    Transformer model(config);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("encoder_heads is 3"));
+  }
+}
+
+TEST(Transformer, RefusesTokensAndLengthsBeyondItsOwn) {
+  Transformer model(small_config());
+  model.initialise(1);
+  const Batch ordinary({{3, 4, 0}}), unknown({{3, 37, 0}}), negative({{3, -1, 0}});
+  const Batch too_long({std::vector<int32_t>(42, 3)});
+  for (const Batch* wrong : {&unknown, &negative, &too_long}) {
+    EXPECT_THROW(test::logits_of(model, *wrong, ordinary), UsageError);
+    EXPECT_THROW(test::logits_of(model, ordinary, *wrong), UsageError);
+  }
+}
+
+}  // namespace
+}  // namespace mh
