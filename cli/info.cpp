@@ -1,0 +1,163 @@
+// multihead info: what a model folder holds.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct InfoFlags {
+  std::string model;
+  bool json = false;
+};
+
+const char* activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kSwish:
+      return "swish";
+  }
+  return "none";
+}
+
+struct FileSize {
+  std::string name;
+  uint64_t bytes;
+};
+
+std::vector<FileSize> files_of(const std::filesystem::path& folder) {
+  std::vector<FileSize> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back({entry.path().filename().string(), entry.file_size()});
+  }
+  std::sort(files.begin(), files.end(), [](const FileSize& a, const FileSize& b) { return a.name < b.name; });
+  return files;
+}
+
+// 1234567 -> "1,234,567".
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+ordered_json tokenizer_json(const Tokenizer& tokenizer, const TransformerConfig& config) {
+  ordered_json json{{"tokens", tokenizer.size()}};
+  json["end"] = tokenizer.token_of(config.eos_id);
+  json["pad"] = tokenizer.token_of(config.pad_id);
+  if (const auto unknown = tokenizer.unknown_id()) json["unknown"] = tokenizer.token_of(*unknown);
+  return json;
+}
+
+ordered_json describe(const ModelFolder& folder) {
+  const TransformerConfig& c = folder.config;
+  ordered_json json;
+  json["folder"] = folder.path.string();
+  json["model_type"] = model_type_name(folder.type);
+  json["norm"] = c.norm == NormPlacement::kPost ? "post" : "pre";
+  json["parameters"] = folder.model->parameter_count();
+  json["d_model"] = c.d_model;
+  json["encoder"] = {{"layers", c.encoder_layers}, {"heads", c.encoder_heads}, {"d_ff", c.encoder_ff}};
+  json["decoder"] = {{"layers", c.decoder_layers}, {"heads", c.decoder_heads}, {"d_ff", c.decoder_ff}};
+  json["activation"] = activation_name(c.activation);
+  json["max_positions"] = c.max_positions;
+  json["vocabulary"] = {{"source", c.vocabulary_size},
+                        {"target", c.target_vocabulary()},
+                        {"shared_embeddings", c.share_embeddings},
+                        {"scaled_embeddings", c.scale_embedding}};
+  json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
+  json["suppressed"] = folder.suppressed;
+  json["dropout"] = {
+      {"residual", c.dropout.residual}, {"weights", c.dropout.weights}, {"activation", c.dropout.activation}};
+  json["tokenizer"] = folder.tokenizer ? tokenizer_json(*folder.tokenizer, c) : ordered_json();
+  if (folder.target_tokenizer) json["target_tokenizer"] = tokenizer_json(*folder.target_tokenizer, c);
+  json["attentions"] = ordered_json::array();
+  for (const auto& [name, heads] : folder.model->attentions()) {
+    json["attentions"].push_back({{"name", name}, {"heads", heads}});
+  }
+  json["files"] = ordered_json::array();
+  for (const FileSize& file : files_of(folder.path)) {
+    json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}});
+  }
+  return json;
+}
+
+std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const TransformerConfig& c) {
+  if (!tokenizer) return "none (token ids only: --token-ids)";
+  const auto unknown = tokenizer->unknown_id();
+  return fmt::format(
+      "{} tokens; end {} = {}, pad {} = {}{}", grouped(static_cast<uint64_t>(tokenizer->size())), c.eos_id,
+      tokenizer->token_of(c.eos_id), c.pad_id, tokenizer->token_of(c.pad_id),
+      unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
+}
+
+std::string side_text(int32_t layers, int32_t heads, int32_t d_model, int32_t d_ff) {
+  return fmt::format("{} layers of {} heads (size {}), feed-forward {}", layers, heads, d_model / heads,
+                     d_ff);
+}
+
+std::string table(const ModelFolder& folder) {
+  const TransformerConfig& c = folder.config;
+  std::string text;
+  const auto line = [&](std::string_view what, const std::string& value) {
+    text += fmt::format("{:<14}{}\n", what, value);
+  };
+  line("model", fmt::format("{}, {}-norm encoder-decoder", model_type_name(folder.type),
+                            c.norm == NormPlacement::kPost ? "post" : "pre"));
+  line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
+  line("d_model", std::to_string(c.d_model));
+  line("encoder", side_text(c.encoder_layers, c.encoder_heads, c.d_model, c.encoder_ff));
+  line("decoder", side_text(c.decoder_layers, c.decoder_heads, c.d_model, c.decoder_ff));
+  line("activation", activation_name(c.activation));
+  line("positions", fmt::format("sinusoids, up to {} tokens", c.max_positions));
+  line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}", c.vocabulary_size,
+                                 c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
+                                 c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : ""));
+  line("tokenizer", tokenizer_text(folder.tokenizer, c));
+  if (folder.target_tokenizer) line("for the target", tokenizer_text(folder.target_tokenizer, c));
+  line("dropout", fmt::format("residual {}, weights {}, activation {}", c.dropout.residual, c.dropout.weights,
+                              c.dropout.activation));
+  text += "attentions    (name a head as encoder.0.self_attention.1)\n";
+  for (const auto& [name, heads] : folder.model->attentions()) {
+    text += fmt::format("  {:<28}heads 0 ... {}\n", name, heads - 1);
+  }
+  text += "files\n";
+  for (const FileSize& file : files_of(folder.path)) {
+    text += fmt::format("  {:<28}{:>14} bytes\n", file.name, grouped(file.bytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto flags = std::make_shared<InfoFlags>();
+  CLI::App* verb = app.add_subcommand("info", "What a model folder holds: sizes, heads, tokenizer, files");
+  verb->add_option("model", flags->model, "The model folder")->required();
+  verb->add_flag("--json", flags->json, "As JSON");
+  verb->footer("Example:\n  multihead info model\n  multihead info model --json");
+  verb->callback([flags] {
+    const ModelFolder folder = load_model_folder(flags->model);
+    write_text("", flags->json ? describe(folder).dump(2) + "\n" : table(folder));
+  });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,56 @@
+// multihead info, on the models that transformers wrote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_tool.h"
+
+namespace mh {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kModels = std::string(MULTIHEAD_TEST_DATA) + "/marian/";
+
+TEST(InfoVerb, PrintsATable) {
+  const auto [status, output, errors] = run_tool("info " + kModels + "gelu_f16");
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(output,
+              AllOf(HasSubstr("marian, post-norm encoder-decoder"), HasSubstr("parameters    14,751\n"),
+                    HasSubstr("1 layers of 3 heads (size 7), feed-forward 19"),
+                    HasSubstr("none (token ids only: --token-ids)"),
+                    HasSubstr("decoder.1.cross_attention   heads 0 ... 6"), HasSubstr("model.safetensors")));
+  EXPECT_THAT(errors, IsEmpty());
+}
+
+TEST(InfoVerb, PrintsJson) {
+  const auto [status, output, errors] = run_tool("info --json " + kModels + "swish_bf16_separate");
+  ASSERT_EQ(status, 0) << errors;
+  const auto json = nlohmann::json::parse(output);
+  EXPECT_EQ(json["model_type"], "marian");
+  EXPECT_EQ(json["d_model"], 24);
+  EXPECT_EQ(json["decoder"], nlohmann::json::parse(R"({"layers": 1, "heads": 2, "d_ff": 17})"));
+  EXPECT_EQ(json["activation"], "swish");
+  EXPECT_EQ(json["vocabulary"]["target"], 59);
+  EXPECT_EQ(json["vocabulary"]["shared_embeddings"], false);
+  EXPECT_EQ(json["suppressed"], nlohmann::json::parse("[2]"));
+  EXPECT_EQ(json["attentions"].size(), 3u);
+  EXPECT_TRUE(json["tokenizer"].is_null());
+}
+
+TEST(InfoVerb, FailsInOneLine) {
+  const auto [status, output, errors] = run_tool("info /no/such/model");
+  EXPECT_EQ(status, 1);
+  EXPECT_THAT(output, IsEmpty());
+  EXPECT_EQ(
+      errors,
+      "multihead: no model folder /no/such/model: there is no such folder; name a folder that multihead "
+      "train or save_pretrained wrote\n");
+  EXPECT_EQ(run_tool("info").status, 2);
+}
+
+}  // namespace
+}  // namespace mh
