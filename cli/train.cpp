@@ -1,0 +1,302 @@
+// multihead train: learns to translate from two text files, or goes on where a run stopped.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/verbs.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+#include "multihead/recipes/setting_visitor.h"
+#include "multihead/recipes/train_translator.h"
+
+namespace mh::cli {
+namespace {
+
+struct Help {
+  const char* group;
+  const char* text;
+};
+constexpr const char* kText = "Text";
+constexpr const char* kTokens = "Tokenizer";
+constexpr const char* kShape = "Model";
+constexpr const char* kLearning = "Learning";
+constexpr const char* kValidation = "Validation";
+constexpr const char* kCheckpoints = "Checkpoints";
+
+const std::map<std::string_view, Help>& helps() {
+  static const std::map<std::string_view, Help> kHelps = {
+      {"train-source", {kText, "Training text to translate from, a sentence a line, plain or gzip"}},
+      {"train-target", {kText, "Its translation, line by line"}},
+      {"valid-source", {kText, "Validation text to translate from"}},
+      {"valid-target", {kText, "Its translation"}},
+      {"model", {kText, "Folder to make; when a run was stopped there, it goes on"}},
+      {"tokenizer", {kTokens, "Use this tokenizer.json; without it one is learned on the training text"}},
+      {"vocabulary-size", {kTokens, "Tokens to learn, at most"}},
+      {"separate-vocabularies", {kTokens, "A vocabulary for each side, instead of a joint one"}},
+      {"word-level", {kTokens, "Whole words between spaces, instead of byte-pair encoding"}},
+      {"lowercase", {kTokens, "Lower-case all text"}},
+      {"normalization", {kTokens, "Unicode normal form"}},
+      {"max-length", {kTokens, "Longest sentence in tokens; longer pairs are left out and counted"}},
+      {"preset", {kShape, "tiny, small, base or big"}},
+      {"d-model", {kShape, "Width"}},
+      {"d-ff", {kShape, "Width inside feed-forward layers"}},
+      {"encoder-layers", {kShape, "Layers of the encoder"}},
+      {"decoder-layers", {kShape, "Layers of the decoder"}},
+      {"heads", {kShape, "Heads of each attention"}},
+      {"norm", {kShape, "Layer norm after (the paper) or before each sub-layer"}},
+      {"activation", {kShape, "Of feed-forward layers"}},
+      {"dropout", {kShape, "Of sub-layers' outputs and embeddings"}},
+      {"attention-dropout", {kShape, "Of attention weights"}},
+      {"activation-dropout", {kShape, "Inside feed-forward layers"}},
+      {"init-from", {kShape, "Begin with the weights of this model folder"}},
+      {"updates", {kLearning, "Stop after this many; 0: no limit"}},
+      {"epochs", {kLearning, "Stop after this many passes over the text; 0: no limit"}},
+      {"batch-tokens", {kLearning, "Tokens of a batch, at most"}},
+      {"batch-count", {kLearning, "Count the target's tokens, or both sides padded as others do"}},
+      {"accumulate", {kLearning, "Batches that make one update"}},
+      {"learning-rate", {kLearning, "Peak of the schedule"}},
+      {"warmup", {kLearning, "Updates until the peak; then the rate falls as 1/sqrt(update)"}},
+      {"label-smoothing", {kLearning, "Share of the target spread over the vocabulary"}},
+      {"adam-beta1", {kLearning, "Memory of Adam's first moment"}},
+      {"adam-beta2", {kLearning, "Memory of Adam's second moment"}},
+      {"adam-epsilon", {kLearning, "Adam's epsilon"}},
+      {"weight-decay", {kLearning, "Decoupled, of matrices"}},
+      {"clip-norm", {kLearning, "Largest norm of the gradient; 0: any"}},
+      {"seed", {kLearning, "Of weights, batches and dropout"}},
+      {"validate-every", {kValidation, "Updates between validations"}},
+      {"validate-beam", {kValidation, "Beam of the translations for BLEU; 0: no translations"}},
+      {"metric", {kValidation, "What is better: lower loss or higher BLEU"}},
+      {"patience", {kValidation, "Stop after this many validations without a better one; 0: never"}},
+      {"save-every", {kCheckpoints, "Updates between checkpoints; 0: with every validation"}},
+      {"keep", {kCheckpoints, "Newest checkpoints to keep, besides those that averaging needs"}},
+      {"average", {kCheckpoints, "The final model is the mean of this many checkpoints"}},
+      {"average-of", {kCheckpoints, "Which ones: the last or the best"}},
+      {"log-every", {kCheckpoints, "Updates between lines of metrics.jsonl"}},
+  };
+  return kHelps;
+}
+
+// Shown each setting, makes its flag.
+class AddFlags : public SettingVisitor<AddFlags> {
+ public:
+  explicit AddFlags(CLI::App& verb) : verb_(verb) {}
+
+  template <class T, class About>
+  void setting(std::string_view name, T& value, const About& about) {
+    const Help& help = helps().at(name);
+    const std::string flag = fmt::format("--{}", name);
+    CLI::Option* option = nullptr;
+    if constexpr (std::is_same_v<T, bool>) {
+      option = verb_.add_flag(flag, value, help.text);
+    } else {
+      option = verb_.add_option(flag, value, help.text);
+      if constexpr (std::is_enum_v<T>) {
+        choices(option, value, about);
+      } else if constexpr (!std::is_same_v<T, std::string>) {
+        check_range(option, flag, about);
+      }
+      if constexpr (!std::is_enum_v<T> && !detail::IsOptional<T>::value) option->capture_default_str();
+    }
+    options.push_back(option->group(help.group));
+  }
+
+  std::vector<CLI::Option*> options;  // in the order of visit()
+
+ private:
+  template <class E>
+  static void choices(CLI::Option* option, E value, const EnumNames<E>& names) {
+    std::map<std::string, E> by_name;
+    std::string all, now;
+    for (const auto& [text, meaning] : names) {
+      by_name[text] = meaning;
+      all += (all.empty() ? "" : "|") + std::string(text);
+      if (meaning == value) now = text;
+    }
+    option->transform(CLI::CheckedTransformer(by_name).description(""))->type_name(all)->default_str(now);
+  }
+  template <class T>
+  static void check_range(CLI::Option* option, const std::string& flag, const Rule<T>& rule) {
+    option->check([flag, rule](const std::string& text) {
+      T value{};
+      if (!CLI::detail::lexical_cast(text, value))
+        return fmt::format("{}: expected a number, found {}", flag, text);
+      if (value >= rule.low && value <= rule.high) return std::string();
+      return fmt::format("{}: expected {} to {}, found {}", flag, rule.low, rule.high, text);
+    });
+  }
+
+  CLI::App& verb_;
+};
+
+// Shown each setting in the same order, puts there what was given on the command line.
+class TakeGiven : public SettingVisitor<TakeGiven> {
+ public:
+  explicit TakeGiven(const std::vector<CLI::Option*>& options) : options_(options) {}
+  template <class T, class About>
+  void setting(std::string_view, T& value, const About&) {
+    const CLI::Option* option = options_[next_++];
+    if (option->count() > 0) option->results(value);
+  }
+
+ private:
+  const std::vector<CLI::Option*>& options_;
+  size_t next_ = 0;
+};
+
+volatile std::sig_atomic_t stop_asked = 0;
+extern "C" void ask_to_stop(int) {
+  stop_asked = 1;
+}
+
+// While it lives, SIGTERM and Ctrl-C ask for a checkpoint and an orderly end; a second Ctrl-C ends at once.
+class StopSignals {
+ public:
+  StopSignals() {
+    struct sigaction action {};
+    action.sa_handler = ask_to_stop;
+    action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+    sigaction(SIGTERM, &action, &terminate_);
+    sigaction(SIGINT, &action, &interrupt_);
+  }
+  ~StopSignals() {
+    sigaction(SIGTERM, &terminate_, nullptr);
+    sigaction(SIGINT, &interrupt_, nullptr);
+  }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+ private:
+  struct sigaction terminate_ {
+  }, interrupt_{};
+};
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
+// One line on standard error: redrawn on a terminal, written now and then elsewhere.
+class ProgressLine {
+ public:
+  ~ProgressLine() { clear(); }
+
+  void show(const TrainingProgress& progress) {
+    if (quiet()) return;
+    const auto now = std::chrono::steady_clock::now();
+    const auto pause = terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(30);
+    if (any_ && now - last_ < pause) return;
+    last_ = now;
+    any_ = true;
+    std::string line = fmt::format("update {}", progress.update);
+    if (progress.updates > 0) line += fmt::format(" of {}", progress.updates);
+    line += fmt::format(", epoch {}, loss {:.3f}, {:.0f} tokens/s", progress.epoch, progress.loss,
+                        progress.target_tokens_per_second);
+    if (progress.seconds_left) line += fmt::format(", {} left", clock_text(*progress.seconds_left));
+    if (terminal_) {
+      fmt::print(stderr, "\r{}\x1b[K", line);
+      std::fflush(stderr);
+      drawn_ = true;
+    } else {
+      fmt::print(stderr, "{}\n", line);
+    }
+  }
+  void say(const std::string& line) {
+    if (quiet()) return;
+    clear();
+    fmt::print(stderr, "{}\n", line);
+  }
+
+ private:
+  void clear() {
+    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+    drawn_ = false;
+  }
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  bool any_ = false, drawn_ = false;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+std::string scores(const Validation& validation) {
+  std::string text = fmt::format("loss {:.4f}, perplexity {:.3f}", validation.loss, validation.perplexity);
+  if (validation.bleu) text += fmt::format(", BLEU {:.2f}", *validation.bleu);
+  return text;
+}
+
+void run(const TranslatorSettings& settings) {
+  const StopSignals signals;
+  ProgressLine line;
+  TrainingWatcher watcher;
+  watcher.remark = [&](const std::string& remark) { line.say(remark); };
+  watcher.progress = [&](const TrainingProgress& progress) { line.show(progress); };
+  watcher.validated = [&](const Validation& validation) {
+    line.say(fmt::format("update {}: validation {}", validation.update, scores(validation)));
+  };
+  watcher.stop = [] { return stop_asked != 0; };
+  const TrainingResult result = train_translator(settings, watcher);
+  if (result.was_finished) {
+    line.say(fmt::format(
+        "{} is finished: {} after {} updates; more --updates or --epochs go on from there, another "
+        "--model begins anew",
+        settings.model, describe(result.end), result.updates));
+    return;
+  }
+  std::string which = result.averaged.size() == 1
+                          ? fmt::format("update {}", result.averaged[0])
+                          : fmt::format("the mean of {} checkpoints", result.averaged.size());
+  if (result.final) which += ", " + scores(*result.final);
+  line.say(fmt::format("{}: {}; made {} ({})", describe(result.end),
+                       result.updates == 1 ? "1 update" : fmt::format("{} updates", result.updates),
+                       settings.model, which));
+}
+
+struct TrainFlags {
+  TranslatorSettings settings;
+  std::vector<CLI::Option*> options;
+  std::string config;
+  bool dump_config = false;
+};
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App& verb = *app.add_subcommand("train", "Train a translator, or go on where a run stopped");
+  auto flags = std::make_shared<TrainFlags>();
+  AddFlags add(verb);
+  flags->settings.visit(add);
+  flags->options = std::move(add.options);
+  verb.add_option("--config", flags->config, "Read settings from this JSON file; a flag wins");
+  verb.add_flag("--dump-config", flags->dump_config,
+                "Print all settings as JSON, as --config reads them, and stop");
+  verb.footer(
+      "Example:\n"
+      "  multihead train --train-source train.en --train-target train.de \\\n"
+      "    --valid-source val.en --valid-target val.de --model en-de --preset tiny --lowercase \\\n"
+      "    --updates 8000 --average 10 --average-of last\n"
+      "The same command again goes on from the newest checkpoint; Ctrl-C saves first.");
+  verb.callback([flags] {
+    TranslatorSettings settings;
+    if (!flags->config.empty()) from_json(settings, read_file(flags->config), flags->config);
+    TakeGiven take(flags->options);
+    settings.visit(take);
+    if (flags->dump_config) {
+      write_text("", to_json(resolved(settings)));
+      return;
+    }
+    run(settings);
+  });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,326 @@
+#include "multihead/recipes/train_translator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+#include "multihead/models/model_folder.h"
+#include "multihead/recipes/translator_corpus.h"
+#include "multihead/recipes/translator_validation.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSummary = "training.json";
+
+// training.json of a finished run.
+struct Summary {
+  int64_t updates = 0;
+  std::string end;
+  std::vector<int64_t> averaged;
+  std::optional<Validation> final;
+  std::vector<Setting> settings;
+
+  template <class V>
+  void visit(V& v) {
+    v("updates", updates, {.low = 0, .required = true});
+    v("end", end);
+    v("averaged", averaged, {.low = 0, .required = true});
+    v("final", final);
+    v("settings", settings);
+  }
+};
+
+std::optional<Summary> read_summary(const fs::path& folder) {
+  if (!fs::exists(folder / kSummary) || !fs::exists(folder / "model.safetensors")) return std::nullopt;
+  try {
+    Summary summary;
+    from_json(summary, read_file(folder / kSummary), (folder / kSummary).string());
+    return summary;
+  } catch (const FormatError&) {
+    return std::nullopt;  // the end of the run is made again
+  }
+}
+
+RunOptions run_options(const TranslatorSettings& s) {
+  return {.updates = s.updates,
+          .epochs = s.epochs,
+          .patience = s.patience,
+          .metric = s.metric,
+          .validate_every = s.validate_every,
+          .save_every = s.save_every,
+          .log_every = s.log_every,
+          .keep = s.keep,
+          .average = s.average,
+          .average_of = s.average_of};
+}
+
+TrainerOptions trainer_options(const TranslatorSettings& s) {
+  return {.batches = {.max_tokens = *s.batch_tokens, .count = s.batch_count, .seed = s.seed},
+          .accumulate = s.accumulate,
+          .adam = {.beta1 = s.adam_beta1,
+                   .beta2 = s.adam_beta2,
+                   .epsilon = s.adam_epsilon,
+                   .weight_decay = s.weight_decay},
+          .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup},
+          .clip_norm = s.clip_norm,
+          .label_smoothing = s.label_smoothing,
+          .seed = s.seed};
+}
+
+// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
+void refuse_foreign_folder(const fs::path& folder) {
+  if (fs::exists(folder) && !fs::is_directory(folder)) {
+    throw FileError(fmt::format("{} is a file; --model names the folder to make", folder.string()));
+  }
+  if (fs::exists(folder / "config.json") && !fs::exists(folder / "checkpoints")) {
+    throw UsageError(
+        fmt::format("{} holds a model that was not trained there (it has no checkpoints); choose another "
+                    "--model, or begin from it with --init-from",
+                    folder.string()));
+  }
+}
+
+// One training, from reading the text to the final folder.
+class Training {
+ public:
+  Training(const TranslatorSettings& given, const TrainingWatcher& watcher)
+      : given_(given), settings_(resolved(given)), run_(run_options(settings_)), watcher_(watcher) {}
+
+  TrainingResult run() {
+    check(given_);
+    ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target);
+    std::optional<ParallelText> valid_text;
+    if (!settings_.valid_source.empty()) {
+      valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target);
+    }
+    refuse_foreign_folder(settings_.model);
+    CheckpointStore store(settings_.model);
+    std::optional<TrainingState> saved;
+    if (const auto updates = store.updates(); !updates.empty()) saved = store.load_state(updates.back());
+    if (!settings_.init_from.empty() && !saved) begin_with_ = load_model_folder(settings_.init_from);
+
+    tokenizers_ = tokenizers(store, saved, text);
+    store.set_tokenizers(&tokenizers_->source, tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
+    encode(text, valid_text);
+    text = {};
+    if (saved) refuse_changes(store, *saved);
+
+    Transformer model(saved ? load_config(store, *saved) : new_config());
+    Trainer trainer(model, corpus_, trainer_options(settings_));
+    begin(model, trainer, store, saved);
+    if (saved && ended(*saved, run_)) {
+      const auto summary = read_summary(settings_.model);
+      if (summary && summary->updates == saved->update && summary->averaged == chosen(trainer, store)) {
+        result_.was_finished = true;
+        result_.end = *ended(*saved, run_);
+        result_.updates = saved->update;
+        result_.averaged = summary->averaged;
+        result_.final = summary->final;
+        return result_;
+      }
+    }
+    MetricsLog metrics(settings_.model, trainer.state().update);
+    result_.end = run_training(trainer, store, metrics, run_, hooks(model));
+    result_.updates = trainer.state().update;
+    finish(trainer, store, metrics);
+    return result_;
+  }
+
+ private:
+  void remark(const std::string& line) const {
+    if (watcher_.remark) watcher_.remark(line);
+  }
+
+  TranslatorTokenizers tokenizers(const CheckpointStore& store, const std::optional<TrainingState>& saved,
+                                  const ParallelText& text) const {
+    if (saved) return read_tokenizers(store.path(saved->update));
+    if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(settings_.init_from);
+    return make_tokenizers(settings_, text);
+  }
+
+  void encode(const ParallelText& text, const std::optional<ParallelText>& valid_text) {
+    EncodedText encoded = encode_text(text, *tokenizers_, settings_.max_length);
+    report_left_out(encoded, text.size(), settings_.train_source);
+    result_.left_out = static_cast<int64_t>(encoded.left_out.size());
+    corpus_ = std::move(encoded.corpus);
+    data_ = fingerprint(corpus_);
+    if (!valid_text) return;
+    EncodedText valid = encode_text(*valid_text, *tokenizers_, settings_.max_length);
+    report_left_out(valid, valid_text->size(), settings_.valid_source);
+    std::vector<std::string> references;
+    for (const int64_t line : valid.corpus.lines)
+      references.push_back(valid_text->target[static_cast<size_t>(line - 1)]);
+    data_ += "-" + fingerprint(valid.corpus);
+    validation_ = std::make_unique<TranslatorValidation>(
+        std::move(valid.corpus), std::move(references), tokenizers_->target(),
+        TranslatorValidation::Options{.beam_size = settings_.validate_beam,
+                                      .max_length = settings_.max_length,
+                                      .lowercase = settings_.lowercase});
+  }
+
+  void report_left_out(const EncodedText& encoded, size_t all, const std::string& file) const {
+    if (encoded.corpus.lines.empty()) {
+      throw UsageError(
+          fmt::format("{}: all {} pairs have more than --max-length {} tokens; raise --max-length", file, all,
+                      settings_.max_length));
+    }
+    if (encoded.left_out.empty()) return;
+    constexpr size_t kShown = 5;
+    const size_t shown = std::min(kShown, encoded.left_out.size());
+    remark(fmt::format(
+        "{}: left out {} of {} pairs with more than {} tokens on a side (lines {}{}); raise --max-length "
+        "to train on them",
+        file, encoded.left_out.size(), all, settings_.max_length,
+        fmt::join(encoded.left_out.begin(), encoded.left_out.begin() + static_cast<int64_t>(shown), ", "),
+        encoded.left_out.size() > shown ? ", ..." : ""));
+  }
+
+  void refuse_changes(const CheckpointStore& store, const TrainingState& saved) const {
+    std::vector<std::string> clauses = differences(saved.settings, lasting_settings(settings_));
+    if (!settings_.tokenizer.empty() &&
+        Tokenizer::from_json(read_file(settings_.tokenizer), settings_.tokenizer).to_json() !=
+            tokenizers_->source.to_json()) {
+      clauses.push_back(fmt::format("--tokenizer {} is not the run's", settings_.tokenizer));
+    }
+    if (saved.data != data_) clauses.push_back("the text is not the one the run was started with");
+    if (clauses.empty()) return;
+    throw UsageError(
+        fmt::format("{} holds a run with other settings, at update {}: {}; use the old settings to go on, "
+                    "or another --model",
+                    settings_.model, store.updates().back(), fmt::join(clauses, "; ")));
+  }
+
+  TransformerConfig new_config() const {
+    const Tokenizer& source = tokenizers_->source;
+    const std::string name = settings_.tokenizer.empty() ? "the tokenizer" : settings_.tokenizer;
+    const SpecialIds special = special_ids(source, name);
+    TransformerConfig config =
+        model_config(settings_, source.size(), tokenizers_->own_target ? tokenizers_->own_target->size() : 0);
+    config.eos_id = special.end;
+    config.pad_id = config.decoder_start_id = special.pad;
+    if (!begin_with_) return config;
+    refuse_other_shape(begin_with_->config);
+    const DropoutRates dropout = config.dropout;
+    config = begin_with_->config;
+    config.dropout = dropout;
+    config.max_positions = std::max(config.max_positions, settings_.max_length);
+    return config;
+  }
+
+  // With --init-from the shape is that folder's; flags may repeat it but not change it.
+  void refuse_other_shape(const TransformerConfig& config) const {
+    std::vector<std::string> clauses;
+    const auto compare = [&](const char* flag, const std::optional<int32_t>& wanted, int32_t found) {
+      if (wanted && *wanted != found)
+        clauses.push_back(fmt::format("--{} {} but it has {}", flag, *wanted, found));
+    };
+    compare("d-model", given_.d_model, config.d_model);
+    compare("d-ff", given_.d_ff, config.encoder_ff);
+    compare("encoder-layers", given_.encoder_layers, config.encoder_layers);
+    compare("decoder-layers", given_.decoder_layers, config.decoder_layers);
+    compare("heads", given_.heads, config.encoder_heads);
+    if (!clauses.empty()) {
+      throw UsageError(
+          fmt::format("--init-from {} has another shape: {}", settings_.init_from, fmt::join(clauses, "; ")));
+    }
+  }
+
+  TransformerConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
+    TransformerConfig config = load_model_folder(store.path(saved.update)).config;
+    config.dropout = model_config(settings_, 1, 0).dropout;
+    return config;
+  }
+
+  void begin(Transformer& model, Trainer& trainer, CheckpointStore& store,
+             const std::optional<TrainingState>& saved) {
+    int64_t tokens = 0;
+    for (const auto& target : corpus_.tokens.target) tokens += static_cast<int64_t>(target.size());
+    remark(fmt::format("{} pairs, {} target tokens, vocabulary {}, {} parameters, seed {}",
+                       corpus_.tokens.size(), tokens, model.config().target_vocabulary(),
+                       model.parameter_count(), settings_.seed));
+    if (saved) {
+      store.load_parameters(saved->update, model);
+      store.load_moments(saved->update, trainer.adam());
+      trainer.state() = *saved;
+      if (!ended(*saved, run_)) remark(fmt::format("going on from {}", store.path(saved->update).string()));
+      return;
+    }
+    trainer.state().settings = lasting_settings(settings_);
+    trainer.state().data = data_;
+    if (begin_with_) {
+      copy_parameters(*begin_with_->model, model, settings_.init_from);
+      begin_with_.reset();
+    } else {
+      model.initialise(settings_.seed);
+    }
+  }
+
+  RunHooks hooks(Transformer& model) {
+    RunHooks hooks{.validate = {},
+                   .progress = watcher_.progress,
+                   .validated = watcher_.validated,
+                   .stop = watcher_.stop};
+    if (validation_) hooks.validate = [this, &model] { return (*validation_)(model); };
+    return hooks;
+  }
+
+  std::vector<int64_t> chosen(Trainer& trainer, const CheckpointStore& store) const {
+    return chosen_checkpoints(trainer.state(), run_, store.updates());
+  }
+
+  void finish(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics) {
+    result_.averaged = chosen(trainer, store);
+    if (result_.averaged.size() == 1) {
+      const int64_t update = result_.averaged[0];
+      store.publish(update);
+      for (const Validation& validation : trainer.state().validations) {
+        if (validation.update == update) result_.final = validation;
+      }
+    } else {
+      store.average(result_.averaged, trainer.model());
+      if (validation_) {
+        result_.final = (*validation_)(trainer.model());
+        result_.final->update = result_.updates;
+        result_.final->perplexity = std::exp(std::min(result_.final->loss, 700.0));
+      }
+      store.publish(trainer.model());
+    }
+    if (result_.final) metrics.add(*result_.final, "final");
+    const Summary summary{.updates = result_.updates,
+                          .end = describe(result_.end),
+                          .averaged = result_.averaged,
+                          .final = result_.final,
+                          .settings = trainer.state().settings};
+    write_file_atomically(fs::path(settings_.model) / kSummary, to_json(summary));
+  }
+
+  const TranslatorSettings& given_;
+  const TranslatorSettings settings_;
+  const RunOptions run_;
+  const TrainingWatcher& watcher_;
+  std::optional<TranslatorTokenizers> tokenizers_;
+  std::optional<ModelFolder> begin_with_;
+  TrainingCorpus corpus_;
+  std::unique_ptr<TranslatorValidation> validation_;
+  std::string data_;  // fingerprint of both texts
+  TrainingResult result_;
+};
+
+}  // namespace
+
+TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher) {
+  return Training(settings, watcher).run();
+}
+
+}  // namespace mh

@@ -1,0 +1,139 @@
+#include "multihead/recipes/translator_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <type_traits>
+
+#include "multihead/base/error.h"
+#include "multihead/recipes/setting_visitor.h"
+
+namespace mh {
+namespace {
+
+// How each size is usually trained. tiny: fairseq's recipe for transformer_tiny on Multi30k; base and big:
+// the paper.
+struct Habits {
+  std::string_view preset;
+  float dropout;
+  int32_t batch_tokens;
+  double learning_rate;
+  int64_t warmup;
+};
+constexpr std::array<Habits, 4> kHabits = {{
+    {"tiny", 0.3f, 5600, 5e-3, 2000},
+    {"small", 0.2f, 4096, 1e-3, 4000},
+    {"base", 0.1f, 8192, 7e-4, 4000},
+    {"big", 0.3f, 8192, 5e-4, 4000},
+}};
+
+template <class T, class U>
+void fill(std::optional<T>& field, const U& value) {
+  if (!field) field = static_cast<T>(value);
+}
+
+// Writes each setting as text.
+class SettingTexts : public SettingVisitor<SettingTexts> {
+ public:
+  template <class T, class About>
+  void setting(std::string_view name, const T& value, const About& about) {
+    if constexpr (detail::IsOptional<T>::value) {
+      settings.push_back({std::string(name), value ? fmt::format("{}", *value) : std::string()});
+    } else if constexpr (std::is_enum_v<T>) {
+      for (const auto& [text, meaning] : about) {
+        if (meaning == value) settings.push_back({std::string(name), text});
+      }
+    } else {
+      settings.push_back({std::string(name), fmt::format("{}", value)});
+    }
+  }
+  std::vector<Setting> settings;
+};
+
+constexpr std::array<std::string_view, 12> kMayChange = {
+    "train-source", "train-target", "valid-source", "valid-target", "model",   "tokenizer",
+    "updates",      "epochs",       "keep",         "log-every",    "average", "patience"};
+
+}  // namespace
+
+TranslatorSettings resolved(TranslatorSettings settings) {
+  const TransformerConfig preset = transformer_preset(settings.preset);
+  const auto* habits = std::find_if(kHabits.begin(), kHabits.end(),
+                                    [&](const Habits& h) { return h.preset == settings.preset; });
+  if (habits == kHabits.end()) habits = &kHabits[1];
+  fill(settings.d_model, preset.d_model);
+  fill(settings.d_ff, preset.encoder_ff);
+  fill(settings.encoder_layers, preset.encoder_layers);
+  fill(settings.decoder_layers, preset.decoder_layers);
+  fill(settings.heads, preset.encoder_heads);
+  fill(settings.dropout, habits->dropout);
+  fill(settings.batch_tokens, habits->batch_tokens);
+  fill(settings.learning_rate, habits->learning_rate);
+  fill(settings.warmup, habits->warmup);
+
+  // Without translations the loss has to decide; without validation the last checkpoint is the best one
+  // known.
+  if (settings.validate_beam == 0) settings.metric = Metric::kLoss;
+  if (settings.valid_source.empty()) settings.average_of = AverageOf::kLast;
+  if (settings.save_every == 0) settings.save_every = settings.validate_every;
+  return settings;
+}
+
+void check(const TranslatorSettings& settings) {
+  if (settings.train_source.empty() || settings.train_target.empty()) {
+    throw UsageError("--train-source and --train-target are needed: two text files, a sentence a line");
+  }
+  if (settings.model.empty()) throw UsageError("--model is needed: the folder to make");
+  if (settings.valid_source.empty() != settings.valid_target.empty()) {
+    throw UsageError("--valid-source and --valid-target belong together: give both or neither");
+  }
+  if (settings.updates == 0 && settings.epochs == 0 &&
+      (settings.patience == 0 || settings.valid_source.empty())) {
+    throw UsageError(
+        "when to stop is not said: give --updates, --epochs, or --patience with a validation text");
+  }
+  if (settings.patience > 0 && settings.valid_source.empty()) {
+    throw UsageError("--patience needs --valid-source and --valid-target");
+  }
+  if (!settings.tokenizer.empty() && settings.word_level) {
+    throw UsageError(
+        "--word-level says how a tokenizer is learned, but --tokenizer gives one: leave one of them out");
+  }
+  if (!settings.tokenizer.empty() && settings.separate_vocabularies) {
+    throw UsageError(
+        "--separate-vocabularies learns two tokenizers, but --tokenizer gives one: leave one of them out");
+  }
+}
+
+TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
+                               int32_t target_vocabulary_size) {
+  TransformerConfig config = transformer_preset(settings.preset);
+  config.vocabulary_size = vocabulary_size;
+  config.target_vocabulary_size = target_vocabulary_size;
+  config.share_embeddings = target_vocabulary_size == 0;
+  config.d_model = *settings.d_model;
+  config.encoder_ff = config.decoder_ff = *settings.d_ff;
+  config.encoder_layers = *settings.encoder_layers;
+  config.decoder_layers = *settings.decoder_layers;
+  config.encoder_heads = config.decoder_heads = *settings.heads;
+  config.norm = settings.norm;
+  config.activation = settings.activation;
+  config.dropout.residual = *settings.dropout;
+  config.dropout.weights = settings.attention_dropout;
+  config.dropout.activation = settings.activation_dropout;
+  config.max_positions = std::max(config.max_positions, settings.max_length);
+  return config;
+}
+
+std::vector<Setting> lasting_settings(const TranslatorSettings& settings) {
+  SettingTexts texts;
+  const_cast<TranslatorSettings&>(settings).visit(texts);  // visit() serves reading too, so it is not const
+  std::erase_if(texts.settings, [](const Setting& setting) {
+    return std::find(kMayChange.begin(), kMayChange.end(), setting.name) != kMayChange.end();
+  });
+  return texts.settings;
+}
+
+}  // namespace mh

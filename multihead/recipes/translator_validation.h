@@ -1,0 +1,41 @@
+// How good a translator is on a text: loss a token, and BLEU of what a beam search makes of the sources.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/evaluate/bleu.h"
+#include "multihead/models/transformer.h"
+#include "multihead/text/tokenizer.h"
+#include "multihead/train/training_batch.h"
+#include "multihead/train/training_state.h"
+
+namespace mh {
+
+class TranslatorValidation {
+ public:
+  struct Options {
+    int32_t beam_size = 5;     // 0: no translations, no BLEU
+    int32_t max_length = 256;  // of a translation, in tokens
+    bool lowercase = false;    // BLEU of lower-cased text
+  };
+  /// `references` are the target's lines as they stand in the file, one for each pair of the corpus.
+  /// REQUIRES: `target` outlives this.
+  TranslatorValidation(TrainingCorpus corpus, std::vector<std::string> references, const Tokenizer& target,
+                       const Options& options);
+
+  Validation operator()(Transformer& model) const;
+  const TrainingCorpus& corpus() const { return corpus_; }
+
+ private:
+  double loss(Transformer& model) const;
+  double translate_and_score(Transformer& model) const;
+
+  TrainingCorpus corpus_;
+  Bleu bleu_;
+  const Tokenizer& target_;
+  Options options_;
+};
+
+}  // namespace mh
