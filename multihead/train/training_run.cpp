@@ -70,7 +70,8 @@ class Run {
     speed_.add(elapsed, report.target_tokens);
     line_seconds_ += elapsed;
     line_tokens_ += report.target_tokens;
-    if (state.update % options_.log_every == 0) log(report);
+    last_report_ = report;
+    if (state.update % options_.log_every == 0) log();
     if (!hooks_.progress) return;
     TrainingProgress progress;
     progress.update = state.update;
@@ -104,7 +105,7 @@ class Run {
     return state.batch > 0 ? state.epoch + 1 : state.epoch;
   }
 
-  void log(const UpdateReport& report) {
+  void log() {
     TrainingState& state = trainer_.state();
     const auto tokens = static_cast<double>(state.target_tokens);
     TrainingLine line;
@@ -112,8 +113,8 @@ class Run {
     line.epoch = epoch_of_last_update();
     line.loss = state.smoothed_loss / tokens;
     line.perplexity = std::exp(std::min(state.negative_log_likelihood / tokens, 700.0));
-    line.learning_rate = report.learning_rate;
-    line.gradient_norm = report.gradient_norm;
+    line.learning_rate = last_report_->learning_rate;
+    line.gradient_norm = last_report_->gradient_norm;
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
     line.seconds = seconds_since(start_);
@@ -171,6 +172,7 @@ class Run {
   void finish() {
     TrainingState& state = trainer_.state();
     const size_t before = state.validations.size();
+    if (last_report_ && state.target_tokens > 0) log();
     if (hooks_.validate) validate();
     if (state.validations.size() != before && saved_ == state.update)
       saved_ = -1;  // save again, with what it scored
@@ -211,6 +213,7 @@ class Run {
   const RunHooks& hooks_;
   const Clock::time_point start_ = Clock::now();
   Speed speed_;
+  std::optional<UpdateReport> last_report_;  // of this process
   double line_seconds_ = 0;
   int64_t line_tokens_ = 0;
   int64_t saved_ = -1;

@@ -7,8 +7,10 @@
 namespace mh {
 
 bool better(const Validation& a, const Validation& b, Metric metric) {
-  if (metric == Metric::kLoss) return a.loss < b.loss;
-  return a.bleu.value_or(-1) > b.bleu.value_or(-1);
+  const double bleu_a = a.bleu.value_or(-1), bleu_b = b.bleu.value_or(-1);
+  // At first every translation is nonsense and BLEU is 0: then the loss decides.
+  if (metric == Metric::kLoss || bleu_a == bleu_b) return a.loss < b.loss;
+  return bleu_a > bleu_b;
 }
 
 const Validation* best_of(const std::vector<Validation>& validations, Metric metric) {

@@ -27,7 +27,7 @@ struct Validation {
 };
 
 enum class Metric { kLoss, kBleu };
-/// Whether `a` is the better one.
+/// Whether `a` is the better one; of equal BLEU the one with less loss is.
 bool better(const Validation& a, const Validation& b, Metric metric);
 /// The best (the earliest of equals); nullptr when there is none.
 const Validation* best_of(const std::vector<Validation>& validations, Metric metric);

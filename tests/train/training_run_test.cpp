@@ -35,6 +35,8 @@ TEST(TrainingState, BestIsTheEarliestOfEqualsAndPatienceCountsFromIt) {
     EXPECT_EQ(best_of(state.validations, metric)->update, 20);
     EXPECT_EQ(stalled(state.validations, metric), 3);
   }
+  EXPECT_TRUE(better({.loss = 2, .bleu = 0}, {.loss = 3, .bleu = 0}, Metric::kBleu));
+  EXPECT_FALSE(better({.loss = 2, .bleu = 0}, {.loss = 3, .bleu = 1}, Metric::kBleu));
   EXPECT_EQ(best_of({}, Metric::kLoss), nullptr);
   EXPECT_EQ(stalled({}, Metric::kLoss), 0);
   EXPECT_EQ(ended(state, {.patience = 3}), RunEnd::kPatience);
