@@ -95,16 +95,26 @@ void short_sentences(benchmark::State& state, Kind kind, bool backward, float ra
   batch.in.dropout.rate = rate;
   run(state, batch, backward);
 }
-BENCHMARK_CAPTURE(short_sentences, self_forward, kSelf, false, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(short_sentences, self_forward, kSelf, false, 0)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(short_sentences, self_both, kSelf, true, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(short_sentences, causal_forward, kCausal, false, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(short_sentences, causal_both, kCausal, true, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(short_sentences, cross_forward, kCross, false, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(short_sentences, causal_forward, kCausal, false, 0)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(short_sentences, causal_both, kCausal, true, 0)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(short_sentences, cross_forward, kCross, false, 0)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(short_sentences, cross_both, kCross, true, 0)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(short_sentences, self_both_dropout, kSelf, true, 0.1f)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(short_sentences, self_both_dropout, kSelf, true, 0.1f)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
-/// Beam search: `queries` rows for each of 250 sentences, all of them reading the same 15 keys by their rows; and the
-/// same number of rows with keys of their own.
+/// Beam search: `queries` rows for each of 250 sentences, all of them reading the same 15 keys by their rows;
+/// and the same number of rows with keys of their own.
 void decoding(benchmark::State& state) {
   const auto queries = static_cast<int32_t>(state.range(0));
   const int sequences = 1250 / queries;
@@ -121,7 +131,8 @@ BENCHMARK(decoding)->Arg(1)->Arg(5)->Unit(benchmark::kMicrosecond)->UseRealTime(
 
 /// B sequences of T tokens, H heads of D.
 void equal_lengths(benchmark::State& state, bool causal, bool backward) {
-  const std::vector<int32_t> lengths(static_cast<size_t>(state.range(0)), static_cast<int32_t>(state.range(2)));
+  const std::vector<int32_t> lengths(static_cast<size_t>(state.range(0)),
+                                     static_cast<int32_t>(state.range(2)));
   Batch batch(lengths, lengths, static_cast<int>(state.range(1)), static_cast<int>(state.range(3)), false);
   if (causal) batch.in.mask = Mask::causal();
   run(state, batch, backward);

@@ -12,13 +12,14 @@
 #include <hwy/highway.h>
 
 #include "multihead/kernels/attention_lanes-inl.h"
+#include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_product-inl.h"
 
 // With P the weights, Z the dropout (0 or 1 / (1 - rate)), g the gate, and O' = (P Z) V the ungated output:
 //   dV = g (P Z)^T dO     dP = Z (dO V^T)     delta_i = sum_j P_ij dP_ij = dO_i . O'_i
 //   dS = g P (dP - delta)     dQ = scale dS K     dK = scale dS^T Q     dg = sum_i delta_i
-// While all keys of a sequence fit in a chunk, delta is that sum over j; else it is dO . output / g, which is only used
-// as g delta, so that no division happens. dg always adds P dP up: it is right for a gate of 0 too.
+// While all keys of a sequence fit in a chunk, delta is that sum over j; else it is dO . output / g, which is
+// only used as g delta, so that no division happens. dg always adds P dP up: it is right for a gate of 0 too.
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
@@ -35,35 +36,43 @@ struct Memory {
 /// One head of one sequence; rows start with the sequence's first.
 struct Head {
   Rows q, k, v, d_output, output;
-  const float* lse;        // of the first query; heads apart
+  const float* lse;  // of the first query; heads apart
   int64_t queries, keys;
-  int64_t row;             // of the first query among all
+  int64_t row;  // of the first query among all
   int head;
   size_t sequence;
   float gate;
 };
 
+/// What a tile of keys needs of a block of queries.
+struct BlockOfQueries {
+  const float* queries;    // [d_key][16], scaled for powers of two
+  const float* gradients;  // [d_value][16]
+  const float* lse;        // [16], in units of log 2
+  int d_key, d_value;
+  float keep_scale;
+};
+
 /// P and dP of kKeys keys against a block, before anything is subtracted.
 template <int kKeys>
-HWY_INLINE void weights_tile(const float* const* keys, const float* const* values, const float* block,
-                             const float* gradient, int d_key, int d_value, const float* lse, const uint16_t* allow,
-                             const uint16_t* keep, float keep_scale, float* HWY_RESTRICT p_out,
+HWY_INLINE void weights_tile(const BlockOfQueries& b, const float* const* keys, const float* const* values,
+                             const uint16_t* allow, const uint16_t* keep, float* HWY_RESTRICT p_out,
                              float* HWY_RESTRICT dp_out, VF (&delta)[kVectors]) {
   const DF d;
   VF acc[kKeyTile][kVectors];
-  dot_tile<kKeys>(keys, block, d_key, acc);
+  dot_tile<kKeys>(keys, b.queries, b.d_key, acc);
   MH_UNROLL for (int j = 0; j < kKeys; ++j) {
     MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-      VF p = exp2_vector(hn::Sub(acc[j][w], hn::Load(d, lse + w * kLanes)));
+      VF p = exp2_vector(hn::Sub(acc[j][w], hn::Load(d, b.lse + w * kLanes)));
       if (allow) p = hn::IfThenElseZero(block_mask(allow[j], w), p);
       hn::Store(p, d, p_out + j * kBlock + w * kLanes);
     }
   }
-  dot_tile<kKeys>(values, gradient, d_value, acc);
+  dot_tile<kKeys>(values, b.gradients, b.d_value, acc);
   MH_UNROLL for (int j = 0; j < kKeys; ++j) {
     MH_UNROLL for (int w = 0; w < kVectors; ++w) {
       VF dp = acc[j][w];
-      if (keep) dp = hn::IfThenElseZero(block_mask(keep[j], w), hn::Mul(dp, hn::Set(d, keep_scale)));
+      if (keep) dp = hn::IfThenElseZero(block_mask(keep[j], w), hn::Mul(dp, hn::Set(d, b.keep_scale)));
       if (allow) dp = hn::IfThenElseZero(block_mask(allow[j], w), dp);
       hn::Store(dp, d, dp_out + j * kBlock + w * kLanes);
       delta[w] = hn::MulAdd(hn::Load(d, p_out + j * kBlock + w * kLanes), dp, delta[w]);
@@ -71,24 +80,32 @@ HWY_INLINE void weights_tile(const float* const* keys, const float* const* value
   }
 }
 
-template <int kKeys, class... More>
-HWY_INLINE void weights_rest(int64_t left, const float* const* keys, const float* const* values, const float* block,
-                             const float* gradient, int d_key, int d_value, const float* lse, const uint16_t* allow,
-                             const uint16_t* keep, float keep_scale, float* p, float* dp, VF (&delta)[kVectors]) {
+template <int kKeys>
+HWY_INLINE void weights_tile_of(int64_t n, const BlockOfQueries& b, const float* const* keys,
+                                const float* const* values, const uint16_t* allow, const uint16_t* keep,
+                                float* p, float* dp, VF (&delta)[kVectors]) {
   if constexpr (kKeys > 0) {
-    if (left == kKeys) {
-      weights_tile<kKeys>(keys, values, block, gradient, d_key, d_value, lse, allow, keep, keep_scale, p, dp, delta);
+    if (n == kKeys) {
+      weights_tile<kKeys>(b, keys, values, allow, keep, p, dp, delta);
     } else {
-      weights_rest<kKeys - 1>(left, keys, values, block, gradient, d_key, d_value, lse, allow, keep, keep_scale, p, dp,
-                              delta);
+      weights_tile_of<kKeys - 1>(n, b, keys, values, allow, keep, p, dp, delta);
     }
   }
 }
 
+HWY_INLINE float dot(const float* a, const float* b, int size) {
+  const DF d;
+  auto sum = hn::Zero(d);
+  int c = 0;
+  for (; c + kLanes <= size; c += kLanes) sum = hn::MulAdd(hn::LoadU(d, a + c), hn::LoadU(d, b + c), sum);
+  if (c < size) sum = hn::MulAdd(load_first(a + c, size - c), load_first(b + c, size - c), sum);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
 /// Sums that leave out what is masked, since 0 times a NaN or an infinity there would leak.
 /// over_keys: out[i] += sum over keys; else out[j] += sum over queries.
-void product_of_allowed(const float* strips, const uint16_t* allow, int64_t queries, int64_t keys, bool over_keys,
-                        Rows b, int64_t columns, float* out, int64_t out_stride, bool add) {
+void product_of_allowed(const float* strips, const uint16_t* allow, int64_t queries, int64_t keys,
+                        bool over_keys, Rows b, int64_t columns, float* out, int64_t out_stride, bool add) {
   const int64_t rows = over_keys ? queries : keys, sums = over_keys ? keys : queries;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
@@ -112,8 +129,9 @@ struct Target {
 };
 
 /// Queries [i0, i0 + queries), keys [j0, j0 + keys) of one head. Returns the chunk's part of d_gate.
-HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_t i0, int64_t queries, int64_t j0,
-                                int64_t keys, Target d_q, Target d_k, Target d_v, Memory& memory) {
+HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_t i0, int64_t queries,
+                                int64_t j0, int64_t keys, Target d_q, Target d_k, Target d_v,
+                                Memory& memory) {
   const DF d;
   float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
   float* gradient = memory.gradients.get(int64_t{kBlock} * in.d_value);
@@ -150,6 +168,7 @@ HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_
       const float value = h.lse[(i0 + i + r) * in.heads];
       lse[r] = value == kMinusInfinity ? 0 : value * kLog2e;
     }
+    const BlockOfQueries b{block, gradient, lse, in.d_key, in.d_value, keep_scale};
     VF delta[kVectors];
     for (auto& v : delta) v = hn::Zero(d);
     const float* key[kKeyTile];
@@ -161,9 +180,8 @@ HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_
         key[t] = h.k.at<false>(j0 + j + t);
         value[t] = h.v.at<false>(j0 + j + t);
       }
-      weights_rest<kKeyTile>(tile, key, value, block, gradient, in.d_key, in.d_value, lse, cut ? allow + j : nullptr,
-                             drops ? keep + j : nullptr, keep_scale, p_strip + j * kBlock, ds_strip + j * kBlock,
-                             delta);
+      weights_tile_of<kKeyTile>(tile, b, key, value, cut ? allow + j : nullptr, drops ? keep + j : nullptr,
+                                p_strip + j * kBlock, ds_strip + j * kBlock, delta);
     }
     for (const auto& v : delta) gate_gradient += hn::GetLane(hn::SumOfLanes(d, v));
     // dS = scale g P dP - P (scale g delta)
@@ -173,17 +191,8 @@ HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_
       for (int w = 0; w < kVectors; ++w) hn::Store(hn::Mul(delta[w], factor), d, subtracted + w * kLanes);
     } else {
       for (int r = 0; r < n; ++r) {
-        const float* a = h.d_output.at<false>(i0 + i + r);
-        const float* b = h.output.at<false>(i0 + i + r);
-        auto sum = hn::Zero(d);
-        int c = 0;
-        for (; c + kLanes <= in.d_value; c += kLanes) {
-          sum = hn::MulAdd(hn::LoadU(d, a + c), hn::LoadU(d, b + c), sum);
-        }
-        if (c < in.d_value) {
-          sum = hn::MulAdd(load_first(a + c, in.d_value - c), load_first(b + c, in.d_value - c), sum);
-        }
-        subtracted[r] = in.scale * hn::GetLane(hn::SumOfLanes(d, sum));
+        const int64_t row = i0 + i + r;
+        subtracted[r] = in.scale * dot(h.d_output.at<false>(row), h.output.at<false>(row), in.d_value);
       }
     }
     const auto weight_factor = hn::Set(d, h.gate * keep_scale);
@@ -209,21 +218,50 @@ HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_
                   all_finite(d_output, queries, in.d_value))) {
     product_of_allowed(ds, allow_all, queries, keys, true, k, in.d_key, d_q.data, d_q.stride, d_q.add);
     product_of_allowed(ds, allow_all, queries, keys, false, q, in.d_key, d_k.data, d_k.stride, d_k.add);
-    product_of_allowed(p, allow_all, queries, keys, false, d_output, in.d_value, d_v.data, d_v.stride, d_v.add);
+    product_of_allowed(p, allow_all, queries, keys, false, d_output, in.d_value, d_v.data, d_v.stride,
+                       d_v.add);
     return gate_gradient;
   }
   for (int64_t i = 0; i < queries; i += kBlock) {
-    product<OverKeys, false>({ds + i * keys, 0, k, keys, d_q.data + i * d_q.stride, d_q.stride, finish(d_q.add)},
-                             std::min<int64_t>(kBlock, queries - i), in.d_key);
+    product<OverKeys, false>(
+        {ds + i * keys, 0, k, keys, d_q.data + i * d_q.stride, d_q.stride, finish(d_q.add)},
+        std::min<int64_t>(kBlock, queries - i), in.d_key);
   }
-  product<OverQueries, false>({ds, keys * kBlock, q, queries, d_k.data, d_k.stride, finish(d_k.add)}, keys, in.d_key);
-  product<OverQueries, false>({p, keys * kBlock, d_output, queries, d_v.data, d_v.stride, finish(d_v.add)}, keys,
-                              in.d_value);
+  product<OverQueries, false>({ds, keys * kBlock, q, queries, d_k.data, d_k.stride, finish(d_k.add)}, keys,
+                              in.d_key);
+  product<OverQueries, false>({p, keys * kBlock, d_output, queries, d_v.data, d_v.stride, finish(d_v.add)},
+                              keys, in.d_value);
   return gate_gradient;
 }
 
 void fill_zero(const MatrixView& view, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   for (int64_t r = row; r < row + rows; ++r) std::fill_n(view.row(r) + column, columns, 0.0f);
+}
+
+}  // namespace
+
+namespace {
+
+/// Asks for the rows of the item after this one; see the forward pass.
+HWY_INLINE void prefetch_next(const AttentionInputs& in, const AttentionGradients& g,
+                              const detail::AttentionTask& task, size_t s, int h) {
+  if (++h == task.head_end) {
+    if (++s >= static_cast<size_t>(task.sequence_end)) return;
+    h = task.head_begin;
+  }
+  const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
+  const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
+  if (queries > kQueryChunk || keys > kKeyChunk) return;
+  const int64_t q = int64_t{h} * in.d_key, o = int64_t{h} * in.d_value;
+  const int64_t k = int64_t{h} * in.key_heads / in.heads * in.d_key;
+  const int64_t v = int64_t{h} * in.value_heads / in.heads * in.d_value;
+  prefetch_rows({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
+  prefetch_rows({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
+  prefetch_rows({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
+  prefetch_rows({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
+  prefetch_rows({g.d_q.row(row) + q, g.d_q.stride}, queries, in.d_key);
+  prefetch_rows({g.d_k.row(key) + k, g.d_k.stride}, keys, in.d_key);
+  prefetch_rows({g.d_v.row(key) + v, g.d_v.stride}, keys, in.d_value);
 }
 
 }  // namespace
@@ -243,6 +281,7 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     for (int head = task.head_begin; head < task.head_end; ++head) {
       const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
       const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
+      prefetch_next(in, g, task, s, head);
       const bool first_of_key = head % (in.heads / in.key_heads) == 0;
       const bool first_of_value = head % (in.heads / in.value_heads) == 0;
       const int64_t q_column = int64_t{head} * in.d_key, o_column = int64_t{head} * in.d_value;
@@ -298,8 +337,8 @@ namespace {
 template <class View>
 void check_gradient(const char* name, const View& view, int64_t rows, int64_t cols) {
   if (view.rows != rows || view.cols != cols || (view.size() > 0 && view.data == nullptr)) {
-    throw ShapeError(fmt::format("attention_backward: {} is [{},{}]{}, expected [{},{}]", name, view.rows, view.cols,
-                                 view.data ? "" : " without data", rows, cols));
+    throw ShapeError(fmt::format("attention_backward: {} is [{},{}]{}, expected [{},{}]", name, view.rows,
+                                 view.cols, view.data ? "" : " without data", rows, cols));
   }
 }
 
@@ -308,7 +347,8 @@ void check_gradient(const char* name, const View& view, int64_t rows, int64_t co
 void attention_backward(const AttentionInputs& in, const AttentionGradients& g) {
   detail::check_attention(in, "attention_backward");
   if (!in.key_rows.empty()) {
-    throw ShapeError("attention_backward: key_rows is given; gradients exist for keys in their own order only");
+    throw ShapeError(
+        "attention_backward: key_rows is given; gradients exist for keys in their own order only");
   }
   const int64_t output_columns = int64_t{in.heads} * in.d_value;
   check_gradient("output", g.output, in.q.rows, output_columns);
@@ -316,7 +356,8 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   check_gradient("d_q", g.d_q, in.q.rows, in.q.cols);
   check_gradient("d_k", g.d_k, in.k.rows, in.k.cols);
   check_gradient("d_v", g.d_v, in.v.rows, in.v.cols);
-  if (!g.lse && in.q.rows > 0) throw ShapeError("attention_backward: lse is missing; the forward pass writes it");
+  if (!g.lse && in.q.rows > 0)
+    throw ShapeError("attention_backward: lse is missing; the forward pass writes it");
   const size_t sequences = in.query_offsets.size() - 1, heads = static_cast<size_t>(in.heads);
   thread_local std::vector<float> gates;
   if (g.d_gate) gates.assign(sequences * heads, 0.0f);

@@ -1,7 +1,7 @@
 // Inside of the attention kernel: one to six queries of a sequence, as in decoding.
 //
-// With so few queries most lanes of a block would be empty, so here the keys lie in the lanes: 16 keys are transposed
-// in registers, four numbers at a time, and each column meets every query before it is forgotten.
+// With so few queries most lanes of a block would be empty, so here the keys lie in the lanes: 16 keys are
+// transposed in registers, four numbers at a time, and each column meets every query before it is forgotten.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
@@ -9,6 +9,7 @@
 #define MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
 #endif
 
+#include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/attention_product-inl.h"
 
@@ -60,7 +61,8 @@ HWY_INLINE void few_scores(Rows q, const float* const* keys, int size, VF (&scor
       acc[i][0] = hn::MulAdd(hn::Set(d, query[i][c]), hn::Load(d, column), acc[i][0]);
     }
   }
-  MH_UNROLL for (int i = 0; i < n; ++i) score[i] = kChains == 2 ? hn::Add(acc[i][0], acc[i][kChains - 1]) : acc[i][0];
+  MH_UNROLL for (int i = 0; i < n; ++i) score[i] =
+      kChains == 2 ? hn::Add(acc[i][0], acc[i][kChains - 1]) : acc[i][0];
 }
 
 /// Which of keys j ... j + kLanes - 1 query i of the block may see.
@@ -80,7 +82,8 @@ template <bool kIndexed, int n>
 HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                                const BlockMask& range, FewMemory& memory) {
   const DF d;
-  const int64_t begin = range.begin / kLanes * kLanes;  // so that a vector lies within one word of a dense mask
+  const int64_t begin =
+      range.begin / kLanes * kLanes;  // so that a vector lies within one word of a dense mask
   const int64_t stride = (range.end - begin + kLanes - 1) / kLanes * kLanes;
   float* scores = memory.scores.get(n * stride);
   const bool masked = in.mask.kind() != Mask::Kind::kNone;
@@ -120,8 +123,8 @@ HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs
   for (int i = 0; i < n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
   const Rows v = f.v.from(begin);
   const int64_t column = int64_t{f.head} * in.d_value, sums = range.end - begin;
-  const Product values{scores, stride, v, sums, out.output.row(f.row) + column, out.output.stride, Finish::kScale,
-                       factors};
+  const Product values{scores,         stride, v, sums, out.output.row(f.row) + column, out.output.stride,
+                       Finish::kWrite, factors};
   if (masked && !all_finite(v, sums, in.d_value)) {
     for (int i = 0; i < n; ++i) {
       for (int64_t c = 0; c < in.d_value; ++c) {

@@ -13,6 +13,7 @@
 
 #include "multihead/kernels/attention_few-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
+#include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,8 +50,8 @@ HWY_INLINE void score_tile(const float* const* keys, const float* block, int siz
 }
 
 template <int kKeys>
-HWY_INLINE void score_rest(const float* const* keys, int64_t left, const float* block, int size, const uint16_t* allow,
-                           float* strip, VF (&most)[kVectors]) {
+HWY_INLINE void score_rest(const float* const* keys, int64_t left, const float* block, int size,
+                           const uint16_t* allow, float* strip, VF (&most)[kVectors]) {
   if constexpr (kKeys > 0) {
     if (left == kKeys) {
       score_tile<kKeys>(keys, block, size, allow, strip, most);
@@ -62,8 +63,8 @@ HWY_INLINE void score_rest(const float* const* keys, int64_t left, const float* 
 
 /// strip[j] = the scores of keys [0, n) against the block, in units of log 2.
 template <bool kIndexed>
-HWY_INLINE void score_strip(Rows rows, int64_t n, const float* block, int size, const uint16_t* allow, float* strip,
-                            VF (&most)[kVectors]) {
+HWY_INLINE void score_strip(Rows rows, int64_t n, const float* block, int size, const uint16_t* allow,
+                            float* strip, VF (&most)[kVectors]) {
   const float* keys[kKeyTile];
   int64_t j = 0;
   for (; j + kKeyTile <= n; j += kKeyTile) {
@@ -75,8 +76,8 @@ HWY_INLINE void score_strip(Rows rows, int64_t n, const float* block, int size, 
 }
 
 /// strip = 2^(strip - most), summed; then 0 where dropout drops.
-HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep, const VF (&most)[kVectors],
-                             VF (&sum)[kVectors]) {
+HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep,
+                             const VF (&most)[kVectors], VF (&sum)[kVectors]) {
   const DF d;
   for (int64_t j = 0; j < n; ++j) {
     MH_UNROLL for (int w = 0; w < kVectors; ++w) {
@@ -89,7 +90,8 @@ HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const uint16_
   }
 }
 
-/// The product P V where V holds NaN or infinity in rows that some queries may not see: 0 times those would leak.
+/// The product P V where V holds NaN or infinity in rows that some queries may not see: 0 times those would
+/// leak.
 void product_of_allowed(const Product& p, int64_t rows, int64_t columns, const uint16_t* allow) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
@@ -98,9 +100,8 @@ void product_of_allowed(const Product& p, int64_t rows, int64_t columns, const u
         if (allow[n] >> r & 1) sum += p.a[n * kBlock + r] * p.b.row(n)[c];
       }
       float& out = p.out[r * p.out_stride + c];
-      if (p.finish == Finish::kScale) sum *= p.factors[r];
-      if (p.finish == Finish::kRescale) sum += out * p.factors[r];
-      out = sum;
+      const float factor = p.factors ? p.factors[r] : 1.0f;
+      out = p.finish == Finish::kWrite ? factor * sum : factor * out + sum;
     }
   }
 }
@@ -111,10 +112,10 @@ HWY_INLINE void fill_rows(const MatrixView& out, int64_t row, int64_t rows, int6
 
 /// One head of one block of queries.
 struct BlockOfHead {
-  Rows q, k, v;            // first: the block's first query, the sequence's first key
-  int n;                   // queries
-  int64_t row, first;      // of the block's first query among all, and in its sequence
-  int64_t keys;            // of the sequence
+  Rows q, k, v;        // first: the block's first query, the sequence's first key
+  int n;               // queries
+  int64_t row, first;  // of the block's first query among all, and in its sequence
+  int64_t keys;        // of the sequence
   int head;
   size_t sequence;
 };
@@ -171,9 +172,16 @@ HWY_INLINE void forward_block(const AttentionInputs& in, const AttentionOutputs&
     }
     exponentiate(strip, n, keep, safe, sum);
     if (single) final_factors();
-    const Finish finish = single ? Finish::kScale : j == range.begin ? Finish::kWrite : Finish::kRescale;
     const Rows v = b.v.from(j);
-    const Product product_of_v{strip, 0, v, n, out.output.row(b.row) + column, out.output.stride, finish, factors};
+    const bool first = j == range.begin;
+    const Product product_of_v{strip,
+                               0,
+                               v,
+                               n,
+                               out.output.row(b.row) + column,
+                               out.output.stride,
+                               first ? Finish::kWrite : Finish::kAdd,
+                               first && !single ? nullptr : factors};
     if (allow && !all_finite(v, n, in.d_value)) {
       product_of_allowed(product_of_v, b.n, in.d_value, allow);
     } else {
@@ -195,6 +203,32 @@ HWY_INLINE void forward_block(const AttentionInputs& in, const AttentionOutputs&
     }
     for (int i = 0; i < b.n; ++i) out.lse[(b.row + i) * in.heads + b.head] = factors[i];
   }
+}
+
+/// Asks for the rows of the item after this one: short pieces of rows far apart, which no hardware foresees.
+/// With few queries there is too little to compute to hide the wait; with many it gains nothing.
+HWY_INLINE void prefetch_next(const AttentionInputs& in, const detail::AttentionTask& task, size_t s, int h,
+                              int64_t first) {
+  bool with_keys = first == task.query_begin;
+  if (++h == task.head_end) {
+    if (++s >= static_cast<size_t>(task.sequence_end)) return;
+    h = task.head_begin;
+    first = 0;
+    with_keys = true;
+  }
+  const int64_t row = in.query_offsets[s] + first;
+  const int64_t queries = std::min<int64_t>(in.query_offsets[s + 1] - row, kBlock);
+  prefetch_rows({in.q.row(row) + int64_t{h} * in.d_key, in.q.stride}, queries, in.d_key);
+  const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
+  if (!with_keys || keys > 64) return;
+  const bool indexed = !in.key_rows.empty();
+  const int32_t* index = indexed ? in.key_rows.data() + key : nullptr;
+  const int64_t first_row = indexed ? 0 : key;
+  prefetch_rows({in.k.row(first_row) + int64_t{h} * in.key_heads / in.heads * in.d_key, in.k.stride, index},
+                keys, in.d_key);
+  prefetch_rows(
+      {in.v.row(first_row) + int64_t{h} * in.value_heads / in.heads * in.d_value, in.v.stride, index}, keys,
+      in.d_value);
 }
 
 /// The weights of a block, from scores computed again: who wants weights does not change the output.
@@ -272,6 +306,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
         b.k = {in.k.row(first_row) + key_head * in.d_key, in.k.stride, index};
         b.v = {in.v.row(first_row) + value_head * in.d_value, in.v.stride, index};
         if (few) {
+          prefetch_next(in, task, s, h, i);
           const FewQueries f{b.q, b.k, b.v, b.n, b.row, i, queries, keys, h};
           forward_few(in, out, f, range, few_memory);
         } else if (indexed) {

@@ -1,8 +1,9 @@
 // Inside of the attention kernel: blocks of 16 queries, one in each lane.
 //
-// Scores are computed transposed, S^T = K Q^T: a key's number is broadcast and meets 16 queries, so neither maximum nor
-// sum goes across lanes, keys need no packing and are found by row wherever they lie. Only the block's queries are
-// transposed, once. A strip holds S^T (then P^T) as [key][16]; everything that follows reads it by broadcasts.
+// Scores are computed transposed, S^T = K Q^T: a key's number is broadcast and meets 16 queries, so neither
+// maximum nor sum goes across lanes, keys need no packing and are found by row wherever they lie. Only the
+// block's queries are transposed, once. A strip holds S^T (then P^T) as [key][16]; everything that follows
+// reads it by broadcasts.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
@@ -10,13 +11,12 @@
 #define MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <cstdint>
 #include <cstring>
 #include <limits>
-
-#include "multihead/kernels/attention.h"
-#include "multihead/kernels/philox-inl.h"
 
 #ifndef MH_UNROLL
 #define MH_UNROLL _Pragma("GCC unroll 16")
@@ -35,10 +35,10 @@ using DU = hn::ScalableTag<uint32_t>;
 using VF = hn::Vec<DF>;
 using MF = hn::Mask<DF>;
 
-constexpr int kBlock = 16;                                      // queries in a block
+constexpr int kBlock = 16;  // queries in a block
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(DF()));
-constexpr int kVectors = kBlock / kLanes;                       // vectors that hold a block
-constexpr int kKeyTile = kLanes == 16 ? 8 : 4;                  // keys whose scores fill the registers
+constexpr int kVectors = kBlock / kLanes;       // vectors that hold a block
+constexpr int kKeyTile = kLanes == 16 ? 8 : 4;  // keys whose scores fill the registers
 constexpr float kLog2e = 1.44269504088896341f;
 constexpr float kLn2 = 0.693147180559945309f;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -54,8 +54,18 @@ struct Rows {
     return data + (kIndexed ? static_cast<int64_t>(index[j]) : j) * stride;
   }
   const float* row(int64_t j) const { return index ? at<true>(j) : at<false>(j); }
-  Rows from(int64_t j) const { return index ? Rows{data, stride, index + j} : Rows{data + j * stride, stride}; }
+  Rows from(int64_t j) const {
+    return index ? Rows{data, stride, index + j} : Rows{data + j * stride, stride};
+  }
 };
+
+/// Asks for the first `size` numbers of n rows.
+HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
+  for (int64_t j = 0; j < n; ++j) {
+    const float* row = rows.row(j);
+    for (int c = 0; c < size; c += 16) hwy::Prefetch(row + c);
+  }
+}
 
 /// The first n < kLanes numbers at p; nothing behind them is touched.
 HWY_INLINE VF load_first(const float* p, int n) {
@@ -94,8 +104,9 @@ HWY_INLINE uint16_t mask_bits(MF mask, int w) {
   return static_cast<uint16_t>((kLanes == 16 ? bytes[0] | bytes[1] << 8 : bytes[0]) << (w * kLanes));
 }
 
-/// 2^x to 1e-7 for x <= 127; 0 for -infinity and wherever 2^x is below the normal numbers; NaN for NaN. 2^0 is 1.
-/// The polynomial has the least largest relative error (9e-8) on [-1/2, 1/2] of those with constant term 1.
+/// 2^x to 1e-7 for x <= 127; 0 for -infinity and wherever 2^x is below the normal numbers; NaN for NaN. 2^0
+/// is 1. The polynomial has the least largest relative error (9e-8) on [-1/2, 1/2] of those with constant
+/// term 1.
 HWY_INLINE VF exp2_vector(VF x) {
   const DF d;
 #if HWY_TARGET == HWY_AVX3
@@ -213,107 +224,6 @@ HWY_INLINE void dot_tile(const float* const* keys, const float* HWY_RESTRICT blo
       const auto number = hn::Set(d, key[j][c]);
       MH_UNROLL for (int w = 0; w < kVectors; ++w) acc[j][w] = hn::MulAdd(number, lanes[w], acc[j][w]);
     }
-  }
-}
-
-/// Where one block of queries may look, by a mask of any kind.
-struct BlockMask {
-  int64_t begin = 0, end = 0;            // keys that any query sees
-  int64_t full_begin = 0, full_end = 0;  // keys that all of them see
-  bool dense = false;
-  HWY_ALIGN int32_t row_begin[kBlock];
-  HWY_ALIGN int32_t row_end[kBlock];
-
-  bool cut() const { return begin < full_begin || full_end < end; }
-};
-
-/// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
-HWY_INLINE void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys, BlockMask& range) {
-  range.dense = mask.kind() == Mask::Kind::kDense;
-  range.begin = range.full_begin = 0;
-  range.end = range.full_end = keys;
-  if (mask.kind() == Mask::Kind::kNone) return;
-  if (range.dense) {
-    range.full_end = 0;
-    return;
-  }
-  range.begin = keys;
-  range.end = 0;
-  for (int i = 0; i < n; ++i) {
-    const Mask::Range r = mask.visible(first + i, queries, keys);
-    range.row_begin[i] = static_cast<int32_t>(r.begin);
-    range.row_end[i] = static_cast<int32_t>(r.end);
-    if (r.begin < r.end) {
-      range.begin = r.begin < range.begin ? r.begin : range.begin;
-      range.end = r.end > range.end ? r.end : range.end;
-    }
-    range.full_begin = r.begin > range.full_begin ? r.begin : range.full_begin;
-    range.full_end = r.end < range.full_end ? r.end : range.full_end;
-  }
-  if (range.begin >= range.end) range.begin = range.end = 0;
-  for (int i = n; i < kBlock; ++i) {
-    range.row_begin[i] = static_cast<int32_t>(range.begin);
-    range.row_end[i] = static_cast<int32_t>(range.end);
-  }
-}
-
-/// allow[j - begin] = the 16 bits "lane may attend to key j", for keys [begin, end). `row`: of all query rows.
-HWY_INLINE void allow_bits(const Mask& mask, const BlockMask& range, int64_t row, int n, int64_t begin, int64_t end,
-                           uint16_t* allow) {
-  const DI d;
-  if (!range.dense) {
-    for (int64_t j = begin; j < end; ++j) {
-      uint16_t bits = 0;
-      const auto key = hn::Set(d, static_cast<int32_t>(j));
-      for (int w = 0; w < kVectors; ++w) {
-        const auto from = hn::Load(d, range.row_begin + w * kLanes), to = hn::Load(d, range.row_end + w * kLanes);
-        bits |= mask_bits(hn::RebindMask(DF(), hn::AndNot(hn::Gt(from, key), hn::Gt(to, key))), w);
-      }
-      allow[j - begin] = bits;
-    }
-    return;
-  }
-  const uint64_t* words = mask.bits().words + row * mask.bits().words_per_row;
-  for (int64_t j = begin; j < end;) {
-    const int64_t word = j / 32, stop = (word + 1) * 32 < end ? (word + 1) * 32 : end;
-    HWY_ALIGN int32_t part[kBlock];
-    for (int i = 0; i < kBlock; ++i) {
-      const uint64_t bits = i < n ? words[i * mask.bits().words_per_row + word / 2] : ~uint64_t{0};
-      part[i] = static_cast<int32_t>(static_cast<uint32_t>(bits >> (word % 2 * 32)));
-    }
-    for (; j < stop; ++j) {
-      uint16_t bits = 0;
-      const auto bit = hn::Set(d, static_cast<int32_t>(1u << (j % 32)));
-      for (int w = 0; w < kVectors; ++w) {
-        bits |= mask_bits(hn::RebindMask(DF(), hn::TestBit(hn::Load(d, part + w * kLanes), bit)), w);
-      }
-      allow[j - begin] = bits;
-    }
-  }
-}
-
-/// keep[j - begin] = the 16 bits "dropout keeps the weight from this lane to key j", for keys [begin, end).
-/// REQUIRES: first is a multiple of 16; keep has room for 15 more.
-HWY_INLINE void keep_bits(const Dropout& dropout, int64_t sentence, int64_t head, int64_t first, int64_t begin,
-                          int64_t end, uint16_t* keep) {
-  const DU d;
-  const hn::Rebind<uint16_t, DU> d16;
-  const auto limit = hn::Set(d, dropout.threshold() << 16);  // compared with the half-word in the upper 16 bits
-  for (int64_t j = begin; j < end; j += kLanes) {
-    auto bits = hn::Zero(d);
-    for (int group = 0; group < 2; ++group) {
-      const PhiloxCounter counter = weight_counter(sentence, head, first + group * 8, j);
-      PhiloxVectors words;
-      words.word[0] = hn::Iota(d, counter[0]);
-      for (int w = 1; w < 4; ++w) words.word[w] = hn::Set(d, counter[static_cast<size_t>(w)]);
-      words = philox_vectors(words, dropout.stream);
-      MH_UNROLL for (int q = 0; q < 8; ++q) {
-        const auto word = words.word[q / 2];
-        const auto kept = hn::Not(hn::Gt(limit, q % 2 == 0 ? hn::ShiftLeft<16>(word) : word));
-        bits = hn::Or(bits, hn::IfThenElseZero(kept, hn::Set(d, 1u << (group * 8 + q))));
-      }
-    }
-    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(DI(), bits)), d16, keep + (j - begin));
   }
 }
 

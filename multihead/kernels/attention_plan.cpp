@@ -10,7 +10,9 @@
 
 namespace mh {
 
-float attention_scale(int d_key) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(d_key))); }
+float attention_scale(int d_key) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(d_key)));
+}
 
 int64_t attention_weights_size(const AttentionInputs& inputs) {
   int64_t size = 0;
@@ -25,18 +27,19 @@ namespace detail {
 namespace {
 
 constexpr int kLargestHead = 1024;
-constexpr int64_t kTaskWork = 1 << 19;     // multiply-adds: some 10 microseconds
-constexpr int64_t kTaskQueries = 64;       // a long sequence is cut into multiples of these
+constexpr int64_t kTaskWork = 1 << 19;  // multiply-adds: some 10 microseconds
+constexpr int64_t kTaskQueries = 64;    // a long sequence is cut into multiples of these
 
 template <class View>
 void check_matrix(const char* caller, const char* name, const View& view, int64_t cols) {
   if (view.cols != cols) {
-    throw ShapeError(fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols,
-                                 cols));
+    throw ShapeError(
+        fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols, cols));
   }
   if (view.rows < 0 || (view.rows > 1 && view.stride < view.cols)) {
-    throw ShapeError(fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
-                                 caller, name, view.rows, view.cols, view.stride));
+    throw ShapeError(
+        fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
+                    caller, name, view.rows, view.cols, view.stride));
   }
   if (view.rows > 0 && view.data == nullptr) {
     throw ShapeError(fmt::format("{}: {} has {} rows but no data", caller, name, view.rows));
@@ -54,8 +57,8 @@ void check_offsets(const char* caller, const char* name, std::span<const int32_t
     }
   }
   if (offsets.back() != rows) {
-    throw ShapeError(fmt::format("{}: {} end at {}, expected the {} rows there are", caller, name, offsets.back(),
-                                 rows));
+    throw ShapeError(
+        fmt::format("{}: {} end at {}, expected the {} rows there are", caller, name, offsets.back(), rows));
   }
 }
 
@@ -67,7 +70,8 @@ void check_size(const char* caller, const char* name, int size) {
 
 void check_heads(const char* caller, const char* name, int heads, int of) {
   if (heads < 1 || of % heads != 0) {
-    throw ShapeError(fmt::format("{}: {} is {}, expected a divisor of the {} heads", caller, name, heads, of));
+    throw ShapeError(
+        fmt::format("{}: {} is {}, expected a divisor of the {} heads", caller, name, heads, of));
   }
 }
 
@@ -91,26 +95,28 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   check_offsets(caller, "key_offsets", in.key_offsets,
                 in.key_rows.empty() ? in.k.rows : static_cast<int64_t>(in.key_rows.size()));
   if (in.key_offsets.size() != in.query_offsets.size()) {
-    throw ShapeError(fmt::format("{}: key_offsets describe {} sequences, expected the {} of query_offsets", caller,
-                                 in.key_offsets.size() - 1, in.query_offsets.size() - 1));
+    throw ShapeError(fmt::format("{}: key_offsets describe {} sequences, expected the {} of query_offsets",
+                                 caller, in.key_offsets.size() - 1, in.query_offsets.size() - 1));
   }
   uint32_t largest = 0;  // as unsigned, a negative row is a large one
   for (const int32_t row : in.key_rows) largest = std::max(largest, static_cast<uint32_t>(row));
   if (!in.key_rows.empty() && largest >= in.k.rows) {
-    throw ShapeError(fmt::format("{}: key_rows holds row {}, expected 0 to {}", caller, static_cast<int32_t>(largest),
-                                 in.k.rows - 1));
+    throw ShapeError(fmt::format("{}: key_rows holds row {}, expected 0 to {}", caller,
+                                 static_cast<int32_t>(largest), in.k.rows - 1));
   }
-  if (!std::isfinite(in.scale)) throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
+  if (!std::isfinite(in.scale))
+    throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
   if (!in.gate.empty() && in.gate.size() != static_cast<size_t>(in.heads)) {
-    throw ShapeError(fmt::format("{}: gate has {} numbers, expected one for each of {} heads", caller, in.gate.size(),
-                                 in.heads));
+    throw ShapeError(fmt::format("{}: gate has {} numbers, expected one for each of {} heads", caller,
+                                 in.gate.size(), in.heads));
   }
   if (!(in.dropout.rate >= 0 && in.dropout.rate < 1 && in.dropout.threshold() < 65536)) {
     throw UsageError(fmt::format("{}: dropout.rate {} is not in [0, 1)", caller, in.dropout.rate));
   }
   if (in.dropout.active() && in.dropout.sentences.size() + 1 != in.query_offsets.size()) {
-    throw ShapeError(fmt::format("{}: dropout.sentences has {} numbers, expected one for each of {} sequences", caller,
-                                 in.dropout.sentences.size(), in.query_offsets.size() - 1));
+    throw ShapeError(
+        fmt::format("{}: dropout.sentences has {} numbers, expected one for each of {} sequences", caller,
+                    in.dropout.sentences.size(), in.query_offsets.size() - 1));
   }
   if (in.mask.kind() == Mask::Kind::kDense) {
     int32_t longest = 0;
@@ -149,7 +155,8 @@ const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, boo
     }
     finish(s);
     begin = s + 1;
-    const auto heads = static_cast<int>(std::clamp<int64_t>(kTaskWork / (of_head * group), 1, groups)) * group;
+    const auto heads =
+        static_cast<int>(std::clamp<int64_t>(kTaskWork / (of_head * group), 1, groups)) * group;
     int64_t rows = queries;
     if (!whole_groups && of_head > kTaskWork) {
       rows = std::max<int64_t>(1, kTaskWork * queries / of_head / kTaskQueries) * kTaskQueries;

@@ -1,4 +1,5 @@
-// Inside of the attention kernel: out[r][c] = sum over n of a(r, n) * b[n][c], with a in a strip [key][16 queries].
+// Inside of the attention kernel: out[r][c] = sum over n of a(r, n) * b[n][c], with a in a strip [key][16
+// queries].
 #if defined(MULTIHEAD_KERNELS_ATTENTION_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_PRODUCT_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_PRODUCT_INL_H_
@@ -18,7 +19,8 @@ struct OverKeys {
   static constexpr int64_t kRowStep = 1, kSumStep = kBlock;
   static constexpr bool kBlocks = false;
 };
-/// Row r is key r, the sum goes over the queries of one strip after another, `a_stride` apart: dV = P^T dO, dK = dS^T Q.
+/// Row r is key r, the sum goes over the queries of one strip after another, `a_stride` apart: dV = P^T dO,
+/// dK = dS^T Q.
 struct OverQueries {
   static constexpr int64_t kRowStep = kBlock, kSumStep = 1;
   static constexpr bool kBlocks = true;
@@ -29,19 +31,17 @@ struct AlongRows {
   static constexpr bool kBlocks = false;
 };
 
-/// What happens to the sums.
+/// What happens to the sums; factor[r] is 1 where none are given.
 enum class Finish {
-  kWrite,    // out = sum
-  kScale,    // out = factor[r] * sum
-  kAdd,      // out = out + sum
-  kRescale,  // out = factor[r] * out + sum
+  kWrite,  // out = factor[r] * sum
+  kAdd,    // out = factor[r] * out + sum
 };
 
 struct Product {
   const float* a;
   int64_t a_stride;  // see the layouts
   Rows b;
-  int64_t sums;      // n goes from 0 to here
+  int64_t sums;  // n goes from 0 to here
   float* out;
   int64_t out_stride;
   Finish finish;
@@ -51,17 +51,28 @@ struct Product {
 template <int R, int C, bool kTail>
 HWY_INLINE void finish_tile(const Product& p, VF (&acc)[R][C], int64_t row, int64_t column, int tail) {
   const DF d;
-  MH_UNROLL for (int r = 0; r < R; ++r) {
-    float* out = p.out + (row + r) * p.out_stride + column;
-    MH_UNROLL for (int c = 0; c < C; ++c) {
-      VF v = acc[r][c];
-      float* at = out + c * kLanes;
-      if (p.finish == Finish::kScale) {
-        v = hn::Mul(v, hn::Set(d, p.factors[row + r]));
-      } else if (p.finish != Finish::kWrite) {
-        const VF old = kTail ? load_first(at, tail) : hn::LoadU(d, at);
-        v = p.finish == Finish::kAdd ? hn::Add(old, v) : hn::MulAdd(old, hn::Set(d, p.factors[row + r]), v);
+  const float* factors = p.factors ? p.factors + row : nullptr;  // none: 1
+  const int64_t stride = p.out_stride;
+  float* HWY_RESTRICT out = p.out + row * stride + column;
+  if (p.finish == Finish::kWrite) {
+    MH_UNROLL for (int r = 0; r < R; ++r) {
+      const auto factor = hn::Set(d, factors ? factors[r] : 1.0f);
+      MH_UNROLL for (int c = 0; c < C; ++c) {
+        const VF v = hn::Mul(acc[r][c], factor);
+        if constexpr (kTail) {
+          store_first(v, out + r * stride, tail);
+        } else {
+          hn::StoreU(v, d, out + r * stride + c * kLanes);
+        }
       }
+    }
+    return;
+  }
+  MH_UNROLL for (int r = 0; r < R; ++r) {
+    const auto factor = hn::Set(d, factors ? factors[r] : 1.0f);
+    MH_UNROLL for (int c = 0; c < C; ++c) {
+      float* at = out + r * stride + c * kLanes;
+      const VF v = hn::MulAdd(kTail ? load_first(at, tail) : hn::LoadU(d, at), factor, acc[r][c]);
       if constexpr (kTail) {
         store_first(v, at, tail);
       } else {
@@ -133,13 +144,15 @@ HWY_NOINLINE void product(const Product& p, int64_t rows, int64_t columns) {
   constexpr bool kMany = kLanes != 8;  // AVX2 has only 16 registers
   int64_t c = 0;
   if constexpr (kMany) {
-    for (; c + 4 * kLanes <= columns; c += 4 * kLanes) product_columns<Layout, kIndexed, least(6, kRows), 4, false>(p, rows, c);
+    for (; c + 4 * kLanes <= columns; c += 4 * kLanes)
+      product_columns<Layout, kIndexed, least(6, kRows), 4, false>(p, rows, c);
   }
   for (; c + 2 * kLanes <= columns; c += 2 * kLanes) {
     product_columns<Layout, kIndexed, least(kMany ? 8 : 6, kRows), 2, false>(p, rows, c);
   }
   for (; c + kLanes <= columns; c += kLanes) product_columns<Layout, kIndexed, kRows, 1, false>(p, rows, c);
-  if (c < columns) product_columns<Layout, kIndexed, kRows, 1, true>(p, rows, c, static_cast<int>(columns - c));
+  if (c < columns)
+    product_columns<Layout, kIndexed, kRows, 1, true>(p, rows, c, static_cast<int>(columns - c));
 }
 
 }  // namespace

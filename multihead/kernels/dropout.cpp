@@ -19,8 +19,8 @@ namespace mh::HWY_NAMESPACE {
 namespace {
 
 /// One row of `columns` numbers. A counter lane serves 8 columns that lie 16 apart.
-HWY_INLINE void drop_row(PhiloxKey stream, int64_t sentence, int64_t row, uint32_t threshold, float keep_scale,
-                         const float* x, float* y, int64_t columns) {
+HWY_INLINE void drop_row(PhiloxKey stream, int64_t sentence, int64_t row, uint32_t threshold,
+                         float keep_scale, const float* x, float* y, int64_t columns) {
   const hn::ScalableTag<float> d;
   const hn::RebindToUnsigned<decltype(d)> du;
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(d));
@@ -55,10 +55,12 @@ HWY_INLINE void drop_row(PhiloxKey stream, int64_t sentence, int64_t row, uint32
 }  // namespace
 
 /// Rows [begin, end) of x, where row 0 of x is row `first` of the batch.
-void drop_rows(const Dropout& settings, const ConstMatrixView& x, const MatrixView& y, int64_t first, int64_t begin,
-               int64_t end) {
+void drop_rows(const Dropout& settings, const ConstMatrixView& x, const MatrixView& y, int64_t first,
+               int64_t begin, int64_t end) {
   const auto& offsets = settings.offsets;
-  auto s = static_cast<size_t>(std::upper_bound(offsets.begin(), offsets.end(), first + begin) - offsets.begin()) - 1;
+  auto s =
+      static_cast<size_t>(std::upper_bound(offsets.begin(), offsets.end(), first + begin) - offsets.begin()) -
+      1;
   for (int64_t i = begin; i < end; ++i) {
     while (first + i >= offsets[s + 1]) ++s;
     drop_row(settings.stream, settings.sentences[s], first + i - offsets[s], settings.threshold(),
@@ -100,8 +102,8 @@ uint32_t weight_bits(PhiloxKey stream, int64_t sentence, int64_t head, int64_t q
 
 void dropout(const Dropout& settings, ConstMatrixView x, MatrixView y, int64_t row_begin) {
   if (x.rows != y.rows || x.cols != y.cols) {
-    throw ShapeError(fmt::format("dropout: x is [{},{}] and y [{},{}]; both must be alike", x.rows, x.cols, y.rows,
-                                 y.cols));
+    throw ShapeError(fmt::format("dropout: x is [{},{}] and y [{},{}]; both must be alike", x.rows, x.cols,
+                                 y.rows, y.cols));
   }
   if (!(settings.rate >= 0 && settings.threshold() < 65536)) {
     throw UsageError(fmt::format("dropout: rate {} is not in [0, 1)", settings.rate));
@@ -115,8 +117,9 @@ void dropout(const Dropout& settings, ConstMatrixView x, MatrixView y, int64_t r
   }
   const auto& offsets = settings.offsets;
   if (offsets.size() < 2 || settings.sentences.size() + 1 != offsets.size()) {
-    throw ShapeError(fmt::format("dropout: {} offsets and {} sentences; expected one offset more than sentences",
-                                 offsets.size(), settings.sentences.size()));
+    throw ShapeError(
+        fmt::format("dropout: {} offsets and {} sentences; expected one offset more than sentences",
+                    offsets.size(), settings.sentences.size()));
   }
   if (row_begin < offsets.front() || row_begin + x.rows > offsets.back()) {
     throw ShapeError(fmt::format("dropout: rows [{}, {}) lie outside of the offsets' [{}, {})", row_begin,
@@ -124,7 +127,8 @@ void dropout(const Dropout& settings, ConstMatrixView x, MatrixView y, int64_t r
   }
   const int64_t rows = std::max<int64_t>(1, 32768 / x.cols);  // in a task
   parallel_for((x.rows + rows - 1) / rows, [&](int64_t task) {
-    HWY_DYNAMIC_DISPATCH(drop_rows)(settings, x, y, row_begin, task * rows, std::min(x.rows, (task + 1) * rows));
+    HWY_DYNAMIC_DISPATCH(drop_rows)
+    (settings, x, y, row_begin, task * rows, std::min(x.rows, (task + 1) * rows));
   });
 }
 

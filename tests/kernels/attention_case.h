@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "attention_reference.h"
-#include "multihead/base/random.h"
 #include "multihead/base/ragged.h"
+#include "multihead/base/random.h"
 #include "multihead/kernels/attention.h"
 
 namespace mh {
@@ -50,14 +50,16 @@ class AttentionProblem {
       rows_.push_back(static_cast<int32_t>(random_.below(static_cast<uint32_t>(stored))));
     }
     in.key_rows = rows_;
-    for (int h = 0; c.gated && h < c.heads; ++h) gate_.push_back(h == 1 ? 0.0f : 0.5f + static_cast<float>(h));
+    for (int h = 0; c.gated && h < c.heads; ++h)
+      gate_.push_back(h == 1 ? 0.0f : 0.5f + static_cast<float>(h));
     in.gate = gate_;
     if (c.mask == MaskChoice::kCausal) in.mask = Mask::causal();
     if (c.mask == MaskChoice::kCausalTopLeft) in.mask = Mask::causal_top_left();
     if (c.mask == MaskChoice::kWindow) in.mask = Mask::window(3, 1);
     if (c.mask == MaskChoice::kDense) {
       const int64_t words = key_ragged_.longest() / 64 + 1;
-      for (int64_t i = 0; i < nq * words; ++i) bits_.push_back((uint64_t{random_.bits()} << 32) | random_.bits());
+      for (int64_t i = 0; i < nq * words; ++i)
+        bits_.push_back((uint64_t{random_.bits()} << 32) | random_.bits());
       if (nq > 2) std::fill_n(bits_.begin() + words, words, 0);  // a row that sees nothing
       if (!bits_.empty()) in.mask = Mask::dense({bits_.data(), words});
     }
@@ -109,8 +111,8 @@ class AttentionProblem {
   std::vector<int64_t> sentences_;
 };
 
-/// The same sums in float, one after the other: how far a careless float program lies from the truth. The design's
-/// tolerance is twice that error plus a few roundings of the largest number summed.
+/// The same sums in float, one after the other: how far a careless float program lies from the truth. The
+/// design's tolerance is twice that error plus a few roundings of the largest number summed.
 inline double tolerance(double largest, int64_t terms) {
   return (8 + 2 * std::sqrt(static_cast<double>(terms))) * 0x1p-24 * largest;
 }
@@ -119,7 +121,8 @@ inline double worst(const std::vector<double>& want, ConstMatrixView got) {
   double most = 0;
   for (int64_t i = 0; i < got.rows; ++i) {
     for (int64_t j = 0; j < got.cols; ++j) {
-      const double error = std::abs(static_cast<double>(got(i, j)) - want[static_cast<size_t>(i * got.cols + j)]);
+      const double error =
+          std::abs(static_cast<double>(got(i, j)) - want[static_cast<size_t>(i * got.cols + j)]);
       if (!(error <= most)) most = error;  // a NaN is the worst and stays
     }
   }

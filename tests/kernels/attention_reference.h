@@ -1,5 +1,5 @@
-// What attention means, in double and in plain loops; the oracle of the fused kernel. Its backward pass is checked
-// against central differences in attention_test.cpp.
+// What attention means, in double and in plain loops; the oracle of the fused kernel. Its backward pass is
+// checked against central differences in attention_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -125,10 +125,11 @@ inline Attention attention(const AttentionInputs& in, const Values& x) {
   return result;
 }
 
-inline Gradients attention_gradients(const AttentionInputs& in, const Values& x, const std::vector<double>& d_output) {
+inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
+                                     const std::vector<double>& d_output) {
   const Attention forward = attention(in, x);
-  Gradients g{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()), std::vector<double>(x.v.size()),
-              std::vector<double>(x.gate.size()), forward.largest};
+  Gradients g{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()),
+              std::vector<double>(x.v.size()), std::vector<double>(x.gate.size()), forward.largest};
   const auto add = [&g](std::vector<double>& to, int64_t at, double term) {
     to[static_cast<size_t>(at)] += term;
     g.largest = std::max(g.largest, std::abs(term));

@@ -1,5 +1,5 @@
-// What must never happen: a read behind the end, a NaN from behind a mask, other bits from other threads, a description
-// that cannot be.
+// What must never happen: a read behind the end, a NaN from behind a mask, other bits from other threads, a
+// description that cannot be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -21,7 +21,8 @@ class GuardedFloats {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     const size_t bytes = static_cast<size_t>(view.rows * view.cols) * sizeof(float);
     size_ = (bytes + page - 1) / page * page + page;
-    base_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    base_ =
+        static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(base_ + size_ - page, page, PROT_NONE);
     data_ = reinterpret_cast<float*>(base_ + size_ - page - bytes);
     for (int64_t i = 0; i < view.rows; ++i) std::copy_n(view.row(i), view.cols, data_ + i * view.cols);
@@ -112,8 +113,9 @@ TEST_P(NanBehindMask, AQueryThatSeesNothingHarmsNothing) {
   AttentionProblem p(c);
   const int64_t words = length / 64 + 1;
   std::vector<uint64_t> bits(static_cast<size_t>(length * words), ~uint64_t{0});
-  for (int64_t i = 0; i < length; ++i) bits[static_cast<size_t>(i * words)] &= ~uint64_t{2};  // nobody sees key 1
-  std::fill_n(bits.begin() + 2 * words, words, 0);                                            // query 2 sees nobody
+  for (int64_t i = 0; i < length; ++i)
+    bits[static_cast<size_t>(i * words)] &= ~uint64_t{2};  // nobody sees key 1
+  std::fill_n(bits.begin() + 2 * words, words, 0);         // query 2 sees nobody
   p.in.mask = Mask::dense({bits.data(), words});
   for (int64_t j = 0; j < p.in.q.cols; ++j) p.q()(2, j) = p.k()(1, j) = p.v()(1, j) = p.d_output(2, j) = kNan;
   p.forward();
