@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -85,8 +86,10 @@ ordered_json describe(const ModelFolder& folder) {
                         {"scaled_embeddings", c.scale_embedding}};
   json["token_ids"] = {{"pad", c.pad_id}, {"end", c.eos_id}, {"decoder_start", c.decoder_start_id}};
   json["suppressed"] = folder.suppressed;
-  json["dropout"] = {
-      {"residual", c.dropout.residual}, {"weights", c.dropout.weights}, {"activation", c.dropout.activation}};
+  const auto rate = [](float r) { return std::round(r * 1e6) / 1e6; };  // 0.3 rather than 0.30000001192
+  json["dropout"] = {{"residual", rate(c.dropout.residual)},
+                     {"weights", rate(c.dropout.weights)},
+                     {"activation", rate(c.dropout.activation)}};
   json["tokenizer"] = folder.tokenizer ? tokenizer_json(*folder.tokenizer, c) : ordered_json();
   if (folder.target_tokenizer) json["target_tokenizer"] = tokenizer_json(*folder.target_tokenizer, c);
   json["attentions"] = ordered_json::array();

@@ -36,6 +36,7 @@ TEST(InfoVerb, PrintsJson) {
   EXPECT_EQ(json["activation"], "swish");
   EXPECT_EQ(json["vocabulary"]["target"], 59);
   EXPECT_EQ(json["vocabulary"]["shared_embeddings"], false);
+  EXPECT_EQ(json["dropout"]["residual"].dump(), "0.3");
   EXPECT_EQ(json["suppressed"], nlohmann::json::parse("[2]"));
   EXPECT_EQ(json["attentions"].size(), 3u);
   EXPECT_TRUE(json["tokenizer"].is_null());

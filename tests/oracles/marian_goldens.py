@@ -1,6 +1,6 @@
 """Makes tests/data/marian: tiny random models as MarianMTModel.save_pretrained writes them, and what
-transformers computes with them (in double precision): logits, greedy translations, and for one of them the loss
-and all gradients.
+transformers computes with them (in double precision): logits, greedy translations, and for one of them the
+loss and all gradients.
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
     venv/bin/python tests/oracles/marian_goldens.py [FOLDER]
@@ -21,7 +21,7 @@ NEW_TOKENS = 11
 SMOOTHING = 0.1
 END_BIAS = 2.5  # some greedy translations end by themselves, others at the limit
 
-# Odd and unequal on purpose. d_model 21 with heads of 7 and 3; 27 positions; a target with a vocabulary of its own.
+# Odd and unequal on purpose: d_model 21 with heads of 7 and 3; 27 positions; separate vocabularies.
 MODELS = {
     "relu": dict(
         vocab_size=61,
@@ -190,7 +190,8 @@ def make(name, settings, folder, seed):
                 steps.append((best[row, 0] - best[row, 1]).item())
     flat("greedy", answers, out)
     print(
-        f"{name}: logits {out['logits'].std():.2f} std, greedy {[len(a) for a in answers]}, smallest lead {min(steps):.4f}"
+        f"{name}: logits {out['logits'].std():.2f} std, greedy {[len(a) for a in answers]}, "
+        f"smallest lead {min(steps):.4f}"
     )
     assert min(steps) > 1e-3, "two tokens nearly equal: take another seed"
 
