@@ -56,6 +56,7 @@ class Process {
       : errors_(fs::temp_directory_path() / fmt::format("mh_stderr.{}.{}", ::getpid(), ++made_)),
         output_(errors_.string() + ".out") {
     pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("cannot fork");
     if (pid_ == 0) {
       if (largest_file != RLIM_INFINITY) {
         const rlimit limit{largest_file, largest_file};
@@ -83,7 +84,10 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  void kill(int signal) const { ::kill(pid_, signal); }
+  /// Only while it is our child: kill(-1) would go to every process there is.
+  void kill(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
   bool running() {
     if (pid_ <= 0) return false;
     if (::waitpid(pid_, &status_, WNOHANG) == 0) return true;
