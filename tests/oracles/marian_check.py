@@ -2,7 +2,7 @@
 
     venv/bin/python tests/oracles/marian_check.py FOLDER EXPECTED.safetensors [TEXTS.json]
 
-EXPECTED holds what multihead computed: source, target_in, greedy (ids, each with NAME_lengths), logits [N, V].
+EXPECTED holds what multihead computed: source, target_in, greedy (ids and NAME_lengths), logits [N, V].
 TEXTS is a list of {"text": ..., "ids": [...], "decoded": ...} by multihead's tokenizer. The test
 SlowMarianOracle in tests/models writes all of them and runs this when MULTIHEAD_PYTHON names a Python with
 torch and transformers.
