@@ -72,7 +72,7 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
                    .beta2 = s.adam_beta2,
                    .epsilon = s.adam_epsilon,
                    .weight_decay = s.weight_decay},
-          .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup},
+          .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup, .decay = s.schedule, .end = s.updates},
           .clip_norm = s.clip_norm,
           .label_smoothing = s.label_smoothing,
           .seed = s.seed};

@@ -94,6 +94,9 @@ void check(const TranslatorSettings& settings) {
     throw UsageError(
         "when to stop is not said: give --updates, --epochs, or --patience with a validation text");
   }
+  if (settings.schedule == Schedule::Decay::kLinear && settings.updates == 0) {
+    throw UsageError("--schedule linear falls to 0 at the last update: say which with --updates");
+  }
   if (settings.patience > 0 && settings.valid_source.empty()) {
     throw UsageError("--patience needs --valid-source and --valid-target");
   }

@@ -50,6 +50,7 @@ struct TranslatorSettings {
   int32_t accumulate = 1;
   std::optional<double> learning_rate;  // the peak
   std::optional<int64_t> warmup;
+  Schedule::Decay schedule = Schedule::Decay::kInverseSquareRoot;  // kLinear falls to 0 at `updates`
   float label_smoothing = 0.1f;
   double adam_beta1 = 0.9, adam_beta2 = 0.98, adam_epsilon = 1e-9;
   double weight_decay = 0;
@@ -105,6 +106,8 @@ struct TranslatorSettings {
     v("accumulate", accumulate, {.low = 1, .high = 10'000});
     v("learning-rate", learning_rate, {.low = 0, .high = 1000});
     v("warmup", warmup, {.low = 0, .high = 1'000'000'000});
+    v("schedule", schedule,
+      {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}});
     v("label-smoothing", label_smoothing, {.low = 0, .high = 0.95f});
     v("adam-beta1", adam_beta1, {.low = 0, .high = 0.999999});
     v("adam-beta2", adam_beta2, {.low = 0, .high = 0.999999});

@@ -5,13 +5,21 @@
 
 namespace mh {
 
-/// Linear warm-up to `peak`, then the inverse square root (Vaswani et al. 2017, eq. 3, with its scale made
-/// explicit).
+/// Linear warm-up to `peak`, then down.
 struct Schedule {
+  enum class Decay {
+    kInverseSquareRoot,  // Vaswani et al. 2017, eq. 3, with its scale made explicit
+    kLinear,             // to 0 at update `end`: for runs whose length is known, the better the shorter they are
+  };
+
   double peak = 5e-4;
   int64_t warmup = 4000;  // updates; 0: begin at the peak and decay as if one update had been warm-up
 
-  /// peak * min(update / warmup, sqrt(warmup / update)). REQUIRES: update >= 1.
+  Decay decay = Decay::kInverseSquareRoot;
+  int64_t end = 0;  // kLinear only
+
+  /// peak * min(update / warmup, sqrt(warmup / update)), or
+  /// peak * min(update / warmup, (end - update) / (end - warmup)), never below 0. REQUIRES: update >= 1.
   double learning_rate(int64_t update) const;
 };
 

@@ -26,6 +26,15 @@ TEST(Schedule, IsThePapersWithItsPeak) {
   }
 }
 
+TEST(Schedule, LinearReachesZeroAtItsEnd) {
+  const Schedule schedule{.peak = 2, .warmup = 10, .decay = Schedule::Decay::kLinear, .end = 110};
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(5), 1);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(10), 2);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(60), 1);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(110), 0);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(111), 0);
+}
+
 TEST(Schedule, WithoutWarmupBeginsAtThePeak) {
   const Schedule schedule{.peak = 1, .warmup = 0};
   EXPECT_DOUBLE_EQ(schedule.learning_rate(1), 1);
