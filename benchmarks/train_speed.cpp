@@ -20,6 +20,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
+#include "multihead/models/transformer.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
 #include "multihead/train/training_batch.h"

@@ -177,8 +177,10 @@ std::vector<std::string> train_command(const Folder& folder, const std::string& 
                                       "0.1",
                                       "--warmup",
                                       "50"};
-  if (std::find(more.begin(), more.end(), "--updates") == more.end()) {
-    command.insert(command.end(), {"--updates", "130"});
+  command.insert(command.end(), {"--updates", "130"});
+  for (const std::string& flag : more) {  // they take the place of those above
+    const auto found = std::find(command.begin(), command.end(), flag);
+    if (flag.starts_with("--") && found != command.end()) command.erase(found, found + 2);
   }
   command.insert(command.end(), more.begin(), more.end());
   return command;
@@ -205,15 +207,18 @@ int64_t newest_checkpoint(const std::string& model) {
 TEST(SlowTrain, KillsAtAnyMomentEndWithTheSameModel) {
   Folder folder("mh_train_kill");
   write_text(folder);
+  const auto start = std::chrono::steady_clock::now();
   const Outcome straight = tool(train_command(folder, "straight"));
+  const auto took =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
   ASSERT_EQ(straight.status, 0) << straight.errors;
 
-  // SIGKILL after random short times: every restart finds a complete checkpoint (or begins anew) and goes on.
+  // SIGKILL after random times: every restart finds a complete checkpoint (or begins anew) and goes on.
   Random random(11);
   int kills = 0;
   for (; kills < 40; ++kills) {
     Process process(train_command(folder, "killed"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(60 + random.below(kills < 20 ? 300 : 3000)));
+    std::this_thread::sleep_for(took / 2 * random.uniform());
     const bool was_running = process.running();
     process.kill(SIGKILL);
     const Outcome outcome = process.wait();
@@ -358,12 +363,7 @@ TEST(Train, RefusesBadInputInOneLine) {
       {{"--config", folder / "foreign/none.json"}, 1, "none.json"},
   };
   for (const Case& bad : cases) {
-    // A flag given twice: the later place is ours, so leave out the first.
-    std::vector<std::string> command = train_command(folder, "m");
-    const auto found = std::find(command.begin(), command.end(), bad.flags[0]);
-    if (found != command.end()) command.erase(found, found + 2);
-    command.insert(command.end(), bad.flags.begin(), bad.flags.end());
-    const Outcome outcome = tool(command);
+    const Outcome outcome = tool(train_command(folder, "m", bad.flags));
     EXPECT_EQ(outcome.status, bad.status) << bad.flags[0] << ": " << outcome.errors;
     EXPECT_THAT(outcome.errors, HasSubstr(bad.message));
     EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
