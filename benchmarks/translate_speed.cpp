@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
   config.pad_id = config.decoder_start_id = 2;
   mh::Transformer model(config);
   model.initialise(1);
+  mh::Translator translator(model);
   const std::vector<std::vector<int32_t>> sentences = read_ids(argv[5]);
 
   std::string what;
@@ -57,13 +58,13 @@ int run(int argc, char** argv) {
     double seconds = 0;
     if (what == "all") {
       const auto start = Clock::now();
-      mh::translate(model, some, options);
+      translator.translate(some, options);
       seconds = seconds_since(start);
     } else {
       std::vector<double> each;
       for (const auto& sentence : some) {
         const auto start = Clock::now();
-        mh::translate(model, {&sentence, 1}, options);
+        translator.translate({&sentence, 1}, options);
         each.push_back(seconds_since(start));
       }
       std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());

@@ -105,7 +105,7 @@ class BeamSearch {
     candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : options_.beam_size + 1, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
-      model_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
+      decoding_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
     }
     prefix_.force(step_, rows_.sources, states, candidates_a_row_, candidates_);
   }

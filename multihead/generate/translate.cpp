@@ -2,13 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
 #include "multihead/generate/batches.h"
 #include "multihead/generate/beam_search.h"
 #include "multihead/generate/check_sequences.h"
+#include "multihead/models/decoding.h"
 
 namespace mh {
 namespace {
+
+constexpr int64_t kLeastBatchTokens = 512;
 
 // All hypotheses of the batch in one teacher-forced pass.
 void add_alignments(Transformer& model, Context context, std::span<const std::vector<int32_t>> sources,
@@ -32,9 +39,26 @@ void add_alignments(Transformer& model, Context context, std::span<const std::ve
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<const std::vector<int32_t>> sources,
-                                               const TranslateOptions& options,
-                                               std::span<const std::vector<int32_t>> prefixes) {
+// What one thread needs.
+struct Translator::Worker {
+  explicit Worker(Transformer& model) : decoding(model, {.tape = tape}) {}
+
+  Tape tape;
+  Decoding decoding;
+};
+
+Translator::Translator(Transformer& model) : model_(model) {}
+Translator::~Translator() = default;
+
+Translator::Worker& Translator::worker(int number) {
+  auto& worker = workers_[static_cast<size_t>(number)];
+  if (!worker) worker = std::make_unique<Worker>(model_);
+  return *worker;
+}
+
+std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::vector<int32_t>> sources,
+                                                           const TranslateOptions& options,
+                                                           std::span<const std::vector<int32_t>> prefixes) {
   check(options.search);
   if (options.max_batch_tokens < 1) {
     throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
@@ -42,19 +66,26 @@ std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<con
   if (!prefixes.empty() && prefixes.size() != sources.size()) {
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(), prefixes.size()));
   }
-  if (options.interventions) model.check(*options.interventions);
-  check_sequences(sources, "source", model.config().max_positions, model.config().vocabulary_size);
+  if (options.interventions) model_.check(*options.interventions);
+  check_sequences(sources, "source", model_.config().max_positions, model_.config().vocabulary_size);
 
   std::vector<int64_t> lengths;
+  int64_t all_tokens = 0;
   lengths.reserve(sources.size());
-  for (const auto& source : sources) lengths.push_back(static_cast<int64_t>(source.size()));
+  for (const auto& source : sources) {
+    lengths.push_back(static_cast<int64_t>(source.size()));
+    all_tokens += lengths.back();
+  }
+  // Two batches or more for each thread, if they do not become too small for fast products.
+  const int threads = thread_count();
+  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + 2 * threads - 1) / (2 * threads));
+  const auto batches = batches_by_length(lengths, std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair));
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
-  Tape tape;
-  const Context context{.tape = tape, .interventions = options.interventions};
-  Decoding decoding(model, context);
   int64_t sentences_done = 0;
-  for (const auto& batch : batches_by_length(lengths, options.max_batch_tokens)) {
+  std::mutex progress;
+  const auto translate_batch = [&](int64_t number, int thread) {
+    const auto& batch = batches[static_cast<size_t>(number)];
     TokenBatch tokens;
     std::vector<std::vector<int32_t>> prefixes_here;
     for (const int64_t i : batch) {
@@ -62,14 +93,33 @@ std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<con
       if (!prefixes.empty()) prefixes_here.push_back(prefixes[static_cast<size_t>(i)]);
     }
     const Ragged ragged = Ragged::from_lengths(tokens.lengths);
-    const Sequences source{.ids = tokens.ids, .ragged = &ragged, .sentences = {}};
-    auto hypotheses = beam_search(decoding, source, options.search, prefixes_here);
-    if (options.align) add_alignments(model, context, sources, batch, *options.align, hypotheses);
+    Decoding& decoding = worker(thread).decoding;
+    decoding.context().interventions = options.interventions;
+    auto hypotheses = beam_search(decoding, {.ids = tokens.ids, .ragged = &ragged, .sentences = {}}, options.search,
+                                  prefixes_here);
+    if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s) results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
+    if (!options.progress) return;
+    std::lock_guard lock(progress);
     sentences_done += static_cast<int64_t>(batch.size());
-    if (options.progress) options.progress(sentences_done);
+    options.progress(sentences_done);
+  };
+
+  workers_.resize(std::max(workers_.size(), static_cast<size_t>(threads)));
+  const auto count = static_cast<int64_t>(batches.size());
+  if (threads > 1 && count >= threads) {
+    model_.prepare();
+    parallel_for(count, translate_batch);
+  } else {
+    for (int64_t i = 0; i < count; ++i) translate_batch(i, 0);
   }
   return results;
+}
+
+std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<const std::vector<int32_t>> sources,
+                                               const TranslateOptions& options,
+                                               std::span<const std::vector<int32_t>> prefixes) {
+  return Translator(model).translate(sources, options, prefixes);
 }
 
 }  // namespace mh

@@ -29,14 +29,22 @@ class Decoding {
   /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents, std::span<const int32_t> sources);
 
+  /// Transformer::best_next() for such states.
+  void best_next(ConstMatrixView states, const Transformer::NextOptions& options, std::span<Candidate> out) {
+    model_.best_next(states, options, out, scratch_);
+  }
+
   int32_t steps() const { return steps_; }
   Transformer& model() { return model_; }
+  /// Who watches and what is changed may be set anew before start().
+  Context& context() { return context_; }
 
  private:
   Transformer& model_;
   Context context_;
   Ragged source_;
   DecoderCache cache_;
+  VocabularyScratch scratch_;
   int32_t steps_ = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "multihead/models/decoding.h"
+
 namespace mh {
 namespace {
 
@@ -111,12 +113,25 @@ void Transformer::logits(ConstMatrixView states, MatrixView logits) {
            [&](int64_t begin, int64_t end) { add_bias(layer.bias, logits.rows_between(begin, end)); });
 }
 
-void Transformer::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
+void Transformer::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
+                            VocabularyScratch& scratch) {
   MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
-  best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch_);
+  best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
   const bool finite = std::all_of(out.begin(), out.end(), [](const Candidate& c) { return std::isfinite(c.log_probability); });
   if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
+}
+
+void Transformer::prepare() {
+  // Weights are packed by their first use: translate one token.
+  const int32_t token = config_.decoder_start_id, parent = 0, sentence = 0;
+  Ragged one;
+  one.add(1);
+  const Sequences source{.ids = {&token, 1}, .ragged = &one, .sentences = {}};
+  Tape tape;
+  Decoding decoding(*this, {.tape = tape}, source);
+  Candidate next;
+  best_next(decoding.step({&token, 1}, {&parent, 1}, {&sentence, 1}), {}, {&next, 1});
 }
 
 std::vector<Transformer::AttentionName> Transformer::attentions() const {

@@ -16,7 +16,8 @@
 
 namespace mh {
 
-/// Not for use by two threads at once (its packed weights are shared); the work inside is spread over the pool.
+/// Not for use by two threads at once (its packed weights are shared), unless prepare() was called; the work inside is
+/// spread over the pool.
 class Transformer {
  public:
   /// Weights are zero until initialise() or load_transformer(). Throws UsageError on a configuration that cannot be.
@@ -58,8 +59,16 @@ class Transformer {
   };
   /// The k most probable next tokens of each row of decoder states, best first (ties: the smaller token first):
   /// out[row * k ... row * k + k). The matrix of logits is never written.
-  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out);
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
+    best_next(states, options, out, scratch_);
+  }
+  /// The same with the caller's scratch, for callers in several threads (see prepare()).
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out, VocabularyScratch& scratch);
   static constexpr int kMaxCandidates = 256;
+
+  /// Packs all weights. Until one of them changes, several threads may then encode, decode (also by Decoding), ask for
+  /// logits() and, with a scratch each, for best_next() at once.
+  void prepare();
 
   /// "encoder.3.self_attention", ... in order: what observers see and interventions name; with the number of heads.
   struct AttentionName {

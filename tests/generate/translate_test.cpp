@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
 #include "multihead/generate/batches.h"
 #include "multihead/generate/beam_search.h"
 #include "tests/generate/small_model.h"
@@ -58,6 +59,45 @@ TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
     EXPECT_EQ(found[s][0].tokens, alone[0][0].tokens) << s;
   }
   EXPECT_TRUE(translate(model, {}).empty());
+}
+
+TEST_F(TranslateTest, SharedOutToThreadsItIsTheSame) {
+  std::vector<int32_t> lengths;
+  for (int32_t i = 0; i < 97; ++i) lengths.push_back(2 + i * 7 % 31);
+  const auto sources = random_sources(8, lengths);
+  Interventions interventions;
+  interventions.mute("decoder.2.self_attention.0");
+  const TranslateOptions options{.search = {.beam_size = 3, .n_best = 2, .max_length = 12},
+                                 .max_batch_tokens = 61,
+                                 .align = AlignOptions{},
+                                 .interventions = &interventions};
+  const int before = thread_count();
+  set_thread_count(1);
+  const auto expected = translate(model, sources, options);
+  for (const int threads : {2, 3, 7}) {
+    set_thread_count(threads);
+    Transformer fresh(small_config());  // whose weights are not packed yet
+    fresh.initialise(7);
+    sharpen(fresh, 1.7f);
+    add_to_logit(fresh, kEnd, 2);
+    Translator translator(fresh);
+    for (int round = 0; round < 2; ++round) {
+      const auto found = translator.translate(sources, options);
+      for (size_t s = 0; s < sources.size(); ++s) {
+        ASSERT_EQ(found[s].size(), expected[s].size());
+        for (size_t i = 0; i < found[s].size(); ++i) {
+          EXPECT_EQ(found[s][i].tokens, expected[s][i].tokens);
+          EXPECT_EQ(found[s][i].log_probability, expected[s][i].log_probability);
+          EXPECT_EQ(found[s][i].alignment, expected[s][i].alignment);
+        }
+      }
+      // What a thread meets reaches the caller.
+      std::vector<std::vector<int32_t>> prefixes(sources.size());
+      prefixes[41] = std::vector<int32_t>(13, 5);
+      EXPECT_THROW(translator.translate(sources, options, prefixes), UsageError);
+    }
+  }
+  set_thread_count(before);
 }
 
 TEST_F(TranslateTest, SourcesThatCannotBeAreNamed) {
