@@ -52,9 +52,9 @@ class SettingTexts : public SettingVisitor<SettingTexts> {
   std::vector<Setting> settings;
 };
 
-constexpr std::array<std::string_view, 12> kMayChange = {
+constexpr std::array<std::string_view, 11> kMayChange = {
     "train-source", "train-target", "valid-source", "valid-target", "model",   "tokenizer",
-    "updates",      "epochs",       "keep",         "log-every",    "average", "patience"};
+    "epochs",       "keep",         "log-every",    "average",      "patience"};
 
 }  // namespace
 
@@ -133,7 +133,9 @@ TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocab
 std::vector<Setting> lasting_settings(const TranslatorSettings& settings) {
   SettingTexts texts;
   const_cast<TranslatorSettings&>(settings).visit(texts);  // visit() serves reading too, so it is not const
-  std::erase_if(texts.settings, [](const Setting& setting) {
+  const bool length_matters = settings.schedule == Schedule::Decay::kLinear;
+  std::erase_if(texts.settings, [&](const Setting& setting) {
+    if (setting.name == "updates") return !length_matters;
     return std::find(kMayChange.begin(), kMayChange.end(), setting.name) != kMayChange.end();
   });
   return texts.settings;

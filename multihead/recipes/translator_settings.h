@@ -138,7 +138,8 @@ TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocab
                                int32_t target_vocabulary_size);
 
 /// Those that decide what is learned, as text. Paths (the contents are compared instead), how long to go on
-/// and how much to keep may change when a run goes on. REQUIRES: settings are resolved.
+/// (unless the schedule depends on it) and how much to keep may change when a run goes on. REQUIRES: settings
+/// are resolved.
 std::vector<Setting> lasting_settings(const TranslatorSettings& settings);
 
 }  // namespace mh

@@ -52,14 +52,15 @@ UpdateReport Trainer::update() {
   for (size_t b = range.begin; b < range.end; ++b) report.target_tokens += target_tokens(corpus_, plan_[b]);
   const Transformer::LossOptions loss_options{.label_smoothing = options_.label_smoothing,
                                               .scale = 1.0f / static_cast<float>(report.target_tokens)};
+  if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
   for (size_t b = range.begin; b < range.end; ++b) {
     batch_.assign(corpus_, plan_[b], model_.config().decoder_start_id);
-    tape_.clear();
-    Context context{.tape = tape_, .dropout = DropoutKey{options_.seed, number}};
+    tape_->clear();
+    Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
     const Transformer::Loss loss = model_.loss(context, batch_.source_sequences(), batch_.target_sequences(),
                                                batch_.target_out, loss_options);
-    tape_.backward();
+    tape_->backward();
     report.smoothed_loss += loss.smoothed;
     report.negative_log_likelihood += loss.negative_log_likelihood;
     report.source_tokens += batch_.source.ragged.rows();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "multihead/models/transformer.h"
@@ -45,6 +46,10 @@ class Trainer {
   /// lie in.
   UpdateReport update();
 
+  /// Gives the memory of forward and backward back, before something else wants as much; the next update
+  /// takes it again.
+  void release_memory() { tape_.reset(); }
+
   /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments).
   TrainingState& state() { return state_; }
   Adam& adam() { return adam_; }
@@ -66,7 +71,7 @@ class Trainer {
   TrainerOptions options_;
   Adam adam_;
   TrainingState state_;
-  Tape tape_{Tape::Mode::kRecord};
+  std::optional<Tape> tape_;
   TrainingBatch batch_;
   std::vector<std::vector<int32_t>> plan_;
   int64_t planned_epoch_ = -1;

@@ -128,6 +128,7 @@ class Run {
   void validate() {
     TrainingState& state = trainer_.state();
     if (!state.validations.empty() && state.validations.back().update == state.update) return;
+    trainer_.release_memory();
     Validation validation = hooks_.validate();
     validation.update = state.update;
     if (!std::isfinite(validation.loss)) {

@@ -101,6 +101,8 @@ TEST(TranslatorSettings, LastingOnesAreComparedAsText) {
   settings.average_of = AverageOf::kBest;
   settings.label_smoothing = 0;
   EXPECT_EQ(differences(before, lasting_settings(settings)).size(), 3u);
+  settings.schedule = Schedule::Decay::kLinear;  // the rate depends on how long the run is
+  EXPECT_EQ(value_of(lasting_settings(settings), "updates"), "99");
 }
 
 TEST(TranslatorSettings, ContradictionsAreRefused) {
