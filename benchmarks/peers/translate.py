@@ -63,6 +63,7 @@ def build_peer(folder, d_model, heads, d_ff, layers):
     spec.register_target_vocabulary(tokens)
     spec.validate()
     spec.optimize()
+    os.makedirs(folder)
     spec.save(folder)
     return tokens
 
