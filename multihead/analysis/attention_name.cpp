@@ -30,18 +30,20 @@ AttentionPlace attention_place(std::string_view attention) {
       if (stack == "decoder" && what == "cross_attention") return {AttentionKind::kCross, *layer};
     }
   }
-  throw UsageError(fmt::format("attention '{}': expected a name such as encoder.3.self_attention or "
-                               "decoder.0.cross_attention",
-                               attention));
+  throw UsageError(
+      fmt::format("attention '{}': expected a name such as encoder.3.self_attention or "
+                  "decoder.0.cross_attention",
+                  attention));
 }
 
 HeadName parse_head_name(std::string_view name) {
   const size_t dot = name.rfind('.');
   const auto head = dot == std::string_view::npos ? std::nullopt : whole_number(name.substr(dot + 1));
   if (!head) {
-    throw UsageError(fmt::format("head '{}': expected an attention and a head's number, such as "
-                                 "encoder.3.self_attention.1",
-                                 name));
+    throw UsageError(
+        fmt::format("head '{}': expected an attention and a head's number, such as "
+                    "encoder.3.self_attention.1",
+                    name));
   }
   HeadName parsed{std::string(name.substr(0, dot)), *head};
   attention_place(parsed.attention);

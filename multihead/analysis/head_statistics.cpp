@@ -11,15 +11,22 @@ namespace {
 
 constexpr int kReach = HeadFigures::kReach;
 
-double entropy_term(double p) { return p > 0 ? -p * std::log(p) : 0; }
+double entropy_term(double p) {
+  return p > 0 ? -p * std::log(p) : 0;
+}
 
 /// Pairs g < h are numbered row by row.
-size_t pair_count(int heads) { return static_cast<size_t>(heads) * static_cast<size_t>(std::max(heads - 1, 0)) / 2; }
+size_t pair_count(int heads) {
+  return static_cast<size_t>(heads) * static_cast<size_t>(std::max(heads - 1, 0)) / 2;
+}
 
 }  // namespace
 
 HeadStatistics::Sums::Sums(int heads_of)
-    : heads(heads_of), of_head(static_cast<size_t>(heads_of)), cosine(pair_count(heads_of)), divergence(pair_count(heads_of)) {}
+    : heads(heads_of),
+      of_head(static_cast<size_t>(heads_of)),
+      cosine(pair_count(heads_of)),
+      divergence(pair_count(heads_of)) {}
 
 void HeadStatistics::HeadSums::add(const HeadSums& other) {
   entropy += other.entropy;
@@ -58,7 +65,8 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
     }
   }
 
-  std::vector<double> row_entropies(static_cast<size_t>(heads * queries)), squares(static_cast<size_t>(heads));
+  std::vector<double> row_entropies(static_cast<size_t>(heads * queries)),
+      squares(static_cast<size_t>(heads));
   for (int h = 0; h < heads; ++h) {
     const ConstMatrixView a = head_matrix(first, h);
     HeadSums& head = sums.of_head[static_cast<size_t>(h)];
@@ -77,7 +85,8 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
       for (int64_t j = std::max<int64_t>(0, i - kReach); j <= std::min(i + kReach, seen - 1); ++j) {
         head.at_offset[static_cast<size_t>(j - i + kReach)] += row[j];
       }
-      if (seen > 0 && std::abs(most - i) <= kReach) ++head.most_at_offset[static_cast<size_t>(most - i + kReach)];
+      if (seen > 0 && std::abs(most - i) <= kReach)
+        ++head.most_at_offset[static_cast<size_t>(most - i + kReach)];
       if (seen > 0) head.on_end += row[causal ? 0 : keys - 1];
       head.entropy += entropy;
       head.distance += distance;
@@ -100,8 +109,9 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
           mean_entropy += entropy_term(0.5 * (p + q));
         }
         // JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, not below 0 but for rounding.
-        divergence += std::max(0.0, mean_entropy - 0.5 * (row_entropies[static_cast<size_t>(g * queries + i)] +
-                                                          row_entropies[static_cast<size_t>(h * queries + i)]));
+        divergence +=
+            std::max(0.0, mean_entropy - 0.5 * (row_entropies[static_cast<size_t>(g * queries + i)] +
+                                                row_entropies[static_cast<size_t>(h * queries + i)]));
       }
       const double norms = std::sqrt(squares[static_cast<size_t>(g)] * squares[static_cast<size_t>(h)]);
       sums.cosine[pair] = norms > 0 ? product / norms : 0;

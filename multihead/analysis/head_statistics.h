@@ -15,27 +15,29 @@
 
 namespace mh {
 
-/// One head. With a the weights of a query i over the keys j; means are over all queries of the corpus, each counted
-/// the same, unless said. In cross-attention i and j are positions as they are, in the decoder's input (the start token
-/// is 0) and in the source.
+/// One head. With a the weights of a query i over the keys j; means are over all queries of the corpus, each
+/// counted the same, unless said. In cross-attention i and j are positions as they are, in the decoder's
+/// input (the start token is 0) and in the source.
 struct HeadFigures {
-  static constexpr int kReach = 3;             // offsets from -kReach to +kReach
+  static constexpr int kReach = 3;  // offsets from -kReach to +kReach
   static constexpr size_t kOffsets = 2 * kReach + 1;
 
   std::string attention;  // "encoder.3.self_attention"
   int head = 0;
   int64_t queries = 0;
-  double entropy = 0;        // -sum a log a, nats
-  /// Entropy over log(keys that the query may see: i + 1 in the decoder's self-attention), 0 to 1; the mean over the
-  /// queries that see more than one.
+  double entropy = 0;  // -sum a log a, nats
+  /// Entropy over log(keys that the query may see: i + 1 in the decoder's self-attention), 0 to 1; the mean
+  /// over the queries that see more than one.
   double entropy_share = 0;
-  double distance = 0;       // sum a |i - j|
+  double distance = 0;                       // sum a |i - j|
   std::array<double, kOffsets> at_offset{};  // weight on key j = i + offset; no such key counts as 0
   /// How often that key has the largest weight (ties: the first key), over the queries that can see it.
   std::array<double, kOffsets> most_at_offset{};
-  /// Weight on the end token, the source's last key. The decoder's input has none: there it is the start token, key 0.
+  /// Weight on the end token, the source's last key. The decoder's input has none: there it is the start
+  /// token, key 0.
   double on_end = 0;
-  /// How like the layer's other heads it is: means over them of HeadSimilarity's numbers. None when it has no other.
+  /// How like the layer's other heads it is: means over them of HeadSimilarity's numbers. None when it has no
+  /// other.
   std::optional<double> cosine, divergence;
 
   std::string name() const { return attention + "." + std::to_string(head); }

@@ -30,7 +30,8 @@ struct Character {
 };
 
 int width_of(uint32_t code) {
-  if (code == 0 || (code >= 0x300 && code <= 0x36F) || (code >= 0x200B && code <= 0x200F) || code == 0xFE0F) return 0;
+  if (code == 0 || (code >= 0x300 && code <= 0x36F) || (code >= 0x200B && code <= 0x200F) || code == 0xFE0F)
+    return 0;
   const bool wide = (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
                     (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
                     (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) ||
@@ -72,7 +73,9 @@ std::string shortened(const std::string& label, int width) {
   return text + kEllipsis;
 }
 
-std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
+std::string spaces(int count) {
+  return std::string(static_cast<size_t>(std::max(count, 0)), ' ');
+}
 
 size_t shade_of(double weight) {
   size_t shade = 0;
@@ -170,10 +173,13 @@ class Picture {
       case HeatMapOptions::Cells::kNumbers: {
         const std::string number = fmt::format("{:.0f}", 100 * weight);
         const std::string shown = number == "0" ? "\u00b7" : number;
-        return spaces(std::min(cell_, 4) - 1 - display_width(shown)) + shown + spaces(cell_ - std::min(cell_, 4) + 1);
+        return spaces(std::min(cell_, 4) - 1 - display_width(shown)) + shown +
+               spaces(cell_ - std::min(cell_, 4) + 1);
       }
-      case HeatMapOptions::Cells::kColours: return fmt::format("\x1b[48;5;{}m{}\x1b[0m", colour_of(weight), spaces(cell_));
-      case HeatMapOptions::Cells::kShades: break;
+      case HeatMapOptions::Cells::kColours:
+        return fmt::format("\x1b[48;5;{}m{}\x1b[0m", colour_of(weight), spaces(cell_));
+      case HeatMapOptions::Cells::kShades:
+        break;
     }
     std::string shade;
     for (int i = 0; i < cell_; ++i) shade += kShades[shade_of(weight)];
@@ -183,10 +189,10 @@ class Picture {
   ConstMatrixView weights_;
   const HeatMapOptions& options_;
   std::vector<std::string> rows_, columns_;
-  int margin_ = 0;       // columns before the first cell
-  int cell_ = 2;         // columns of a cell
-  bool level_ = true;    // column labels are written across
-  int in_part_ = 1;      // keys beside each other
+  int margin_ = 0;     // columns before the first cell
+  int cell_ = 2;       // columns of a cell
+  bool level_ = true;  // column labels are written across
+  int in_part_ = 1;    // keys beside each other
 };
 
 }  // namespace
@@ -215,7 +221,8 @@ std::string heat_map_legend(HeatMapOptions::Cells cells) {
     for (const int colour : kColours) text += fmt::format("\x1b[48;5;{}m  \x1b[0m", colour);
     return text + " 1\n";
   }
-  for (size_t i = 1; i < kShades.size(); ++i) text += fmt::format("  {} from {:.0f} %", kShades[i], 100 * kShadeBounds[i - 1]);
+  for (size_t i = 1; i < kShades.size(); ++i)
+    text += fmt::format("  {} from {:.0f} %", kShades[i], 100 * kShadeBounds[i - 1]);
   return text + "\n";
 }
 

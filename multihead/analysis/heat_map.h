@@ -19,16 +19,17 @@ struct HeatMapOptions {
   int columns = 80;  // no line is wider; a map that does not fit is cut into parts below each other
 };
 
-/// Row labels stand at the left, column labels above: level where there is room, else written downwards; long labels are
-/// shortened with an ellipsis. Every line ends with "\n". weights are between 0 and 1.
-/// Throws UsageError when columns is less than 20. REQUIRES: a label for each row and column.
+/// Row labels stand at the left, column labels above: level where there is room, else written downwards; long
+/// labels are shortened with an ellipsis. Every line ends with "\n". weights are between 0 and 1. Throws
+/// UsageError when columns is less than 20. REQUIRES: a label for each row and column.
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options = {});
 
 /// The scale of shades or colours, in one line.
 std::string heat_map_legend(HeatMapOptions::Cells cells);
 
-/// Columns that a terminal needs for UTF-8 text: 2 for the wide characters of East Asia, 0 for combining marks.
+/// Columns that a terminal needs for UTF-8 text: 2 for the wide characters of East Asia, 0 for combining
+/// marks.
 int display_width(std::string_view text);
 
 }  // namespace mh

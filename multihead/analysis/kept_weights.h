@@ -22,7 +22,9 @@ class KeptWeights : public CorpusObserver {
   /// Attentions to keep; none: all.
   explicit KeptWeights(std::vector<std::string> attentions = {}) : attentions_(std::move(attentions)) {}
 
-  void begin_batch(std::span<const int64_t> sentences) override { batch_.assign(sentences.begin(), sentences.end()); }
+  void begin_batch(std::span<const int64_t> sentences) override {
+    batch_.assign(sentences.begin(), sentences.end());
+  }
   bool wants_weights(std::string_view name) const override;
   void weights(const ObservedWeights& observed) override;
 

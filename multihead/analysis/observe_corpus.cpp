@@ -30,14 +30,16 @@ class Fan : public Observer {
   std::span<CorpusObserver* const> observers_;
 };
 
-void check_ids(const std::vector<int32_t>& ids, const char* what, size_t sentence, int64_t longest, int32_t vocabulary) {
+void check_ids(const std::vector<int32_t>& ids, const char* what, size_t sentence, int64_t longest,
+               int32_t vocabulary) {
   if (static_cast<int64_t>(ids.size()) > longest) {
-    throw UsageError(fmt::format("{} {}: {} tokens, but the model reads at most {}", what, sentence + 1, ids.size(), longest));
+    throw UsageError(fmt::format("{} {}: {} tokens, but the model reads at most {}", what, sentence + 1,
+                                 ids.size(), longest));
   }
   for (const int32_t id : ids) {
     if (id < 0 || id >= vocabulary) {
-      throw UsageError(fmt::format("{} {}: token id {} is not below the vocabulary's size, {}", what, sentence + 1, id,
-                                   vocabulary));
+      throw UsageError(fmt::format("{} {}: token id {} is not below the vocabulary's size, {}", what,
+                                   sentence + 1, id, vocabulary));
     }
   }
 }
@@ -58,7 +60,8 @@ void observe_corpus(Transformer& model, std::span<const std::vector<int32_t>> so
   }
   if (options.interventions) model.check(*options.interventions);
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty()) throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
+    if (sources[i].empty())
+      throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
     check_ids(sources[i], "source", i, config.max_positions, config.vocabulary_size);
     if (decode) check_ids(targets[i], "target", i, config.max_positions - 1, config.target_vocabulary());
   }
@@ -87,7 +90,8 @@ void observe_corpus(Transformer& model, std::span<const std::vector<int32_t>> so
     const Sequences read{.ids = source.ids, .ragged = &source.ragged, .sentences = source.sentence_ids};
     const Var memory = model.encode(context, read);
     if (decode) {
-      model.decode(context, {.ids = target_in.ids, .ragged = &target_in.ragged, .sentences = target_in.sentence_ids},
+      model.decode(context,
+                   {.ids = target_in.ids, .ragged = &target_in.ragged, .sentences = target_in.sentence_ids},
                    memory, read);
     }
     if (options.progress) options.progress(static_cast<int64_t>(i));

@@ -1,5 +1,5 @@
-// Runs a model over a corpus and shows observers every attention's weights, batch after batch: nothing is kept but what
-// the observers add up.
+// Runs a model over a corpus and shows observers every attention's weights, batch after batch: nothing is
+// kept but what the observers add up.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,16 @@ struct ObserveOptions {
   std::function<void(int64_t sentences_done)> progress = nullptr;
 };
 
-/// Sources end with the end token; targets are without it: the decoder reads the start token and the target, so that
-/// query i of the decoder reads target token i - 1 and predicts token i. Sentences go in their order. No targets at all:
-/// only the encoder runs. Throws UsageError on ids and lengths that the model cannot take, naming the sentence.
+/// Sources end with the end token; targets are without it: the decoder reads the start token and the target,
+/// so that query i of the decoder reads target token i - 1 and predicts token i. Sentences go in their order.
+/// No targets at all: only the encoder runs. Throws UsageError on ids and lengths that the model cannot take,
+/// naming the sentence.
 void observe_corpus(Transformer& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});
 
-/// Calls body(s, first) for every sequence s of an observation: `first` is its head 0's matrix [Tq, Tk], head h's is
-/// head_matrix(first, h).
+/// Calls body(s, first) for every sequence s of an observation: `first` is its head 0's matrix [Tq, Tk], head
+/// h's is head_matrix(first, h).
 template <class Body>
 void for_each_sequence(const ObservedWeights& observed, Body&& body) {
   const float* at = observed.weights;

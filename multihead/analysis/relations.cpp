@@ -10,7 +10,8 @@
 namespace mh {
 namespace {
 
-/// Calls body(word, relation) for each right answer of a tree: which words are asked about a relation, and what is right.
+/// Calls body(word, relation) for each right answer of a tree: which words are asked about a relation, and
+/// what is right.
 template <class Body>
 void for_each_edge(std::span<const Word> tree, Body&& body) {
   for (size_t w = 0; w < tree.size(); ++w) {
@@ -18,21 +19,27 @@ void for_each_edge(std::span<const Word> tree, Body&& body) {
     const auto dependent = static_cast<int>(w);
     body(tree[w].relation, Direction::kToHead, dependent, tree[w].head);
     body(tree[w].relation, Direction::kToDependent, tree[w].head, dependent);
+    body(tree[w].relation, Direction::kReadByHead, dependent, tree[w].head);
   }
 }
 
-/// The word each word reads most, itself set aside; -1: none.
-std::vector<int> most_read(const Tensor& weights) {
-  std::vector<int> predictions;
-  for (int64_t w = 0; w < weights.rows(); ++w) {
-    int best = -1;
-    float most = 0;
-    for (int64_t v = 0; v < weights.cols(); ++v) {
-      if (v != w && weights(w, v) > most) most = weights(w, v), best = static_cast<int>(v);
+/// For each word, itself set aside, the word that it reads most and the word that reads it most; -1: none.
+struct Strongest {
+  std::vector<int> reads, read_by;
+};
+Strongest strongest(const Tensor& weights) {
+  const auto words = static_cast<size_t>(weights.rows());
+  Strongest found{std::vector<int>(words, -1), std::vector<int>(words, -1)};
+  std::vector<float> most_read(words), most_reading(words);
+  for (size_t w = 0; w < words; ++w) {
+    for (size_t v = 0; v < words; ++v) {
+      const float weight = weights(static_cast<int64_t>(w), static_cast<int64_t>(v));
+      if (v == w) continue;
+      if (weight > most_read[w]) most_read[w] = weight, found.reads[w] = static_cast<int>(v);
+      if (weight > most_reading[v]) most_reading[v] = weight, found.read_by[v] = static_cast<int>(w);
     }
-    predictions.push_back(best);
   }
-  return predictions;
+  return found;
 }
 
 }  // namespace
@@ -52,13 +59,16 @@ RelationScorer::Side RelationScorer::make_side(const GoldTrees& gold) {
       right.emplace(relation, direction, word, answer - word);
     });
     for (const auto& [relation, direction, word] : asked) ++side.tasks[{relation, direction}].support;
-    for (const auto& [relation, direction, word, offset] : right) ++side.tasks[{relation, direction}].found[offset];
+    for (const auto& [relation, direction, word, offset] : right)
+      ++side.tasks[{relation, direction}].found[offset];
   }
   for (const auto& [task, baseline] : side.tasks) side.number.emplace(task, side.number.size());
   return side;
 }
 
-void RelationScorer::begin_batch(std::span<const int64_t> sentences) { batch_.assign(sentences.begin(), sentences.end()); }
+void RelationScorer::begin_batch(std::span<const int64_t> sentences) {
+  batch_.assign(sentences.begin(), sentences.end());
+}
 
 bool RelationScorer::wants_weights(std::string_view name) const {
   const AttentionKind kind = attention_place(name).kind;
@@ -85,10 +95,12 @@ void RelationScorer::weights(const ObservedWeights& observed) {
     if (place.kind == AttentionKind::kDecoderSelf) words.insert(words.begin(), -1);  // the start token
     const auto size = static_cast<int64_t>(tree.size());
     for (int h = 0; h < observed.heads; ++h) {
-      const std::vector<int> read =
-          most_read(merge_to_words(head_matrix(firsts[static_cast<size_t>(s)], h), words, size, words, size));
+      const Strongest found =
+          strongest(merge_to_words(head_matrix(firsts[static_cast<size_t>(s)], h), words, size, words, size));
       for_each_edge(tree, [&](const std::string& relation, Direction direction, int word, int answer) {
-        if (read[static_cast<size_t>(word)] != answer) return;
+        const std::vector<int>& predictions =
+            direction == Direction::kReadByHead ? found.read_by : found.reads;
+        if (predictions[static_cast<size_t>(word)] != answer) return;
         hits[static_cast<size_t>(s)].push_back(static_cast<size_t>(h) * gold.tasks.size() +
                                                gold.number.at({relation, direction}));
       });

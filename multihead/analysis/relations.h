@@ -1,8 +1,9 @@
 // Which head goes along which grammatical relation: "from a verb to its object".
 //
-// After Clark, Khandelwal, Levy and Manning 2019, "What does BERT look at?", section 4: weights are merged from pieces to
-// words, a word's own weight and that on special tokens are set aside, and a word's prediction is the word it reads
-// most. Beside each score stands what the best fixed offset ("the word two to the left") scores on the same words.
+// After Clark, Khandelwal, Levy and Manning 2019, "What does BERT look at?", section 4: weights are merged
+// from pieces to words, a word's own weight and that on special tokens are set aside, and a word's prediction
+// is the word it reads most. Beside each score stands what the best fixed offset ("the word two to the left")
+// scores on the same words.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,9 @@ struct GoldTrees {
 
 enum class Direction {
   kToHead,       // each word with this relation: is its head the word it reads most?
-  kToDependent,  // each word that has such dependents: is one of them the word it reads most? (Clark et al. transpose
-                 // the weights instead: who reads the dependent most?)
+  kToDependent,  // each word that has such dependents: is one of them the word it reads most?
+  kReadByHead,  // each word with this relation: of all words, is it its head that reads it most? This is what
+                // Clark et al. count for "head to dependent".
 };
 
 struct RelationScore {
@@ -50,11 +52,12 @@ struct RelationScore {
   }
 };
 
-/// Scores the self-attentions of the encoder against the source's trees and those of the decoder against the target's.
-/// Query i of the decoder counts for the word it reads, which is target token i - 1.
+/// Scores the self-attentions of the encoder against the source's trees and those of the decoder against the
+/// target's. Query i of the decoder counts for the word it reads, which is target token i - 1.
 class RelationScorer : public CorpusObserver {
  public:
-  /// Either may be empty: then that side is not scored. In target.word_of_token the end token does not appear.
+  /// Either may be empty: then that side is not scored. In target.word_of_token the end token does not
+  /// appear.
   RelationScorer(const GoldTrees& source, const GoldTrees& target);
 
   void begin_batch(std::span<const int64_t> sentences) override;
@@ -81,15 +84,17 @@ class RelationScorer : public CorpusObserver {
     std::vector<int64_t> found;  // [heads, tasks]
   };
   static Side make_side(const GoldTrees& gold);
-  const Side& side(AttentionKind kind) const { return kind == AttentionKind::kEncoderSelf ? source_ : target_; }
+  const Side& side(AttentionKind kind) const {
+    return kind == AttentionKind::kEncoderSelf ? source_ : target_;
+  }
 
   Side source_, target_;
   std::vector<int64_t> batch_;
   std::map<std::pair<AttentionKind, int>, Counts> counts_;
 };
 
-/// For each relation and direction the head with the best score (ties: the first), by falling support. Relations with
-/// less than `least_support` words are left out.
+/// For each relation and direction the head with the best score (ties: the first), by falling support.
+/// Relations with less than `least_support` words are left out.
 std::vector<RelationScore> best_heads(std::span<const RelationScore> scores, int64_t least_support = 1);
 
 }  // namespace mh

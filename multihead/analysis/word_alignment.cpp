@@ -27,7 +27,9 @@ void count(AlignmentScore& score, std::span<const int32_t> source_of, const Link
   }
 }
 
-Links links_of(const Alignment& alignment) { return {alignment.begin(), alignment.end()}; }
+Links links_of(const Alignment& alignment) {
+  return {alignment.begin(), alignment.end()};
+}
 
 std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_of_query, int32_t query_words,
                                const WordOfToken& word_of_key, int32_t key_words) {
@@ -55,7 +57,9 @@ AlignmentScorer::AlignmentScorer(const GoldAlignments& gold) : gold_(gold) {
   MH_ASSERT(gold.source_sizes.size() == size && gold.target_sizes.size() == size);
 }
 
-void AlignmentScorer::begin_batch(std::span<const int64_t> sentences) { batch_.assign(sentences.begin(), sentences.end()); }
+void AlignmentScorer::begin_batch(std::span<const int64_t> sentences) {
+  batch_.assign(sentences.begin(), sentences.end());
+}
 
 bool AlignmentScorer::wants_weights(std::string_view name) const {
   return !gold_.empty() && attention_place(name).kind == AttentionKind::kCross;
@@ -79,7 +83,7 @@ void AlignmentScorer::weights(const ObservedWeights& observed) {
   parallel_for(static_cast<int64_t>(firsts.size()), [&](int64_t s) {
     const auto sentence = static_cast<size_t>(batch_[static_cast<size_t>(s)]);
     WordOfToken predicted = gold_.target_words[sentence], read = predicted;
-    predicted.push_back(-1);      // the end token
+    predicted.push_back(-1);        // the end token
     read.insert(read.begin(), -1);  // the start token
     for (const AlignmentScore& score : scores) {
       found[static_cast<size_t>(s)].push_back(
@@ -123,9 +127,9 @@ AlignmentScore AlignmentScorer::baseline() const {
 
 AlignmentScore best_aligner(std::span<const AlignmentScore> scores) {
   MH_ASSERT(!scores.empty());
-  return *std::min_element(scores.begin(), scores.end(), [](const AlignmentScore& a, const AlignmentScore& b) {
-    return a.error_rate() < b.error_rate();
-  });
+  return *std::min_element(
+      scores.begin(), scores.end(),
+      [](const AlignmentScore& a, const AlignmentScore& b) { return a.error_rate() < b.error_rate(); });
 }
 
 }  // namespace mh

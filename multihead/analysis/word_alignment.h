@@ -1,4 +1,5 @@
-// Which head of cross-attention aligns words: its strongest weight against alignments made by hand or by a grammar.
+// Which head of cross-attention aligns words: its strongest weight against alignments made by hand or by a
+// grammar.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace mh {
 
-/// Word alignments of a corpus with the tokens that the words became; sentence i of the corpus is entry i of all.
+/// Word alignments of a corpus with the tokens that the words became; sentence i of the corpus is entry i of
+/// all.
 struct GoldAlignments {
   std::vector<Alignment> alignments;
   std::vector<WordOfToken> source_words, target_words;  // of tokens; the target without its end token
@@ -23,22 +25,25 @@ struct GoldAlignments {
   bool empty() const { return alignments.empty(); }
 };
 
-/// Whose weights stand for target word t: those of the step that predicts it, or of the step that has just read it.
+/// Whose weights stand for target word t: those of the step that predicts it, or of the step that has just
+/// read it.
 enum class AlignedQuery { kPredicts, kReads };
 
 struct AlignmentScore {
   std::string attention;  // empty: the best fixed offset
   int head = 0;
   AlignedQuery query = AlignedQuery::kPredicts;
-  int offset = 0;        // of the baseline: source word = target word + offset
-  int64_t support = 0;   // target words that are aligned in the gold
-  int64_t found = 0;     // of these: the strongest weight lies on one of their partners
-  int64_t made = 0;      // links made: at most one a target word, none where the end token has the most
-  int64_t right = 0;     // of these: links of the gold
-  int64_t gold = 0;      // links of the gold
+  int offset = 0;       // of the baseline: source word = target word + offset
+  int64_t support = 0;  // target words that are aligned in the gold
+  int64_t found = 0;    // of these: the strongest weight lies on one of their partners
+  int64_t made = 0;     // links made: at most one a target word, none where the end token has the most
+  int64_t right = 0;    // of these: links of the gold
+  int64_t gold = 0;     // links of the gold
 
   std::string name() const { return attention + "." + std::to_string(head); }
-  double accuracy() const { return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0; }
+  double accuracy() const {
+    return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0;
+  }
   /// 1 - 2 |A and G| / (|A| + |G|), all gold links sure (Och and Ney 2003): 0 is best.
   double error_rate() const {
     return made + gold > 0 ? 1 - 2 * static_cast<double>(right) / static_cast<double>(made + gold) : 1;

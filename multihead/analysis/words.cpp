@@ -9,7 +9,9 @@
 namespace mh {
 namespace {
 
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
 
 // Space, tab, no-break space and the wider ones: what tokenizers split at or trim.
 size_t space_at(std::string_view text) {
@@ -37,15 +39,17 @@ WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std
       continue;
     }
     if (word == words.size() || !text.starts_with(words[word].form)) {
-      throw FormatError(fmt::format("{}: expected the text to go on with '{}', the tree's word {}, found '{}'", where,
-                                    word == words.size() ? "" : words[word].form, word + 1, text.substr(0, text.find(' '))));
+      throw FormatError(fmt::format(
+          "{}: expected the text to go on with '{}', the tree's word {}, found '{}'", where,
+          word == words.size() ? "" : words[word].form, word + 1, text.substr(0, text.find(' '))));
     }
     const std::string& form = words[word].form;
     word_at.insert(word_at.end(), static_cast<size_t>(characters_in(form)), static_cast<int32_t>(word++));
     text.remove_prefix(form.size());
   }
   if (word != words.size()) {
-    throw FormatError(fmt::format("{}: the text ends before '{}', the tree's word {}", where, words[word].form, word + 1));
+    throw FormatError(
+        fmt::format("{}: the text ends before '{}', the tree's word {}", where, words[word].form, word + 1));
   }
 
   WordOfToken of_token;

@@ -31,15 +31,15 @@ TEST(HeadStatistics, OneHotAndEvenHeadsHaveTheFiguresOfTheirFormulas) {
   EXPECT_EQ(heads[0].queries, 3);
   EXPECT_NEAR(heads[0].entropy, 0, kTiny);
   EXPECT_NEAR(heads[0].distance, 2.0 / 3, kTiny);
-  EXPECT_NEAR(heads[0].at_offset[2], 2.0 / 3, kTiny);       // -1
-  EXPECT_NEAR(heads[0].at_offset[3], 1.0 / 3, kTiny);       // 0
-  EXPECT_NEAR(heads[0].most_at_offset[2], 1, kTiny);        // both queries that have a previous token
+  EXPECT_NEAR(heads[0].at_offset[2], 2.0 / 3, kTiny);  // -1
+  EXPECT_NEAR(heads[0].at_offset[3], 1.0 / 3, kTiny);  // 0
+  EXPECT_NEAR(heads[0].most_at_offset[2], 1, kTiny);   // both queries that have a previous token
   EXPECT_NEAR(heads[0].on_end, 0, kTiny);
 
   EXPECT_NEAR(heads[1].entropy, std::log(3.0), kTiny);
   EXPECT_NEAR(heads[1].entropy_share, 1, kTiny);
   EXPECT_NEAR(heads[1].distance, (3 + 2 + 3) * third / 3, kTiny);
-  EXPECT_NEAR(heads[1].at_offset[1], third / 3, kTiny);     // -2: one query of three
+  EXPECT_NEAR(heads[1].at_offset[1], third / 3, kTiny);  // -2: one query of three
   EXPECT_NEAR(heads[1].at_offset[4], 2 * third / 3, kTiny);
   EXPECT_NEAR(heads[1].on_end, third, kTiny);
 
@@ -92,8 +92,8 @@ TEST(HeadStatistics, EqualHeadsHaveCosineOneAndDivergenceZero) {
 
 TEST(HeadStatistics, OrdersByKindThenLayerThenHead) {
   HeadStatistics statistics;
-  for (const char* name : {"decoder.0.cross_attention", "encoder.10.self_attention", "decoder.1.self_attention",
-                           "encoder.2.self_attention"}) {
+  for (const char* name : {"decoder.0.cross_attention", "encoder.10.self_attention",
+                           "decoder.1.self_attention", "encoder.2.self_attention"}) {
     Synthetic weights(name, 1);
     weights.add({{{1}}});
     statistics.weights(weights.observed());
@@ -197,7 +197,8 @@ TEST_F(OnAModel, MutingAHeadLeavesItsLayerAndChangesTheNext) {
   CorpusObserver* observers[] = {&muted};
   observe_corpus(model, sources, targets, observers, {.interventions = &mute});
   const auto after = muted.heads();
-  for (size_t h = 0; h < 5; ++h) EXPECT_NEAR(before[h].entropy, after[h].entropy, 1e-6) << "weights come before the gate";
+  for (size_t h = 0; h < 5; ++h)
+    EXPECT_NEAR(before[h].entropy, after[h].entropy, 1e-6) << "weights come before the gate";
   EXPECT_GT(std::abs(before[5].entropy - after[5].entropy), 1e-6);
   mute.mute("encoder.7.self_attention.2");
   EXPECT_THROW(observe_corpus(model, sources, targets, observers, {.interventions = &mute}), UsageError);
@@ -226,9 +227,10 @@ TEST(AttentionName, TakesOnlyWhatModelsHave) {
   EXPECT_EQ(attention_place("decoder.12.cross_attention").layer, 12);
   EXPECT_EQ(parse_head_name("encoder.3.self_attention.1").attention, "encoder.3.self_attention");
   EXPECT_EQ(parse_head_name("encoder.3.self_attention.1").head, 1);
-  for (const char* wrong : {"", ".", "..", "encoder.3.self_attention", "encoder.3.cross_attention.1", "encoder.-1.self_attention.1",
-                            "encoder.3.self_attention.x", "encoder.3.self_attention.1 ", "decoder..self_attention.1",
-                            "encoder.99999999999.self_attention.0"}) {
+  for (const char* wrong :
+       {"", ".", "..", "encoder.3.self_attention", "encoder.3.cross_attention.1",
+        "encoder.-1.self_attention.1", "encoder.3.self_attention.x", "encoder.3.self_attention.1 ",
+        "decoder..self_attention.1", "encoder.99999999999.self_attention.0"}) {
     EXPECT_THROW(parse_head_name(wrong), UsageError) << wrong;
   }
 }

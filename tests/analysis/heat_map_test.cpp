@@ -31,7 +31,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::string without_colours(std::string text) {
-  for (size_t at; (at = text.find("\x1b[")) != std::string::npos;) text.erase(at, text.find('m', at) - at + 1);
+  for (size_t at; (at = text.find("\x1b[")) != std::string::npos;)
+    text.erase(at, text.find('m', at) - at + 1);
   return text;
 }
 
@@ -56,7 +57,12 @@ TEST(HeatMap, NumbersArePerCent) {
 
 TEST(HeatMap, NoLineIsWiderThanAskedWhateverTheSizes) {
   Random random(11);
-  const char* kLabels[] = {"x", "Geschwindigkeitsbegrenzung", "\u00c4pfel", "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57", "e\u0301te\u0301", "tab\there"};
+  const char* kLabels[] = {"x",
+                           "Geschwindigkeitsbegrenzung",
+                           "\u00c4pfel",
+                           "\u6f22\u5b57\u6f22\u5b57\u6f22\u5b57",
+                           "e\u0301te\u0301",
+                           "tab\there"};
   for (const int64_t keys : {1, 2, 7, 13, 29, 31, 40, 83, 200}) {
     for (const Cells cells : {Cells::kShades, Cells::kColours, Cells::kNumbers}) {
       for (const int columns : {20, 57, 80}) {
@@ -67,7 +73,8 @@ TEST(HeatMap, NoLineIsWiderThanAskedWhateverTheSizes) {
           labels.push_back(kLabels[random.below(6)]);
           weights(1, j) = static_cast<float>(random.uniform());
         }
-        const std::string picture = heat_map(weights.view(), rows, labels, {.cells = cells, .columns = columns});
+        const std::string picture =
+            heat_map(weights.view(), rows, labels, {.cells = cells, .columns = columns});
         EXPECT_EQ(first_invalid_utf8(picture), std::string::npos);
         for (const std::string& line : lines_of(without_colours(picture))) {
           EXPECT_LE(display_width(line), columns) << keys << " keys:\n" << picture;

@@ -23,7 +23,8 @@ const std::vector<Word> kDogs{word("dogs", 1, "nsubj"), word("chase", -1, "root"
 // she(0) eats(1) cake(2)
 const std::vector<Word> kCake{word("she", 1, "nsubj"), word("eats", -1, "root"), word("cake", 1, "obj")};
 
-const RelationScore& find(const std::vector<RelationScore>& scores, int head, const char* relation, Direction direction) {
+const RelationScore& find(const std::vector<RelationScore>& scores, int head, const char* relation,
+                          Direction direction) {
   for (const RelationScore& score : scores) {
     if (score.head == head && score.relation == relation && score.direction == direction) return score;
   }
@@ -34,8 +35,8 @@ TEST(Relations, CountsWordsWhoseMostReadWordIsRightInBothDirections) {
   const GoldTrees gold{{kDogs, kCake}, {{0, 1, 2, 3, 4, -1}, {0, 1, 2, -1}}};
   const GoldTrees none;
   RelationScorer scorer(gold, none);
-  // Head 0: every word reads its head, in the second sentence all read the end token most, and "cake" has the rest on
-  // "she". Head 1: "chase" reads "cat", "eats" reads "she", the others the end token alone.
+  // Head 0: every word reads its head, in the second sentence all read the end token most, and "cake" has the
+  // rest on "she". Head 1: "chase" reads "cat", "eats" reads "she", the others the end token alone.
   Synthetic weights("encoder.0.self_attention", 2);
   weights.add({one_hot({1, 4, 4, 4, 1, 5}, 6), one_hot({5, 4, 5, 5, 5, 5}, 6)});
   weights.add({{{0, .2, .1, .7}, {.1, .0, .2, .7}, {.2, .1, 0, .7}, {0, 0, 0, 1}}, one_hot({3, 0, 3, 3}, 4)});
@@ -43,7 +44,7 @@ TEST(Relations, CountsWordsWhoseMostReadWordIsRightInBothDirections) {
   scorer.begin_batch(sentences);
   scorer.weights(weights.observed());
   const auto scores = scorer.scores();
-  ASSERT_EQ(scores.size(), 2u * 4 * 2);
+  ASSERT_EQ(scores.size(), 2u * 4 * 3);
 
   EXPECT_EQ(find(scores, 0, "nsubj", Direction::kToHead).support, 2);
   EXPECT_EQ(find(scores, 0, "nsubj", Direction::kToHead).found, 2);  // the end token is set aside
@@ -61,7 +62,12 @@ TEST(Relations, CountsWordsWhoseMostReadWordIsRightInBothDirections) {
 
   const auto best = best_heads(scores, 2);
   for (const auto& score : best) EXPECT_GE(score.support, 2);
-  EXPECT_EQ(best.size(), 4u);  // nsubj and obj
+  EXPECT_EQ(best.size(), 6u);  // nsubj and obj
+
+  // Columns: "cat" is read by "chase" (and "a", "big" in head 0), "she" by "eats" in both.
+  EXPECT_EQ(find(scores, 1, "obj", Direction::kReadByHead).found, 1);
+  EXPECT_EQ(find(scores, 1, "nsubj", Direction::kReadByHead).found, 1);
+  EXPECT_EQ(find(scores, 1, "nsubj", Direction::kReadByHead).baseline(), 1);
 }
 
 TEST(Relations, AWordWithSeveralSuchDependentsIsAskedOnce) {
@@ -103,7 +109,8 @@ TEST(Relations, TheDecoderCountsForTheWordItReads) {
 TEST(Words, PiecesAddUpOverKeysAndAverageOverQueries) {
   // Tokens: un|happy dog </s>
   const std::vector<int32_t> words{0, 0, 1, -1};
-  const std::vector<std::vector<double>> rows{{.1, .2, .3, .4}, {.4, .1, .4, .1}, {.5, .25, .125, .125}, {1, 0, 0, 0}};
+  const std::vector<std::vector<double>> rows{
+      {.1, .2, .3, .4}, {.4, .1, .4, .1}, {.5, .25, .125, .125}, {1, 0, 0, 0}};
   Synthetic weights("encoder.0.self_attention", 1);
   weights.add({rows});
   const Tensor merged = merge_to_words(weights.observed().matrix(0, 0), words, 2, words, 2);
@@ -117,8 +124,10 @@ TEST(Words, TokensFindTheirWordsByCharacters) {
   // "Müde Hunde." as Mü|de| Hu|nde|.|</s>; offsets count characters, a leading space may belong to a token.
   Encoding encoding;
   encoding.offsets = {{0, 2}, {2, 4}, {4, 7}, {7, 10}, {10, 11}, {0, 0}};
-  const std::vector<Word> words{word("M\u00fcde", 1, "amod"), word("Hunde", -1, "root"), word(".", 1, "punct")};
-  EXPECT_THAT(words_of_tokens(encoding, "M\u00fcde Hunde.", words, "line 1"), testing::ElementsAre(0, 0, 1, 1, 2, -1));
+  const std::vector<Word> words{word("M\u00fcde", 1, "amod"), word("Hunde", -1, "root"),
+                                word(".", 1, "punct")};
+  EXPECT_THAT(words_of_tokens(encoding, "M\u00fcde Hunde.", words, "line 1"),
+              testing::ElementsAre(0, 0, 1, 1, 2, -1));
 }
 
 TEST(Words, SaysWhereTreeAndTextPart) {
@@ -131,17 +140,20 @@ TEST(Words, SaysWhereTreeAndTextPart) {
     return std::string();
   };
   EXPECT_EQ(message("she  eats cake"), "");
-  EXPECT_EQ(message("she ate cake"), "line 7: expected the text to go on with 'eats', the tree's word 2, found 'ate'");
+  EXPECT_EQ(message("she ate cake"),
+            "line 7: expected the text to go on with 'eats', the tree's word 2, found 'ate'");
   EXPECT_EQ(message("she eats"), "line 7: the text ends before 'cake', the tree's word 3");
   EXPECT_THAT(message("she eats cake ."), testing::HasSubstr("found '.'"));
 }
 
 TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
-  // Source: the(0) cat(1) sleeps(2) </s>; target: die(0) Katze(1) schläft(2) jetzt(3); "jetzt" aligns to nothing.
+  // Source: the(0) cat(1) sleeps(2) </s>; target: die(0) Katze(1) schläft(2) jetzt(3); "jetzt" aligns to
+  // nothing.
   const GoldAlignments gold{{{{0, 0}, {1, 1}, {2, 2}}}, {{0, 1, 2, -1}}, {{0, 1, 2, 3}}, {3}, {4}};
   AlignmentScorer scorer(gold);
   EXPECT_FALSE(scorer.wants_weights("decoder.0.self_attention"));
-  // Head 0 is right where the word is predicted and rests on the end token for "jetzt"; head 1 is right where it is read.
+  // Head 0 is right where the word is predicted and rests on the end token for "jetzt"; head 1 is right where
+  // it is read.
   Synthetic weights("decoder.1.cross_attention", 2);
   weights.add({one_hot({0, 1, 2, 3, 3}, 4), one_hot({3, 0, 1, 2, 0}, 4)});
   const int64_t sentences[] = {0};

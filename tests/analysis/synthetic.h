@@ -25,7 +25,11 @@ class Synthetic {
     keys_.push_back(keys_.back() + static_cast<int32_t>(matrices[0][0].size()));
   }
   ObservedWeights observed() const {
-    return {.name = name_, .heads = heads_, .query_offsets = queries_, .key_offsets = keys_, .weights = weights_.data()};
+    return {.name = name_,
+            .heads = heads_,
+            .query_offsets = queries_,
+            .key_offsets = keys_,
+            .weights = weights_.data()};
   }
 
  private:

@@ -1,0 +1,165 @@
+// multihead heads: what every head of a translator does on a text.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/common.h"
+#include "cli/heads_report.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/data/conllu.h"
+#include "multihead/recipes/inspect_heads.h"
+#include "multihead/recipes/save_weights.h"
+
+namespace mh::cli {
+namespace {
+
+struct HeadsFlags {
+  std::string model, input, output, target;
+  std::string conllu, target_conllu, alignment;
+  std::string text, target_text, save;
+  std::vector<std::string> heads, mute;
+  InspectOptions options;
+  int64_t least_support = 10;
+  bool json = false, numbers = false;
+};
+
+std::vector<std::vector<Word>> trees_of(const std::string& path) {
+  std::vector<std::vector<Word>> trees;
+  for (const ConlluSentence& sentence : read_conllu(path)) trees.push_back(sentence.tree());
+  return trees;
+}
+
+void check_lines(size_t found, const std::string& path, size_t lines, const std::string& source) {
+  if (found != lines) {
+    throw FormatError(fmt::format("{} has {} sentences, but {} has {} lines; there must be one for each",
+                                  path, found, source, lines));
+  }
+}
+
+HeadsText text_of_files(const HeadsFlags& flags) {
+  HeadsText text;
+  std::string source = flags.input.empty() ? "standard input" : flags.input;
+  if (!flags.conllu.empty()) text.source_trees = trees_of(flags.conllu);
+  if (!flags.conllu.empty() && flags.input.empty()) {  // the trees are the text
+    for (const auto& tree : text.source_trees) text.sources.push_back(mh::text_of(tree));
+    source = flags.conllu;
+  } else {
+    text.sources = read_text(flags.input);
+  }
+  if (!flags.target.empty()) text.targets = read_text(flags.target);
+  if (!flags.target_conllu.empty()) text.target_trees = trees_of(flags.target_conllu);
+  if (!flags.target_conllu.empty() && flags.target.empty()) {
+    for (const auto& tree : text.target_trees) text.targets.push_back(mh::text_of(tree));
+  }
+  if (!flags.alignment.empty()) text.alignments = read_pharaoh(flags.alignment);
+  if (!flags.conllu.empty()) check_lines(text.source_trees.size(), flags.conllu, text.sources.size(), source);
+  if (!flags.target.empty()) check_lines(text.targets.size(), flags.target, text.sources.size(), source);
+  if (!flags.target_conllu.empty())
+    check_lines(text.target_trees.size(), flags.target_conllu, text.sources.size(), source);
+  if (!flags.alignment.empty())
+    check_lines(text.alignments.size(), flags.alignment, text.sources.size(), source);
+  if (text.sources.empty()) throw FormatError(fmt::format("{} is empty; give a sentence a line", source));
+  return text;
+}
+
+void run(HeadsFlags& flags) {
+  if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty()) {
+    throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
+  }
+  const bool on_text = !flags.text.empty();
+  if (!on_text && (!flags.heads.empty() || !flags.save.empty() || !flags.target_text.empty())) {
+    throw UsageError("--head, --save and --target-text need a sentence: give --text");
+  }
+  std::vector<HeadName> heads;
+  for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
+
+  const ModelFolder folder = load_model_folder(flags.model);
+  Interventions interventions;
+  for (const std::string& head : flags.mute) interventions.mute(head);
+  folder.model->check(interventions);
+  if (!interventions.empty()) flags.options.observe.interventions = &interventions;
+
+  std::string output;
+  std::optional<HeadReport> report;
+  if (!on_text || !flags.input.empty() || !flags.conllu.empty()) {
+    const HeadsText text = text_of_files(flags);
+    Progress progress("read", "sentences", static_cast<int64_t>(text.sources.size()));
+    flags.options.observe.progress = [&](int64_t done) { progress.show(done); };
+    flags.options.remark = [](const std::string& line) {
+      if (!quiet()) fmt::print(stderr, "multihead: {}\n", line);
+    };
+    report = inspect_heads(folder, text, flags.options);
+    output += heads_table(*report) + relations_table(*report, flags.least_support) + aligners_table(*report);
+  }
+  std::optional<SentenceWeights> sentence;
+  if (on_text) {
+    sentence = sentence_weights(folder, flags.text, flags.target_text, flags.options.observe.interventions);
+    if (heads.empty()) heads = telling_heads(*sentence);
+    HeatMapOptions options = picture_options();
+    if (!flags.output.empty()) options.cells = HeatMapOptions::Cells::kShades;
+    if (flags.numbers) options.cells = HeatMapOptions::Cells::kNumbers;
+    if (sentence->translated)
+      output += fmt::format("{}translation: {}\n", output.empty() ? "" : "\n", sentence->translation);
+    for (const HeadName& head : heads) output += "\n" + head_picture(*sentence, head, options);
+    output += "\n" + heat_map_legend(options.cells);
+    if (!flags.save.empty()) save_weights(*sentence, flags.save);
+  }
+  if (flags.json)
+    output = heads_json(flags.model, report ? &*report : nullptr, sentence ? &*sentence : nullptr, heads);
+  write_text(flags.output, output);
+}
+
+}  // namespace
+
+void add_heads(CLI::App& app) {
+  auto flags = std::make_shared<HeadsFlags>();
+  CLI::App* verb =
+      app.add_subcommand("heads", "What each head does: statistics, relations, alignment, heat maps");
+  verb->add_option("model", flags->model, "The model folder")->required();
+  verb->add_option(
+      "-i,--input", flags->input,
+      "Source lines (gzip or not) instead of standard input; not read when there is only --text");
+  verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  verb->add_option("--target", flags->target,
+                   "Their translations, a line each; without: greedy translations");
+  verb->add_option("--conllu", flags->conllu,
+                   "Trees of the source lines: which head goes along which relation");
+  verb->add_option("--target-conllu", flags->target_conllu, "Trees of the target lines");
+  verb->add_option("--alignment", flags->alignment, "Word alignments (Pharaoh): which head aligns");
+  verb->add_option("--least-support", flags->least_support, "Leave out relations of fewer words in the table")
+      ->capture_default_str();
+  verb->add_option("--text", flags->text, "One sentence, to draw heads on");
+  verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
+  verb->add_option(
+          "--head", flags->heads,
+          "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most telling ones")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
+  verb->add_option(
+      "--save", flags->save,
+      "Save all weights on --text: FILE.safetensors, or a folder of .npy files under any other name");
+  verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures");
+  verb->add_option("--mute", flags->mute,
+                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+      ->take_all()
+      ->allow_extra_args(false);
+  verb->add_option("--max-batch-tokens", flags->options.observe.max_batch_tokens,
+                   "Source and target tokens of one batch")
+      ->capture_default_str();
+  verb->footer(
+      "Example:\n"
+      "  multihead heads model -i test.en --target test.de\n"
+      "  multihead heads model --conllu test.en.conllu --target-conllu test.de.conllu \\\n"
+      "    --alignment test.align\n"
+      "  multihead heads model --text 'the small dog sees a cat .' --head encoder.0.self_attention.1");
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,31 @@
+// What `multihead heads` and `multihead demo` print: tables for 80 columns, heat maps, JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/analysis/heat_map.h"
+#include "multihead/recipes/inspect_heads.h"
+
+namespace mh::cli {
+
+/// A table for each attention, a line a head.
+std::string heads_table(const HeadReport& report);
+/// The best head for each relation, beside the best fixed offset; empty without trees.
+std::string relations_table(const HeadReport& report, int64_t least_support);
+/// The best heads of cross-attention beside the best fixed offset; empty without alignments.
+std::string aligners_table(const HeadReport& report, size_t shown = 5);
+
+/// One head's heat map with its title.
+std::string head_picture(const SentenceWeights& sentence, const HeadName& head,
+                         const HeatMapOptions& options);
+
+/// Everything, for programs. Either may be null.
+std::string heads_json(const std::string& model, const HeadReport* report, const SentenceWeights* sentence,
+                       const std::vector<HeadName>& heads);
+
+/// What pictures are drawn with here: colours on a terminal that shows them (NO_COLOR is heeded), else
+/// shades.
+HeatMapOptions picture_options();
+
+}  // namespace mh::cli

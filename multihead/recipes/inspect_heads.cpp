@@ -1,0 +1,256 @@
+#include "multihead/recipes/inspect_heads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/translate.h"
+
+namespace mh {
+namespace {
+
+/// One side's lines as the model reads them.
+struct EncodedSide {
+  std::vector<std::vector<int32_t>> ids;  // without end token
+  std::vector<WordOfToken> words;         // when trees or alignments are there
+};
+
+std::vector<Word> split_at_spaces(const std::string& line) {
+  std::vector<Word> words;
+  for (size_t at = 0; at < line.size();) {
+    const size_t begin = line.find_first_not_of(" \t", at);
+    if (begin == std::string::npos) break;
+    const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    words.emplace_back().form = line.substr(begin, end - begin);
+    at = end;
+  }
+  return words;
+}
+
+void check_count(const char* what, size_t count, size_t lines) {
+  if (count != 0 && count != lines) {
+    throw UsageError(
+        fmt::format("{} {} for {} source lines; there must be one for each", count, what, lines));
+  }
+}
+
+// Lines without text are left out on all sides.
+HeadsText without_empty_lines(const HeadsText& text) {
+  check_count("target lines", text.targets.size(), text.sources.size());
+  check_count("source trees", text.source_trees.size(), text.sources.size());
+  check_count("target trees", text.target_trees.size(), text.sources.size());
+  check_count("alignments", text.alignments.size(), text.sources.size());
+  if (text.targets.empty() && !(text.target_trees.empty() && text.alignments.empty())) {
+    throw UsageError("target trees and alignments speak of given targets: give the target text too");
+  }
+  HeadsText kept;
+  for (size_t i = 0; i < text.sources.size(); ++i) {
+    if (text.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;
+    kept.sources.push_back(text.sources[i]);
+    if (!text.targets.empty()) kept.targets.push_back(text.targets[i]);
+    if (!text.source_trees.empty()) kept.source_trees.push_back(text.source_trees[i]);
+    if (!text.target_trees.empty()) kept.target_trees.push_back(text.target_trees[i]);
+    if (!text.alignments.empty()) kept.alignments.push_back(text.alignments[i]);
+  }
+  return kept;
+}
+
+class Reader {
+ public:
+  Reader(const ModelFolder& folder, const InspectOptions& options) : folder_(folder), options_(options) {}
+
+  /// words: a list for each line, or none.
+  EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
+                     const std::vector<std::vector<Word>>& words, const char* what) const {
+    const auto longest = static_cast<size_t>(folder_.config.max_positions) - 1;
+    EncodedSide side;
+    size_t cut = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      Encoding encoding = tokenizer.encode(lines[i]);
+      if (!words.empty()) {
+        side.words.push_back(
+            words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
+      }
+      size_t size = encoding.ids.size();
+      if (size > 0 && encoding.ids.back() == folder_.config.eos_id) --size;
+      if (size > longest) ++cut, size = longest;
+      encoding.ids.resize(size);
+      if (!words.empty()) side.words.back().resize(size);
+      side.ids.push_back(std::move(encoding.ids));
+    }
+    if (cut > 0 && options_.remark) {
+      options_.remark(fmt::format("{} of {} {}s were cut to the model's longest, {} tokens", cut,
+                                  lines.size(), what, folder_.config.max_positions));
+    }
+    return side;
+  }
+
+ private:
+  const ModelFolder& folder_;
+  const InspectOptions& options_;
+};
+
+std::vector<std::vector<Word>> words_of(const std::vector<std::string>& lines,
+                                        const std::vector<std::vector<Word>>& trees) {
+  if (!trees.empty()) return trees;
+  std::vector<std::vector<Word>> words;
+  for (const std::string& line : lines) words.push_back(split_at_spaces(line));
+  return words;
+}
+
+std::vector<std::vector<int32_t>> greedy(const ModelFolder& folder,
+                                         std::span<const std::vector<int32_t>> sources,
+                                         const Interventions* interventions) {
+  TranslateOptions options;
+  options.search.beam_size = 1;
+  // The decoder reads the start token before the translation.
+  options.search.max_length = std::max(1, std::min(256, folder.config.max_positions - 1));
+  options.search.max_length_factor = 4;
+  options.search.suppressed = folder.suppressed;
+  options.interventions = interventions;
+  std::vector<std::vector<int32_t>> targets;
+  for (auto& hypotheses : translate(*folder.model, sources, options)) {
+    targets.push_back(hypotheses.empty() ? std::vector<int32_t>() : std::move(hypotheses[0].tokens));
+  }
+  return targets;
+}
+
+std::vector<int32_t> sizes(const std::vector<std::vector<Word>>& sentences) {
+  std::vector<int32_t> all;
+  for (const auto& words : sentences) all.push_back(static_cast<int32_t>(words.size()));
+  return all;
+}
+
+}  // namespace
+
+HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, const InspectOptions& options) {
+  const HeadsText text = without_empty_lines(given);
+  const bool align = !text.alignments.empty();
+  const Reader reader(folder, options);
+
+  std::vector<std::vector<Word>> source_words, target_words;
+  if (align || !text.source_trees.empty()) source_words = words_of(text.sources, text.source_trees);
+  if (align || !text.target_trees.empty()) target_words = words_of(text.targets, text.target_trees);
+  if (align) {
+    for (size_t i = 0; i < text.alignments.size(); ++i) {
+      check_alignment(text.alignments[i], source_words[i].size(), target_words[i].size(), "alignment", i + 1);
+    }
+  }
+
+  EncodedSide source = reader.encode(text.sources, folder.source_tokens(), source_words, "source line");
+  for (auto& ids : source.ids) ids.push_back(folder.config.eos_id);
+  for (auto& words : source.words) words.push_back(-1);
+  EncodedSide target;
+  HeadReport report;
+  report.sentences = static_cast<int64_t>(text.sources.size());
+  report.translated = text.targets.empty();
+  if (report.translated) {
+    target.ids = greedy(folder, source.ids, options.observe.interventions);
+  } else {
+    target = reader.encode(text.targets, folder.target_tokens(), target_words, "target line");
+  }
+
+  GoldTrees source_gold, target_gold;
+  if (!text.source_trees.empty()) source_gold = {text.source_trees, source.words};
+  if (!text.target_trees.empty()) target_gold = {text.target_trees, target.words};
+  GoldAlignments alignments;
+  if (align) {
+    alignments = {text.alignments, source.words, target.words, sizes(source_words), sizes(target_words)};
+  }
+  HeadStatistics statistics;
+  RelationScorer relations(source_gold, target_gold);
+  AlignmentScorer aligners(alignments);
+  std::vector<CorpusObserver*> observers{&statistics, &relations, &aligners};
+  observe_corpus(*folder.model, source.ids, target.ids, observers, options.observe);
+
+  report.heads = statistics.heads();
+  if (options.similarities) report.similarities = statistics.similarities();
+  report.relations = relations.scores();
+  report.aligners = aligners.scores();
+  if (align) report.alignment_baseline = aligners.baseline();
+  return report;
+}
+
+const KeptAttention* SentenceWeights::find(std::string_view attention) const {
+  const auto found = std::find_if(attentions.begin(), attentions.end(),
+                                  [&](const KeptAttention& kept) { return kept.attention == attention; });
+  return found == attentions.end() ? nullptr : &*found;
+}
+
+const std::vector<std::string>& SentenceWeights::query_labels(AttentionKind kind) const {
+  if (kind == AttentionKind::kEncoderSelf) return source_tokens;
+  return kind == AttentionKind::kDecoderSelf ? target_tokens : predicted_tokens;
+}
+
+const std::vector<std::string>& SentenceWeights::key_labels(AttentionKind kind) const {
+  return kind == AttentionKind::kDecoderSelf ? target_tokens : source_tokens;
+}
+
+SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
+                                 const std::string& target, const Interventions* interventions) {
+  const InspectOptions plain;
+  const Reader reader(folder, plain);
+  SentenceWeights sentence;
+  sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
+  sentence.source_ids.push_back(folder.config.eos_id);
+  sentence.translated = target.empty();
+  const std::vector<std::vector<int32_t>> sources{sentence.source_ids};
+  std::vector<int32_t> target_ids;
+  if (sentence.translated) {
+    target_ids = greedy(folder, sources, interventions)[0];
+    sentence.translation = folder.target_tokens().decode(target_ids);
+  } else {
+    target_ids = reader.encode({target}, folder.target_tokens(), {}, "target line").ids[0];
+    sentence.translation = target;
+  }
+
+  KeptWeights kept;
+  CorpusObserver* observers[] = {&kept};
+  const std::vector<std::vector<int32_t>> targets{target_ids};
+  observe_corpus(*folder.model, sources, targets, observers, {.interventions = interventions});
+  sentence.attentions = kept.kept();
+
+  for (const int32_t id : sentence.source_ids)
+    sentence.source_tokens.push_back(folder.source_tokens().token_of(id));
+  sentence.target_ids.push_back(folder.config.decoder_start_id);
+  sentence.target_ids.insert(sentence.target_ids.end(), target_ids.begin(), target_ids.end());
+  sentence.target_tokens.push_back("<start>");
+  for (const int32_t id : target_ids) {
+    sentence.target_tokens.push_back(folder.target_tokens().token_of(id));
+    sentence.predicted_tokens.push_back(sentence.target_tokens.back());
+  }
+  sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.config.eos_id));
+  return sentence;
+}
+
+std::vector<HeadName> telling_heads(const SentenceWeights& sentence) {
+  HeadStatistics statistics;
+  for (const KeptAttention& kept : sentence.attentions) {
+    std::vector<float> weights;
+    for (const Tensor& head : kept.heads)
+      weights.insert(weights.end(), head.data(), head.data() + head.size());
+    const int32_t queries[] = {0, static_cast<int32_t>(kept.heads[0].rows())};
+    const int32_t keys[] = {0, static_cast<int32_t>(kept.heads[0].cols())};
+    statistics.weights({.name = kept.attention,
+                        .heads = static_cast<int>(kept.heads.size()),
+                        .query_offsets = queries,
+                        .key_offsets = keys,
+                        .weights = weights.data()});
+  }
+  const std::vector<HeadFigures> heads = statistics.heads();
+  std::vector<HeadName> chosen;
+  for (const AttentionKind kind :
+       {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf, AttentionKind::kCross}) {
+    const HeadFigures* best = nullptr;
+    const auto telling = [](const HeadFigures& head) { return (1 - head.entropy_share) * (1 - head.on_end); };
+    for (const HeadFigures& head : heads) {
+      if (attention_place(head.attention).kind != kind) continue;
+      if (!best || telling(head) > telling(*best)) best = &head;
+    }
+    if (best) chosen.push_back({best->attention, best->head});
+  }
+  return chosen;
+}
+
+}  // namespace mh

@@ -1,0 +1,108 @@
+#include "multihead/recipes/save_weights.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/npy.h"
+#include "multihead/io/safetensors.h"
+
+namespace mh {
+namespace {
+
+struct Stack {
+  std::string name;
+  std::vector<int64_t> shape;  // [H, Tq, Tk]
+  std::vector<float> numbers;
+};
+
+std::vector<Stack> stacks_of(const SentenceWeights& sentence) {
+  std::vector<Stack> stacks;
+  for (const KeptAttention& kept : sentence.attentions) {
+    Stack& stack = stacks.emplace_back();
+    stack.name = kept.attention + ".weights";
+    stack.shape = {static_cast<int64_t>(kept.heads.size()), kept.heads[0].rows(), kept.heads[0].cols()};
+    for (const Tensor& head : kept.heads)
+      stack.numbers.insert(stack.numbers.end(), head.data(), head.data() + head.size());
+  }
+  return stacks;
+}
+
+std::string json_list(const std::vector<std::string>& tokens) {
+  std::string text = "[";
+  for (const std::string& token : tokens) {
+    text += text.size() > 1 ? ", \"" : "\"";
+    for (const char c : token) {
+      if (c == '"' || c == '\\') {
+        text += '\\';
+        text += c;
+      } else if (static_cast<unsigned char>(c) < 0x20) {
+        text += fmt::format("\\u{:04x}", static_cast<int>(c));
+      } else {
+        text += c;
+      }
+    }
+    text += '"';
+  }
+  return text + "]";
+}
+
+std::string lines_of(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens) text.append(token).append("\n");
+  return text;
+}
+
+// The folder will be replaced: it must hold nothing but what was saved so before.
+void refuse_foreign_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error)) return;
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw FileError(
+        fmt::format("cannot write {}: it is a file; name a folder, or a file that ends with .safetensors",
+                    folder.string()));
+  }
+  std::filesystem::directory_iterator files(folder, error);
+  if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
+  for (const auto& file : files) {
+    const std::string name = file.path().filename().string();
+    if (name.ends_with(".npy") || name == "source_tokens.txt" || name == "target_tokens.txt") continue;
+    throw FileError(fmt::format("cannot replace {}: it holds {}, which was not saved here; name a new folder",
+                                folder.string(), name));
+  }
+}
+
+}  // namespace
+
+void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path) {
+  const std::vector<Stack> stacks = stacks_of(sentence);
+  const std::vector<int64_t> source_shape{static_cast<int64_t>(sentence.source_ids.size())};
+  const std::vector<int64_t> target_shape{static_cast<int64_t>(sentence.target_ids.size())};
+  const std::span<const int32_t> source_ids(sentence.source_ids), target_ids(sentence.target_ids);
+  if (path.extension() == ".safetensors") {
+    std::vector<NamedTensor> tensors{{"source_ids", source_shape, source_ids},
+                                     {"target_ids", target_shape, target_ids}};
+    for (const Stack& stack : stacks)
+      tensors.push_back({stack.name, stack.shape, std::span<const float>(stack.numbers)});
+    write_file_atomically(path,
+                          write_safetensors(tensors, {{"source_tokens", json_list(sentence.source_tokens)},
+                                                      {"target_tokens", json_list(sentence.target_tokens)}}));
+    return;
+  }
+  refuse_foreign_files(path);
+  FolderWriter writer(path);
+  for (const Stack& stack : stacks) {
+    writer.add(stack.name + ".npy", write_npy(stack.shape, std::span<const float>(stack.numbers)));
+  }
+  writer.add("source_ids.npy", write_npy(source_shape, source_ids));
+  writer.add("target_ids.npy", write_npy(target_shape, target_ids));
+  writer.add("source_tokens.txt", lines_of(sentence.source_tokens));
+  writer.add("target_tokens.txt", lines_of(sentence.target_tokens));
+  writer.commit();
+}
+
+}  // namespace mh

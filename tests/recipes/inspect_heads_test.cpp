@@ -1,0 +1,189 @@
+#include "multihead/recipes/inspect_heads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/data/grammar.h"
+#include "multihead/io/npy.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/recipes/demo.h"
+#include "multihead/recipes/save_weights.h"
+#include "multihead/text/train_tokenizer.h"
+
+namespace mh {
+namespace {
+
+class Scratch {
+ public:
+  Scratch() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-heads-XXXXXX").string();
+    MH_ASSERT(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Scratch() {
+    std::error_code code;
+    std::filesystem::remove_all(path_, code);
+  }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A random model over a small grammar corpus; pieces are shorter than words.
+class InspectHeads : public testing::Test {
+ protected:
+  InspectHeads() {
+    const GrammarCorpus corpus =
+        make_grammar_corpus({.train = 40, .valid = 1, .test = 17, .compositional = 2});
+    std::vector<std::string> lines;
+    for (const GrammarSentence& sentence : corpus.test) {
+      text.sources.push_back(text_of(sentence.source));
+      text.targets.push_back(text_of(sentence.target));
+      text.source_trees.push_back(sentence.source);
+      text.target_trees.push_back(sentence.target);
+      text.alignments.push_back(sentence.alignment);
+      lines.push_back(text.sources.back());
+      lines.push_back(text.targets.back());
+    }
+    folder.tokenizer = train_bpe(lines, {.vocabulary_size = 120});
+    folder.config.vocabulary_size = folder.tokenizer->size();
+    folder.config.d_model = 12;
+    folder.config.encoder_layers = 2;
+    folder.config.decoder_layers = 1;
+    folder.config.encoder_heads = 3;
+    folder.config.decoder_heads = 2;
+    folder.config.encoder_ff = folder.config.decoder_ff = 13;
+    folder.config.max_positions = 97;
+    folder.config.eos_id = kEndId;
+    folder.config.pad_id = folder.config.decoder_start_id = kPadId;
+    folder.model = std::make_unique<Transformer>(folder.config);
+    folder.model->initialise(5);
+  }
+  ModelFolder folder;
+  HeadsText text;
+};
+
+TEST_F(InspectHeads, ScoresEveryHeadOnGivenGold) {
+  const HeadReport report = inspect_heads(folder, text);
+  EXPECT_EQ(report.sentences, 17);
+  EXPECT_FALSE(report.translated);
+  EXPECT_EQ(report.heads.size(), 2u * 3 + 2 + 2);
+  EXPECT_EQ(report.similarities.size(), 4u);
+  EXPECT_EQ(report.aligners.size(), 2u * 2);
+  ASSERT_TRUE(report.alignment_baseline);
+  int64_t nouns_with_articles = 0;
+  for (const auto& tree : text.source_trees) {
+    for (const Word& word : tree) nouns_with_articles += word.relation == "det";
+  }
+  bool seen = false;
+  for (const RelationScore& score : report.relations) {
+    EXPECT_LE(score.found, score.support) << score.name() << " " << score.relation;
+    EXPECT_LE(score.found_at_offset, score.support);
+    if (score.relation == "det" && score.direction == Direction::kToHead &&
+        score.attention == "encoder.0.self_attention") {
+      EXPECT_EQ(score.support, nouns_with_articles);
+      seen = true;
+    }
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(InspectHeads, TranslatesWhereNoTargetsAreGivenAndLeavesOutEmptyLines) {
+  HeadsText plain{
+      .sources = text.sources, .targets = {}, .source_trees = {}, .target_trees = {}, .alignments = {}};
+  plain.sources.insert(plain.sources.begin() + 3, "  ");
+  const HeadReport report = inspect_heads(folder, plain);
+  EXPECT_TRUE(report.translated);
+  EXPECT_EQ(report.sentences, 17);
+  EXPECT_EQ(report.heads.size(), 2u * 3 + 2 + 2);
+  EXPECT_TRUE(report.relations.empty());
+}
+
+TEST_F(InspectHeads, RefusesGoldThatDoesNotFit) {
+  HeadsText wrong = text;
+  wrong.alignments.pop_back();
+  EXPECT_THROW(inspect_heads(folder, wrong), UsageError);
+  wrong = text;
+  wrong.targets.clear();
+  EXPECT_THROW(inspect_heads(folder, wrong), UsageError);
+  wrong = text;
+  wrong.alignments[2].push_back({0, 99});
+  EXPECT_THROW(inspect_heads(folder, wrong), FormatError);
+  wrong = text;
+  std::swap(wrong.source_trees[0], wrong.source_trees[1]);
+  EXPECT_THROW(inspect_heads(folder, wrong), FormatError);
+}
+
+TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
+  const SentenceWeights sentence = sentence_weights(folder, text.sources[0], text.targets[0]);
+  ASSERT_EQ(sentence.attentions.size(), 4u);
+  for (const KeptAttention& kept : sentence.attentions) {
+    const AttentionKind kind = attention_place(kept.attention).kind;
+    ASSERT_EQ(kept.heads.size(), kind == AttentionKind::kEncoderSelf ? 3u : 2u);
+    EXPECT_EQ(kept.heads[0].rows(), static_cast<int64_t>(sentence.query_labels(kind).size()));
+    EXPECT_EQ(kept.heads[0].cols(), static_cast<int64_t>(sentence.key_labels(kind).size()));
+  }
+  EXPECT_EQ(sentence.source_tokens.back(), "</s>");
+  EXPECT_EQ(sentence.predicted_tokens.back(), "</s>");
+  const auto telling = telling_heads(sentence);
+  ASSERT_EQ(telling.size(), 3u);
+  EXPECT_EQ(telling[2].attention, "decoder.0.cross_attention");
+
+  const SentenceWeights made = sentence_weights(folder, text.sources[0]);
+  EXPECT_TRUE(made.translated);
+}
+
+TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
+  const Scratch scratch;
+  const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
+  save_weights(sentence, scratch / "weights.safetensors");
+  const auto file = SafetensorsFile::open(scratch / "weights.safetensors");
+  EXPECT_EQ(file.entries().size(), 4u + 2);
+  const KeptAttention& cross = *sentence.find("decoder.0.cross_attention");
+  const auto rows = cross.heads[0].rows(), cols = cross.heads[0].cols();
+  EXPECT_THAT(file.shape("decoder.0.cross_attention.weights"), testing::ElementsAre(2, rows, cols));
+  EXPECT_EQ(file.floats("decoder.0.cross_attention.weights")[static_cast<size_t>(rows * cols + 1)],
+            cross.heads[1](0, 1));
+  EXPECT_EQ(file.integers("target_ids")[0], kPadId);
+
+  save_weights(sentence, scratch / "weights");
+  save_weights(sentence, scratch / "weights");  // replaces its own
+  const NpyArray array =
+      read_npy(read_file(scratch / "weights" / "decoder.0.cross_attention.weights.npy"), "npy");
+  EXPECT_THAT(array.shape, testing::ElementsAre(2, rows, cols));
+  write_file_atomically(scratch / "weights" / "letter.txt", "dear");
+  EXPECT_THROW(save_weights(sentence, scratch / "weights"), FileError);
+  EXPECT_EQ(read_file(scratch / "weights" / "letter.txt"), "dear");
+}
+
+TEST(SlowDemo, RunsFromDataToHeadsAndTakesItsModelAgain) {
+  const Scratch scratch;
+  DemoSettings settings = demo_settings(3);
+  settings.folder = scratch / "demo";
+  settings.grammar = {.seed = 3, .train = 300, .valid = 1, .test = 23, .compositional = 6};
+  settings.translator.updates = 6;
+  settings.translator.save_every = 2;
+  settings.translator.average = 2;
+  settings.translator.encoder_layers = settings.translator.decoder_layers = 1;
+  const DemoResult result = run_demo(settings);
+  EXPECT_EQ(result.ordinary.all, 23);
+  EXPECT_EQ(result.verb_object.all, 3);
+  EXPECT_EQ(result.depth.all, 3);
+  EXPECT_EQ(result.heads.heads.size(), 3u * 4);
+  EXPECT_GT(result.verb_to_object.support, 0);
+  EXPECT_FALSE(result.training.was_finished);
+  const DemoResult again = run_demo(settings);
+  EXPECT_TRUE(again.training.was_finished);
+  EXPECT_EQ(again.aligner.right, result.aligner.right);
+  settings.translator.learning_rate = 1e-4;
+  EXPECT_THROW(run_demo(settings), UsageError);
+}
+
+}  // namespace
+}  // namespace mh
