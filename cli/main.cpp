@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   });
   mh::cli::add_bleu(app);
   mh::cli::add_data(app);
+  mh::cli::add_demo(app);
   mh::cli::add_heads(app);
   mh::cli::add_info(app);
   mh::cli::add_score(app);

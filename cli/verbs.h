@@ -9,6 +9,7 @@ namespace mh::cli {
 
 void add_bleu(CLI::App& app);
 void add_data(CLI::App& app);
+void add_demo(CLI::App& app);
 void add_heads(CLI::App& app);
 void add_info(CLI::App& app);
 void add_score(CLI::App& app);

@@ -1,0 +1,149 @@
+// multihead demo: data, training, translation and a look at the heads, in about a minute.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/common.h"
+#include "cli/heads_report.h"
+#include "cli/verbs.h"
+#include "multihead/analysis/heat_map.h"
+#include "multihead/recipes/demo.h"
+
+namespace mh::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void say(const std::string& text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// "update 300 of 1200, loss 0.71, 18 s left": redrawn on a terminal, now and then elsewhere.
+class TrainingLine {
+ public:
+  void show(const TrainingProgress& progress) {
+    const bool last = progress.update == progress.updates;
+    if (quiet() || (!last && seconds_since(shown_) < (terminal_ ? 0.2 : 10.0))) return;
+    shown_ = Clock::now();
+    std::string line = fmt::format("update {} of {}, loss {:.3f}, {:.0f} tokens/s", progress.update,
+                                   progress.updates, progress.loss, progress.target_tokens_per_second);
+    if (progress.seconds_left && !last) line += fmt::format(", {:.0f} s left", *progress.seconds_left);
+    if (terminal_) fmt::print(stderr, "\r  {}\x1b[K{}", line, last ? "\n" : "");
+    if (!terminal_) fmt::print(stderr, "  {}\n", line);
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) == 1;
+  Clock::time_point shown_{};
+};
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string exactness(const DemoResult& result) {
+  return fmt::format(
+      "exact match {} of {} ordinary sentences\n"
+      "exact match {} of {} compositional ones: {} of those with a verb\n"
+      "  and object never seen together, {} of those with clauses nested deeper\n",
+      percent(result.ordinary.share()), result.ordinary.all, percent(result.compositional().share()),
+      result.compositional().all, percent(result.verb_object.share()), percent(result.depth.share()));
+}
+
+std::string examples(const DemoResult& result) {
+  std::string text;
+  for (const DemoExample& example : result.examples)
+    text += fmt::format("\n  {}\n  {}\n", example.source, example.translation);
+  for (const DemoExample& mistake : result.mistakes) {
+    text += fmt::format("\n  {}\n  {}\n  (wrong; the grammar says: {})\n", mistake.source,
+                        mistake.translation, mistake.expected);
+  }
+  return text;
+}
+
+std::string finding(const char* what, const std::string& head, double score, const std::string& baseline) {
+  return fmt::format("  {:<29}{:<28}{:>8}{:>13}\n", what, head, percent(score), baseline);
+}
+
+std::string findings(const DemoResult& result) {
+  const auto relation = [](const char* what, const RelationScore& score) {
+    return finding(what, score.name(), score.score(), percent(score.baseline()));
+  };
+  const AlignmentScore& aligner = result.aligner;
+  std::string text = fmt::format("  {:<29}{:<28}{:>8}{:>13}\n", "", "head", "score", "fixed offset");
+  text += finding("reads the previous word", result.previous_word.name(),
+                  result.previous_word.most_at_offset[HeadFigures::kReach - 1], "");
+  text += relation("goes from a verb to its object", result.verb_to_object);
+  text += relation("goes from an object to its verb", result.object_to_verb);
+  text += finding("aligns (cross-attention)", aligner.name(), aligner.accuracy(),
+                  percent(result.heads.alignment_baseline->accuracy()));
+  return text;
+}
+
+void run(DemoSettings& settings) {
+  const auto start = Clock::now();
+  TrainingLine line;
+  DemoWatcher watcher;
+  watcher.step = [](const std::string& text) { say(fmt::format("* {}\n", text)); };
+  watcher.training.remark = [](const std::string& text) { say(fmt::format("* training: {}\n", text)); };
+  watcher.training.progress = [&](const TrainingProgress& progress) { line.show(progress); };
+  const DemoResult result = run_demo(settings, watcher);
+
+  std::string text = "\n";
+  if (result.training.was_finished)
+    text +=
+        fmt::format("(the model was there already; remove {} to train again)\n", settings.folder.string());
+  text += exactness(result) + examples(result);
+  text +=
+      "\nWhat its heads do: how often the word a head reads most is the right one, beside\n"
+      "what the best fixed offset would score\n" +
+      findings(result);
+  const HeadName head{result.aligner.attention, result.aligner.head};
+  const HeatMapOptions options = picture_options();
+  text += "\n" + head_picture(result.sentence, head, options) + heat_map_legend(options.cells);
+  const std::string model = (settings.folder / "model").string(),
+                    corpus = (settings.folder / "corpus").string();
+  text += fmt::format(
+      "\nThe model is in {} ({:.0f} s in all). Go on with\n"
+      "  echo 'the small dog sees a cat .' | multihead translate --model {}\n"
+      "  multihead heads {} --conllu {}/test.en.conllu\n"
+      "  multihead heads {} --text 'the small dog sees a cat .'\n",
+      model, seconds_since(start), model, model, corpus, model);
+  say(text);
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  auto settings = std::make_shared<DemoSettings>(demo_settings());
+  auto folder = std::make_shared<std::string>(settings->folder.string());
+  auto seed = std::make_shared<uint64_t>(settings->grammar.seed);
+  CLI::App* verb =
+      app.add_subcommand("demo", "Train a small translator on the built-in data and look at its heads");
+  verb->add_option("--out", *folder, "Folder to write: the data in corpus/, the model in model/")
+      ->capture_default_str();
+  verb->add_option("--seed", *seed, "Another seed makes other data and another model")->capture_default_str();
+  auto updates = std::make_shared<int64_t>(settings->translator.updates);
+  verb->add_option("--updates", *updates, "How long to train")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  verb->footer("Example:\n  multihead demo\n  multihead demo --out /tmp/demo --seed 7");
+  verb->callback([=] {
+    DemoSettings chosen = demo_settings(*seed);
+    chosen.folder = *folder;
+    chosen.translator.updates = *updates;
+    run(chosen);
+  });
+}
+
+}  // namespace mh::cli

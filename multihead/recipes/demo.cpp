@@ -1,0 +1,176 @@
+#include "multihead/recipes/demo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+#include "multihead/generate/translate.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh {
+namespace {
+
+constexpr size_t kExamples = 2, kMistakes = 2;
+
+std::vector<std::string> translations(const ModelFolder& folder, const std::vector<std::string>& lines) {
+  std::vector<std::vector<int32_t>> sources;
+  for (const std::string& line : lines) sources.push_back(folder.source_tokens().encode_ids(line));
+  TranslateOptions options;
+  options.search.beam_size = 1;
+  options.search.max_length = folder.config.max_positions;
+  options.search.max_length_factor = 3;
+  options.search.suppressed = folder.suppressed;
+  std::vector<std::string> results;
+  for (const auto& hypotheses : translate(*folder.model, sources, options)) {
+    results.push_back(hypotheses.empty() ? "" : folder.target_tokens().decode(hypotheses[0].tokens));
+  }
+  return results;
+}
+
+/// One of two clauses, not long, translated rightly, whose words change places: there is something to see in
+/// it.
+size_t telling_sentence(const std::vector<GrammarSentence>& sentences,
+                        const std::vector<std::string>& translated, const ParallelText& text) {
+  size_t best = 0;
+  int64_t most = -1;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const Alignment& alignment = sentences[i].alignment;
+    if (translated[i] != text.target[i] || sentences[i].source.size() > 11 || sentences[i].target.size() > 13)
+      continue;
+    int64_t crossings = 0;
+    for (const auto& a : alignment) {
+      for (const auto& b : alignment) crossings += a.first < b.first && a.second > b.second;
+    }
+    const bool has_object = std::any_of(sentences[i].source.begin(), sentences[i].source.end(),
+                                        [](const Word& word) { return word.relation == "obj"; });
+    if (has_object && crossings > most) most = crossings, best = i;
+  }
+  return best;
+}
+
+RelationScore best_for(const std::vector<RelationScore>& scores, Direction direction) {
+  RelationScore best;
+  for (const RelationScore& score : scores) {
+    if (score.relation != "obj" || score.direction != direction) continue;
+    if (attention_place(score.attention).kind != AttentionKind::kEncoderSelf) continue;
+    if (best.attention.empty() || score.score() > best.score()) best = score;
+  }
+  return best;
+}
+
+HeadFigures previous_word_head(const std::vector<HeadFigures>& heads) {
+  constexpr size_t kPrevious = HeadFigures::kReach - 1;
+  HeadFigures best;
+  for (const HeadFigures& head : heads) {
+    if (attention_place(head.attention).kind == AttentionKind::kCross) continue;
+    if (best.attention.empty() || head.most_at_offset[kPrevious] > best.most_at_offset[kPrevious])
+      best = head;
+  }
+  return best;
+}
+
+void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sentences, DemoResult& result) {
+  HeadsText text;
+  for (const GrammarSentence& sentence : sentences) {
+    text.sources.push_back(text_of(sentence.source));
+    text.targets.push_back(text_of(sentence.target));
+    text.source_trees.push_back(sentence.source);
+    text.target_trees.push_back(sentence.target);
+    text.alignments.push_back(sentence.alignment);
+  }
+  result.heads = inspect_heads(folder, text);
+  result.previous_word = previous_word_head(result.heads.heads);
+  result.verb_to_object = best_for(result.heads.relations, Direction::kToDependent);
+  result.object_to_verb = best_for(result.heads.relations, Direction::kToHead);
+  result.aligner = best_aligner(result.heads.aligners);
+}
+
+}  // namespace
+
+DemoSettings demo_settings(uint64_t seed) {
+  DemoSettings demo;
+  demo.grammar.seed = seed;
+  demo.grammar.max_words = 16;
+  TranslatorSettings& s = demo.translator;
+  s.seed = seed;
+  s.word_level = true;  // a token is a word: what a head reads is read off directly
+  s.encoder_layers = s.decoder_layers = 3;
+  s.d_model = 128;
+  s.d_ff = 256;
+  s.heads = 4;
+  // A generated language has no noise to be careful of: neither dropout nor smoothing.
+  s.dropout = 0.0f;
+  s.label_smoothing = 0;
+  s.learning_rate = 3e-3;
+  s.warmup = 200;
+  s.batch_tokens = 1500;
+  s.updates = 1200;
+  s.save_every = 60;
+  s.average = 5;
+  s.average_of = AverageOf::kLast;
+  return demo;
+}
+
+DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
+  const auto step = [&](const std::string& line) {
+    if (watcher.step) watcher.step(line);
+  };
+  const std::filesystem::path corpus_folder = settings.folder / "corpus",
+                              model_folder = settings.folder / "model";
+  std::error_code error;
+  std::filesystem::create_directories(settings.folder, error);
+  if (error) throw FileError(fmt::format("cannot make {}: {}", settings.folder.string(), error.message()));
+
+  const GrammarCorpus corpus = make_grammar_corpus(settings.grammar);
+  write_grammar_corpus(corpus, corpus_folder);
+  step(fmt::format("{}: {} sentence pairs to learn from, {} ordinary and {} compositional ones to test with",
+                   corpus_folder.string(), corpus.train.size(), corpus.test.size(),
+                   corpus.compositional.size()));
+
+  TranslatorSettings translator = settings.translator;
+  translator.train_source = (corpus_folder / "train.en").string();
+  translator.train_target = (corpus_folder / "train.de").string();
+  translator.model = model_folder.string();
+  DemoResult result;
+  try {
+    result.training = train_translator(translator, watcher.training);
+  } catch (const UsageError& problem) {
+    throw UsageError(fmt::format("{}; remove {} or name another folder with --out", problem.what(),
+                                 model_folder.string()));
+  }
+
+  step("translating the unseen sentences");
+  const ModelFolder folder = load_model_folder(model_folder);
+  const ParallelText test = parallel_text(corpus.test), compositional = parallel_text(corpus.compositional);
+  const std::vector<std::string> of_test = translations(folder, test.source);
+  for (size_t i = 0; i < of_test.size(); ++i) {
+    const DemoExample example{test.source[i], of_test[i], test.target[i]};
+    const bool right = of_test[i] == test.target[i];
+    ++result.ordinary.all;
+    result.ordinary.right += right;
+    if (right && result.examples.size() < kExamples) result.examples.push_back(example);
+    if (!right && result.mistakes.size() < kMistakes) result.mistakes.push_back(example);
+  }
+  const std::vector<std::string> of_compositional = translations(folder, compositional.source);
+  bool shown[2] = {};
+  for (size_t i = 0; i < of_compositional.size(); ++i) {
+    const bool by_depth = corpus.compositional[i].novelty == Novelty::depth;
+    ExactMatch& match = by_depth ? result.depth : result.verb_object;
+    const bool right = of_compositional[i] == compositional.target[i];
+    ++match.all;
+    match.right += right;
+    if (right && !shown[by_depth]) {
+      shown[by_depth] = true;
+      result.examples.push_back({compositional.source[i], of_compositional[i], compositional.target[i]});
+    }
+  }
+
+  step("looking at the heads");
+  inspect(folder, corpus.test, result);
+  const size_t telling = telling_sentence(corpus.test, of_test, test);
+  result.sentence = sentence_weights(folder, test.source[telling], test.target[telling]);
+  return result;
+}
+
+}  // namespace mh
