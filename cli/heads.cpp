@@ -152,7 +152,8 @@ void add_heads(CLI::App& app) {
       ->allow_extra_args(false);
   verb->add_option("--max-batch-tokens", flags->options.observe.max_batch_tokens,
                    "Source and target tokens of one batch")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"

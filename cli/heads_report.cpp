@@ -166,14 +166,14 @@ std::string heads_table(const HeadReport& report) {
       for (int o = -HeadFigures::kReach; o <= HeadFigures::kReach; ++o) {
         text += fmt::format("{:>5}", o == 0 ? std::string("0") : fmt::format("{:+}", o));
       }
-      text += fmt::format("{:>6}{:>8}{:>6}\n",
+      text += fmt::format("{:>6}{:>7}{:>5}\n",
                           attention_place(attention).kind == AttentionKind::kDecoderSelf ? "start" : "end",
                           "cosine", "JS");
     }
     text += fmt::format("{:>4}  {:>7.2f} {:>3}  {:>8.2f}", head.head, head.entropy,
                         percent(head.entropy_share), head.distance);
     for (const double share : head.at_offset) text += fmt::format("{:>5}", percent(share));
-    text += fmt::format("{:>6}{:>8}{:>6}\n", percent(head.on_end), optional_number(head.cosine, "-"),
+    text += fmt::format("{:>6}{:>7}{:>5}\n", percent(head.on_end), optional_number(head.cosine, "-"),
                         optional_number(head.divergence, "-"));
   }
   return text;

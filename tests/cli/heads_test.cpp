@@ -1,0 +1,143 @@
+// multihead heads, on a small model with random weights.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "multihead/analysis/heat_map.h"
+#include "multihead/models/model_folder.h"
+#include "multihead/text/train_tokenizer.h"
+#include "tests/cli/run_tool.h"
+
+namespace mh {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class HeadsVerb : public testing::Test {
+ protected:
+  HeadsVerb() {
+    const std::vector<std::string> text{"the small dog sees a cat", "a cat runs", "dogs see the cats",
+                                        "a small dog runs and sees"};
+    const Tokenizer tokenizer = train_bpe(text, {.vocabulary_size = 40, .least_pair_count = 1});
+    TransformerConfig config;
+    config.vocabulary_size = tokenizer.size();
+    config.d_model = 12;
+    config.encoder_layers = 2;
+    config.decoder_layers = 1;
+    config.encoder_heads = 3;
+    config.decoder_heads = 2;
+    config.encoder_ff = config.decoder_ff = 11;
+    config.max_positions = 61;
+    config.eos_id = kEndId;
+    config.pad_id = config.decoder_start_id = kPadId;
+    Transformer model(config);
+    model.initialise(3);
+    folder = "'" + scratch / "model" + "'";
+    save_model_folder(scratch / "model", model, {.tokenizer = &tokenizer});
+    source = "-i '" + scratch.write("source", "the small dog sees a cat\n\na cat runs\n") + "'";
+    target = "--target '" + scratch.write("target", "a cat\n\ndogs see\n") + "'";
+  }
+
+  ScratchFolder scratch;
+  std::string folder, source, target;
+};
+
+TEST_F(HeadsVerb, TheTableFitsEightyColumnsAndNamesEveryAttention) {
+  const ToolResult result = run_tool("heads " + folder + " " + source + " " + target);
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const char* name : {"encoder.0.self_attention", "encoder.1.self_attention", "decoder.0.self_attention",
+                           "decoder.0.cross_attention"}) {
+    EXPECT_THAT(result.out, HasSubstr(name));
+  }
+  EXPECT_THAT(result.out, HasSubstr("2 sentences, targets as given"));  // the empty line is none
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
+  EXPECT_EQ(run_tool("--threads 1 heads " + folder + " " + source + " " + target).out, result.out);
+}
+
+TEST_F(HeadsVerb, JsonHasEveryHeadAndTheWeightsOfTheTextWithoutTargetByGreedySearch) {
+  const ToolResult result = run_tool("heads " + folder + " " + source +
+                                     " --json --text 'a small dog' --head encoder.1.self_attention.2");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["targets"], "greedy translations");
+  EXPECT_EQ(json["heads"].size(), 2u * 3 + 2 + 2);
+  EXPECT_TRUE(json["heads"][0]["at_offset"].contains("-3"));
+  const auto& weights = json["text"]["weights"]["encoder.1.self_attention.2"];
+  ASSERT_EQ(weights.size(), json["text"]["source_tokens"].size());
+  double sum = 0;
+  for (const double weight : weights[0]) sum += weight;
+  EXPECT_NEAR(sum, 1, 1e-5);
+}
+
+TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
+  const std::string tree =
+      "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
+      "3\truns\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n";
+  const std::string trees = "'" + scratch.write("trees", tree) + "'";
+  const std::string alignment = "--alignment '" + scratch.write("align", "0-0 1-1 2-2\n") + "'";
+  const std::string both = "heads " + folder + " --conllu " + trees + " --target-conllu " + trees;
+  const ToolResult result = run_tool(both + " --least-support 1 " + alignment);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nnsubj "));
+  EXPECT_THAT(result.out, HasSubstr("best fixed offset: same place"));
+  const ToolResult wrong = run_tool(both + " --alignment '" + scratch.write("wrong", "0-0 1-1 2-3\n") + "'");
+  EXPECT_EQ(wrong.status, 1);
+  const ToolResult other = run_tool("heads " + folder + " " + source + " --conllu " + trees);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err, HasSubstr("has 1 sentences"));
+}
+
+TEST_F(HeadsVerb, DrawsAndSaves) {
+  const std::string saved = scratch / "weights.safetensors", npy = scratch / "weights";
+  const ToolResult result =
+      run_tool("heads " + folder + " --text 'a small dog' --target-text 'dogs see' --save '" + saved +
+               "' --head decoder.0.cross_attention.1");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              HasSubstr("decoder.0.cross_attention.1: each target token to come reads source token"));
+  EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
+  EXPECT_TRUE(std::filesystem::exists(saved));
+  EXPECT_EQ(run_tool("heads " + folder + " --numbers --text 'a cat' --save '" + npy + "'").status, 0);
+  EXPECT_TRUE(std::filesystem::exists(npy + "/encoder.1.self_attention.weights.npy"));
+}
+
+TEST_F(HeadsVerb, MutingLaterHeadsLeavesEarlierOnesAlone) {
+  const std::string command =
+      "heads " + folder + " --text 'a small dog' --target-text 'dogs see' --numbers --head ";
+  const std::string mute = " --mute encoder.0.self_attention.1";
+  EXPECT_EQ(run_tool(command + "encoder.0.self_attention.0").out,
+            run_tool(command + "encoder.0.self_attention.0" + mute).out);
+  EXPECT_NE(run_tool(command + "encoder.1.self_attention.0 --json").out,
+            run_tool(command + "encoder.1.self_attention.0 --json" + mute).out);
+}
+
+TEST_F(HeadsVerb, FlagsThatCannotBeAreUsageErrorsOfOneLine) {
+  for (const std::string flags :
+       {"--head encoder.0.self_attention.1", "--text a --head encoder.0.cross_attention.1",
+        "--text a --head encoder.0.self_attention.3", "--text a --head encoder.2.self_attention.0",
+        "--text a --mute decoder.5.self_attention.0", "--text a --head x", "--save x", "--alignment x",
+        "--text a --max-batch-tokens 0"}) {
+    const ToolResult result = run_tool("heads " + folder + " " + flags);
+    EXPECT_EQ(result.status, 2) << flags << ": " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_EQ(run_tool("heads").status, 2);
+  EXPECT_EQ(run_tool("heads '" + scratch / "missing" + "' --text a").status, 1);
+  EXPECT_EQ(run_tool("heads " + folder, "").status, 1) << "no text at all";
+  EXPECT_EQ(run_tool("heads " + folder + " -i '" + scratch.write("short", "a\n") + "' " + target).status, 1);
+}
+
+TEST(HeadsHelp, HasAnExample) {
+  const ToolResult result = run_tool("heads --help");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("Example:\n  multihead heads model -i test.en"));
+}
+
+}  // namespace
+}  // namespace mh
