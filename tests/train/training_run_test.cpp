@@ -149,7 +149,7 @@ TEST(TrainingRun, InterruptedRunsEndWithTheSameBits) {
   EXPECT_EQ(lines_of(straight_folder.path() / "metrics.jsonl"),
             lines_of(stopped_folder.path() / "metrics.jsonl"));
   EXPECT_EQ(lines_of(straight_folder.path() / "metrics.jsonl").size(),
-            12u);  // 7 of training, 5 of validation
+            13u);  // 8 of training, 5 of validation
 }
 
 TEST(TrainingRun, KeepsWhatAveragingNeedsAndNoMore) {
