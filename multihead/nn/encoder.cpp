@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mh {
 
 EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites)
-    : attention_(name + ".self_attention",
-                 {.d_model = config.d_model, .heads = config.heads, .weights_dropout = config.dropout.weights}, sites),
+    : attention_(
+          name + ".self_attention",
+          {.d_model = config.d_model, .heads = config.heads, .weights_dropout = config.dropout.weights},
+          sites),
       attention_residual_(config, sites),
       feed_forward_(config, sites),
       feed_forward_residual_(config, sites) {}
@@ -36,7 +40,20 @@ Encoder::Encoder(int layers, const TransformerLayerConfig& config, DropoutSites&
 }
 
 Var Encoder::forward(Context& context, Var x, const Sequences& rows) {
-  for (EncoderLayer& layer : layers_) x = layer.forward(context, x, rows);
+  if (context.tape.recording()) {
+    for (EncoderLayer& layer : layers_) x = layer.forward(context, x, rows);
+  } else {
+    // No gradient will ask for what happened inside of a layer: the next one uses the same memory, while it
+    // is in the cache.
+    const Var state = context.tape.make(x.rows(), x.cols());
+    const Arena::Mark inside = context.tape.arena().mark();
+    for (EncoderLayer& layer : layers_) {
+      const ConstMatrixView y = layer.forward(context, x, rows).value();
+      std::copy_n(y.data, y.size(), state.value().data);
+      context.tape.arena().rewind(inside);
+      x = state;
+    }
+  }
   return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
 }
 
