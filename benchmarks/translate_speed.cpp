@@ -1,7 +1,9 @@
-// The speed of translation, with random weights and translations of a fixed length. Runs beside a peer: reads commands
-// from standard input and answers each with one line, so that the two can take turns (benchmarks/peers/translate.py).
+// The speed of translation, with random weights and translations of a fixed length. Runs beside a peer: reads
+// commands from standard input and answers each with one line, so that the two can take turns
+// (benchmarks/peers/translate.py).
 //
-//   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE     a line of token ids for each sentence, end
+//   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE     a line of token ids for each
+//   sentence, end
 //                                                                          token 0 last; the start token is 2
 //   all BEAM COUNT       -> seconds for the first COUNT sentences
 //   single BEAM COUNT    -> median seconds of one sentence alone
@@ -22,7 +24,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::vector<std::vector<int32_t>> read_ids(const std::string& path) {
   std::vector<std::vector<int32_t>> sentences;
@@ -35,7 +39,8 @@ std::vector<std::vector<int32_t>> read_ids(const std::string& path) {
 }
 
 int run(int argc, char** argv) {
-  if (argc != 6) throw mh::UsageError("usage: translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE");
+  if (argc != 6)
+    throw mh::UsageError("usage: translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE");
   mh::TransformerConfig config = mh::transformer_preset(argv[1]);
   config.vocabulary_size = std::atoi(argv[2]);
   config.eos_id = 0;

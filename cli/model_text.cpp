@@ -23,9 +23,10 @@ std::vector<int32_t> parse_ids(const std::string& line, const std::string& what,
     int32_t id = 0;
     const auto [next, error] = std::from_chars(at, end, id);
     if (error != std::errc() || (next < end && *next != ' ' && *next != '\t')) {
-      throw FormatError(fmt::format("{} line {}: expected token ids in decimal, separated by spaces; without --token-ids "
-                                    "the line is read as text",
-                                    what, number));
+      throw FormatError(
+          fmt::format("{} line {}: expected token ids in decimal, separated by spaces; without --token-ids "
+                      "the line is read as text",
+                      what, number));
     }
     ids.push_back(id);
     at = next;
@@ -36,8 +37,9 @@ std::vector<int32_t> parse_ids(const std::string& line, const std::string& what,
 
 ModelText::ModelText(const ModelFolder& folder, bool token_ids) : folder_(folder), token_ids_(token_ids) {
   if (!token_ids && !folder.tokenizer) {
-    throw FileError(fmt::format("{} has no tokenizer.json; put one there, or give --token-ids and token ids instead of text",
-                                folder.path.string()));
+    throw FileError(fmt::format(
+        "{} has no tokenizer.json; put one there, or give --token-ids and token ids instead of text",
+        folder.path.string()));
   }
 }
 
@@ -49,7 +51,8 @@ ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const s
   return encode(lines, what, Side::kTarget);
 }
 
-ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const std::string& what, Side side) const {
+ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const std::string& what,
+                                 Side side) const {
   const TransformerConfig& config = folder_.config;
   const Tokenizer* tokenizer = nullptr;
   if (!token_ids_) tokenizer = side == Side::kSource ? &folder_.source_tokens() : &folder_.target_tokens();
@@ -60,12 +63,13 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const st
   ids.reserve(lines.size());
   int64_t cut = 0;
   for (const std::string& line : lines) {
-    auto& of_line = ids.emplace_back(token_ids_ ? parse_ids(line, what, ids.size() + 1) : tokenizer->encode_ids(line));
+    auto& of_line =
+        ids.emplace_back(token_ids_ ? parse_ids(line, what, ids.size() + 1) : tokenizer->encode_ids(line));
     if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
     if (of_line.size() > longest) {
       if (++cut <= kReportedLines && !quiet()) {
-        fmt::print(stderr, "multihead: {} line {}: {} tokens, cut to the model's longest, {}\n", what, ids.size(),
-                   of_line.size() + 1, config.max_positions);
+        fmt::print(stderr, "multihead: {} line {}: {} tokens, cut to the model's longest, {}\n", what,
+                   ids.size(), of_line.size() + 1, config.max_positions);
       }
       of_line.resize(longest);
     }

@@ -11,7 +11,10 @@
 namespace mh::cli {
 
 Progress::Progress(std::string verb, std::string things, int64_t all)
-    : verb_(std::move(verb)), things_(std::move(things)), all_(all), wanted_(!quiet() && isatty(STDERR_FILENO) == 1) {}
+    : verb_(std::move(verb)),
+      things_(std::move(things)),
+      all_(all),
+      wanted_(!quiet() && isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);  // leaves an empty line for what comes

@@ -33,13 +33,13 @@ void run(ScoreFlags& flags) {
   const ModelText text(folder, flags.token_ids);
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
-    throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i", flags.source,
-                                  sources.size(), flags.target, targets.size()));
+    throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i",
+                                  flags.source, sources.size(), flags.target, targets.size()));
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto scores =
-      score(*folder.model, text.sources(sources, flags.source), text.targets(targets, flags.target), flags.options);
+  const auto scores = score(*folder.model, text.sources(sources, flags.source),
+                            text.targets(targets, flags.target), flags.options);
   std::string output;
   for (const std::vector<float>& tokens : scores) {
     output += fmt::format("{:.6f}", std::accumulate(tokens.begin(), tokens.end(), 0.0));
@@ -60,10 +60,13 @@ void add_score(CLI::App& app) {
   verb->add_option("--source", flags->source, "The sources, a line each (gzip or not)")->required();
   verb->add_option("--target", flags->target, "Their translations, a line each")->required();
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
-  verb->add_flag("--per-token", flags->per_token, "After the sum, the log-probability of each token; the end token last");
-  verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens, "Source and target tokens of one batch")
+  verb->add_flag("--per-token", flags->per_token,
+                 "After the sum, the log-probability of each token; the end token last");
+  verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens,
+                   "Source and target tokens of one batch")
       ->capture_default_str();
-  verb->add_option("--mute", flags->mute, "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+  verb->add_option("--mute", flags->mute,
+                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");

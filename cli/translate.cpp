@@ -42,11 +42,13 @@ std::string output_of(const std::vector<Hypothesis>& hypotheses, size_t number, 
   for (const Hypothesis& hypothesis : hypotheses.empty() ? kEmpty : hypotheses) {
     const std::string translation = hypothesis.tokens.empty() ? "" : text.text(hypothesis.tokens);
     if (flags.n_best) {
-      lines += fmt::format("{} ||| {} ||| {:.6f} {:.6f}", number, translation, hypothesis.score, hypothesis.log_probability);
+      lines += fmt::format("{} ||| {} ||| {:.6f} {:.6f}", number, translation, hypothesis.score,
+                           hypothesis.log_probability);
     } else {
       lines += translation;
     }
-    if (flags.alignment && (flags.n_best || !hypotheses.empty())) lines += " ||| " + alignment_text(hypothesis);
+    if (flags.alignment && (flags.n_best || !hypotheses.empty()))
+      lines += " ||| " + alignment_text(hypothesis);
     lines += '\n';
   }
   return lines;
@@ -72,8 +74,8 @@ void run(TranslateFlags& flags) {
   if (!flags.prefix.empty()) {
     prefixes = text.targets(read_text(flags.prefix), flags.prefix);
     if (prefixes.size() != sources.size()) {
-      throw FormatError(fmt::format("{}: expected a line for each of the {} lines of the input, got {}", flags.prefix,
-                                    sources.size(), prefixes.size()));
+      throw FormatError(fmt::format("{}: expected a line for each of the {} lines of the input, got {}",
+                                    flags.prefix, sources.size(), prefixes.size()));
     }
   }
 
@@ -93,9 +95,11 @@ void add_translate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
   verb->add_option("--model", flags->model, "The model folder")->required();
   add_text_flags(*verb, flags->text);
-  auto* beam = verb->add_option("--beam-size", search.beam_size, "Hypotheses side by side; 1: greedy")->capture_default_str();
+  auto* beam = verb->add_option("--beam-size", search.beam_size, "Hypotheses side by side; 1: greedy")
+                   ->capture_default_str();
   verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")->excludes(beam);
-  verb->add_option("--n-best", search.n_best, "Write this many hypotheses of each line: id ||| text ||| score log-probability")
+  verb->add_option("--n-best", search.n_best,
+                   "Write this many hypotheses of each line: id ||| text ||| score log-probability")
       ->each([flags](const std::string&) { flags->n_best = true; });
   verb->add_option("--length-penalty", search.length_penalty.alpha, "Exponent of the length penalty; 0: none")
       ->capture_default_str();
@@ -105,20 +109,25 @@ void add_translate(CLI::App& app) {
                    "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a")
       ->transform(CLI::CheckedTransformer(forms))
       ->default_str("divide");
-  verb->add_option("--min-length", search.min_length, "Tokens that a translation has at least")->capture_default_str();
-  verb->add_option("--max-length", search.max_length, "Tokens that a translation has at most")->capture_default_str();
+  verb->add_option("--min-length", search.min_length, "Tokens that a translation has at least")
+      ->capture_default_str();
+  verb->add_option("--max-length", search.max_length, "Tokens that a translation has at most")
+      ->capture_default_str();
   verb->add_option("--max-length-factor", search.max_length_factor,
                    "At most this many times the source's tokens; 0: no such limit")
       ->capture_default_str();
   verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens, "Source tokens of one batch")
       ->capture_default_str();
-  verb->add_option("--prefix", flags->prefix, "A file with the beginning of each translation (empty line: none)");
-  verb->add_flag("--alignment", flags->alignment, "Append which source token each target token looks at: ||| 0-0 2-1 ...");
+  verb->add_option("--prefix", flags->prefix,
+                   "A file with the beginning of each translation (empty line: none)");
+  verb->add_flag("--alignment", flags->alignment,
+                 "Append which source token each target token looks at: ||| 0-0 2-1 ...");
   verb->add_option("--alignment-layer", flags->align.layer, "Decoder layer to read it from; -1: the last")
       ->capture_default_str();
   verb->add_option("--alignment-head", flags->align.head, "Head to read it from; -1: the mean of all")
       ->capture_default_str();
-  verb->add_option("--mute", flags->mute, "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+  verb->add_option("--mute", flags->mute,
+                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--token-ids", flags->token_ids, "Token ids in, token ids out, instead of text");

@@ -58,10 +58,12 @@ std::vector<std::vector<AlignmentPoint>> align(Transformer& model, Context conte
   const TransformerConfig& config = model.config();
   MH_ASSERT(targets.size() == static_cast<size_t>(source.ragged->sequences()));
   if (options.layer < -1 || options.layer >= config.decoder_layers) {
-    throw UsageError(fmt::format("alignment layer: expected 0 to {}, got {}", config.decoder_layers - 1, options.layer));
+    throw UsageError(
+        fmt::format("alignment layer: expected 0 to {}, got {}", config.decoder_layers - 1, options.layer));
   }
   if (options.head < -1 || options.head >= config.decoder_heads) {
-    throw UsageError(fmt::format("alignment head: expected 0 to {}, got {}", config.decoder_heads - 1, options.head));
+    throw UsageError(
+        fmt::format("alignment head: expected 0 to {}, got {}", config.decoder_heads - 1, options.head));
   }
   if (targets.empty()) return {};
 
@@ -74,11 +76,13 @@ std::vector<std::vector<AlignmentPoint>> align(Transformer& model, Context conte
   const Ragged ragged = Ragged::from_lengths(target_in.lengths);
 
   const int32_t layer = options.layer < 0 ? config.decoder_layers - 1 : options.layer;
-  AlignmentObserver observer(fmt::format("decoder.{}.cross_attention", layer), options, source, config.eos_id);
+  AlignmentObserver observer(fmt::format("decoder.{}.cross_attention", layer), options, source,
+                             config.eos_id);
   context.observer = &observer;
   context.tape.clear();
   const Var memory = model.encode(context, source);
-  model.decode(context, {.ids = target_in.ids, .ragged = &ragged, .sentences = source.sentences}, memory, source);
+  model.decode(context, {.ids = target_in.ids, .ragged = &ragged, .sentences = source.sentences}, memory,
+               source);
   context.tape.clear();
   MH_ASSERT(observer.alignments.size() == targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {

@@ -1,4 +1,5 @@
-// Where each row of each step came from: hypotheses share their beginnings, and a reordered beam copies nothing.
+// Where each row of each step came from: hypotheses share their beginnings, and a reordered beam copies
+// nothing.
 #pragma once
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 
 namespace mh {
 
-/// Indices of sequences, a vector for each batch: the longest first (ties: in order), as many as fit into max_tokens,
-/// at least one. Sequences of length 0 are in no batch. REQUIRES: max_tokens >= 1.
+/// Indices of sequences, a vector for each batch: the longest first (ties: in order), as many as fit into
+/// max_tokens, at least one. Sequences of length 0 are in no batch. REQUIRES: max_tokens >= 1.
 std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> lengths, int64_t max_tokens);
 
 /// One batch of token sequences, laid end to end.

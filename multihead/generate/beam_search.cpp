@@ -100,7 +100,8 @@ class BeamSearch {
 
   void name_candidates(ConstMatrixView states) {
     const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
-    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end comes first.
+    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end
+    // comes first.
     const int32_t possible = model_.config().target_vocabulary() - static_cast<int32_t>(suppressed.size());
     candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : options_.beam_size + 1, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
@@ -122,7 +123,8 @@ class BeamSearch {
       double total = kImpossible;
       for (size_t r = begin; r < end; ++r) {
         if (heads_[r - begin] == candidates_a_row_) continue;
-        const double t = rows_.totals[r] + static_cast<double>(candidate(r, heads_[r - begin]).log_probability);
+        const double t =
+            rows_.totals[r] + static_cast<double>(candidate(r, heads_[r - begin]).log_probability);
         if (t > total) row = r, total = t;
       }
       if (row == end) break;  // only impossible ones are left
@@ -145,7 +147,8 @@ class BeamSearch {
     finished_[static_cast<size_t>(s)].push_back({step_, row, token, token == end_, total, score});
   }
 
-  // Whether sentence s needs no more steps; best_growing is the log-probability of its best hypothesis of step_ + 1 tokens.
+  // Whether sentence s needs no more steps; best_growing is the log-probability of its best hypothesis of
+  // step_ + 1 tokens.
   bool done(int32_t s, double best_growing) {
     auto& finished = finished_[static_cast<size_t>(s)];
     if (finished.size() >= beam_) return true;
@@ -167,7 +170,8 @@ class BeamSearch {
 
   std::vector<Hypothesis> best(std::vector<Finished>& finished) const {
     const size_t count = std::min(finished.size(), static_cast<size_t>(options_.n_best));
-    std::partial_sort(finished.begin(), finished.begin() + static_cast<std::ptrdiff_t>(count), finished.end(), better);
+    std::partial_sort(finished.begin(), finished.begin() + static_cast<std::ptrdiff_t>(count), finished.end(),
+                      better);
     std::vector<Hypothesis> hypotheses(count);
     for (size_t i = 0; i < count; ++i) {
       const Finished& from = finished[i];
@@ -187,7 +191,7 @@ class BeamSearch {
   const size_t beam_;
   const int32_t end_;
   ForcedPrefix prefix_;
-  int32_t candidates_a_row_ = 0;  // in this step
+  int32_t candidates_a_row_ = 0;               // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
   std::vector<int32_t> longest_;               // tokens, of each sentence
   std::vector<std::vector<Finished>> finished_;

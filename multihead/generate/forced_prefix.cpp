@@ -30,7 +30,8 @@ void ForcedPrefix::check(int32_t s, int32_t longest) const {
   if (longest_ == 0) return;
   const auto& prefix = prefixes_[static_cast<size_t>(s)];
   if (prefix.size() > static_cast<size_t>(longest)) {
-    throw UsageError(fmt::format("prefix of {} tokens: expected at most the longest length {}", prefix.size(), longest));
+    throw UsageError(
+        fmt::format("prefix of {} tokens: expected at most the longest length {}", prefix.size(), longest));
   }
   for (const int32_t token : prefix) {
     if (token < 0 || token >= model_.config().target_vocabulary() || token == model_.config().eos_id) {
@@ -41,7 +42,8 @@ void ForcedPrefix::check(int32_t s, int32_t longest) const {
 }
 
 bool ForcedPrefix::holds_all(int32_t step, std::span<const int32_t> sources) const {
-  return step < longest_ && std::all_of(sources.begin(), sources.end(), [&](int32_t s) { return holds(step, s); });
+  return step < longest_ &&
+         std::all_of(sources.begin(), sources.end(), [&](int32_t s) { return holds(step, s); });
 }
 
 void ForcedPrefix::force(int32_t step, std::span<const int32_t> sources, ConstMatrixView states,

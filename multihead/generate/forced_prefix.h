@@ -1,5 +1,5 @@
-// Translations that must begin with given tokens: while a sentence is inside its prefix it has one hypothesis, whose
-// only candidate is the prefix's next token.
+// Translations that must begin with given tokens: while a sentence is inside its prefix it has one
+// hypothesis, whose only candidate is the prefix's next token.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class ForcedPrefix {
   /// prefixes: empty, or one for each sentence.
   ForcedPrefix(Transformer& model, std::span<const std::vector<int32_t>> prefixes);
 
-  /// Throws UsageError when the prefix of sentence s is longer than `longest` or has a token that the model does not
-  /// have or that ends it.
+  /// Throws UsageError when the prefix of sentence s is longer than `longest` or has a token that the model
+  /// does not have or that ends it.
   void check(int32_t s, int32_t longest) const;
   /// Whether every row's next token is given.
   bool holds_all(int32_t step, std::span<const int32_t> sources) const;

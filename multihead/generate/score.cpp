@@ -9,7 +9,8 @@
 namespace mh {
 
 std::vector<std::vector<float>> score(Transformer& model, std::span<const std::vector<int32_t>> sources,
-                                      std::span<const std::vector<int32_t>> targets, const ScoreOptions& options) {
+                                      std::span<const std::vector<int32_t>> targets,
+                                      const ScoreOptions& options) {
   if (sources.size() != targets.size()) {
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
                                  sources.size(), targets.size()));
@@ -20,12 +21,14 @@ std::vector<std::vector<float>> score(Transformer& model, std::span<const std::v
   const TransformerConfig& config = model.config();
   if (options.interventions) model.check(*options.interventions);
   check_sequences(sources, "source", config.max_positions, config.vocabulary_size);
-  check_sequences(targets, "target", config.max_positions - 1, config.target_vocabulary());  // the start token comes before
+  check_sequences(targets, "target", config.max_positions - 1,
+                  config.target_vocabulary());  // the start token comes before
 
   std::vector<int64_t> lengths;
   lengths.reserve(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty()) throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
+    if (sources[i].empty())
+      throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
     lengths.push_back(static_cast<int64_t>(sources[i].size() + targets[i].size() + 1));
   }
 
@@ -47,9 +50,9 @@ std::vector<std::vector<float>> score(Transformer& model, std::span<const std::v
     const Ragged source_ragged = Ragged::from_lengths(source.lengths);
     const Ragged target_ragged = Ragged::from_lengths(target_in.lengths);
     tape.clear();
-    const std::vector<float> all =
-        model.log_probabilities(context, {.ids = source.ids, .ragged = &source_ragged, .sentences = {}},
-                                {.ids = target_in.ids, .ragged = &target_ragged, .sentences = {}}, target_out.ids);
+    const std::vector<float> all = model.log_probabilities(
+        context, {.ids = source.ids, .ragged = &source_ragged, .sentences = {}},
+        {.ids = target_in.ids, .ragged = &target_ragged, .sentences = {}}, target_out.ids);
     for (size_t s = 0; s < batch.size(); ++s) {
       const auto sequence = static_cast<int32_t>(s);
       results[static_cast<size_t>(batch[s])].assign(all.begin() + target_ragged.begin(sequence),

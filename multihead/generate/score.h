@@ -17,10 +17,12 @@ struct ScoreOptions {
   std::function<void(int64_t sentences_done)> progress = nullptr;  // called after each batch
 };
 
-/// For each pair the natural-log probability of every token of the target and, last, of its end token. Sources are what
-/// the encoder reads, end token included; targets are without their end token. Throws UsageError on unequal counts, a
-/// source of no tokens or ids that cannot be, ShapeError on a sequence longer than max_positions.
+/// For each pair the natural-log probability of every token of the target and, last, of its end token.
+/// Sources are what the encoder reads, end token included; targets are without their end token. Throws
+/// UsageError on unequal counts, a source of no tokens or ids that cannot be, ShapeError on a sequence longer
+/// than max_positions.
 std::vector<std::vector<float>> score(Transformer& model, std::span<const std::vector<int32_t>> sources,
-                                      std::span<const std::vector<int32_t>> targets, const ScoreOptions& options = {});
+                                      std::span<const std::vector<int32_t>> targets,
+                                      const ScoreOptions& options = {});
 
 }  // namespace mh

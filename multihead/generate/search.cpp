@@ -21,17 +21,20 @@ void check(const SearchOptions& options) {
     throw UsageError(fmt::format("beam size: expected 1 to {}, got {}", kLargestBeam, options.beam_size));
   }
   if (options.n_best < 1 || options.n_best > options.beam_size) {
-    throw UsageError(fmt::format("n-best: expected 1 to the beam size {}, got {}; raise the beam size", options.beam_size,
-                                 options.n_best));
+    throw UsageError(fmt::format("n-best: expected 1 to the beam size {}, got {}; raise the beam size",
+                                 options.beam_size, options.n_best));
   }
-  if (options.max_length < 1) throw UsageError(fmt::format("max length: expected at least 1, got {}", options.max_length));
+  if (options.max_length < 1)
+    throw UsageError(fmt::format("max length: expected at least 1, got {}", options.max_length));
   if (options.min_length < 0 || options.min_length > options.max_length) {
     throw UsageError(fmt::format("min length: expected 0 to the max length {}, got {}", options.max_length,
                                  options.min_length));
   }
-  if (!std::isfinite(options.length_penalty.alpha)) throw UsageError("length penalty: expected a finite number");
+  if (!std::isfinite(options.length_penalty.alpha))
+    throw UsageError("length penalty: expected a finite number");
   if (!(options.max_length_factor >= 0) || !std::isfinite(options.max_length_factor)) {
-    throw UsageError(fmt::format("max length factor: expected a number from 0, got {}", options.max_length_factor));
+    throw UsageError(
+        fmt::format("max length factor: expected a number from 0, got {}", options.max_length_factor));
   }
 }
 

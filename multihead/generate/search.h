@@ -1,4 +1,5 @@
-// What a search is asked for and what it finds. The search itself: beam_search.h; many sentences: translate.h.
+// What a search is asked for and what it finds. The search itself: beam_search.h; many sentences:
+// translate.h.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +27,12 @@ struct SearchOptions {
   LengthPenalty length_penalty = {};
   int32_t min_length = 0;    // the end token may not come before this many tokens
   int32_t max_length = 256;  // tokens at most, never more than the model's max_positions
-  /// When above 0: at most this many times the source's tokens (rounded up, and at least min_length and 1), if that is
-  /// less than max_length. It keeps a model that has learned nothing from writing until max_length.
+  /// When above 0: at most this many times the source's tokens (rounded up, and at least min_length and 1),
+  /// if that is less than max_length. It keeps a model that has learned nothing from writing until
+  /// max_length.
   double max_length_factor = 0;
-  /// Tokens that never come, besides the padding token and the one that starts the decoder; the end token is not among
-  /// them, whatever is listed.
+  /// Tokens that never come, besides the padding token and the one that starts the decoder; the end token is
+  /// not among them, whatever is listed.
   std::vector<int32_t> suppressed = {};
 };
 
@@ -46,9 +48,9 @@ struct AlignmentPoint {
 
 struct Hypothesis {
   std::vector<int32_t> tokens = {};  // without the end token
-  bool ended = true;            // false: cut off at the longest length
-  double log_probability = 0;   // natural logarithm, of all tokens and, when it ended, of the end token
-  double score = 0;             // log_probability / length_penalty.factor(tokens, and 1 when it ended)
+  bool ended = true;                 // false: cut off at the longest length
+  double log_probability = 0;        // natural logarithm, of all tokens and, when it ended, of the end token
+  double score = 0;                  // log_probability / length_penalty.factor(tokens, and 1 when it ended)
   std::vector<AlignmentPoint> alignment = {};  // when asked for (align.h), by target token
 };
 

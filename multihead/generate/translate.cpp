@@ -30,7 +30,8 @@ void add_alignments(Transformer& model, Context context, std::span<const std::ve
     }
   }
   const Ragged ragged = Ragged::from_lengths(repeated.lengths);
-  auto alignments = align(model, context, {.ids = repeated.ids, .ragged = &ragged, .sentences = {}}, targets, options);
+  auto alignments =
+      align(model, context, {.ids = repeated.ids, .ragged = &ragged, .sentences = {}}, targets, options);
   size_t next = 0;
   for (auto& of_sentence : hypotheses) {
     for (Hypothesis& hypothesis : of_sentence) hypothesis.alignment = std::move(alignments[next++]);
@@ -64,7 +65,8 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
   }
   if (!prefixes.empty() && prefixes.size() != sources.size()) {
-    throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(), prefixes.size()));
+    throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),
+                                 prefixes.size()));
   }
   if (options.interventions) model_.check(*options.interventions);
   check_sequences(sources, "source", model_.config().max_positions, model_.config().vocabulary_size);
@@ -79,7 +81,8 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   // Two batches or more for each thread, if they do not become too small for fast products.
   const int threads = thread_count();
   const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + 2 * threads - 1) / (2 * threads));
-  const auto batches = batches_by_length(lengths, std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair));
+  const auto batches =
+      batches_by_length(lengths, std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair));
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
   int64_t sentences_done = 0;
@@ -95,10 +98,11 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     const Ragged ragged = Ragged::from_lengths(tokens.lengths);
     Decoding& decoding = worker(thread).decoding;
     decoding.context().interventions = options.interventions;
-    auto hypotheses = beam_search(decoding, {.ids = tokens.ids, .ragged = &ragged, .sentences = {}}, options.search,
-                                  prefixes_here);
+    auto hypotheses = beam_search(decoding, {.ids = tokens.ids, .ragged = &ragged, .sentences = {}},
+                                  options.search, prefixes_here);
     if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
-    for (size_t s = 0; s < batch.size(); ++s) results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
+    for (size_t s = 0; s < batch.size(); ++s)
+      results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
     if (!options.progress) return;
     std::lock_guard lock(progress);
     sentences_done += static_cast<int64_t>(batch.size());
@@ -116,7 +120,8 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   return results;
 }
 
-std::vector<std::vector<Hypothesis>> translate(Transformer& model, std::span<const std::vector<int32_t>> sources,
+std::vector<std::vector<Hypothesis>> translate(Transformer& model,
+                                               std::span<const std::vector<int32_t>> sources,
                                                const TranslateOptions& options,
                                                std::span<const std::vector<int32_t>> prefixes) {
   return Translator(model).translate(sources, options, prefixes);

@@ -25,9 +25,9 @@ struct CandidatesTask {
   int64_t first, last, groups;
   std::span<const int32_t> suppressed;
   int k;
-  Candidate* best;        // [rows, k] of these groups, by logit, best first
-  float* shifts;          // of group g and row r at g * stride + r: a logit near the largest
-  float* sums;            // likewise: of exp(logit - shift)
+  Candidate* best;  // [rows, k] of these groups, by logit, best first
+  float* shifts;    // of group g and row r at g * stride + r: a logit near the largest
+  float* sums;      // likewise: of exp(logit - shift)
   int64_t stride;
 };
 }  // namespace mh
@@ -57,8 +57,8 @@ HWY_INLINE V exp2_bounded(D d, V t) {
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
 }
 
-/// Puts what is above the last of the k best among them. Tokens come in rising order, so that a later one with the same
-/// logit stays behind.
+/// Puts what is above the last of the k best among them. Tokens come in rising order, so that a later one
+/// with the same logit stays behind.
 void insert_candidates(const CandidatesTask& task, const float* row, int32_t column, Candidate* best) {
   const FloatTag d;
   const int k = task.k;
@@ -107,7 +107,8 @@ void search_panels(const CandidatesTask& task) {
         auto largest = x[0];
         for (int v = 1; v < kPanelVectors; ++v) largest = hn::Max(largest, x[v]);
         const float limit = shifts[r] + kHeadroom;
-        if (!hn::AllFalse(d, hn::Gt(largest, hn::Set(d, std::min(limit, best[task.k - 1].log_probability))))) {
+        if (!hn::AllFalse(d,
+                          hn::Gt(largest, hn::Set(d, std::min(limit, best[task.k - 1].log_probability))))) {
           insert_candidates(task, row, static_cast<int32_t>(p * kPanel), best);
           const float top = hn::GetLane(hn::MaxOfLanes(d, largest));
           if (top > limit) {
@@ -131,7 +132,9 @@ void search_panels(const CandidatesTask& task) {
   }
 }
 
-int64_t candidates_panel() { return kPanel; }
+int64_t candidates_panel() {
+  return kPanel;
+}
 
 }  // namespace mh::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -145,16 +148,17 @@ namespace {
 constexpr int64_t kGroups = 8;
 }
 
-void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k, std::span<const int32_t> suppressed,
-                     std::span<Candidate> out, VocabularyScratch& scratch) {
+void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k,
+                     std::span<const int32_t> suppressed, std::span<Candidate> out,
+                     VocabularyScratch& scratch) {
   const int64_t panel = HWY_DYNAMIC_DISPATCH(candidates_panel)();
   const int64_t panels = (layer.logits->cols() + panel - 1) / panel;
   const int64_t rows = states.rows;
   MH_ASSERT(layer.logits->rows() == states.cols && k >= 1);
   MH_ASSERT(k + static_cast<int64_t>(suppressed.size()) <= layer.logits->cols());
   MH_ASSERT(static_cast<int64_t>(out.size()) == rows * k);
-  // The vocabulary is summed in groups that depend on its size alone: a row's result is the same in any batch. With few
-  // rows each group is a task of its own.
+  // The vocabulary is summed in groups that depend on its size alone: a row's result is the same in any
+  // batch. With few rows each group is a task of its own.
   const int64_t groups = std::min<int64_t>(panels, kGroups);
   const int64_t blocks = (rows + kRowsPerTask - 1) / kRowsPerTask;
   const int64_t parts = blocks >= kGroups ? 1 : groups;
@@ -193,7 +197,8 @@ void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k, st
       for (int64_t g = 0; g < parts; ++g) {
         if (next[g] == k) continue;
         const Candidate& candidate = best[(g * rows + r) * k + next[g]];
-        if (from < 0 || candidate.log_probability > best[(from * rows + r) * k + next[from]].log_probability) from = g;
+        if (from < 0 || candidate.log_probability > best[(from * rows + r) * k + next[from]].log_probability)
+          from = g;
       }
       to[i] = best[(from * rows + r) * k + next[from]++];
       to[i].log_probability -= lse;

@@ -1,8 +1,8 @@
 // Cached decoding: one more token at a time for many hypotheses at once.
 //
-// The encoder and the keys and values of cross-attention are computed once. Each step appends one row of keys and values
-// for each hypothesis to the self-attention caches; a hypothesis is a list of row numbers, so reordering beams rewrites
-// numbers and copies no keys.
+// The encoder and the keys and values of cross-attention are computed once. Each step appends one row of keys
+// and values for each hypothesis to the self-attention caches; a hypothesis is a list of row numbers, so
+// reordering beams rewrites numbers and copies no keys.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,20 @@ class Decoding {
  public:
   /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
   Decoding(Transformer& model, Context context);
-  Decoding(Transformer& model, Context context, const Sequences& source) : Decoding(model, context) { start(source); }
+  Decoding(Transformer& model, Context context, const Sequences& source) : Decoding(model, context) {
+    start(source);
+  }
 
-  /// Encodes the sources. There are no hypotheses yet: the first step() says which sentences have how many. May be called
-  /// again for other sources: the cache's memory is kept.
+  /// Encodes the sources. There are no hypotheses yet: the first step() says which sentences have how many.
+  /// May be called again for other sources: the cache's memory is kept.
   void start(const Sequences& source);
 
-  /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i continues (ignored
-  /// in the first step), sources[i] the sentence it translates: rows of one sentence lie together, sentences rise.
-  /// Returns the decoder's states [rows, d_model], valid until the next step.
+  /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
+  /// continues (ignored in the first step), sources[i] the sentence it translates: rows of one sentence lie
+  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step.
   /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
-  ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents, std::span<const int32_t> sources);
+  ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
+                       std::span<const int32_t> sources);
 
   /// Transformer::best_next() for such states.
   void best_next(ConstMatrixView states, const Transformer::NextOptions& options, std::span<Candidate> out) {

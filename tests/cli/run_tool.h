@@ -53,10 +53,12 @@ struct ToolResult {
 inline ToolResult run_tool(const std::string& arguments, std::string_view input = "") {
   ScratchFolder scratch;
   scratch.write("in", input);
-  const std::string command = "'" MULTIHEAD_BINARY "' " + arguments + " <'" + scratch / "in" + "' >'" + scratch / "out" +
-                              "' 2>'" + scratch / "err" + "'";
+  const std::string command = "'" MULTIHEAD_BINARY "' " + arguments + " <'" + scratch / "in" + "' >'" +
+                              scratch / "out" + "' 2>'" + scratch / "err" + "'";
   const int status = std::system(command.c_str());
-  return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1, .out = scratch.read("out"), .err = scratch.read("err")};
+  return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = scratch.read("out"),
+          .err = scratch.read("err")};
 }
 
 }  // namespace mh

@@ -27,12 +27,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-const std::vector<std::string> kText{"the small dog sees a cat", "a cat runs",  "dogs see the cats and run",
-                                     "the dog",                  "small cats", "a small dog runs and sees"};
+const std::vector<std::string> kText{
+    "the small dog sees a cat", "a cat runs", "dogs see the cats and run", "the dog", "small cats",
+    "a small dog runs and sees"};
 
 class TranslateVerb : public testing::Test {
  protected:
-  static Tokenizer make_tokenizer() { return train_bpe(kText, {.vocabulary_size = 60, .least_pair_count = 1}); }
+  static Tokenizer make_tokenizer() {
+    return train_bpe(kText, {.vocabulary_size = 60, .least_pair_count = 1});
+  }
 
   TranslateVerb() : tokenizer(make_tokenizer()), model(make_config(tokenizer)) {
     model.initialise(23);
@@ -84,7 +87,8 @@ class TranslateVerb : public testing::Test {
 TEST_F(TranslateVerb, ALineOutForALineIn) {
   const std::vector<std::string> text{kText[0], kText[3], kText[2]};
   const auto expected = translate(model, sources(text), {.search = {.beam_size = 3, .max_length = 9}});
-  const auto found = translate_text("--beam-size 3 --max-length 9", text[0] + "\n\n" + text[1] + "\n   \n" + text[2]);
+  const auto found =
+      translate_text("--beam-size 3 --max-length 9", text[0] + "\n\n" + text[1] + "\n   \n" + text[2]);
   EXPECT_EQ(found.status, 0) << found.err;
   EXPECT_THAT(found.err, IsEmpty());
   EXPECT_THAT(lines_of(found.out), ElementsAre(tokenizer.decode(expected[0][0].tokens), "",
@@ -99,8 +103,9 @@ TEST_F(TranslateVerb, FilesBatchesAndThreadsDoNotChangeTheResult) {
   const std::string file = scratch.write("source", input), output = scratch / "output";
   const auto expected = translate_text("--beam-size 4 --max-length 9", input);
   EXPECT_THAT(lines_of(expected.out), SizeIs(kText.size()));
-  const auto found = translate_text("--beam-size 4 --max-length 9 --max-batch-tokens 7 --threads 3 -i '" + file + "' -o '" +
-                                        output + "'", "");
+  const auto found = translate_text(
+      "--beam-size 4 --max-length 9 --max-batch-tokens 7 --threads 3 -i '" + file + "' -o '" + output + "'",
+      "");
   EXPECT_EQ(found.status, 0) << found.err;
   EXPECT_THAT(found.out, IsEmpty());
   EXPECT_EQ(scratch.read("output"), expected.out);
@@ -115,13 +120,15 @@ TEST_F(TranslateVerb, GreedyIsABeamOfOne) {
 
 TEST_F(TranslateVerb, NBestHasIdTextAndScores) {
   const std::vector<std::string> text{kText[0], kText[1]};
-  const auto expected = translate(model, sources(text), {.search = {.beam_size = 4, .n_best = 3, .max_length = 9}});
+  const auto expected =
+      translate(model, sources(text), {.search = {.beam_size = 4, .n_best = 3, .max_length = 9}});
   const auto lines = lines_of(
       translate_text("--beam-size 4 --n-best 3 --max-length 9", text[0] + "\n" + text[1] + "\n\n").out);
   ASSERT_EQ(lines.size(), 7u);
   for (size_t i = 0; i < 6; ++i) {
     const Hypothesis& hypothesis = expected[i / 3][i % 3];
-    EXPECT_THAT(lines[i], StartsWith(std::to_string(i / 3) + " ||| " + tokenizer.decode(hypothesis.tokens) + " ||| "));
+    EXPECT_THAT(lines[i],
+                StartsWith(std::to_string(i / 3) + " ||| " + tokenizer.decode(hypothesis.tokens) + " ||| "));
     std::istringstream scores(lines[i].substr(lines[i].rfind("||| ") + 4));
     double score = 0, log_probability = 0;
     ASSERT_TRUE(scores >> score >> log_probability);
@@ -141,15 +148,20 @@ TEST_F(TranslateVerb, LengthsPenaltyPrefixAlignmentAndMutedHeads) {
   EXPECT_EQ(lines_of(translate_text("--alignment --n-best 2 --max-length 5", kText[0]).out).size(), 2u);
 
   const auto prefix = scratch.write("prefix", "9 9\n\n");
-  const auto forced = lines_of(translate_text("--token-ids --max-length 6 --prefix '" + prefix + "'", "7 8 9\n5 0").out);
+  const auto forced =
+      lines_of(translate_text("--token-ids --max-length 6 --prefix '" + prefix + "'", "7 8 9\n5 0").out);
   ASSERT_THAT(forced, SizeIs(2));
   EXPECT_THAT(forced[0], StartsWith("9 9"));
   EXPECT_EQ(translate_text("--prefix '" + prefix + "'", "one line").status, 1);
 
   const std::string plain = translate_text("--n-best 1 --max-length 9", kText[0]).out;
-  EXPECT_NE(translate_text("--n-best 1 --max-length 9 --mute decoder.0.cross_attention.1", kText[0]).out, plain);
+  EXPECT_NE(translate_text("--n-best 1 --max-length 9 --mute decoder.0.cross_attention.1", kText[0]).out,
+            plain);
   EXPECT_NE(translate_text("--n-best 1 --max-length 9 --length-penalty-form gnmt", kText[0]).out, plain);
-  EXPECT_EQ(translate_text("--n-best 1 --max-length 9 --length-penalty-form divide --length-penalty 1", kText[0]).out, plain);
+  EXPECT_EQ(
+      translate_text("--n-best 1 --max-length 9 --length-penalty-form divide --length-penalty 1", kText[0])
+          .out,
+      plain);
   const auto wrong = translate_text("--mute decoder.2.cross_attention.1", kText[0]);
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, HasSubstr("decoder.2.cross_attention"));
@@ -197,9 +209,11 @@ TEST_F(TranslateVerb, ScoreGivesLogProbabilities) {
     targets.back().pop_back();
   }
   const auto expected = score(model, sources(source), targets);
-  const auto join = [](const std::vector<std::string>& lines) { return lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n"; };
-  const std::string files = "score --model '" + folder + "' --source '" + scratch.write("s", join(source)) + "' --target '" +
-                            scratch.write("t", join(target)) + "' ";
+  const auto join = [](const std::vector<std::string>& lines) {
+    return lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n";
+  };
+  const std::string files = "score --model '" + folder + "' --source '" + scratch.write("s", join(source)) +
+                            "' --target '" + scratch.write("t", join(target)) + "' ";
   const auto sums = run_tool(files), tokens = run_tool(files + "--per-token --max-batch-tokens 9");
   EXPECT_EQ(sums.status, 0) << sums.err;
   const auto sum_lines = lines_of(sums.out), token_lines = lines_of(tokens.out);

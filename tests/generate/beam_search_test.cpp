@@ -47,7 +47,8 @@ class BeamSearchTest : public testing::Test {
     ASSERT_EQ(found.size(), sources.size());
     for (size_t s = 0; s < sources.size(); ++s) {
       SCOPED_TRACE(s);
-      expect_same(found[s], naive_search(model, sources[s], options, prefixes.empty() ? std::vector<int32_t>{} : prefixes[s]));
+      expect_same(found[s], naive_search(model, sources[s], options,
+                                         prefixes.empty() ? std::vector<int32_t>{} : prefixes[s]));
     }
   }
 
@@ -131,7 +132,8 @@ TEST_F(BeamSearchTest, LengthsFollowTheSourceAndTheModel) {
 
 TEST_F(BeamSearchTest, ForcedPrefixesOfManyLengths) {
   const std::vector<std::vector<int32_t>> prefixes{{5, 7, 5}, {}, {19}, {36, 3, 1, 8, 8}, {2}, {11, 12}};
-  for (const int32_t beam : {1, 3}) expect_as_naive({.beam_size = beam, .n_best = beam, .max_length = 9}, prefixes);
+  for (const int32_t beam : {1, 3})
+    expect_as_naive({.beam_size = beam, .n_best = beam, .max_length = 9}, prefixes);
   const auto found = search({.beam_size = 3, .n_best = 3, .max_length = 9}, prefixes);
   for (size_t s = 0; s < prefixes.size(); ++s) {
     for (const auto& hypothesis : found[s]) {
@@ -231,8 +233,9 @@ TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
     const LengthPenalty penalty{.alpha = alpha};
     const auto score = [&](const Sequence& s) { return s.total / penalty.factor(s.length); };
     std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return score(a) > score(b); });
-    const auto found = translate(
-        tiny, source, {.search = {.beam_size = 200, .n_best = 20, .length_penalty = penalty, .max_length = 3}});
+    const auto found =
+        translate(tiny, source,
+                  {.search = {.beam_size = 200, .n_best = 20, .length_penalty = penalty, .max_length = 3}});
     ASSERT_EQ(found[0].size(), 20u);
     for (size_t i = 0; i < 20; ++i) {
       EXPECT_EQ(found[0][i].tokens, all[i].tokens) << alpha << " " << i;
@@ -243,7 +246,8 @@ TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
 
 TEST_F(BeamSearchTest, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
   Transformer even(small_config());  // all weights zero: every token is as probable as any other
-  const auto found = translate(even, sources, {.search = {.beam_size = 2, .n_best = 2, .min_length = 2, .max_length = 4}});
+  const auto found =
+      translate(even, sources, {.search = {.beam_size = 2, .n_best = 2, .min_length = 2, .max_length = 4}});
   // Two tokens must come; then the end is the first of all continuations of both hypotheses in turn.
   EXPECT_THAT(found[0][0].tokens, ElementsAre(1, 1));
   EXPECT_THAT(found[0][1].tokens, ElementsAre(1, 1, 1));
@@ -260,7 +264,8 @@ TEST_F(BeamSearchTest, SuppressedTokensNeverCome) {
   const auto after = search(options);
   for (const auto& hypotheses : after) {
     for (const auto& hypothesis : hypotheses) {
-      for (const int32_t token : hypothesis.tokens) EXPECT_THAT(options.suppressed, testing::Not(testing::Contains(token)));
+      for (const int32_t token : hypothesis.tokens)
+        EXPECT_THAT(options.suppressed, testing::Not(testing::Contains(token)));
     }
   }
   EXPECT_TRUE(after[0][0].ended);
@@ -280,7 +285,8 @@ TEST_F(BeamSearchTest, InterventionsChangeWhatIsFound) {
 }
 
 TEST_F(BeamSearchTest, ImpossibleOptionsAreNamed) {
-  const auto message = [&](const SearchOptions& options, const std::vector<std::vector<int32_t>>& prefixes = {}) {
+  const auto message = [&](const SearchOptions& options,
+                           const std::vector<std::vector<int32_t>>& prefixes = {}) {
     try {
       search(options, prefixes);
     } catch (const UsageError& error) {
@@ -290,9 +296,11 @@ TEST_F(BeamSearchTest, ImpossibleOptionsAreNamed) {
   };
   EXPECT_THAT(message({.beam_size = 0}), HasSubstr("beam size: expected 1 to 255, got 0"));
   EXPECT_THAT(message({.beam_size = 256}), HasSubstr("got 256"));
-  EXPECT_THAT(message({.beam_size = 3, .n_best = 4}), HasSubstr("n-best: expected 1 to the beam size 3, got 4"));
+  EXPECT_THAT(message({.beam_size = 3, .n_best = 4}),
+              HasSubstr("n-best: expected 1 to the beam size 3, got 4"));
   EXPECT_THAT(message({.max_length = 0}), HasSubstr("max length"));
-  EXPECT_THAT(message({.min_length = 9, .max_length = 8}), HasSubstr("min length: expected 0 to the max length 8, got 9"));
+  EXPECT_THAT(message({.min_length = 9, .max_length = 8}),
+              HasSubstr("min length: expected 0 to the max length 8, got 9"));
   EXPECT_THAT(message({.length_penalty = {.alpha = std::nan("")}}), HasSubstr("length penalty"));
   EXPECT_THAT(message({.max_length_factor = -1}), HasSubstr("max length factor"));
   EXPECT_THAT(message({}, {{1}}), HasSubstr("prefixes: expected one for each of 6 sources, got 1"));

@@ -1,5 +1,5 @@
-// A beam search as one would write it down: every hypothesis is decoded anew from its first token, with the whole
-// distribution of the next one. Slow, and independent of the search under test.
+// A beam search as one would write it down: every hypothesis is decoded anew from its first token, with the
+// whole distribution of the next one. Slow, and independent of the search under test.
 #pragma once
 
 #include <algorithm>
@@ -35,16 +35,20 @@ inline std::vector<double> next_log_probabilities(Transformer& model, const std:
   Context context{.tape = tape, .interventions = interventions};
   const Sequences sources{.ids = source, .ragged = &source_ragged, .sentences = {}};
   const Var memory = model.encode(context, sources);
-  const Var states = model.decode(context, {.ids = tokens, .ragged = &target_ragged, .sentences = {}}, memory, sources);
+  const Var states =
+      model.decode(context, {.ids = tokens, .ragged = &target_ragged, .sentences = {}}, memory, sources);
   std::vector<float> logits(static_cast<size_t>(model.config().target_vocabulary()));
   const ConstMatrixView all = states.value();
-  model.logits(all.rows_between(all.rows - 1, all.rows), {logits.data(), 1, static_cast<int64_t>(logits.size())});
+  model.logits(all.rows_between(all.rows - 1, all.rows),
+               {logits.data(), 1, static_cast<int64_t>(logits.size())});
   return log_softmax(logits);
 }
 
-/// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at max_length.
+/// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at
+/// max_length.
 inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vector<int32_t>& source,
-                                            const SearchOptions& options, const std::vector<int32_t>& prefix = {},
+                                            const SearchOptions& options,
+                                            const std::vector<int32_t>& prefix = {},
                                             const Interventions* interventions = nullptr) {
   struct Growing {
     std::vector<int32_t> tokens;
@@ -66,7 +70,8 @@ inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vecto
       for (int32_t token = 0; token < config.target_vocabulary(); ++token) {
         const bool given = static_cast<size_t>(step) < prefix.size();
         if (given && token != prefix[static_cast<size_t>(step)]) continue;
-        if (!given && token != config.eos_id && (token == config.pad_id || token == config.decoder_start_id)) continue;
+        if (!given && token != config.eos_id && (token == config.pad_id || token == config.decoder_start_id))
+          continue;
         if (token == config.eos_id && step < options.min_length) continue;
         all.push_back({row, token, growing[row].total + next[static_cast<size_t>(token)]});
       }
@@ -89,7 +94,8 @@ inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vecto
     growing = std::move(next);
     if (finished.size() >= beam) break;
   }
-  std::stable_sort(finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  std::stable_sort(finished.begin(), finished.end(),
+                   [](const auto& a, const auto& b) { return a.score > b.score; });
   finished.resize(std::min(finished.size(), static_cast<size_t>(options.n_best)));
   return finished;
 }

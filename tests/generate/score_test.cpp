@@ -31,9 +31,11 @@ TEST_F(ScoreTest, EachTokenGivenWhatIsBeforeIt) {
   for (auto& target : targets) target.pop_back();  // one of them is empty then
   Interventions interventions;
   interventions.mute("encoder.0.self_attention.1");
-  for (const Interventions* changes : {static_cast<const Interventions*>(nullptr), static_cast<const Interventions*>(&interventions)}) {
+  for (const Interventions* changes :
+       {static_cast<const Interventions*>(nullptr), static_cast<const Interventions*>(&interventions)}) {
     for (const int64_t tokens : {1, 15, 1000}) {
-      const auto found = score(model, sources, targets, {.max_batch_tokens = tokens, .interventions = changes});
+      const auto found =
+          score(model, sources, targets, {.max_batch_tokens = tokens, .interventions = changes});
       ASSERT_EQ(found.size(), 4u);
       for (size_t s = 0; s < 4; ++s) {
         auto target = targets[s];
@@ -65,7 +67,8 @@ TEST_F(ScoreTest, AgreesWithWhatTheSearchSays) {
 }
 
 TEST_F(ScoreTest, WhatCannotBeIsNamed) {
-  const std::vector<std::vector<int32_t>> two{{3, kEnd}, {4, kEnd}}, one{{5}}, pair{{5}, {37}}, empty{{3, kEnd}, {}};
+  const std::vector<std::vector<int32_t>> two{{3, kEnd}, {4, kEnd}}, one{{5}}, pair{{5}, {37}},
+      empty{{3, kEnd}, {}};
   try {
     score(model, two, one);
     FAIL();

@@ -48,13 +48,15 @@ inline void add_to_logit(Transformer& model, int32_t token, float value) {
   });
 }
 
-inline std::vector<std::vector<int32_t>> random_sources(uint64_t seed, std::vector<int32_t> lengths, int32_t vocabulary = 37) {
+inline std::vector<std::vector<int32_t>> random_sources(uint64_t seed, std::vector<int32_t> lengths,
+                                                        int32_t vocabulary = 37) {
   Random random(seed);
   std::vector<std::vector<int32_t>> sources;
   for (const int32_t length : lengths) {
     auto& source = sources.emplace_back();
     for (int32_t i = 0; i + 1 < length; ++i) {
-      source.push_back(kPad + 1 + static_cast<int32_t>(random.below(static_cast<uint32_t>(vocabulary - kPad - 1))));
+      source.push_back(kPad + 1 +
+                       static_cast<int32_t>(random.below(static_cast<uint32_t>(vocabulary - kPad - 1))));
     }
     source.push_back(kEnd);
   }

@@ -39,9 +39,10 @@ TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
   sources.insert(sources.begin() + 2, std::vector<int32_t>{});
   sources.push_back({});
   std::vector<int64_t> done;
-  const auto found = translate(model, sources, {.search = {.beam_size = 2, .max_length = 9},
-                                                .max_batch_tokens = 17,
-                                                .progress = [&](int64_t count) { done.push_back(count); }});
+  const auto found = translate(model, sources,
+                               {.search = {.beam_size = 2, .max_length = 9},
+                                .max_batch_tokens = 17,
+                                .progress = [&](int64_t count) { done.push_back(count); }});
   ASSERT_EQ(found.size(), 9u);
   EXPECT_EQ(done.back(), 7);
   EXPECT_GE(done.size(), 3u);
@@ -137,7 +138,8 @@ class MeanWeights : public Observer {
 TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
   const auto sources = random_sources(9, {7, 3, 5});
   const SearchOptions search{.beam_size = 3, .n_best = 2, .min_length = 3, .max_length = 8};
-  const auto found = translate(model, sources, {.search = search, .align = AlignOptions{.layer = 1, .head = 4}});
+  const auto found =
+      translate(model, sources, {.search = search, .align = AlignOptions{.layer = 1, .head = 4}});
   const auto plain = translate(model, sources, {.search = search});
   size_t points = 0;
   for (size_t s = 0; s < sources.size(); ++s) {
@@ -154,7 +156,8 @@ TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
       MeanWeights observer;
       Context context{.tape = tape, .observer = &observer};
       const Sequences source{.ids = sources[s], .ragged = &source_ragged, .sentences = {}};
-      model.decode(context, {.ids = target_in, .ragged = &target_ragged, .sentences = {}}, model.encode(context, source), source);
+      model.decode(context, {.ids = target_in, .ragged = &target_ragged, .sentences = {}},
+                   model.encode(context, source), source);
       const size_t keys = sources[s].size();
       std::vector<AlignmentPoint> expected;
       for (size_t i = 0; i < hypothesis.tokens.size(); ++i) {
