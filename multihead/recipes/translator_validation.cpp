@@ -9,7 +9,7 @@ namespace mh {
 namespace {
 
 // Small batches: an evaluating tape keeps all values of a batch until the next one.
-constexpr int64_t kBatchTokens = 2048;
+constexpr int64_t kBatchTokens = 1024;
 
 BleuConfig bleu_config(const TranslatorValidation::Options& options) {
   BleuConfig config;

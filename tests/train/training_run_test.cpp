@@ -152,6 +152,14 @@ TEST(TrainingRun, InterruptedRunsEndWithTheSameBits) {
             13u);  // 8 of training, 5 of validation
 }
 
+TEST(TrainingRun, StoppedBeforeTheFirstUpdateItLeavesNothing) {
+  TestFolder folder("mh_at_once");
+  Fixture fixture(folder.path());
+  fixture.hooks.stop = [] { return true; };
+  EXPECT_THROW(fixture.run(), Interrupted);
+  EXPECT_TRUE(fixture.store.updates().empty());
+}
+
 TEST(TrainingRun, KeepsWhatAveragingNeedsAndNoMore) {
   TestFolder folder("mh_keep");
   Fixture fixture(folder.path());
