@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -60,19 +61,36 @@ std::string exactness(const DemoResult& result) {
       result.compositional().all, percent(result.verb_object.share()), percent(result.depth.share()));
 }
 
+/// Lines of at most 80 columns, indented by two, further ones by four.
+std::string wrapped(const std::string& sentence) {
+  std::string text, line = " ";
+  for (size_t at = 0; at <= sentence.size();) {
+    const size_t end = std::min(sentence.find(' ', at), sentence.size());
+    const std::string word = sentence.substr(at, end - at);
+    if (display_width(line) + 1 + display_width(word) > 80) {
+      text += line + "\n";
+      line = "   ";
+    }
+    line += " " + word;
+    at = end + 1;
+  }
+  return text + line + "\n";
+}
+
 std::string examples(const DemoResult& result) {
   std::string text;
-  for (const DemoExample& example : result.examples)
-    text += fmt::format("\n  {}\n  {}\n", example.source, example.translation);
+  for (const DemoExample& example : result.examples) {
+    text += "\n" + wrapped(example.source) + wrapped(example.translation);
+  }
   for (const DemoExample& mistake : result.mistakes) {
-    text += fmt::format("\n  {}\n  {}\n  (wrong; the grammar says: {})\n", mistake.source,
-                        mistake.translation, mistake.expected);
+    text += "\n" + wrapped(mistake.source) + wrapped(mistake.translation) +
+            wrapped("(wrong; the grammar says: " + mistake.expected + ")");
   }
   return text;
 }
 
 std::string finding(const char* what, const std::string& head, double score, const std::string& baseline) {
-  return fmt::format("  {:<29}{:<28}{:>8}{:>13}\n", what, head, percent(score), baseline);
+  return fmt::format("  {:<32}{:<28}{:>7}{:>9}\n", what, head, percent(score), baseline);
 }
 
 std::string findings(const DemoResult& result) {
@@ -80,7 +98,7 @@ std::string findings(const DemoResult& result) {
     return finding(what, score.name(), score.score(), percent(score.baseline()));
   };
   const AlignmentScore& aligner = result.aligner;
-  std::string text = fmt::format("  {:<29}{:<28}{:>8}{:>13}\n", "", "head", "score", "fixed offset");
+  std::string text = fmt::format("  {:<32}{:<28}{:>7}{:>9}\n", "", "head", "score", "offset");
   text += finding("reads the previous word", result.previous_word.name(),
                   result.previous_word.most_at_offset[HeadFigures::kReach - 1], "");
   text += relation("goes from a verb to its object", result.verb_to_object);
@@ -106,7 +124,7 @@ void run(DemoSettings& settings) {
   text += exactness(result) + examples(result);
   text +=
       "\nWhat its heads do: how often the word a head reads most is the right one, beside\n"
-      "what the best fixed offset would score\n" +
+      "what the best fixed offset (always the word before, ...) scores\n" +
       findings(result);
   const HeadName head{result.aligner.attention, result.aligner.head};
   const HeatMapOptions options = picture_options();

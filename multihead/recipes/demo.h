@@ -41,7 +41,7 @@ struct DemoResult {
   std::vector<DemoExample> mistakes;  // the first of the test part
   HeadReport heads;                   // on the test part, with its trees and alignments
   HeadFigures previous_word;          // the self-attention head that reads the previous word most often
-  RelationScore verb_to_object;       // the encoder's best head from a verb to its object
+  RelationScore verb_to_object;       // the best head from a verb to its object, of all self-attentions
   RelationScore object_to_verb;
   AlignmentScore aligner;    // the best head of cross-attention
   SentenceWeights sentence;  // of the test part: one whose word order changes
