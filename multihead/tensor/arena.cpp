@@ -5,7 +5,8 @@
 namespace mh {
 
 void* Arena::allocate(size_t bytes) {
-  constexpr size_t kBlock = size_t{8} << 20;
+  // Large, so that little is lost at the ends of blocks; pages that are never touched cost nothing.
+  constexpr size_t kBlock = size_t{64} << 20;
   bytes = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
   while (block_ < blocks_.size() && used_ + bytes > static_cast<size_t>(blocks_[block_].size())) {
     ++block_;
