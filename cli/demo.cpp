@@ -90,19 +90,17 @@ std::string examples(const DemoResult& result) {
 }
 
 std::string finding(const char* what, const std::string& head, double score, const std::string& baseline) {
-  return fmt::format("  {:<32}{:<28}{:>7}{:>9}\n", what, head, percent(score), baseline);
+  return fmt::format("  {:<33}{:<28}{:>7}{:>9}\n", what, head, percent(score), baseline);
 }
 
 std::string findings(const DemoResult& result) {
-  const auto relation = [](const char* what, const RelationScore& score) {
-    return finding(what, score.name(), score.score(), percent(score.baseline()));
-  };
   const AlignmentScore& aligner = result.aligner;
-  std::string text = fmt::format("  {:<32}{:<28}{:>7}{:>9}\n", "", "head", "score", "offset");
+  std::string text = fmt::format("  {:<33}{:<28}{:>7}{:>9}\n", "", "head", "score", "offset");
   text += finding("reads the previous word", result.previous_word.name(),
                   result.previous_word.most_at_offset[HeadFigures::kReach - 1], "");
-  text += relation("goes from a verb to its object", result.verb_to_object);
-  text += relation("goes from an object to its verb", result.object_to_verb);
+  for (const auto& [what, score] : result.relations) {
+    text += finding(what.c_str(), score.name(), score.score(), percent(score.baseline()));
+  }
   text += finding("aligns (cross-attention)", aligner.name(), aligner.accuracy(),
                   percent(result.heads.alignment_baseline->accuracy()));
   return text;

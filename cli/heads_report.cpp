@@ -153,11 +153,12 @@ Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads
 
 std::string heads_table(const HeadReport& report) {
   std::string text = fmt::format(
-      "{} sentences, {}\n"
+      "{} sentence{}, {}\n"
       "entropy in nats and in % of its limit; distance |i - j|; weight in % by offset\n"
       "and on the end token (decoder's self-attention: the start token); similarity to\n"
       "the layer's other heads: mean cosine, Jensen-Shannon divergence\n",
-      report.sentences, report.translated ? "targets by greedy search" : "targets as given");
+      report.sentences, report.sentences == 1 ? "" : "s",
+      report.translated ? "targets by greedy search" : "targets as given");
   std::string attention;
   for (const HeadFigures& head : report.heads) {
     if (head.attention != attention) {

@@ -50,11 +50,11 @@ size_t telling_sentence(const std::vector<GrammarSentence>& sentences,
 }
 
 /// By how much it beats the best fixed offset, since the decoder's is another than the encoder's.
-RelationScore best_for(const std::vector<RelationScore>& scores, Direction direction) {
+RelationScore best_for(const std::vector<RelationScore>& scores, const char* relation, Direction direction) {
   RelationScore best;
   const auto gain = [](const RelationScore& score) { return score.score() - score.baseline(); };
   for (const RelationScore& score : scores) {
-    if (score.relation != "obj" || score.direction != direction) continue;
+    if (score.relation != relation || score.direction != direction) continue;
     if (best.attention.empty() || gain(score) > gain(best)) best = score;
   }
   return best;
@@ -82,8 +82,13 @@ void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sent
   }
   result.heads = inspect_heads(folder, text);
   result.previous_word = previous_word_head(result.heads.heads);
-  result.verb_to_object = best_for(result.heads.relations, Direction::kToDependent);
-  result.object_to_verb = best_for(result.heads.relations, Direction::kToHead);
+  const auto add = [&](const char* what, const char* relation, Direction direction) {
+    result.relations.push_back({what, best_for(result.heads.relations, relation, direction)});
+  };
+  add("goes from a verb to its object", "obj", Direction::kToDependent);
+  add("goes from an object to its verb", "obj", Direction::kToHead);
+  add("goes from a verb to its subject", "nsubj", Direction::kToDependent);
+  add("goes from an article to its noun", "det", Direction::kToHead);
   result.aligner = best_aligner(result.heads.aligners);
 }
 
@@ -98,18 +103,18 @@ DemoSettings demo_settings(uint64_t seed) {
   s.seed = seed;
   s.word_level = true;  // a token is a word: what a head reads is read off directly
   s.encoder_layers = s.decoder_layers = 2;
-  s.d_model = 128;
+  s.d_model = 96;
   s.d_ff = 256;
   s.heads = 8;
   // A generated language has no noise to be careful of: neither dropout nor smoothing.
   s.dropout = 0.0f;
   s.label_smoothing = 0;
-  s.learning_rate = 3e-3;
-  s.warmup = 200;
+  s.learning_rate = 5e-3;
+  s.warmup = 250;
   s.batch_tokens = 1500;
-  s.updates = 2000;
-  s.save_every = 60;
-  s.average = 5;
+  s.updates = 1800;
+  s.save_every = 45;
+  s.average = 6;
   s.average_of = AverageOf::kLast;
   return demo;
 }

@@ -33,18 +33,23 @@ struct DemoExample {
   std::string source, translation, expected;
 };
 
+/// The head of encoder or decoder that beats the best fixed offset most.
+struct DemoRelation {
+  std::string what;  // "goes from a verb to its object"
+  RelationScore score;
+};
+
 struct DemoResult {
   TrainingResult training;
-  ExactMatch ordinary;                // the test part
-  ExactMatch verb_object, depth;      // the compositional part by its two kinds
-  std::vector<DemoExample> examples;  // of the test part, then of the compositional one
-  std::vector<DemoExample> mistakes;  // the first of the test part
-  HeadReport heads;                   // on the test part, with its trees and alignments
-  HeadFigures previous_word;          // the self-attention head that reads the previous word most often
-  RelationScore verb_to_object;       // the best head from a verb to its object, of all self-attentions
-  RelationScore object_to_verb;
-  AlignmentScore aligner;    // the best head of cross-attention
-  SentenceWeights sentence;  // of the test part: one whose word order changes
+  ExactMatch ordinary;                  // the test part
+  ExactMatch verb_object, depth;        // the compositional part by its two kinds
+  std::vector<DemoExample> examples;    // of the test part, then of the compositional one
+  std::vector<DemoExample> mistakes;    // the first of the test part
+  HeadReport heads;                     // on the test part, with its trees and alignments
+  HeadFigures previous_word;            // the self-attention head that reads the previous word most often
+  std::vector<DemoRelation> relations;  // verb to object, object to verb, verb to subject, article to noun
+  AlignmentScore aligner;               // the best head of cross-attention
+  SentenceWeights sentence;             // of the test part: one whose word order changes
 
   ExactMatch compositional() const { return {verb_object.right + depth.right, verb_object.all + depth.all}; }
 };

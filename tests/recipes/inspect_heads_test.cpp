@@ -176,7 +176,8 @@ TEST(SlowDemo, RunsFromDataToHeadsAndTakesItsModelAgain) {
   EXPECT_EQ(result.verb_object.all, 3);
   EXPECT_EQ(result.depth.all, 3);
   EXPECT_EQ(result.heads.heads.size(), 3u * 4);
-  EXPECT_GT(result.verb_to_object.support, 0);
+  ASSERT_EQ(result.relations.size(), 4u);
+  for (const DemoRelation& relation : result.relations) EXPECT_GT(relation.score.support, 0) << relation.what;
   EXPECT_FALSE(result.training.was_finished);
   const DemoResult again = run_demo(settings);
   EXPECT_TRUE(again.training.was_finished);
