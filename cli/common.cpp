@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iterator>
 #include <iostream>
+#include <iterator>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -32,7 +32,11 @@ void write_text(const std::string& path, const std::string& text) {
   }
 }
 
-bool quiet() { return quiet_wanted; }
-void set_quiet(bool quiet) { quiet_wanted = quiet; }
+bool quiet() {
+  return quiet_wanted;
+}
+void set_quiet(bool quiet) {
+  quiet_wanted = quiet;
+}
 
 }  // namespace mh::cli

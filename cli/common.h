@@ -17,7 +17,8 @@ struct TextFlags {
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
 
-/// The lines of `path` (gzip or not), or of standard input when it is empty. Throws on what is not UTF-8 (with the line number).
+/// The lines of `path` (gzip or not), or of standard input when it is empty. Throws on what is not UTF-8
+/// (with the line number).
 std::vector<std::string> read_text(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.
 void write_text(const std::string& path, const std::string& text);

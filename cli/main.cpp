@@ -10,7 +10,6 @@
 
 namespace {
 
-constexpr const char* kVersion = "0.1.0";
 constexpr int kRunTimeError = 1;
 constexpr int kUsageError = 2;
 constexpr int kTerminated = 143;  // 128 + SIGTERM, as a shell reports it
@@ -19,15 +18,19 @@ constexpr int kTerminated = 143;  // 128 + SIGTERM, as a shell reports it
 
 int main(int argc, char** argv) {
   CLI::App app("multihead trains, runs and looks inside the heads of Transformers on the CPU.", "multihead");
-  app.footer("Example:\n  multihead data grammar --out corpus\n  multihead VERB --help shows a verb's flags and an example.");
+  app.footer(
+      "Example:\n  multihead data grammar --out corpus\n  multihead VERB --help shows a verb's flags and an "
+      "example.");
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag("--version", [] {
-    return std::string("multihead ") + kVersion + " (kernels: " + mh::dispatch_target() + ")";
+    return std::string("multihead " MULTIHEAD_VERSION " (kernels: ") + mh::dispatch_target() + ")";
   });
   int threads = 0;
-  app.add_option("--threads", threads, "Threads to use; 0: one for each processor")->check(CLI::Range(0, 1024));
-  app.add_flag_callback("--quiet", [] { mh::cli::set_quiet(true); }, "No progress and no remarks on standard error");
+  app.add_option("--threads", threads, "Threads to use; 0: one for each processor")
+      ->check(CLI::Range(0, 1024));
+  app.add_flag_callback(
+      "--quiet", [] { mh::cli::set_quiet(true); }, "No progress and no remarks on standard error");
   app.parse_complete_callback([&threads] {
     if (threads > 0) mh::set_thread_count(threads);
   });

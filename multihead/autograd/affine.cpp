@@ -53,15 +53,17 @@ Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options) 
   const Activation activation = options.activation;
   const Dropout drops = options.dropout;
   // The backward pass of relu reads signs off the output; the other activations need what went in.
-  const bool keeps_input = activation != Activation::kNone && activation != Activation::kRelu && y.wants_gradient();
+  const bool keeps_input =
+      activation != Activation::kNone && activation != Activation::kRelu && y.wants_gradient();
   const MatrixView input = keeps_input ? tape.arena().matrix<float>(y.rows(), y.cols()) : MatrixView();
-  multiply(x.value(), parameters.weights().packed(), y.value(), Write::kOverwrite, [&](int64_t begin, int64_t end) {
-    const MatrixView rows = y.value().rows_between(begin, end);
-    add_bias(bias, rows);
-    if (keeps_input) copy_or_add(rows, input.rows_between(begin, end), Write::kOverwrite);
-    activate(activation, rows, rows);
-    drop(drops, rows, begin);
-  });
+  multiply(x.value(), parameters.weights().packed(), y.value(), Write::kOverwrite,
+           [&](int64_t begin, int64_t end) {
+             const MatrixView rows = y.value().rows_between(begin, end);
+             add_bias(bias, rows);
+             if (keeps_input) copy_or_add(rows, input.rows_between(begin, end), Write::kOverwrite);
+             activate(activation, rows, rows);
+             drop(drops, rows, begin);
+           });
   // dz = activation'(z) * dropout(dy);  dx = dz W^T;  dW += x^T dz;  db += sum dz
   tape.record(y, [&tape, x, y, input, activation, drops, parameters = &parameters] {
     const MatrixView dz = y.gradient();
@@ -84,11 +86,15 @@ Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options) 
 
 namespace {
 
-/// Sums of gain's and bias's gradients by blocks of rows, merged in order: the same for any number of threads.
+/// Sums of gain's and bias's gradients by blocks of rows, merged in order: the same for any number of
+/// threads.
 class NormGradients {
  public:
   NormGradients(Tape& tape, int64_t rows, int64_t cols)
-      : cols_(cols), blocks_((rows + kRowsPerTask - 1) / kRowsPerTask), mark_(tape.arena().mark()), arena_(tape.arena()) {
+      : cols_(cols),
+        blocks_((rows + kRowsPerTask - 1) / kRowsPerTask),
+        mark_(tape.arena().mark()),
+        arena_(tape.arena()) {
     sums_ = arena_.matrix<float>(blocks_, 2 * cols);
     std::fill_n(sums_.data, sums_.size(), 0.0f);
   }
@@ -137,8 +143,9 @@ Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const D
     drop(drops, block, begin);
     copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
     if (normed) {
-      layer_norm(block, norms.gain->value.view(), norms.bias->value.view(), y.value().rows_between(begin, end),
-                 kept ? mean + begin : nullptr, kept ? inverse_deviation + begin : nullptr);
+      layer_norm(block, norms.gain->value.view(), norms.bias->value.view(),
+                 y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
+                 kept ? inverse_deviation + begin : nullptr);
     }
   });
   // ds = LayerNorm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
@@ -147,7 +154,8 @@ Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const D
     const MatrixView dz = y.gradient();
     const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
     const Tape::Target d_residual = target(residual), dx = target(x);
-    const PackedMatrix* transposed = dx.gradient.data != nullptr ? &parameters->weights().packed_transposed() : nullptr;
+    const PackedMatrix* transposed =
+        dx.gradient.data != nullptr ? &parameters->weights().packed_transposed() : nullptr;
     NormGradients norm_gradients(tape, dz.rows, dz.cols);
     for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);

@@ -10,7 +10,8 @@
 
 namespace mh {
 
-/// [w_0 | w_1 | ...] and [b_0 | b_1 | ...]: one product for several matrices. The parameters are somebody else's.
+/// [w_0 | w_1 | ...] and [b_0 | b_1 | ...]: one product for several matrices. The parameters are somebody
+/// else's.
 class Affine {
  public:
   Affine() = default;

@@ -11,9 +11,11 @@
 namespace mh {
 
 /// A scalar function [1, 1] of matrices, composed of ops.
-using DoubleFunction = std::function<BasicVar<double>(BasicTape<double>& tape, std::span<const BasicVar<double>> inputs)>;
+using DoubleFunction =
+    std::function<BasicVar<double>(BasicTape<double>& tape, std::span<const BasicVar<double>> inputs)>;
 
-/// The largest |gradient - (f(x + step) - f(x - step)) / (2 step)| / max(1, |gradient|) over all numbers of all inputs.
+/// The largest |gradient - (f(x + step) - f(x - step)) / (2 step)| / max(1, |gradient|) over all numbers of
+/// all inputs.
 double gradcheck(const DoubleFunction& f, std::vector<BasicTensor<double>> inputs, double step = 1e-5);
 
 }  // namespace mh

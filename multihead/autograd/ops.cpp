@@ -9,7 +9,8 @@ namespace {
 
 template <class T>
 void check(const char* op, bool fits, BasicVar<T> a, BasicVar<T> b) {
-  if (!fits) throw ShapeError(fmt::format("{}: [{},{}] x [{},{}]", op, a.rows(), a.cols(), b.rows(), b.cols()));
+  if (!fits)
+    throw ShapeError(fmt::format("{}: [{},{}] x [{},{}]", op, a.rows(), a.cols(), b.rows(), b.cols()));
 }
 
 /// Adds numbers to an input's gradient, if it wants one: body(i, j) is the share of element (i, j).
@@ -88,10 +89,11 @@ BasicVar<T> matmul_transposed(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) 
 template <class T>
 BasicVar<T> add(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
   check("add", a.rows() == b.rows() && a.cols() == b.cols(), a, b);
-  BasicVar<T> y =
-      filled(tape, a.rows(), a.cols(), [&](int64_t i, int64_t j) { return a.value()(i, j) + b.value()(i, j); });
+  BasicVar<T> y = filled(tape, a.rows(), a.cols(),
+                         [&](int64_t i, int64_t j) { return a.value()(i, j) + b.value()(i, j); });
   tape.record(y, [&tape, a, b, y] {
-    for (BasicVar<T> input : {a, b}) pass_on(tape, input, [&](int64_t i, int64_t j) { return y.gradient()(i, j); });
+    for (BasicVar<T> input : {a, b})
+      pass_on(tape, input, [&](int64_t i, int64_t j) { return y.gradient()(i, j); });
   });
   return y;
 }
@@ -112,7 +114,8 @@ BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
 // y = factor a;  da = factor dy
 template <class T>
 BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor) {
-  BasicVar<T> y = filled(tape, a.rows(), a.cols(), [&](int64_t i, int64_t j) { return factor * a.value()(i, j); });
+  BasicVar<T> y =
+      filled(tape, a.rows(), a.cols(), [&](int64_t i, int64_t j) { return factor * a.value()(i, j); });
   tape.record(y, [&tape, a, y, factor] {
     pass_on(tape, a, [&](int64_t i, int64_t j) { return factor * y.gradient()(i, j); });
   });
@@ -165,7 +168,8 @@ BasicVar<T> stack_rows(BasicTape<T>& tape, std::span<const BasicVar<T>> parts) {
   std::copy(parts.begin(), parts.end(), kept.begin());
   int64_t begin = 0;
   for (const auto& part : kept) {
-    for (int64_t i = 0; i < part.rows(); ++i) std::copy_n(part.value().row(i), part.cols(), y.value().row(begin + i));
+    for (int64_t i = 0; i < part.rows(); ++i)
+      std::copy_n(part.value().row(i), part.cols(), y.value().row(begin + i));
     begin += part.rows();
   }
   tape.record(y, [&tape, kept, y] {
@@ -190,7 +194,8 @@ BasicVar<T> stack_columns(BasicTape<T>& tape, std::span<const BasicVar<T>> parts
   std::copy(parts.begin(), parts.end(), kept.begin());
   int64_t left = 0;
   for (const auto& part : kept) {
-    for (int64_t i = 0; i < part.rows(); ++i) std::copy_n(part.value().row(i), part.cols(), y.value().row(i) + left);
+    for (int64_t i = 0; i < part.rows(); ++i)
+      std::copy_n(part.value().row(i), part.cols(), y.value().row(i) + left);
     left += part.cols();
   }
   tape.record(y, [&tape, kept, y] {
@@ -204,7 +209,8 @@ BasicVar<T> stack_columns(BasicTape<T>& tape, std::span<const BasicVar<T>> parts
 }
 
 template <class T>
-BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end, int64_t left, int64_t right) {
+BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end, int64_t left,
+                  int64_t right) {
   const auto from = a.value().rows_between(begin, end).columns_between(left, right);
   BasicVar<T> y = filled(tape, end - begin, right - left, [&](int64_t i, int64_t j) { return from(i, j); });
   tape.record(y, [&tape, a, y, begin, end, left, right] {
@@ -219,23 +225,22 @@ BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end,
 template <class T>
 BasicVar<T> sum(BasicTape<T>& tape, BasicVar<T> a) {
   BasicVar<T> y = tape.make(1, 1);
-  y.value()(0, 0) = sum_over<T>(a.rows(), [&](int64_t i) {
-    return sum_over<T>(a.cols(), [&](int64_t j) { return a.value()(i, j); });
-  });
+  y.value()(0, 0) = sum_over<T>(
+      a.rows(), [&](int64_t i) { return sum_over<T>(a.cols(), [&](int64_t j) { return a.value()(i, j); }); });
   tape.record(y, [&tape, a, y] { pass_on(tape, a, [&](int64_t, int64_t) { return y.gradient()(0, 0); }); });
   return y;
 }
 
-#define MH_OPS_FOR(T)                                                                                      \
-  template BasicVar<T> matmul(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                                    \
-  template BasicVar<T> matmul_transposed(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                         \
-  template BasicVar<T> add(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                                       \
-  template BasicVar<T> multiply(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                                  \
-  template BasicVar<T> scale(BasicTape<T>&, BasicVar<T>, T);                                               \
-  template BasicVar<T> masked_softmax(BasicTape<T>&, BasicVar<T>, const Mask&, int64_t);                   \
-  template BasicVar<T> stack_rows(BasicTape<T>&, std::span<const BasicVar<T>>);                            \
-  template BasicVar<T> stack_columns(BasicTape<T>&, std::span<const BasicVar<T>>);                         \
-  template BasicVar<T> block(BasicTape<T>&, BasicVar<T>, int64_t, int64_t, int64_t, int64_t);              \
+#define MH_OPS_FOR(T)                                                                         \
+  template BasicVar<T> matmul(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                       \
+  template BasicVar<T> matmul_transposed(BasicTape<T>&, BasicVar<T>, BasicVar<T>);            \
+  template BasicVar<T> add(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                          \
+  template BasicVar<T> multiply(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                     \
+  template BasicVar<T> scale(BasicTape<T>&, BasicVar<T>, T);                                  \
+  template BasicVar<T> masked_softmax(BasicTape<T>&, BasicVar<T>, const Mask&, int64_t);      \
+  template BasicVar<T> stack_rows(BasicTape<T>&, std::span<const BasicVar<T>>);               \
+  template BasicVar<T> stack_columns(BasicTape<T>&, std::span<const BasicVar<T>>);            \
+  template BasicVar<T> block(BasicTape<T>&, BasicVar<T>, int64_t, int64_t, int64_t, int64_t); \
   template BasicVar<T> sum(BasicTape<T>&, BasicVar<T>);
 MH_OPS_FOR(float)
 MH_OPS_FOR(double)

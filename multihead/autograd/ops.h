@@ -1,5 +1,6 @@
-// Ops that follow their formulas word by word, in float or double: what the fused ops are checked against, and the path
-// for what they cannot do. Shapes are matrices; each op's gradient stands beside its forward in ops.cpp.
+// Ops that follow their formulas word by word, in float or double: what the fused ops are checked against,
+// and the path for what they cannot do. Shapes are matrices; each op's gradient stands beside its forward in
+// ops.cpp.
 #pragma once
 
 #include <span>
@@ -25,8 +26,9 @@ BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);
 /// factor * a.
 template <class T>
 BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor);
-/// Each row's softmax over the columns that `mask` allows; masked weights are exactly 0, whatever the score holds, and a
-/// row that may attend to nothing is 0 throughout. `first_row`: the row of the batch that row 0 is, for dense masks.
+/// Each row's softmax over the columns that `mask` allows; masked weights are exactly 0, whatever the score
+/// holds, and a row that may attend to nothing is 0 throughout. `first_row`: the row of the batch that row 0
+/// is, for dense masks.
 template <class T>
 BasicVar<T> masked_softmax(BasicTape<T>& tape, BasicVar<T> scores, const Mask& mask, int64_t first_row = 0);
 /// The matrices below each other: [sum of rows, cols].

@@ -29,8 +29,8 @@ struct Parameter {
   }
 };
 
-/// Parameters side by side, [w_0 | w_1 | ...], as the right factor of products; packed again when one has changed.
-/// Not for use by two threads at once.
+/// Parameters side by side, [w_0 | w_1 | ...], as the right factor of products; packed again when one has
+/// changed. Not for use by two threads at once.
 class PackedParameters {
  public:
   PackedParameters() = default;
@@ -55,7 +55,8 @@ class PackedParameters {
   Copy plain_, transposed_;
 };
 
-/// Names and parameters of a layer or a model, in a fixed order: drives counting, saving, training and printing.
+/// Names and parameters of a layer or a model, in a fixed order: drives counting, saving, training and
+/// printing.
 using ParameterVisitor = std::function<void(const std::string& name, Parameter& parameter)>;
 
 }  // namespace mh

@@ -8,7 +8,8 @@ template <class T>
 BasicMatrixView<T> BasicTape<T>::take(int64_t rows, int64_t cols) {
   const int64_t size = rows * cols;
   // The one given back last is the one most likely still in the cache.
-  const auto fits = std::find_if(free_.rbegin(), free_.rend(), [&](const Free& free) { return free.size == size; });
+  const auto fits =
+      std::find_if(free_.rbegin(), free_.rend(), [&](const Free& free) { return free.size == size; });
   if (fits == free_.rend()) return gradients_.template matrix<T>(rows, cols);
   T* data = fits->data;
   free_.erase(std::next(fits).base());
@@ -31,7 +32,8 @@ typename BasicTape<T>::Target BasicTape<T>::gradient_of(Var input) {
         whole->written = true;
       }
       whole->columns_written += node->value.cols;
-      node->gradient = whole->gradient.columns_between(node->whole_column, node->whole_column + node->value.cols);
+      node->gradient =
+          whole->gradient.columns_between(node->whole_column, node->whole_column + node->value.cols);
     } else {
       node->gradient = take(node->value.rows, node->value.cols);
     }
@@ -44,7 +46,8 @@ typename BasicTape<T>::Target BasicTape<T>::gradient_of(Var input) {
 template <class T>
 void BasicTape<T>::seed(Var output, BasicMatrixView<const T> gradient) {
   const Target target = gradient_of(output);
-  for (int64_t i = 0; i < gradient.rows; ++i) std::copy_n(gradient.row(i), gradient.cols, target.gradient.row(i));
+  for (int64_t i = 0; i < gradient.rows; ++i)
+    std::copy_n(gradient.row(i), gradient.cols, target.gradient.row(i));
 }
 
 template <class T>
@@ -58,7 +61,8 @@ void BasicTape<T>::backward() {
   }
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     if (!step->output->written) continue;
-    MH_ASSERT(step->output->columns_written == 0 || step->output->columns_written == step->output->value.cols);
+    MH_ASSERT(step->output->columns_written == 0 ||
+              step->output->columns_written == step->output->value.cols);
     step->run(step->data);
     give_back(step->output->gradient);
     step->output->gradient = {};

@@ -1,12 +1,14 @@
-// The tape: every op computes its value at once and, when the tape records, leaves behind how its gradient flows back.
+// The tape: every op computes its value at once and, when the tape records, leaves behind how its gradient
+// flows back.
 //
 //   Tape tape(Tape::Mode::kRecord);
 //   Var y = linear(tape, x, weight);            // y.value() is there
-//   tape.backward();                            // runs the notes in reverse; gradients of parameters are added up
-//   tape.clear();                               // the memory is used again by the next step
+//   tape.backward();                            // runs the notes in reverse; gradients of parameters are
+//   added up tape.clear();                               // the memory is used again by the next step
 //
-// Values live in the tape's arena until clear(). The gradient of a Var lives from its first use in the backward pass
-// until its op has passed it on; then its memory serves the next one, while it is still in the cache.
+// Values live in the tape's arena until clear(). The gradient of a Var lives from its first use in the
+// backward pass until its op has passed it on; then its memory serves the next one, while it is still in the
+// cache.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +84,8 @@ class BasicTape {
     return var;
   }
   /// Columns [begin, end) of `whole` as a value of its own: its gradient fills columns of the whole's.
-  /// REQUIRES: such values do not overlap, and together they cover the whole when any of them gets a gradient.
+  /// REQUIRES: such values do not overlap, and together they cover the whole when any of them gets a
+  /// gradient.
   Var columns(Var whole, int64_t begin, int64_t end) {
     Var var = make_node(whole.value().columns_between(begin, end));
     var.node_->wants_gradient = whole.wants_gradient();
@@ -102,8 +105,9 @@ class BasicTape {
     steps_.push_back({output.node_, memory, [](void* p) { (*static_cast<Step*>(p))(); }});
   }
 
-  /// Where an op's backward step puts its share of the gradient of `input`: the memory, and whether to overwrite or to
-  /// add. Ask once a step and input, then fill it completely. REQUIRES: input.wants_gradient().
+  /// Where an op's backward step puts its share of the gradient of `input`: the memory, and whether to
+  /// overwrite or to add. Ask once a step and input, then fill it completely. REQUIRES:
+  /// input.wants_gradient().
   struct Target {
     BasicMatrixView<T> gradient;
     Write write;

@@ -12,12 +12,13 @@ namespace mh {
 
 struct EmbedOptions {
   float scale = 1;
-  ConstMatrixView positions;               // [longest, d], added
-  std::span<const int32_t> positions_of;   // [N] row of `positions`
+  ConstMatrixView positions;              // [longest, d], added
+  std::span<const int32_t> positions_of;  // [N] row of `positions`
   Dropout dropout;
 };
 
-/// dropout(scale * table[ids[i]] + positions[positions_of[i]]): [N, d]. The spans must outlive the backward pass.
+/// dropout(scale * table[ids[i]] + positions[positions_of[i]]): [N, d]. The spans must outlive the backward
+/// pass.
 Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
 
 struct CrossEntropyOptions {
@@ -26,9 +27,10 @@ struct CrossEntropyOptions {
   float scale = 1;
 };
 
-/// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled figures.
-/// The gradients of states and E are computed with the value, so that logits are never stored: the loss must enter what
-/// is differentiated with factor 1. `table` is E [V, d]; `bias` [1, V] is fixed, or empty.
+/// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled
+/// figures. The gradients of states and E are computed with the value, so that logits are never stored: the
+/// loss must enter what is differentiated with factor 1. `table` is E [V, d]; `bias` [1, V] is fixed, or
+/// empty.
 Var cross_entropy(Tape& tape, Var states, PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
 

@@ -20,7 +20,9 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t size) { resize(size); }
-  AlignedBuffer(const AlignedBuffer& other) : AlignedBuffer(other.size_) { std::copy_n(other.data(), size_, data()); }
+  AlignedBuffer(const AlignedBuffer& other) : AlignedBuffer(other.size_) {
+    std::copy_n(other.data(), size_, data());
+  }
   AlignedBuffer& operator=(const AlignedBuffer& other) {
     if (this == &other) return *this;
     resize(other.size_);
@@ -28,7 +30,9 @@ class AlignedBuffer {
     return *this;
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept
-      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)), capacity_(std::exchange(other.capacity_, 0)) {}
+      : data_(std::move(other.data_)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     data_ = std::move(other.data_);
     size_ = std::exchange(other.size_, 0);

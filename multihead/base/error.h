@@ -19,7 +19,8 @@ class FileError : public Error {
   using Error::Error;
 };
 
-/// Contents that are not what they should be: broken UTF-8, JSON, a header that lies, a tokenizer of another kind.
+/// Contents that are not what they should be: broken UTF-8, JSON, a header that lies, a tokenizer of another
+/// kind.
 class FormatError : public Error {
  public:
   using Error::Error;

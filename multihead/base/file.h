@@ -12,13 +12,14 @@ namespace mh {
 /// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory").
 std::string read_file(const std::filesystem::path& path);
 
-/// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are there.
-/// Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left beside it.
+/// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are
+/// there. Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left
+/// beside it.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames the
-/// folder to its final name (replacing an older folder of that name) and syncs its parent.
-/// Without commit() the destructor removes what was written.
+/// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames
+/// the folder to its final name (replacing an older folder of that name) and syncs its parent. Without
+/// commit() the destructor removes what was written.
 class FolderWriter {
  public:
   explicit FolderWriter(std::filesystem::path folder);

@@ -1,4 +1,5 @@
-// Where each sequence of a ragged batch begins: rows [offsets[s], offsets[s+1]) are sequence s. Nothing is padded.
+// Where each sequence of a ragged batch begins: rows [offsets[s], offsets[s+1]) are sequence s. Nothing is
+// padded.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
-// A number is a function of a key and a counter, so neither batching nor threads can change it.
+// Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2,
+// 3"). A number is a function of a key and a counter, so neither batching nor threads can change it.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-/// A stream of random numbers: (seed, stream) names it, position() says how far it was read, so it can be resumed.
+/// A stream of random numbers: (seed, stream) names it, position() says how far it was read, so it can be
+/// resumed.
 class Random {
  public:
   explicit Random(uint64_t seed, uint64_t stream = 0)

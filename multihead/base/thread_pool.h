@@ -1,5 +1,5 @@
-// The one thread pool. Work is cut into tasks by shape, never by the number of threads, and a task's result does
-// not depend on who runs it: the answer is the same bits for any thread count.
+// The one thread pool. Work is cut into tasks by shape, never by the number of threads, and a task's result
+// does not depend on who runs it: the answer is the same bits for any thread count.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace mh {
 
-/// How many threads parallel_for uses (the caller is one of them). Default: the processors this process may use.
+/// How many threads parallel_for uses (the caller is one of them). Default: the processors this process may
+/// use.
 int thread_count();
 /// REQUIRES: 1 <= threads <= 1024; no parallel_for is running.
 void set_thread_count(int threads);

@@ -70,23 +70,23 @@ class ConfigVisitor {
   /// A number, or numbers, within a rule: int32_t, int64_t, uint64_t, float, double; also optional and vector
   /// of them.
   template <class T>
-  requires detail::kIsNumber<T>
+    requires detail::kIsNumber<T>
   void operator()(std::string_view name, T& value, Rule<std::type_identity_t<T>> rule = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   template <class T>
-  requires detail::kIsNumber<T>
+    requires detail::kIsNumber<T>
   void operator()(std::string_view name, std::optional<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   template <class T>
-  requires detail::kIsNumber<T>
+    requires detail::kIsNumber<T>
   void operator()(std::string_view name, std::vector<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   /// An enum, written by name.
   template <class E>
-  requires std::is_enum_v<E>
+    requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names) {
     member(name, false, [&] {
       std::vector<const char*> allowed;
@@ -101,8 +101,8 @@ class ConfigVisitor {
   }
   /// Anything else: bool, string, struct, optional or vector of them.
   template <class T>
-  requires(!detail::kIsNumber<T> && !std::is_enum_v<T>) void operator()(std::string_view name, T& value,
-                                                                        Presence presence = {}) {
+    requires(!detail::kIsNumber<T> && !std::is_enum_v<T>)
+  void operator()(std::string_view name, T& value, Presence presence = {}) {
     member(name, presence.required, [&] { this->value(value, NoRule{}); });
   }
   /// A text that must be exactly this, e.g. literal("model_type", "marian"); required.

@@ -15,8 +15,8 @@
 #ifndef MULTIHEAD_CROSS_ENTROPY_CHUNK
 #define MULTIHEAD_CROSS_ENTROPY_CHUNK
 namespace mh {
-// Rows in work at a time: their logits for 8,000 words are 8 MiB, so that they wait in the last-level cache between
-// the two passes, and the gradient of the embedding is read and written once for that many rows.
+// Rows in work at a time: their logits for 8,000 words are 8 MiB, so that they wait in the last-level cache
+// between the two passes, and the gradient of the embedding is read and written once for that many rows.
 inline constexpr int64_t kChunk = 256;
 // The panels are dealt to this many groups, each with its own sum of d_states, merged in order.
 inline constexpr int64_t kGroups = 16;
@@ -26,12 +26,12 @@ struct CrossEntropyChunk {
   const OutputLayer* layer;
   ConstMatrixView states;  // [rows, d]
   const int32_t* targets;  // [rows]
-  float* logits;           // [panels, kChunk, panel]; exp(logit - panel_max) after the first pass; null: not kept
-  float* maxima;           // [panels, kChunk]
-  float* sums;             // [panels, kChunk] of exp(logit - maximum)
-  float* logit_sums;       // [panels, kChunk] of logits, for the smoothed loss
-  float* target_logits;    // [rows]
-  float* factors;          // [panels, kChunk] scale * exp(maximum - lse), between the passes
+  float* logits;      // [panels, kChunk, panel]; exp(logit - panel_max) after the first pass; null: not kept
+  float* maxima;      // [panels, kChunk]
+  float* sums;        // [panels, kChunk] of exp(logit - maximum)
+  float* logit_sums;  // [panels, kChunk] of logits, for the smoothed loss
+  float* target_logits;               // [rows]
+  float* factors;                     // [panels, kChunk] scale * exp(maximum - lse), between the passes
   const PackedMatrix* packed_states;  // [rows, d] as a right factor
   float on_target;                    // scale * (1 - e)
   float everywhere;                   // scale * e / V
@@ -42,9 +42,12 @@ struct CrossEntropyChunk {
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 
-int64_t vocabulary_panel() { return kPanel; }
+int64_t vocabulary_panel() {
+  return kPanel;
+}
 
-// First pass over panel p: logits, their exponentials relative to the panel's own maximum, and row statistics.
+// First pass over panel p: logits, their exponentials relative to the panel's own maximum, and row
+// statistics.
 void cross_entropy_first(const CrossEntropyChunk& chunk, int64_t p, float* scratch) {
   const int64_t column = p * kPanel;
   const int64_t width = std::min(kPanel, chunk.layer->logits->cols() - column);
@@ -124,9 +127,10 @@ void check(const OutputLayer& layer, ConstMatrixView states, std::span<const int
   MH_ASSERT(std::all_of(targets.begin(), targets.end(), [&](int32_t t) { return t >= 0 && t < vocabulary; }));
 }
 
-// First passes over all panels of a chunk, then for each row lse [rows] = log of the sum of exponentials, and the factors
-// that turn exp(logit - the panel's maximum) into scale * p.
-void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, int64_t panel, float scale, float* lse) {
+// First passes over all panels of a chunk, then for each row lse [rows] = log of the sum of exponentials, and
+// the factors that turn exp(logit - the panel's maximum) into scale * p.
+void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, int64_t panel, float scale,
+               float* lse) {
   parallel_for(panels, [&](int64_t p, int worker) {
     float* own = scratch == nullptr ? nullptr : scratch + worker * kChunk * panel;
     HWY_DYNAMIC_DISPATCH(cross_entropy_first)(chunk, p, own);
@@ -154,7 +158,8 @@ void run_first(const CrossEntropyChunk& chunk, int64_t panels, float* scratch, i
 
 }  // namespace
 
-CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem, VocabularyScratch& scratch) {
+CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem,
+                               VocabularyScratch& scratch) {
   check(layer, problem.states, problem.targets);
   const int64_t panel = HWY_DYNAMIC_DISPATCH(vocabulary_panel)();
   const int64_t vocabulary = layer.logits->cols(), width = problem.states.cols;

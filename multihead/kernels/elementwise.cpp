@@ -40,7 +40,8 @@ void add_bias_rows(const float* bias, const MatrixView& y) {
   for (int64_t r = 0; r < y.rows; ++r) {
     float* row = y.row(r);
     int64_t c = 0;
-    for (; c + lanes <= y.cols; c += lanes) hn::StoreU(hn::Add(hn::LoadU(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
+    for (; c + lanes <= y.cols; c += lanes)
+      hn::StoreU(hn::Add(hn::LoadU(d, row + c), hn::LoadU(d, bias + c)), d, row + c);
     for (; c < y.cols; ++c) row[c] += bias[c];
   }
 }
@@ -110,7 +111,8 @@ void copy_or_add_rows(const ConstMatrixView& x, const MatrixView& y, bool add) {
   }
 }
 
-// Sums of columns [c, c + width) over all rows; rows in blocks of 512 so that rounding grows with the blocks only.
+// Sums of columns [c, c + width) over all rows; rows in blocks of 512 so that rounding grows with the blocks
+// only.
 void sum_columns(const ConstMatrixView& x, int64_t c, int64_t width, float* sums, bool add) {
   constexpr int64_t kBlock = 512;
   float total[64] = {};
@@ -144,7 +146,9 @@ HWY_EXPORT(sum_columns);
 
 namespace {
 
-float gelu(float x) { return 0.5f * x * (1 + std::erf(x * static_cast<float>(std::numbers::sqrt2 / 2))); }
+float gelu(float x) {
+  return 0.5f * x * (1 + std::erf(x * static_cast<float>(std::numbers::sqrt2 / 2)));
+}
 
 // Phi(x) + x phi(x)
 float gelu_slope(float x) {
@@ -153,7 +157,9 @@ float gelu_slope(float x) {
   return cdf + x * kDensityAtZero * std::exp(-0.5f * x * x);
 }
 
-void check_alike(ConstMatrixView a, ConstMatrixView b) { MH_ASSERT(a.rows == b.rows && a.cols == b.cols); }
+void check_alike(ConstMatrixView a, ConstMatrixView b) {
+  MH_ASSERT(a.rows == b.rows && a.cols == b.cols);
+}
 
 }  // namespace
 
@@ -166,9 +172,12 @@ void add_bias(ConstMatrixView bias, MatrixView y) {
 void activate(Activation activation, ConstMatrixView z, MatrixView y) {
   check_alike(z, y);
   switch (activation) {
-    case Activation::kNone: return z.data == y.data ? void() : copy_or_add(z, y, Write::kOverwrite);
-    case Activation::kRelu: return HWY_DYNAMIC_DISPATCH(relu_rows)(z, y);
-    case Activation::kSwish: return HWY_DYNAMIC_DISPATCH(swish_rows)(z, y);
+    case Activation::kNone:
+      return z.data == y.data ? void() : copy_or_add(z, y, Write::kOverwrite);
+    case Activation::kRelu:
+      return HWY_DYNAMIC_DISPATCH(relu_rows)(z, y);
+    case Activation::kSwish:
+      return HWY_DYNAMIC_DISPATCH(swish_rows)(z, y);
     case Activation::kGelu:
       for (int64_t r = 0; r < z.rows; ++r) {
         for (int64_t c = 0; c < z.cols; ++c) y(r, c) = gelu(z(r, c));
@@ -179,9 +188,12 @@ void activate(Activation activation, ConstMatrixView z, MatrixView y) {
 void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz) {
   check_alike(dy, dz);
   switch (activation) {
-    case Activation::kNone: return dy.data == dz.data ? void() : copy_or_add(dy, dz, Write::kOverwrite);
-    case Activation::kRelu: return HWY_DYNAMIC_DISPATCH(relu_gradient_rows)(z, dy, dz);
-    case Activation::kSwish: return HWY_DYNAMIC_DISPATCH(swish_gradient_rows)(z, dy, dz);
+    case Activation::kNone:
+      return dy.data == dz.data ? void() : copy_or_add(dy, dz, Write::kOverwrite);
+    case Activation::kRelu:
+      return HWY_DYNAMIC_DISPATCH(relu_gradient_rows)(z, dy, dz);
+    case Activation::kSwish:
+      return HWY_DYNAMIC_DISPATCH(swish_gradient_rows)(z, dy, dz);
     case Activation::kGelu:
       for (int64_t r = 0; r < z.rows; ++r) {
         for (int64_t c = 0; c < z.cols; ++c) dz(r, c) = dy(r, c) * gelu_slope(z(r, c));

@@ -1,5 +1,5 @@
-// What happens number by number: biases, activations, sums of columns. Each backward stands under its forward.
-// Called on blocks of rows inside the tasks of products, while the rows are in the cache.
+// What happens number by number: biases, activations, sums of columns. Each backward stands under its
+// forward. Called on blocks of rows inside the tasks of products, while the rows are in the cache.
 #pragma once
 
 #include "multihead/base/matrix_view.h"
@@ -7,7 +7,8 @@
 
 namespace mh {
 
-/// kRelu: max(0, x). kGelu: x Phi(x), Phi by erf (not the tanh form). kSwish: x / (1 + e^-x), also called SiLU.
+/// kRelu: max(0, x). kGelu: x Phi(x), Phi by erf (not the tanh form). kSwish: x / (1 + e^-x), also called
+/// SiLU.
 enum class Activation { kNone, kRelu, kGelu, kSwish };
 
 /// y += bias for every row; bias [1, cols], or empty for none. On the calling thread.
@@ -15,14 +16,15 @@ void add_bias(ConstMatrixView bias, MatrixView y);
 
 /// y = activation(z); y may be z. On the calling thread.
 void activate(Activation activation, ConstMatrixView z, MatrixView y);
-/// dz = dy * activation'(z); dz may be dy. For kRelu z may also be the activation's output: the sign is the same.
+/// dz = dy * activation'(z); dz may be dy. For kRelu z may also be the activation's output: the sign is the
+/// same.
 void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz);
 
 /// y (+)= x, both [rows, cols]. On the calling thread.
 void copy_or_add(ConstMatrixView x, MatrixView y, Write write);
 
-/// sums[c] (+)= sum over rows of x(r, c): the gradient of a bias. In parallel; sums run in blocks of rows fixed by the
-/// shape.
+/// sums[c] (+)= sum over rows of x(r, c): the gradient of a bias. In parallel; sums run in blocks of rows
+/// fixed by the shape.
 void column_sums(ConstMatrixView x, MatrixView sums, Write write = Write::kAdd);
 
 }  // namespace mh

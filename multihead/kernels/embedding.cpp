@@ -35,7 +35,8 @@ void sinusoids(MatrixView positions) {
   for (int64_t p = 0; p < positions.rows; ++p) {
     for (int64_t c = 0; c < cols; ++c) {
       const int64_t i = c < sines ? c : c - sines;
-      const double angle = static_cast<double>(p) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(cols));
+      const double angle = static_cast<double>(p) *
+                           std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(cols));
       positions(p, c) = static_cast<float>(c < sines ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -1,5 +1,5 @@
-// exp(x) for a vector, to about 2 ulp: 2^n * 2^f with n the nearest integer and a polynomial for 2^f, |f| <= 1/2.
-// Include once a dispatch target, in a kernel's source.
+// exp(x) for a vector, to about 2 ulp: 2^n * 2^f with n the nearest integer and a polynomial for 2^f, |f| <=
+// 1/2. Include once a dispatch target, in a kernel's source.
 
 #if defined(MULTIHEAD_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_EXP_INL_H_
@@ -17,7 +17,8 @@ namespace {  // NOLINT: one copy for each source and target
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// 2^t. Below 2^-126 it is 0 (so exp2(-infinity) is), above 2^127 infinity; NaN stays NaN.
-/// The coefficients are the minimax polynomial of degree 5 on [-1/2, 1/2] with value 1 at 0 (relative error 9.2e-8).
+/// The coefficients are the minimax polynomial of degree 5 on [-1/2, 1/2] with value 1 at 0 (relative
+/// error 9.2e-8).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2_vector(D d, V t) {
   const hn::RebindToSigned<D> di;
@@ -31,7 +32,8 @@ HWY_INLINE V exp2_vector(D d, V t) {
   p = hn::MulAdd(p, f, hn::Set(d, 2.4022242082e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 6.9314697760e-1f));
   p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  // Half of n goes into the exponent of each of two factors, so that 2^128 overflows to infinity and not to a NaN.
+  // Half of n goes into the exponent of each of two factors, so that 2^128 overflows to infinity and not to a
+  // NaN.
   const auto whole = hn::ConvertTo(di, n);
   const auto half = hn::ShiftRight<1>(whole);
   const auto rest = hn::Sub(whole, half);

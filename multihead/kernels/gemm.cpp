@@ -18,17 +18,20 @@
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 
-int64_t panel_width() { return kPanel; }
+int64_t panel_width() {
+  return kPanel;
+}
 
-// C [m, n] (+)= A B for a block of rows. B's panels in turn, each in blocks of k that stay in the nearest cache while
-// all rows of A pass over them.
+// C [m, n] (+)= A B for a block of rows. B's panels in turn, each in blocks of k that stay in the nearest
+// cache while all rows of A pass over them.
 void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool add) {
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, b.rows() - k0);
     for (int64_t p = 0, column = 0; column < b.cols(); ++p, column += kPanel) {
       const int64_t width = std::min(kPanel, b.cols() - column);
-      multiply_panel({.data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth},
-                     b.panel_data(p) + k0 * kPanel, c.data + column, c.stride, width, add || k0 > 0);
+      multiply_panel(
+          {.data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth},
+          b.panel_data(p) + k0 * kPanel, c.data + column, c.stride, width, add || k0 > 0);
     }
   }
 }
@@ -45,8 +48,9 @@ void multiply_transposed_block(ConstMatrixView a, ConstMatrixView b, MatrixView 
       std::memcpy(to, b.row(k0 + k) + column, static_cast<size_t>(width) * sizeof(float));
       std::fill(to + width, to + kPanel, 0.0f);
     }
-    multiply_panel({.data = a.row(k0) + m0, .row_stride = 1, .k_stride = a.stride, .rows = m1 - m0, .depth = depth},
-                   block, c.row(m0) + column, c.stride, width, add || k0 > 0);
+    multiply_panel(
+        {.data = a.row(k0) + m0, .row_stride = 1, .k_stride = a.stride, .rows = m1 - m0, .depth = depth},
+        block, c.row(m0) + column, c.stride, width, add || k0 > 0);
   }
 }
 
@@ -74,7 +78,8 @@ void PackedMatrix::pack(std::span<const ConstMatrixView> parts) {
     cols += part.cols;
   }
   reshape(parts[0].rows, cols);
-  std::fill_n(data_.data() + cols / panel_ * panel_ * rows_, data_.size() - cols / panel_ * panel_ * rows_, 0.0f);
+  std::fill_n(data_.data() + cols / panel_ * panel_ * rows_, data_.size() - cols / panel_ * panel_ * rows_,
+              0.0f);
   int64_t column = 0;
   for (const auto& part : parts) {
     for (int64_t j = 0; j < part.cols;) {
@@ -131,8 +136,8 @@ void detail::run_row_tasks(int64_t rows, void (*run)(void*, int64_t, int64_t), v
 
 void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c) {
   if (a.cols != b.rows() || c.rows != a.rows || c.cols != b.cols()) {
-    throw ShapeError(fmt::format("multiply: [{},{}] x [{},{}] into [{},{}]", a.rows, a.cols, b.rows(), b.cols(), c.rows,
-                                 c.cols));
+    throw ShapeError(fmt::format("multiply: [{},{}] x [{},{}] into [{},{}]", a.rows, a.cols, b.rows(),
+                                 b.cols(), c.rows, c.cols));
   }
 }
 
@@ -142,8 +147,8 @@ void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write writ
 
 void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Write write) {
   if (a.rows != b.rows || c.rows != a.cols || c.cols != b.cols) {
-    throw ShapeError(fmt::format("multiply_transposed: [{},{}]^T x [{},{}] into [{},{}]", a.rows, a.cols, b.rows, b.cols,
-                                 c.rows, c.cols));
+    throw ShapeError(fmt::format("multiply_transposed: [{},{}]^T x [{},{}] into [{},{}]", a.rows, a.cols,
+                                 b.rows, b.cols, c.rows, c.cols));
   }
   const int64_t panel = HWY_DYNAMIC_DISPATCH(panel_width)();
   const int64_t panels = (c.cols + panel - 1) / panel;

@@ -1,9 +1,9 @@
 // Products of matrices: C = A B with B packed once, and C = A^T B for the gradients of weights.
 //
-// B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A is read where
-// it lies, a number at a time. A task is a block of rows times all of B: what comes next for those rows (a bias, an
-// activation, a norm) runs in the same task while they are in the cache (`after_rows`).
-// Sums run over k in order, in blocks fixed by the shape: the same bits for any number of threads.
+// B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A is
+// read where it lies, a number at a time. A task is a block of rows times all of B: what comes next for those
+// rows (a bias, an activation, a norm) runs in the same task while they are in the cache (`after_rows`). Sums
+// run over k in order, in blocks fixed by the shape: the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ class PackedMatrix {
   void pack(ConstMatrixView b) { pack({&b, 1}); }
   void pack_transposed(ConstMatrixView b) { pack_transposed({&b, 1}); }
 
-  int64_t rows() const { return rows_; }     // K
-  int64_t cols() const { return cols_; }     // N
-  int64_t panel() const { return panel_; }   // columns of a panel; the last panel is filled with zeros
+  int64_t rows() const { return rows_; }    // K
+  int64_t cols() const { return cols_; }    // N
+  int64_t panel() const { return panel_; }  // columns of a panel; the last panel is filled with zeros
   /// Panel p: [K, panel], contiguous.
   const float* panel_data(int64_t p) const { return data_.data() + p * rows_ * panel_; }
 
@@ -42,7 +42,8 @@ class PackedMatrix {
   AlignedBuffer<float> data_;
 };
 
-/// Rows of one task of multiply(): small enough for the cache, fixed so that results do not depend on threads.
+/// Rows of one task of multiply(): small enough for the cache, fixed so that results do not depend on
+/// threads.
 inline constexpr int64_t kRowsPerTask = 48;
 
 namespace detail {
@@ -60,8 +61,8 @@ void for_row_blocks(int64_t rows, Body&& body) {
       const_cast<void*>(static_cast<const void*>(&body)));
 }
 
-/// C (+)= A B, A [M, K], C [M, N]; after_rows(begin, end) follows for each finished block of rows, on the same thread.
-/// Throws ShapeError when the shapes do not fit.
+/// C (+)= A B, A [M, K], C [M, N]; after_rows(begin, end) follows for each finished block of rows, on the
+/// same thread. Throws ShapeError when the shapes do not fit.
 template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows);
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write = Write::kOverwrite);

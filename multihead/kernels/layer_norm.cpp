@@ -30,8 +30,8 @@ HWY_INLINE float sum_over(int64_t cols, VectorTerm vector_term, Term term) {
 
 }  // namespace
 
-void layer_norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, const MatrixView& y, float* means,
-                     float* inverse_deviations) {
+void layer_norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, const MatrixView& y,
+                     float* means, float* inverse_deviations) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float scale = 1.0f / static_cast<float>(x.cols);
@@ -40,7 +40,8 @@ void layer_norm_rows(const ConstMatrixView& x, const float* gain, const float* b
     float* to = y.row(r);
     const float mean =
         scale * sum_over(
-                    x.cols, [&](int64_t c, auto sum) HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + c)); },
+                    x.cols,
+                    [&](int64_t c, auto sum) HWY_ATTR { return hn::Add(sum, hn::LoadU(d, from + c)); },
                     [&](int64_t c) { return from[c]; });
     const auto mean_vector = hn::Set(d, mean);
     const float variance = scale * sum_over(
@@ -66,8 +67,8 @@ void layer_norm_rows(const ConstMatrixView& x, const float* gain, const float* b
 }
 
 void layer_norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float* means,
-                              const float* inverse_deviations, const ConstMatrixView& dy, const MatrixView& dx,
-                              float* dgain, float* dbias) {
+                              const float* inverse_deviations, const ConstMatrixView& dy,
+                              const MatrixView& dx, float* dgain, float* dbias) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float scale = 1.0f / static_cast<float>(x.cols);
@@ -126,9 +127,11 @@ void layer_norm(ConstMatrixView x, ConstMatrixView gain, ConstMatrixView bias, M
   HWY_DYNAMIC_DISPATCH(layer_norm_rows)(x, gain.data, bias.data, y, mean, inverse_deviation);
 }
 
-void layer_norm_gradient(ConstMatrixView x, ConstMatrixView gain, const float* mean, const float* inverse_deviation,
-                         ConstMatrixView dy, MatrixView dx, float* dgain_block, float* dbias_block) {
-  MH_ASSERT(gain.cols == x.cols && dy.rows == x.rows && dx.rows == x.rows && dy.cols == x.cols && dx.cols == x.cols);
+void layer_norm_gradient(ConstMatrixView x, ConstMatrixView gain, const float* mean,
+                         const float* inverse_deviation, ConstMatrixView dy, MatrixView dx,
+                         float* dgain_block, float* dbias_block) {
+  MH_ASSERT(gain.cols == x.cols && dy.rows == x.rows && dx.rows == x.rows && dy.cols == x.cols &&
+            dx.cols == x.cols);
   HWY_DYNAMIC_DISPATCH(layer_norm_gradient_rows)
   (x, gain.data, mean, inverse_deviation, dy, dx, dgain_block, dbias_block);
 }

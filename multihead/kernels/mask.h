@@ -8,15 +8,15 @@
 
 namespace mh {
 
-/// Bits of a dense mask: bit j of row i says whether query row i (of all Nq rows) may attend to key j of its own
-/// sequence. REQUIRES: 64 * words_per_row >= the longest sequence of keys; the bits outlive the mask.
+/// Bits of a dense mask: bit j of row i says whether query row i (of all Nq rows) may attend to key j of its
+/// own sequence. REQUIRES: 64 * words_per_row >= the longest sequence of keys; the bits outlive the mask.
 struct MaskBits {
   const uint64_t* words = nullptr;  // [Nq, words_per_row]
   int64_t words_per_row = 0;
 };
 
-/// A masked position has weight exactly 0, whatever its value holds, NaN included. A row that may attend to nothing
-/// gives output 0 and gradient 0.
+/// A masked position has weight exactly 0, whatever its value holds, NaN included. A row that may attend to
+/// nothing gives output 0 and gradient 0.
 class Mask {
  public:
   enum class Kind { kNone, kBand, kDense };

@@ -1,5 +1,5 @@
-// The inner loop of every product: a tile of kTileRows rows x kPanel columns of C in registers, one pass over k.
-// Per-target code: include after highway.h inside a foreach_target source.
+// The inner loop of every product: a tile of kTileRows rows x kPanel columns of C in registers, one pass over
+// k. Per-target code: include after highway.h inside a foreach_target source.
 
 #if defined(MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_MICRO_KERNEL_INL_H_
@@ -19,7 +19,8 @@ namespace {  // NOLINT: one copy for each source and target
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 16-lane and 4-lane machines have 32 registers: 6 x 4 accumulators, 4 of B, 1 of A. AVX2 has 16: 6 x 2 + 2 + 1.
+// 16-lane and 4-lane machines have 32 registers: 6 x 4 accumulators, 4 of B, 1 of A. AVX2 has 16: 6 x 2 + 2
+// + 1.
 #if HWY_TARGET == HWY_AVX2
 inline constexpr int kPanelVectors = 2;
 #else
@@ -29,7 +30,8 @@ using FloatTag = hn::ScalableTag<float>;
 inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(FloatTag()));
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
 inline constexpr int64_t kTileRows = 6;
-// k in blocks of this many: a panel's block (64 KiB at the widest) stays in the second-level cache beside A's rows.
+// k in blocks of this many: a panel's block (64 KiB at the widest) stays in the second-level cache beside A's
+// rows.
 inline constexpr int64_t kDepth = 256;
 
 /// A as the tile reads it: element (i, k) is data[i * row_stride + k * k_stride].
@@ -43,8 +45,8 @@ struct LeftFactor {
 
 // One tile: kRows rows of A against a panel b [depth, kPanel]; `width` columns of C are written.
 template <int kRows>
-HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, int64_t c_stride,
-                              int64_t width, bool add) {
+HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c,
+                              int64_t c_stride, int64_t width, bool add) {
   const FloatTag d;
   using V = hn::Vec<FloatTag>;
   V sum[kRows][kPanelVectors];
@@ -89,8 +91,8 @@ HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, 
 }
 
 /// C [a.rows, width] (+)= A b for one panel.
-HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTRICT b, float* c, int64_t c_stride,
-                                 int64_t width, bool add) {
+HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTRICT b, float* c,
+                                 int64_t c_stride, int64_t width, bool add) {
   LeftFactor a = whole;
   int64_t left = whole.rows;
   for (; left >= kTileRows; left -= kTileRows) {
@@ -99,12 +101,18 @@ HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTR
     c += kTileRows * c_stride;
   }
   switch (left) {
-    case 5: return multiply_tile<5>(a, b, c, c_stride, width, add);
-    case 4: return multiply_tile<4>(a, b, c, c_stride, width, add);
-    case 3: return multiply_tile<3>(a, b, c, c_stride, width, add);
-    case 2: return multiply_tile<2>(a, b, c, c_stride, width, add);
-    case 1: return multiply_tile<1>(a, b, c, c_stride, width, add);
-    default: return;
+    case 5:
+      return multiply_tile<5>(a, b, c, c_stride, width, add);
+    case 4:
+      return multiply_tile<4>(a, b, c, c_stride, width, add);
+    case 3:
+      return multiply_tile<3>(a, b, c, c_stride, width, add);
+    case 2:
+      return multiply_tile<2>(a, b, c, c_stride, width, add);
+    case 1:
+      return multiply_tile<1>(a, b, c, c_stride, width, add);
+    default:
+      return;
   }
 }
 

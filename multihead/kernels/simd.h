@@ -1,10 +1,11 @@
-// Include first in a kernel's source, with HWY_TARGET_INCLUDE defined by the source: the dispatch targets of the house.
-// AVX-512, AVX2, NEON and the portable one; no more, they cost build time.
+// Include first in a kernel's source, with HWY_TARGET_INCLUDE defined by the source: the dispatch targets of
+// the house. AVX-512, AVX2, NEON and the portable one; no more, they cost build time.
 #pragma once
 
 // Bits 4 and 6 are AVX3_SPR and AVX3_ZEN4, which older versions of Highway do not name.
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | (1LL << 4) | (1LL << 6) | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS                                                                         \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | (1LL << 4) | (1LL << 6) | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | \
+   HWY_SVE2_128)
 
 #include <string>
 

@@ -1,4 +1,5 @@
-// What the loss and the search share: one panel of logits and its row statistics. Include once a dispatch target.
+// What the loss and the search share: one panel of logits and its row statistics. Include once a dispatch
+// target.
 
 #if defined(MULTIHEAD_KERNELS_VOCABULARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_VOCABULARY_INL_H_
@@ -19,11 +20,16 @@ HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// to [states.rows, kPanel] = logits of panel p. Columns beyond the vocabulary are -infinity: they have no probability.
+/// to [states.rows, kPanel] = logits of panel p. Columns beyond the vocabulary are -infinity: they have no
+/// probability.
 HWY_INLINE void panel_logits(const OutputLayer& layer, const ConstMatrixView& states, int64_t p, float* to) {
   const FloatTag d;
   const int64_t column = p * kPanel;
-  multiply_panel({.data = states.data, .row_stride = states.stride, .k_stride = 1, .rows = states.rows, .depth = states.cols},
+  multiply_panel({.data = states.data,
+                  .row_stride = states.stride,
+                  .k_stride = 1,
+                  .rows = states.rows,
+                  .depth = states.cols},
                  layer.logits->panel_data(p), to, kPanel, kPanel, false);
   const int64_t width = std::min(kPanel, layer.logits->cols() - column);
   if (!layer.bias.empty()) {

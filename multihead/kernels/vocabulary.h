@@ -1,6 +1,6 @@
 // From the decoder's states to the vocabulary: log p(w | state) = logit_w - log sum_v exp(logit_v),
-// logit = state . E_w + bias_w. The matrix of logits [N, V] is never made: panels of a few columns are computed, used
-// while they are in the cache, and written over.
+// logit = state . E_w + bias_w. The matrix of logits [N, V] is never made: panels of a few columns are
+// computed, used while they are in the cache, and written over.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace mh {
 
-/// The output layer: E^T [d, V] in panels, and the same numbers as E [V, d] in panels where gradients are wanted.
+/// The output layer: E^T [d, V] in panels, and the same numbers as E [V, d] in panels where gradients are
+/// wanted.
 struct OutputLayer {
   const PackedMatrix* logits = nullptr;    // E^T: [d, V]
   const PackedMatrix* gradient = nullptr;  // E: [V, d]; for cross_entropy's d_states only
@@ -24,9 +25,9 @@ struct CrossEntropySums {
   double smoothed = 0;                 // sum of the loss with smoothing, before `scale`
 };
 
-/// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing   (Szegedy et al. 2016)
-/// scaled by `scale`. With gradients wanted (d_states not empty) d_states [N, d] is written and d_embedding [V, d] is
-/// added to:
+/// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing   (Szegedy et al.
+/// 2016) scaled by `scale`. With gradients wanted (d_states not empty) d_states [N, d] is written and
+/// d_embedding [V, d] is added to:
 ///   d logit_iw = scale * (p_iw - e / V - (1 - e) [w = target_i]).
 struct CrossEntropy {
   ConstMatrixView states;            // [N, d]
@@ -51,7 +52,8 @@ class VocabularyScratch {
   PackedMatrix packed_;
 };
 
-CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem, VocabularyScratch& scratch);
+CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem,
+                               VocabularyScratch& scratch);
 
 /// log_probabilities[i] = log p(targets[i] | states row i).
 void log_probabilities(const OutputLayer& layer, ConstMatrixView states, std::span<const int32_t> targets,
@@ -65,10 +67,11 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-/// The k most probable tokens of each row, best first, ties in favour of the smaller token: out[i * k ... i * k + k).
-/// Suppressed tokens cannot be candidates but keep their share of the probability.
-/// REQUIRES: 1 <= k <= V - suppressed.size().
-void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k, std::span<const int32_t> suppressed,
-                     std::span<Candidate> out, VocabularyScratch& scratch);
+/// The k most probable tokens of each row, best first, ties in favour of the smaller token: out[i * k ... i *
+/// k + k). Suppressed tokens cannot be candidates but keep their share of the probability. REQUIRES: 1 <= k
+/// <= V - suppressed.size().
+void best_candidates(const OutputLayer& layer, ConstMatrixView states, int k,
+                     std::span<const int32_t> suppressed, std::span<Candidate> out,
+                     VocabularyScratch& scratch);
 
 }  // namespace mh

@@ -44,11 +44,12 @@ Transformer::Transformer(const TransformerConfig& config) : Transformer(checked(
 Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
     : config_(config),
       embedding_(embedding_config(config, config.vocabulary_size)),
-      target_embedding_(config.share_embeddings
-                            ? nullptr
-                            : std::make_unique<Embedding>(embedding_config(config, config.target_vocabulary()))),
-      output_(config.share_embeddings ? nullptr
-                                      : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
+      target_embedding_(config.share_embeddings ? nullptr
+                                                : std::make_unique<Embedding>(
+                                                      embedding_config(config, config.target_vocabulary()))),
+      output_(config.share_embeddings
+                  ? nullptr
+                  : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
       logits_bias_(1, config.target_vocabulary()),
       encoder_(config.encoder_layers, layer_config(config, config.encoder_heads, config.encoder_ff), sites),
       decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
@@ -65,14 +66,15 @@ void Transformer::initialise(uint64_t seed) {
 }
 
 Var Transformer::encode(Context& context, const Sequences& source) {
-  const Var x = embedding_.forward(context, source, dropout_at(context, config_.dropout.residual, kSourceSite, source));
+  const Var x =
+      embedding_.forward(context, source, dropout_at(context, config_.dropout.residual, kSourceSite, source));
   return encoder_.forward(context, x, source);
 }
 
 Var Transformer::decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) {
   Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
-  const Var x =
-      embedding.forward(context, target_in, dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
+  const Var x = embedding.forward(context, target_in,
+                                  dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
   return decoder_.forward(context, x, target_in, memory, source);
 }
 
@@ -86,20 +88,23 @@ Transformer::Loss Transformer::loss(Context& context, const Sequences& source, c
   CrossEntropySums sums;
   const Var loss = cross_entropy(
       context.tape, states, output_packed_, output_bias(),
-      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch_, sums);
+      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch_,
+      sums);
   return {.loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
 }
 
 ConstMatrixView Transformer::output_bias() const {
   const ConstMatrixView bias = logits_bias_.value.view();
-  return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView() : bias;
+  return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView()
+                                                                                       : bias;
 }
 
 OutputLayer Transformer::output_layer() {
   return {.logits = &output_packed_.packed_transposed(), .gradient = nullptr, .bias = output_bias()};
 }
 
-std::vector<float> Transformer::log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
+std::vector<float> Transformer::log_probabilities(Context& context, const Sequences& source,
+                                                  const Sequences& target_in,
                                                   std::span<const int32_t> target_out) {
   const Var states = decode(context, target_in, encode(context, source), source);
   std::vector<float> found(target_out.size());
@@ -118,7 +123,8 @@ void Transformer::best_next(ConstMatrixView states, const NextOptions& options, 
   MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
   best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
-  const bool finite = std::all_of(out.begin(), out.end(), [](const Candidate& c) { return std::isfinite(c.log_probability); });
+  const bool finite = std::all_of(out.begin(), out.end(),
+                                  [](const Candidate& c) { return std::isfinite(c.log_probability); });
   if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
 }
 
@@ -147,11 +153,13 @@ std::vector<Transformer::AttentionName> Transformer::attentions() const {
 void Transformer::check(const Interventions& interventions) const {
   const std::vector<AttentionName> known = attentions();
   for (const std::string& name : interventions.attentions()) {
-    const auto found = std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
     if (found == known.end()) {
-      throw UsageError(fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
-                                   "decoder.0 ... {}.self_attention and .cross_attention",
-                                   name, config_.encoder_layers - 1, config_.decoder_layers - 1));
+      throw UsageError(
+          fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
+                      "decoder.0 ... {}.self_attention and .cross_attention",
+                      name, config_.encoder_layers - 1, config_.decoder_layers - 1));
     }
     interventions.gates(name, found->heads);
   }

@@ -16,11 +16,12 @@
 
 namespace mh {
 
-/// Not for use by two threads at once (its packed weights are shared), unless prepare() was called; the work inside is
-/// spread over the pool.
+/// Not for use by two threads at once (its packed weights are shared), unless prepare() was called; the work
+/// inside is spread over the pool.
 class Transformer {
  public:
-  /// Weights are zero until initialise() or load_transformer(). Throws UsageError on a configuration that cannot be.
+  /// Weights are zero until initialise() or load_transformer(). Throws UsageError on a configuration that
+  /// cannot be.
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
@@ -40,13 +41,13 @@ class Transformer {
     float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
   };
   struct Loss {
-    Var loss;                         // [1, 1], smoothed and scaled
-    double negative_log_likelihood;   // of the targets, natural log, summed, not smoothed
-    double smoothed;                  // with smoothing, summed, not scaled
+    Var loss;                        // [1, 1], smoothed and scaled
+    double negative_log_likelihood;  // of the targets, natural log, summed, not smoothed
+    double smoothed;                 // with smoothing, summed, not scaled
   };
   /// target_out[i] is what follows target_in.ids[i].
-  Loss loss(Context& context, const Sequences& source, const Sequences& target_in, std::span<const int32_t> target_out,
-            const LossOptions& options);
+  Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
+            std::span<const int32_t> target_out, const LossOptions& options);
   /// log p(target_out[i] | what is before it, the source) for every target token.
   std::vector<float> log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
                                        std::span<const int32_t> target_out);
@@ -54,23 +55,26 @@ class Transformer {
   void logits(ConstMatrixView states, MatrixView logits);
 
   struct NextOptions {
-    int candidates = 1;                    // k, at most kMaxCandidates
-    std::span<const int32_t> suppressed;   // tokens that may not come next (probabilities are not renormalised)
+    int candidates = 1;  // k, at most kMaxCandidates
+    std::span<const int32_t>
+        suppressed;  // tokens that may not come next (probabilities are not renormalised)
   };
-  /// The k most probable next tokens of each row of decoder states, best first (ties: the smaller token first):
-  /// out[row * k ... row * k + k). The matrix of logits is never written.
+  /// The k most probable next tokens of each row of decoder states, best first (ties: the smaller token
+  /// first): out[row * k ... row * k + k). The matrix of logits is never written.
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
     best_next(states, options, out, scratch_);
   }
   /// The same with the caller's scratch, for callers in several threads (see prepare()).
-  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out, VocabularyScratch& scratch);
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
+                 VocabularyScratch& scratch);
   static constexpr int kMaxCandidates = 256;
 
-  /// Packs all weights. Until one of them changes, several threads may then encode, decode (also by Decoding), ask for
-  /// logits() and, with a scratch each, for best_next() at once.
+  /// Packs all weights. Until one of them changes, several threads may then encode, decode (also by
+  /// Decoding), ask for logits() and, with a scratch each, for best_next() at once.
   void prepare();
 
-  /// "encoder.3.self_attention", ... in order: what observers see and interventions name; with the number of heads.
+  /// "encoder.3.self_attention", ... in order: what observers see and interventions name; with the number of
+  /// heads.
   struct AttentionName {
     std::string name;
     int heads;

@@ -23,12 +23,15 @@ constexpr std::array kPresets = {
     Preset{"big", 6, 1024, 4096, 16, 0.3f},
 };
 
-void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low, int64_t high) {
-  if (value < low || value > high) found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
+void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
+                 int64_t high) {
+  if (value < low || value > high)
+    found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
 }
 
 void check_rate(std::vector<std::string>& found, std::string_view name, float rate) {
-  if (!(rate >= 0 && rate < 1)) found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
+  if (!(rate >= 0 && rate < 1))
+    found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
 }
 
 void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads, int32_t d_model) {
@@ -54,6 +57,8 @@ std::vector<std::string> problems(const TransformerConfig& config) {
     check_heads(found, "encoder_heads", config.encoder_heads, config.d_model);
     check_heads(found, "decoder_heads", config.decoder_heads, config.d_model);
   }
+  if (config.activation == Activation::kNone)
+    found.push_back("activation is none; expected relu, gelu or swish");
   check_rate(found, "dropout", config.dropout.residual);
   check_rate(found, "attention_dropout", config.dropout.weights);
   check_rate(found, "activation_dropout", config.dropout.activation);

@@ -23,22 +23,25 @@ struct TransformerConfig {
   int32_t decoder_ff = 2048;
   Activation activation = Activation::kRelu;
   NormPlacement norm = NormPlacement::kPost;
-  DropoutRates dropout;                // residual, weights, activation
-  int32_t max_positions = 512;         // longest sequence
-  bool share_embeddings = true;        // one matrix for source, target and output
-  bool scale_embedding = true;         // times sqrt(d_model)
+  DropoutRates dropout;          // residual, weights, activation
+  int32_t max_positions = 512;   // longest sequence
+  bool share_embeddings = true;  // one matrix for source, target and output
+  bool scale_embedding = true;   // times sqrt(d_model)
   int32_t pad_id = 0;
   int32_t eos_id = 0;
   int32_t decoder_start_id = 0;
 
-  int32_t target_vocabulary() const { return target_vocabulary_size > 0 ? target_vocabulary_size : vocabulary_size; }
+  int32_t target_vocabulary() const {
+    return target_vocabulary_size > 0 ? target_vocabulary_size : vocabulary_size;
+  }
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
 std::vector<std::string> problems(const TransformerConfig& config);
 
-/// "tiny" (4 + 4 layers, d_model 128, d_ff 256, 4 heads), "small" (6 + 6, 256, 1024, 4), "base" and "big" (the paper's
-/// Table 3). Vocabulary and special tokens are the caller's to set. Throws UsageError listing the names.
+/// "tiny" (4 + 4 layers, d_model 128, d_ff 256, 4 heads), "small" (6 + 6, 256, 1024, 4), "base" and "big"
+/// (the paper's Table 3). Vocabulary and special tokens are the caller's to set. Throws UsageError listing
+/// the names.
 TransformerConfig transformer_preset(std::string_view name);
 
 }  // namespace mh

@@ -1,8 +1,9 @@
-// THE FORMULA:  Attention(Q, K, V) = softmax(scale * Q K^T) V    (Vaswani et al. 2017, eq. 1; scale = 1 / sqrt(d_k))
+// THE FORMULA:  Attention(Q, K, V) = softmax(scale * Q K^T) V    (Vaswani et al. 2017, eq. 1; scale = 1 /
+// sqrt(d_k))
 //
-// In a few composed ops that return output and weights, differentiable in both, in float or double. It stores a matrix
-// of Tq x Tk for one head of one sequence: the oracle of the fused kernel (kernels/attention.h), and the path for what
-// that one cannot do.
+// In a few composed ops that return output and weights, differentiable in both, in float or double. It stores
+// a matrix of Tq x Tk for one head of one sequence: the oracle of the fused kernel (kernels/attention.h), and
+// the path for what that one cannot do.
 #pragma once
 
 #include "multihead/autograd/tape.h"
@@ -16,10 +17,10 @@ struct AttentionResult {
   BasicVar<T> weights;  // [Tq, Tk]; rows sum to 1, or are 0 where nothing may be attended to
 };
 
-/// One head of one sequence: q [Tq, d_key], k [Tk, d_key], v [Tk, d_value]. `first_row`: the row of the batch that query
-/// 0 is, for dense masks.
+/// One head of one sequence: q [Tq, d_key], k [Tk, d_key], v [Tk, d_value]. `first_row`: the row of the batch
+/// that query 0 is, for dense masks.
 template <class T>
-AttentionResult<T> attention_formula(BasicTape<T>& tape, BasicVar<T> q, BasicVar<T> k, BasicVar<T> v, T scale_factor,
-                                     const Mask& mask, int64_t first_row = 0);
+AttentionResult<T> attention_formula(BasicTape<T>& tape, BasicVar<T> q, BasicVar<T> k, BasicVar<T> v,
+                                     T scale_factor, const Mask& mask, int64_t first_row = 0);
 
 }  // namespace mh

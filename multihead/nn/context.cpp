@@ -23,12 +23,14 @@ void Interventions::set_gate(const std::string& head, float gate) {
   const char* end = head.data() + head.size();
   if (dot == std::string::npos || dot == 0 || dot + 1 == head.size() ||
       std::from_chars(head.data() + dot + 1, end, number).ptr != end || number > 65535) {
-    throw UsageError(fmt::format("head '{}': expected an attention and a head's number, such as "
-                                 "encoder.3.self_attention.1",
-                                 head));
+    throw UsageError(
+        fmt::format("head '{}': expected an attention and a head's number, such as "
+                    "encoder.3.self_attention.1",
+                    head));
   }
   const std::string attention = head.substr(0, dot);
-  auto change = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) { return c.attention == attention; });
+  auto change = std::find_if(changes_.begin(), changes_.end(),
+                             [&](const Change& c) { return c.attention == attention; });
   if (change == changes_.end()) change = changes_.insert(changes_.end(), {attention, {}});
   if (change->gates.size() <= number) change->gates.resize(number + 1, 1.0f);
   change->gates[number] = gate;
@@ -38,8 +40,8 @@ std::span<const float> Interventions::gates(std::string_view attention, int head
   for (Change& change : changes_) {
     if (change.attention != attention) continue;
     if (change.gates.size() > static_cast<size_t>(heads)) {
-      throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention, change.gates.size() - 1,
-                                   attention, heads));
+      throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention,
+                                   change.gates.size() - 1, attention, heads));
     }
     change.gates.resize(static_cast<size_t>(heads), 1.0f);
     return change.gates;

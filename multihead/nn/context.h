@@ -14,8 +14,8 @@
 
 namespace mh {
 
-/// Token ids of a ragged batch; ids.size() == ragged->rows(). `sentences` number the sequences in the corpus: dropout
-/// depends on them, not on the place in the batch.
+/// Token ids of a ragged batch; ids.size() == ragged->rows(). `sentences` number the sequences in the corpus:
+/// dropout depends on them, not on the place in the batch.
 struct Sequences {
   std::span<const int32_t> ids;
   const Ragged* ragged = nullptr;
@@ -28,9 +28,11 @@ struct ObservedWeights {
   int heads = 0;
   std::span<const int32_t> query_offsets;
   std::span<const int32_t> key_offsets;
-  const float* weights = nullptr;  // for sequence s and head h a matrix [Tq, Tk], in that order, one behind the other
+  const float* weights =
+      nullptr;  // for sequence s and head h a matrix [Tq, Tk], in that order, one behind the other
 
-  /// [Tq, Tk]: how much query i reads key j. Sequences must be walked in order: `offset` is where sequence s begins.
+  /// [Tq, Tk]: how much query i reads key j. Sequences must be walked in order: `offset` is where sequence s
+  /// begins.
   ConstMatrixView matrix(int s, int h) const;
 };
 
@@ -49,7 +51,8 @@ class Interventions {
   /// "encoder.3.self_attention.1": attention and head. Throws UsageError on a name of another form.
   void mute(const std::string& head) { set_gate(head, 0); }
   void set_gate(const std::string& head, float gate);
-  /// Empty when nothing was asked of this attention. Throws UsageError when a head number is not below `heads`.
+  /// Empty when nothing was asked of this attention. Throws UsageError when a head number is not below
+  /// `heads`.
   std::span<const float> gates(std::string_view attention, int heads) const;
   bool empty() const { return changes_.empty(); }
   /// The attentions named; a model checks that it has them.

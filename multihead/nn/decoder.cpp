@@ -22,7 +22,8 @@ DecoderLayer::DecoderLayer(const std::string& name, const TransformerLayerConfig
       feed_forward_(config, sites),
       feed_forward_residual_(config, sites) {}
 
-Var DecoderLayer::forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows) {
+Var DecoderLayer::forward(Context& context, Var x, const Sequences& rows, Var memory,
+                          const Sequences& memory_rows) {
   const Var own = self_attention_.self(context, self_residual_.before(context, x), rows, Mask::causal());
   x = self_residual_.after(context, own, self_attention_.output(), x, rows);
   const KeysAndValues keys = cross_attention_.project_memory(context, memory, memory_rows.ragged->offsets());
@@ -52,7 +53,8 @@ Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const De
   MatrixView written(own.self.data(), cache.rows_written + rows, width);
   for (int64_t i = 0; i < rows; ++i) {
     // Keys and values lie side by side in the projection as in the cache.
-    std::memcpy(written.row(cache.rows_written + i), p.k.value().row(i), static_cast<size_t>(width) * sizeof(float));
+    std::memcpy(written.row(cache.rows_written + i), p.k.value().row(i),
+                static_cast<size_t>(width) * sizeof(float));
   }
   const Sequences alone{.ids = {}, .ragged = &cache.queries_alone, .sentences = {}};
   const Var looked_back =
@@ -68,12 +70,13 @@ Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const De
   const Var q = cross_attention_.project_queries(context, cross_residual_.before(context, x));
   const MatrixView memory = own.memory.view();
   const int64_t memory_k = q.cols();
-  const Var crossed = cross_attention_.attend(context, q, together,
-                                              {.keys = tape.constant(memory.columns_between(0, memory_k)),
-                                               .values = tape.constant(memory.columns_between(memory_k, memory.cols)),
-                                               .offsets = cache.memory_offsets,
-                                               .rows = {}},
-                                              Mask::none());
+  const Var crossed =
+      cross_attention_.attend(context, q, together,
+                              {.keys = tape.constant(memory.columns_between(0, memory_k)),
+                               .values = tape.constant(memory.columns_between(memory_k, memory.cols)),
+                               .offsets = cache.memory_offsets,
+                               .rows = {}},
+                              Mask::none());
   x = cross_residual_.after(context, crossed, cross_attention_.output(), x, together);
   const Var hidden = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), together);
   return feed_forward_residual_.after(context, hidden, feed_forward_.second(), x, together);
@@ -104,18 +107,21 @@ Decoder::Decoder(int layers, const TransformerLayerConfig& config, DropoutSites&
   if (config.norm == NormPlacement::kPre) final_norm_ = std::make_unique<LayerNorm>(config.d_model);
 }
 
-Var Decoder::forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows) {
+Var Decoder::forward(Context& context, Var x, const Sequences& rows, Var memory,
+                     const Sequences& memory_rows) {
   for (DecoderLayer& layer : layers_) x = layer.forward(context, x, rows, memory, memory_rows);
   return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
 }
 
-void Decoder::start(Context& context, Var memory, std::span<const int32_t> memory_offsets, DecoderCache& cache) {
+void Decoder::start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
+                    DecoderCache& cache) {
   cache.layers.resize(layers_.size());
   cache.memory_offsets = memory_offsets;
   cache.rows_written = 0;
   cache.steps = 0;
   cache.paths.clear();
-  for (size_t i = 0; i < layers_.size(); ++i) layers_[i].start(context, memory, memory_offsets, cache.layers[i]);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    layers_[i].start(context, memory, memory_offsets, cache.layers[i]);
 }
 
 Var Decoder::step(Context& context, Var x, std::span<const int32_t> parents, std::span<const int32_t> sources,

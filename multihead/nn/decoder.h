@@ -1,5 +1,5 @@
-// The decoder: layers of causal self-attention, attention to the encoder's memory, and feed-forward; whole targets at
-// once, or one token at a time over a cache.
+// The decoder: layers of causal self-attention, attention to the encoder's memory, and feed-forward; whole
+// targets at once, or one token at a time over a cache.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,19 @@ struct DecoderLayerCache {
   Tensor memory;              // [Nk, keys | values] of the encoder's memory
 };
 
-/// Rows of keys and values by number: a hypothesis is the list of its rows, so that reordering copies no keys.
+/// Rows of keys and values by number: a hypothesis is the list of its rows, so that reordering copies no
+/// keys.
 struct DecoderCache {
   std::vector<DecoderLayerCache> layers;
   std::span<const int32_t> memory_offsets;  // [S + 1] rows of each source
   int32_t rows_written = 0;                 // in each layer's `self`
   int32_t steps = 0;
-  std::vector<int32_t> paths;               // [hypotheses, steps] row numbers, oldest first
+  std::vector<int32_t> paths;  // [hypotheses, steps] row numbers, oldest first
   // Of the step in work; kept here so that steps allocate nothing.
   std::vector<int32_t> next_paths;
-  Ragged queries_alone;     // every hypothesis a sequence of one query
-  Ragged path_keys;         // and its path
-  Ragged queries_by_source; // hypotheses of one source together
+  Ragged queries_alone;      // every hypothesis a sequence of one query
+  Ragged path_keys;          // and its path
+  Ragged queries_by_source;  // hypotheses of one source together
 };
 
 class DecoderLayer {
@@ -69,8 +70,8 @@ class Decoder {
 
   /// Keys and values of the memory for every layer; no hypotheses yet.
   void start(Context& context, Var memory, std::span<const int32_t> memory_offsets, DecoderCache& cache);
-  /// One embedded token for each hypothesis, x [R, d_model] -> states [R, d_model]. parents[i]: the hypothesis of the
-  /// step before that i continues; sources[i]: its source, rising.
+  /// One embedded token for each hypothesis, x [R, d_model] -> states [R, d_model]. parents[i]: the
+  /// hypothesis of the step before that i continues; sources[i]: its source, rising.
   Var step(Context& context, Var x, std::span<const int32_t> parents, std::span<const int32_t> sources,
            DecoderCache& cache);
 

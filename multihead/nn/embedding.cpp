@@ -21,19 +21,21 @@ Var Embedding::look_up(Context& context, std::span<const int32_t> ids, std::span
   const auto vocabulary = static_cast<int32_t>(table_.value.rows());
   for (int32_t id : ids) {
     if (id < 0 || id >= vocabulary) {
-      throw UsageError(fmt::format("token id {} is outside of the vocabulary of {}; does the tokenizer belong to this model?",
-                                   id, vocabulary));
+      throw UsageError(fmt::format(
+          "token id {} is outside of the vocabulary of {}; does the tokenizer belong to this model?", id,
+          vocabulary));
     }
   }
-  return embed(context.tape, table_, ids,
-               {.scale = scale_, .positions = positions_.view(), .positions_of = positions, .dropout = dropout});
+  return embed(
+      context.tape, table_, ids,
+      {.scale = scale_, .positions = positions_.view(), .positions_of = positions, .dropout = dropout});
 }
 
 Var Embedding::forward(Context& context, const Sequences& rows, const Dropout& dropout) {
   const Ragged& ragged = *rows.ragged;
   if (ragged.longest() > positions_.rows()) {
-    throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions", ragged.longest(),
-                                 positions_.rows()));
+    throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions",
+                                 ragged.longest(), positions_.rows()));
   }
   const std::span<int32_t> positions = context.tape.arena().array<int32_t>(ragged.rows());
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
@@ -44,7 +46,8 @@ Var Embedding::forward(Context& context, const Sequences& rows, const Dropout& d
 
 Var Embedding::at(Context& context, std::span<const int32_t> ids, int32_t position) {
   if (position >= positions_.rows()) {
-    throw UsageError(fmt::format("position {} is beyond this model's {} positions", position, positions_.rows()));
+    throw UsageError(
+        fmt::format("position {} is beyond this model's {} positions", position, positions_.rows()));
   }
   const std::span<int32_t> positions = context.tape.arena().array<int32_t>(static_cast<int64_t>(ids.size()));
   std::fill(positions.begin(), positions.end(), position);

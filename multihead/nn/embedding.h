@@ -1,4 +1,5 @@
-// Tokens to rows: dropout(sqrt(d_model) * E[token] + sinusoid of the position)   (Vaswani et al. 2017, 3.4 and 3.5)
+// Tokens to rows: dropout(sqrt(d_model) * E[token] + sinusoid of the position)   (Vaswani et al. 2017, 3.4
+// and 3.5)
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct EmbeddingConfig {
   int64_t vocabulary = 0;
   int64_t d_model = 512;
   int64_t max_positions = 512;
-  bool scaled = true;      // by sqrt(d_model)
+  bool scaled = true;  // by sqrt(d_model)
 };
 
 class Embedding {
@@ -24,7 +25,8 @@ class Embedding {
   explicit Embedding(const EmbeddingConfig& config);
 
   Parameter& table() { return table_; }
-  /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too long.
+  /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too
+  /// long.
   Var forward(Context& context, const Sequences& rows, const Dropout& dropout);
   /// [R, d_model]; every token stands at `position`.
   Var at(Context& context, std::span<const int32_t> ids, int32_t position);
@@ -34,8 +36,8 @@ class Embedding {
               const Dropout& dropout);
 
   float scale_;
-  Parameter table_;  // [V, d_model]
-  Tensor positions_;         // [max_positions, d_model]
+  Parameter table_;   // [V, d_model]
+  Tensor positions_;  // [max_positions, d_model]
 };
 
 }  // namespace mh

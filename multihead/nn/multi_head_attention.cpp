@@ -9,26 +9,28 @@ namespace {
 
 MultiHeadAttentionConfig completed(const std::string& name, MultiHeadAttentionConfig config) {
   if (config.d_model < 1 || config.heads < 1) {
-    throw UsageError(fmt::format("{}: d_model {} and heads {}; both must be at least 1", name, config.d_model, config.heads));
+    throw UsageError(fmt::format("{}: d_model {} and heads {}; both must be at least 1", name, config.d_model,
+                                 config.heads));
   }
   if (config.d_key == 0) {
     if (config.d_model % config.heads != 0) {
-      throw UsageError(fmt::format("{}: d_model {} is not divisible by {} heads; set d_key", name, config.d_model,
-                                   config.heads));
+      throw UsageError(fmt::format("{}: d_model {} is not divisible by {} heads; set d_key", name,
+                                   config.d_model, config.heads));
     }
     config.d_key = config.d_model / config.heads;
   }
   if (config.d_value == 0) config.d_value = config.d_key;
   if (config.d_key < 1 || config.d_key > 1024 || config.d_value < 1 || config.d_value > 1024) {
-    throw UsageError(fmt::format("{}: d_key {} and d_value {}; both must lie in 1 ... 1024", name, config.d_key,
-                                 config.d_value));
+    throw UsageError(fmt::format("{}: d_key {} and d_value {}; both must lie in 1 ... 1024", name,
+                                 config.d_key, config.d_value));
   }
   return config;
 }
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutSites& sites)
+MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config,
+                                       DropoutSites& sites)
     : name_(std::move(name)),
       config_(completed(name_, config)),
       site_(sites.next()),
@@ -52,13 +54,19 @@ MultiHeadAttention::Projected MultiHeadAttention::project(Context& context, Var 
   return {tape.columns(all, 0, k), tape.columns(all, k, v), tape.columns(all, v, all.cols())};
 }
 
-Var MultiHeadAttention::project_queries(Context& context, Var x) { return affine(context.tape, x, queries_); }
+Var MultiHeadAttention::project_queries(Context& context, Var x) {
+  return affine(context.tape, x, queries_);
+}
 
-KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory, std::span<const int32_t> offsets) {
+KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
+                                                 std::span<const int32_t> offsets) {
   Tape& tape = context.tape;
   const Var both = affine(tape, memory, memory_);  // [Nk, heads * (d_key + d_value)]
   const int64_t v = w_k_.value.cols();
-  return {.keys = tape.columns(both, 0, v), .values = tape.columns(both, v, both.cols()), .offsets = offsets, .rows = {}};
+  return {.keys = tape.columns(both, 0, v),
+          .values = tape.columns(both, v, both.cols()),
+          .offsets = offsets,
+          .rows = {}};
 }
 
 Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
@@ -80,7 +88,8 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
   Observer* observer = context.observer;
   const bool observed = observer != nullptr && observer->wants_weights(name_);
-  float* weights = observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
+  float* weights =
+      observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
   const Var heads = attention(context.tape, q, memory.keys, memory.values, inputs, weights);
   if (observed) {
     observer->weights({.name = name_,
@@ -94,12 +103,15 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
 Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) {
   const Projected p = project(context, x);
-  return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = rows.ragged->offsets(), .rows = {}}, mask);
+  return attend(context, p.q, rows,
+                {.keys = p.k, .values = p.v, .offsets = rows.ragged->offsets(), .rows = {}}, mask);
 }
 
 void MultiHeadAttention::initialise(Random& random) {
-  // Fans of one head's matrix would be (d_model, d_key); the paper's code and most others use the whole matrix's.
-  for (Parameter* w : {&w_q_, &w_k_, &w_v_, &w_o_}) xavier_uniform(*w, random, w->value.rows(), w->value.cols());
+  // Fans of one head's matrix would be (d_model, d_key); the paper's code and most others use the whole
+  // matrix's.
+  for (Parameter* w : {&w_q_, &w_k_, &w_v_, &w_o_})
+    xavier_uniform(*w, random, w->value.rows(), w->value.cols());
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {

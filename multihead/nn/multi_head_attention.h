@@ -1,6 +1,7 @@
 // MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,  head_i = Attention(x W_i^Q, m W_i^K, m W_i^V)
 //                                                                       (Vaswani et al. 2017, section 3.2.2)
-// Every head reads the whole row: W^Q = [W_1^Q | ... | W_h^Q] is one matrix because one product is faster than h.
+// Every head reads the whole row: W^Q = [W_1^Q | ... | W_h^Q] is one matrix because one product is faster
+// than h.
 #pragma once
 
 #include <string>
@@ -21,10 +22,10 @@ struct MultiHeadAttentionConfig {
 
 /// Keys and values that are ready: of a memory (cross-attention), or gathered in a cache (self-attention).
 struct KeysAndValues {
-  Var keys;                               // [Nk, heads * d_key]
-  Var values;                             // [Nk, heads * d_value]
-  std::span<const int32_t> offsets;       // [S + 1] which keys belong to which sequence
-  std::span<const int32_t> rows;          // AttentionInputs::key_rows
+  Var keys;                          // [Nk, heads * d_key]
+  Var values;                        // [Nk, heads * d_value]
+  std::span<const int32_t> offsets;  // [S + 1] which keys belong to which sequence
+  std::span<const int32_t> rows;     // AttentionInputs::key_rows
 };
 
 class MultiHeadAttention {

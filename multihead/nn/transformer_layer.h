@@ -11,14 +11,15 @@
 
 namespace mh {
 
-/// kPost: LayerNorm(x + Sublayer(x)), the paper's. kPre: x + Sublayer(LayerNorm(x)), and a norm at the end of the stack.
+/// kPost: LayerNorm(x + Sublayer(x)), the paper's. kPre: x + Sublayer(LayerNorm(x)), and a norm at the end of
+/// the stack.
 enum class NormPlacement { kPost, kPre };
 
 /// Shares of positions set to 0 in training.
 struct DropoutRates {
-  float residual = 0.1f;    // outputs of sublayers, and embeddings
-  float weights = 0;        // attention weights
-  float activation = 0;     // the feed-forward layer's hidden values
+  float residual = 0.1f;  // outputs of sublayers, and embeddings
+  float weights = 0;      // attention weights
+  float activation = 0;   // the feed-forward layer's hidden values
 };
 
 struct TransformerLayerConfig {

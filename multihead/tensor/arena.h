@@ -1,5 +1,5 @@
-// Memory for what one step computes: handed out in order, taken back all at once. After the first steps nothing is
-// allocated any more.
+// Memory for what one step computes: handed out in order, taken back all at once. After the first steps
+// nothing is allocated any more.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@ namespace mh {
 struct Schedule {
   enum class Decay {
     kInverseSquareRoot,  // Vaswani et al. 2017, eq. 3, with its scale made explicit
-    kLinear,             // to 0 at update `end`: for runs whose length is known, the better the shorter they are
+    kLinear,  // to 0 at update `end`: for runs whose length is known, the better the shorter they are
   };
 
   double peak = 5e-4;

@@ -1,4 +1,5 @@
-// The fused ops against formulas written out in double, and their gradients against central differences of those.
+// The fused ops against formulas written out in double, and their gradients against central differences of
+// those.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,8 +8,8 @@
 
 #include "multihead/autograd/affine.h"
 #include "multihead/autograd/vocabulary.h"
-#include "multihead/base/random.h"
 #include "multihead/base/ragged.h"
+#include "multihead/base/random.h"
 
 namespace mh {
 namespace {
@@ -17,7 +18,8 @@ using D = BasicTensor<double>;
 
 void randomise(Parameter& p, uint64_t seed, double spread = 1) {
   Random random(seed);
-  for (int64_t i = 0; i < p.value.size(); ++i) p.value.data()[i] = static_cast<float>(spread * random.normal());
+  for (int64_t i = 0; i < p.value.size(); ++i)
+    p.value.data()[i] = static_cast<float>(spread * random.normal());
   p.changed();
 }
 
@@ -65,7 +67,8 @@ void check(const Case& c, double tolerance) {
       above[n].data()[i] += 1e-5;
       below[n].data()[i] -= 1e-5;
       const double slope = (loss(above) - loss(below)) / 2e-5;
-      ASSERT_NEAR(c.inputs[n]->gradient_sum().data[i], slope, tolerance * (1 + std::abs(slope))) << "input " << n << " at " << i;
+      ASSERT_NEAR(c.inputs[n]->gradient_sum().data[i], slope, tolerance * (1 + std::abs(slope)))
+          << "input " << n << " at " << i;
     }
   }
 }
@@ -75,19 +78,26 @@ struct Rows {
   Parameter value;
   std::vector<int32_t> ids, positions;
   Tensor zero;
-  Rows(int64_t n, int64_t cols, uint64_t seed) : value(n, cols), positions(static_cast<size_t>(n), 0), zero(1, cols) {
+  Rows(int64_t n, int64_t cols, uint64_t seed)
+      : value(n, cols), positions(static_cast<size_t>(n), 0), zero(1, cols) {
     randomise(value, seed);
     for (int32_t i = 0; i < n; ++i) ids.push_back(i);
   }
-  Var on(Tape& tape) { return embed(tape, value, ids, {.positions = zero.view(), .positions_of = positions, .dropout = {}}); }
+  Var on(Tape& tape) {
+    return embed(tape, value, ids, {.positions = zero.view(), .positions_of = positions, .dropout = {}});
+  }
 };
 
 double activated(Activation activation, double z) {
   switch (activation) {
-    case Activation::kNone: return z;
-    case Activation::kRelu: return z > 0 ? z : 0;
-    case Activation::kGelu: return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
-    case Activation::kSwish: return z / (1 + std::exp(-z));
+    case Activation::kNone:
+      return z;
+    case Activation::kRelu:
+      return z > 0 ? z : 0;
+    case Activation::kGelu:
+      return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
+    case Activation::kSwish:
+      return z / (1 + std::exp(-z));
   }
   return 0;
 }
@@ -114,8 +124,10 @@ D norm_in_double(const D& x, const D& gain, const D& bias) {
   for (int64_t i = 0; i < x.rows(); ++i) {
     double mean = 0, variance = 0;
     for (int64_t j = 0; j < x.cols(); ++j) mean += x(i, j) / static_cast<double>(x.cols());
-    for (int64_t j = 0; j < x.cols(); ++j) variance += (x(i, j) - mean) * (x(i, j) - mean) / static_cast<double>(x.cols());
-    for (int64_t j = 0; j < x.cols(); ++j) y(i, j) = (x(i, j) - mean) / std::sqrt(variance + 1e-5) * gain(0, j) + bias(0, j);
+    for (int64_t j = 0; j < x.cols(); ++j)
+      variance += (x(i, j) - mean) * (x(i, j) - mean) / static_cast<double>(x.cols());
+    for (int64_t j = 0; j < x.cols(); ++j)
+      y(i, j) = (x(i, j) - mean) / std::sqrt(variance + 1e-5) * gain(0, j) + bias(0, j);
   }
   return y;
 }
@@ -127,7 +139,8 @@ D factors(const Dropout& drops, int64_t rows, int64_t cols) {
   for (int64_t i = 0; i < rows; ++i) {
     while (i >= drops.offsets[s + 1]) ++s;
     for (int64_t j = 0; j < cols; ++j) {
-      const bool kept = element_bits(drops.stream, drops.sentences[s], i - drops.offsets[s], j) >= drops.threshold();
+      const bool kept =
+          element_bits(drops.stream, drops.sentences[s], i - drops.offsets[s], j) >= drops.threshold();
       f(i, j) = kept ? drops.keep_scale() : 0;
     }
   }
@@ -146,22 +159,28 @@ TEST_P(FusedAffine, TwoMatricesWithBiasActivationAndDropout) {
   randomise(w1, 4, 0.4);
   randomise(b1, 5);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{2, 3});
-  const Dropout drops{.rate = 0.3f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
+  const Dropout drops{
+      .rate = 0.3f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
   Affine parameters({&w0, &w1}, {&b0, &b1});
   check({.inputs = {&x.value, &w0, &b0, &w1, &b1},
-         .fused = [&](Tape& tape) { return affine(tape, x.on(tape), parameters, {GetParam(), drops}); },
+         .fused =
+             [&](Tape& tape) {
+               return affine(tape, x.on(tape), parameters, {GetParam(), drops});
+             },
          .formula =
              [&](const std::vector<D>& in) {
                D y = affine_in_double(in[0], {&in[1], &in[3]}, {&in[2], &in[4]});
                const D f = factors(drops, y.rows(), y.cols());
-               for (int64_t i = 0; i < y.size(); ++i) y.data()[i] = f.data()[i] * activated(GetParam(), y.data()[i]);
+               for (int64_t i = 0; i < y.size(); ++i)
+                 y.data()[i] = f.data()[i] * activated(GetParam(), y.data()[i]);
                return y;
              }},
         2e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Activations, FusedAffine,
-                         testing::Values(Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish));
+                         testing::Values(Activation::kNone, Activation::kRelu, Activation::kGelu,
+                                         Activation::kSwish));
 
 class FusedResidual : public testing::TestWithParam<bool> {};
 
@@ -173,20 +192,23 @@ TEST_P(FusedResidual, DropoutSumAndNorm) {
   randomise(gain, 4);
   randomise(bias, 5);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{22, 31});
-  const Dropout drops{.rate = 0.25f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
+  const Dropout drops{
+      .rate = 0.25f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
   Affine parameters({&w}, {&b});
   const NormParameters norm{&gain, &bias};
   const bool normed = GetParam();
   Case c{.inputs = {&x.value, &w, &b, &residual.value},
          .fused =
              [&](Tape& tape) {
-               return affine_residual(tape, x.on(tape), parameters, residual.on(tape), drops, normed ? &norm : nullptr);
+               return affine_residual(tape, x.on(tape), parameters, residual.on(tape), drops,
+                                      normed ? &norm : nullptr);
              },
          .formula =
              [&](const std::vector<D>& in) {
                D y = affine_in_double(in[0], {&in[1]}, {&in[2]});
                const D f = factors(drops, y.rows(), y.cols());
-               for (int64_t i = 0; i < y.size(); ++i) y.data()[i] = f.data()[i] * y.data()[i] + in[3].data()[i];
+               for (int64_t i = 0; i < y.size(); ++i)
+                 y.data()[i] = f.data()[i] * y.data()[i] + in[3].data()[i];
                return normed ? norm_in_double(y, in[4], in[5]) : y;
              }};
   if (normed) c.inputs.insert(c.inputs.end(), {&gain, &bias});
@@ -201,7 +223,10 @@ TEST(FusedNorm, StandsAlone) {
   randomise(gain, 4);
   randomise(bias, 5);
   check({.inputs = {&x.value, &gain, &bias},
-         .fused = [&](Tape& tape) { return layer_norm(tape, x.on(tape), {&gain, &bias}); },
+         .fused =
+             [&](Tape& tape) {
+               return layer_norm(tape, x.on(tape), {&gain, &bias});
+             },
          .formula = [&](const std::vector<D>& in) { return norm_in_double(in[0], in[1], in[2]); }},
         5e-5);
 }
@@ -215,7 +240,9 @@ TEST(FusedEmbedding, AddsUpOverRepeatedTokens) {
   check({.inputs = {&table},
          .fused =
              [&](Tape& tape) {
-               return embed(tape, table, ids, {.scale = 3, .positions = positions.view(), .positions_of = places, .dropout = {}});
+               return embed(
+                   tape, table, ids,
+                   {.scale = 3, .positions = positions.view(), .positions_of = places, .dropout = {}});
              },
          .formula =
              [&](const std::vector<D>& in) {

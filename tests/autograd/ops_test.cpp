@@ -24,17 +24,22 @@ D random_matrix(int64_t rows, int64_t cols, uint64_t seed) {
 
 // A scalar in which every number of y has a weight of its own.
 V weighted_sum(DoubleTape& tape, V y, const D& weights) {
-  return sum(tape, multiply(tape, y, tape.constant({const_cast<double*>(weights.data()), weights.rows(), weights.cols()})));
+  return sum(tape,
+             multiply(tape, y,
+                      tape.constant({const_cast<double*>(weights.data()), weights.rows(), weights.cols()})));
 }
 
 TEST(Ops, MatmulAndItsTransposedForm) {
   const D w = random_matrix(3, 5, 9);
-  EXPECT_LT(gradcheck([&](DoubleTape& t, std::span<const V> x) { return weighted_sum(t, matmul(t, x[0], x[1]), w); },
+  EXPECT_LT(gradcheck([&](DoubleTape& t,
+                          std::span<const V> x) { return weighted_sum(t, matmul(t, x[0], x[1]), w); },
                       {random_matrix(3, 7, 1), random_matrix(7, 5, 2)}),
             1e-8);
-  EXPECT_LT(gradcheck([&](DoubleTape& t, std::span<const V> x) { return weighted_sum(t, matmul_transposed(t, x[0], x[1]), w); },
-                      {random_matrix(3, 7, 1), random_matrix(5, 7, 2)}),
-            1e-8);
+  EXPECT_LT(
+      gradcheck([&](DoubleTape& t,
+                    std::span<const V> x) { return weighted_sum(t, matmul_transposed(t, x[0], x[1]), w); },
+                {random_matrix(3, 7, 1), random_matrix(5, 7, 2)}),
+      1e-8);
 }
 
 TEST(Ops, AddMultiplyScaleOnSharedInputs) {
@@ -53,10 +58,11 @@ TEST(Ops, StacksAndBlocks) {
   EXPECT_LT(gradcheck(
                 [&](DoubleTape& t, std::span<const V> x) {
                   const std::array rows = {x[0], x[1]};
-                  const V stacked = stack_rows<double>(t, rows);                  // [5, 3]
-                  const V part = block(t, stacked, 1, 3, 0, 3);                   // [2, 3]
-                  const std::array columns = {part, x[2]};                        // [2, 3 + 4]
-                  return add(t, weighted_sum(t, stacked, w), weighted_sum(t, stack_columns<double>(t, columns), w2));
+                  const V stacked = stack_rows<double>(t, rows);  // [5, 3]
+                  const V part = block(t, stacked, 1, 3, 0, 3);   // [2, 3]
+                  const std::array columns = {part, x[2]};        // [2, 3 + 4]
+                  return add(t, weighted_sum(t, stacked, w),
+                             weighted_sum(t, stack_columns<double>(t, columns), w2));
                 },
                 {random_matrix(2, 3, 1), random_matrix(3, 3, 2), random_matrix(2, 4, 3)}),
             1e-8);
@@ -65,10 +71,13 @@ TEST(Ops, StacksAndBlocks) {
 TEST(Ops, SoftmaxUnderEveryMask) {
   const uint64_t bits[3] = {0b10110, 0, 0b00001};  // the second row may attend to nothing
   const D w = random_matrix(3, 5, 9);
-  for (const Mask& mask : {Mask::none(), Mask::causal(), Mask::causal_top_left(), Mask::window(1, 0), Mask::dense({bits, 1})}) {
-    EXPECT_LT(gradcheck([&](DoubleTape& t, std::span<const V> x) { return weighted_sum(t, masked_softmax(t, x[0], mask), w); },
-                        {random_matrix(3, 5, 1)}),
-              1e-8);
+  for (const Mask& mask :
+       {Mask::none(), Mask::causal(), Mask::causal_top_left(), Mask::window(1, 0), Mask::dense({bits, 1})}) {
+    EXPECT_LT(
+        gradcheck([&](DoubleTape& t,
+                      std::span<const V> x) { return weighted_sum(t, masked_softmax(t, x[0], mask), w); },
+                  {random_matrix(3, 5, 1)}),
+        1e-8);
   }
 }
 
@@ -92,8 +101,10 @@ TEST(Ops, NamesShapesThatDoNotFit) {
 TEST(Tape, AssertsThatGradcheckCanFail) {
   // A function whose tape forgets half of its gradient: y = x * constant(x).
   const D x = random_matrix(2, 2, 1);
-  const double error = gradcheck(
-      [&](DoubleTape& t, std::span<const V> in) { return sum(t, multiply(t, in[0], t.constant(in[0].value()))); }, {x});
+  const double error =
+      gradcheck([&](DoubleTape& t,
+                    std::span<const V> in) { return sum(t, multiply(t, in[0], t.constant(in[0].value()))); },
+                {x});
   EXPECT_GT(error, 1e-2);
 }
 

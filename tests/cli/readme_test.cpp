@@ -21,7 +21,9 @@ std::string contents(const fs::path& path) {
   return text.str();
 }
 
-std::string readme() { return contents(fs::path(MULTIHEAD_SOURCE) / "README.md"); }
+std::string readme() {
+  return contents(fs::path(MULTIHEAD_SOURCE) / "README.md");
+}
 
 // The first code block behind a heading.
 std::string block_behind(const std::string& heading) {
@@ -39,7 +41,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(Readme, ShowsTheExampleThatIsBuilt) {
-  EXPECT_EQ(block_behind("## A first program"), contents(fs::path(MULTIHEAD_SOURCE) / "examples/translate_one.cpp"));
+  EXPECT_EQ(block_behind("## A first program"),
+            contents(fs::path(MULTIHEAD_SOURCE) / "examples/translate_one.cpp"));
 }
 
 TEST(Readme, PointsToWhatIsThere) {
@@ -54,7 +57,8 @@ TEST(Readme, PointsToWhatIsThere) {
   EXPECT_GT(links, 5u);
 }
 
-// The commands of "Your own data", letter by letter but for the number of updates, and the example behind them.
+// The commands of "Your own data", letter by letter but for the number of updates, and the example behind
+// them.
 TEST(SlowReadme, CommandsRunOnOnesOwnData) {
   const mh::ScratchFolder folder;
   const std::string tools = fs::path(MULTIHEAD_BINARY).parent_path();
@@ -65,7 +69,8 @@ TEST(SlowReadme, CommandsRunOnOnesOwnData) {
   const std::string commands = replaced(block_behind("## Your own data"), "--updates 8000", "--updates 12");
   const std::string example = tools + "/examples/translate_one en-de \"$(head -n 1 test.en)\"";
   const std::string logged = " > " + (folder / "log") + " 2>&1";
-  EXPECT_EQ(std::system(("bash -c '" + set_up + corpus + commands + "'" + logged).c_str()), 0) << folder.read("log");
+  EXPECT_EQ(std::system(("bash -c '" + set_up + corpus + commands + "'" + logged).c_str()), 0)
+      << folder.read("log");
   EXPECT_EQ(std::system(("bash -c '" + set_up + example + "'" + logged).c_str()), 0) << folder.read("log");
   EXPECT_TRUE(fs::exists(folder / "test.out"));
   EXPECT_TRUE(fs::exists(folder / "muted.out"));

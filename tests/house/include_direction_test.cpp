@@ -1,5 +1,5 @@
-// The arrows of docs/architecture.md: a room includes only the rooms named here and what those may include, and a public
-// header includes only the standard library and our own.
+// The arrows of docs/architecture.md: a room includes only the rooms named here and what those may include,
+// and a public header includes only the standard library and our own.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -77,7 +77,8 @@ TEST(House, IncludesPointOneWay) {
     for (const Include& include : includes_of(file)) {
       if (include.path.rfind("multihead/", 0) != 0) continue;
       const std::string other = fs::path(include.path).parent_path().filename();
-      EXPECT_TRUE(allowed.count(other)) << file << " includes " << include.path << ", which " << room << " may not";
+      EXPECT_TRUE(allowed.count(other))
+          << file << " includes " << include.path << ", which " << room << " may not";
     }
   });
 }
@@ -89,7 +90,8 @@ TEST(House, PublicHeadersNeedNobodyElse) {
     if (file.extension() != ".h" || internal || name == "strict_json.h") return;
     for (const Include& include : includes_of(file)) {
       if (!include.angled) {
-        EXPECT_EQ(include.path.rfind("multihead/", 0), 0u) << file << " includes " << include.path << ", not from the root";
+        EXPECT_EQ(include.path.rfind("multihead/", 0), 0u)
+            << file << " includes " << include.path << ", not from the root";
       } else {
         EXPECT_EQ(include.path.find_first_of("/."), std::string::npos)
             << file << " includes <" << include.path << ">, which is not of the standard library";

@@ -74,8 +74,8 @@ TEST_P(Gemm, AddsAndMultipliesTransposed) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Gemm,
                          testing::Values(Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{6, 64, 16}, Shape{7, 65, 17},
-                                         Shape{47, 63, 31}, Shape{49, 129, 257}, Shape{97, 16, 513}, Shape{2, 131, 0},
-                                         Shape{11, 128, 800}));
+                                         Shape{47, 63, 31}, Shape{49, 129, 257}, Shape{97, 16, 513},
+                                         Shape{2, 131, 0}, Shape{11, 128, 800}));
 
 TEST(GemmParts, PacksSeveralMatricesSideBySide) {
   const Tensor a = random_tensor(13, 19, 1), b0 = random_tensor(19, 37, 2), b1 = random_tensor(19, 53, 3);
@@ -100,7 +100,8 @@ TEST(GemmParts, PacksSeveralMatricesSideBySide) {
 }
 
 TEST(GemmThreads, GivesTheSameBitsForAnyNumber) {
-  const Tensor a = random_tensor(301, 131, 1), b = random_tensor(131, 149, 2), dy = random_tensor(301, 149, 3);
+  const Tensor a = random_tensor(301, 131, 1), b = random_tensor(131, 149, 2),
+               dy = random_tensor(301, 149, 3);
   PackedMatrix packed;
   packed.pack(b.view());
   std::vector<float> first;

@@ -18,12 +18,15 @@ struct Problem {
   std::vector<int32_t> targets;
   PackedMatrix logits, gradient;
 
-  Problem(int64_t rows, int64_t width, int64_t vocabulary, double spread) : states(rows, width), table(vocabulary, width), bias(1, vocabulary) {
+  Problem(int64_t rows, int64_t width, int64_t vocabulary, double spread)
+      : states(rows, width), table(vocabulary, width), bias(1, vocabulary) {
     Random random(17);
-    for (int64_t i = 0; i < states.size(); ++i) states.data()[i] = static_cast<float>(spread * random.normal());
+    for (int64_t i = 0; i < states.size(); ++i)
+      states.data()[i] = static_cast<float>(spread * random.normal());
     for (int64_t i = 0; i < table.size(); ++i) table.data()[i] = static_cast<float>(random.normal());
     for (int64_t i = 0; i < vocabulary; ++i) bias.data()[i] = static_cast<float>(random.normal());
-    for (int64_t i = 0; i < rows; ++i) targets.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocabulary))));
+    for (int64_t i = 0; i < rows; ++i)
+      targets.push_back(static_cast<int32_t>(random.below(static_cast<uint32_t>(vocabulary))));
     logits.pack_transposed(table.view());
     gradient.pack(table.view());
   }
@@ -60,8 +63,9 @@ TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
     double mean = 0;
     for (int64_t w = 0; w < vocabulary; ++w) {
       mean += log_p[static_cast<size_t>(w)] / static_cast<double>(vocabulary);
-      const double d = kScale * (std::exp(log_p[static_cast<size_t>(w)]) - kSmoothing / static_cast<double>(vocabulary) -
-                                 (w == target ? 1 - kSmoothing : 0));
+      const double d =
+          kScale * (std::exp(log_p[static_cast<size_t>(w)]) - kSmoothing / static_cast<double>(vocabulary) -
+                    (w == target ? 1 - kSmoothing : 0));
       for (int64_t c = 0; c < width; ++c) {
         expected_d_states(r, c) += static_cast<float>(d * p.table(w, c));
         expected_d_table(w, c) += d * p.states(r, c);
@@ -81,13 +85,18 @@ TEST_P(Vocabulary, LossAndGradientsFollowTheFormula) {
                                   scratch);
   EXPECT_NEAR(sums.negative_log_likelihood, nll, 1e-5 * nll);
   EXPECT_NEAR(sums.smoothed, smoothed, 1e-5 * smoothed);
-  for (int64_t i = 0; i < d_states.size(); ++i) ASSERT_NEAR(d_states.data()[i], expected_d_states.data()[i], 2e-5);
-  for (int64_t i = 0; i < d_table.size(); ++i) ASSERT_NEAR(d_table.data()[i], expected_d_table.data()[i], 3e-5);
+  for (int64_t i = 0; i < d_states.size(); ++i)
+    ASSERT_NEAR(d_states.data()[i], expected_d_states.data()[i], 2e-5);
+  for (int64_t i = 0; i < d_table.size(); ++i)
+    ASSERT_NEAR(d_table.data()[i], expected_d_table.data()[i], 3e-5);
 
-  const auto without = cross_entropy(
-      p.layer(),
-      {.states = p.states.view(), .targets = p.targets, .label_smoothing = kSmoothing, .d_states = {}, .d_embedding = {}},
-      scratch);
+  const auto without = cross_entropy(p.layer(),
+                                     {.states = p.states.view(),
+                                      .targets = p.targets,
+                                      .label_smoothing = kSmoothing,
+                                      .d_states = {},
+                                      .d_embedding = {}},
+                                     scratch);
   EXPECT_EQ(without.negative_log_likelihood, sums.negative_log_likelihood);
   EXPECT_EQ(without.smoothed, sums.smoothed);
 
@@ -113,8 +122,9 @@ TEST_P(Vocabulary, BestCandidatesAreThoseOfASort) {
       for (int32_t w = 0; w < vocabulary; ++w) {
         if (w != 3 && w != 150) order.push_back(w);
       }
-      std::sort(order.begin(), order.end(),
-                [&](int32_t a, int32_t b) { return log_p[static_cast<size_t>(a)] > log_p[static_cast<size_t>(b)]; });
+      std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+        return log_p[static_cast<size_t>(a)] > log_p[static_cast<size_t>(b)];
+      });
       for (int i = 0; i < k; ++i) {
         const Candidate& c = found[static_cast<size_t>(r * k + i)];
         ASSERT_EQ(c.token, order[static_cast<size_t>(i)]) << "row " << r << " place " << i;
@@ -146,9 +156,12 @@ TEST(VocabularyEdges, HugeLogitsStayFinite) {
   const Problem p(7, 13, 211, 300);
   VocabularyScratch scratch;
   Tensor d_states(7, 13), d_table(211, 13);
-  const auto sums = cross_entropy(
-      p.layer(),
-      {.states = p.states.view(), .targets = p.targets, .d_states = d_states.view(), .d_embedding = d_table.view()}, scratch);
+  const auto sums = cross_entropy(p.layer(),
+                                  {.states = p.states.view(),
+                                   .targets = p.targets,
+                                   .d_states = d_states.view(),
+                                   .d_embedding = d_table.view()},
+                                  scratch);
   EXPECT_TRUE(std::isfinite(sums.negative_log_likelihood));
   for (int64_t i = 0; i < d_table.size(); ++i) ASSERT_TRUE(std::isfinite(d_table.data()[i]));
 }
