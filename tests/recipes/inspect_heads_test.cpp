@@ -171,11 +171,12 @@ TEST(SlowDemo, RunsFromDataToHeadsAndTakesItsModelAgain) {
   settings.translator.save_every = 2;
   settings.translator.average = 2;
   settings.translator.encoder_layers = settings.translator.decoder_layers = 1;
+  settings.translator.heads = 3;
   const DemoResult result = run_demo(settings);
   EXPECT_EQ(result.ordinary.all, 23);
   EXPECT_EQ(result.verb_object.all, 3);
   EXPECT_EQ(result.depth.all, 3);
-  EXPECT_EQ(result.heads.heads.size(), 3u * 4);
+  EXPECT_EQ(result.heads.heads.size(), 3u * 3);
   ASSERT_EQ(result.relations.size(), 4u);
   for (const DemoRelation& relation : result.relations) EXPECT_GT(relation.score.support, 0) << relation.what;
   EXPECT_FALSE(result.training.was_finished);
