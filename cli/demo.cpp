@@ -126,7 +126,7 @@ void run(DemoSettings& settings) {
       findings(result);
   const HeadName head{result.aligner.attention, result.aligner.head};
   const HeatMapOptions options = picture_options();
-  text += "\n" + head_picture(result.sentence, head, options) + heat_map_legend(options.cells);
+  text += "\n" + head_picture(result.sentence, head, options) + "\n" + heat_map_legend(options.cells);
   const std::string model = (settings.folder / "model").string(),
                     corpus = (settings.folder / "corpus").string();
   text += fmt::format(
