@@ -78,9 +78,9 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     lengths.push_back(static_cast<int64_t>(source.size()));
     all_tokens += lengths.back();
   }
-  // Two batches or more for each thread, if they do not become too small for fast products.
+  // A batch or more for each thread, if they do not become too small for fast products.
   const int threads = thread_count();
-  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + 2 * threads - 1) / (2 * threads));
+  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
   const auto batches =
       batches_by_length(lengths, std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair));
 
