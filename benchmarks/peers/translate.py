@@ -14,7 +14,6 @@ import os
 import platform
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -145,7 +144,8 @@ def main():
     threads = 2
     results = {
         "what": f"sentences per second, {threads} threads, exactly {LENGTH} tokens written for each sentence, random weights",
-        "command": "python " + " ".join(sys.argv),
+        "command": f"python benchmarks/peers/translate.py --build BUILD --text {os.path.basename(flags.text)} --train "
+                   f"{os.path.basename(flags.train)} --sizes {' '.join(flags.sizes)} --rounds {flags.rounds}",
         "machine": f"{processor()}, {os.cpu_count()} processors",
         "versions": {"ctranslate2": ctranslate2.__version__, "python": platform.python_version()},
         "sentences": os.path.basename(flags.text),
