@@ -35,7 +35,9 @@ bench: packages-test
 	scripts/bench $(BUILD)
 
 # Makes the golden files of tests/data again with torch, transformers, tokenizers and sacrebleu, and compares live.
-oracles: tool
+oracles: packages-test
+	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS)
 	scripts/oracles $(BUILD)
 
 format:
