@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "multihead/base/error.h"
 
@@ -61,7 +60,7 @@ fs::path temporary_beside(const fs::path& path) {
   return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::getpid());
 }
 
-fs::path without_trailing_slash(fs::path path) {
+fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
@@ -97,8 +96,8 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   sync_folder(path.parent_path());
 }
 
-FolderWriter::FolderWriter(fs::path folder)
-    : folder_(without_trailing_slash(std::move(folder))), staging_(temporary_beside(folder_)) {
+FolderWriter::FolderWriter(const fs::path& folder)
+    : folder_(without_trailing_slash(folder)), staging_(temporary_beside(folder_)) {
   std::error_code code;
   if (folder_.has_parent_path()) fs::create_directories(folder_.parent_path(), code);
   if (code) fail("create folder", folder_.parent_path(), code.value());

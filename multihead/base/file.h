@@ -22,7 +22,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 /// commit() the destructor removes what was written.
 class FolderWriter {
  public:
-  explicit FolderWriter(std::filesystem::path folder);
+  explicit FolderWriter(const std::filesystem::path& folder);
   ~FolderWriter();
   FolderWriter(const FolderWriter&) = delete;
   FolderWriter& operator=(const FolderWriter&) = delete;

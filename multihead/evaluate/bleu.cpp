@@ -202,7 +202,7 @@ Bleu::Bleu(BleuConfig config, std::span<const std::vector<std::string>> referenc
         fmt::format("BLEU: reference 1 has {} lines, reference {} has {}; they must be the same sentences",
                     references[0].size(), r + 1, references[r].size()));
   }
-  state_->config = std::move(config);
+  state_->config = config;
   state_->references_each = references.size();
   state_->references.resize(references[0].size());
   for (size_t i = 0; i < references[0].size(); ++i) {

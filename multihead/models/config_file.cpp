@@ -97,7 +97,7 @@ std::string model_type_in(std::string_view json, std::string_view name) {
   if (found == document.end()) {
     throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
   }
-  const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
+  std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
   if (type != "marian" && type != "multihead") {
     throw FormatError(fmt::format(
         "{}: model_type is \"{}\", expected \"marian\" or \"multihead\"; this version runs encoder-decoders "
