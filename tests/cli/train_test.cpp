@@ -215,16 +215,22 @@ TEST(SlowTrain, KillsAtAnyMomentEndWithTheSameModel) {
 
   // SIGKILL after random times: every restart finds a complete checkpoint (or begins anew) and goes on.
   Random random(11);
+  double window = 0.5;
   int kills = 0;
   for (; kills < 40; ++kills) {
     Process process(train_command(folder, "killed"));
-    std::this_thread::sleep_for(took / 2 * random.uniform());
+    std::this_thread::sleep_for(took * window * random.uniform());
     const bool was_running = process.running();
     process.kill(SIGKILL);
     const Outcome outcome = process.wait();
     if (!was_running) {
       ASSERT_EQ(outcome.status, 0) << outcome.errors;
-      break;
+      if (kills > 3) break;
+      // It ended before it was killed often enough: begin anew and kill sooner.
+      fs::remove_all(folder / "killed");
+      window /= 2;
+      kills = -1;
+      continue;
     }
     const int64_t newest = newest_checkpoint(folder / "killed");
     if (newest >= 0) {
