@@ -48,12 +48,7 @@ HWY_INLINE V exp2_bounded(D d, V t) {
   t = hn::Max(hn::Set(d, -126.0f), t);
   const V n = hn::Round(t);
   const V f = hn::Sub(t, n);
-  // The coefficients of exp2_vector().
-  V p = hn::MulAdd(hn::Set(d, 1.3264727029e-3f), f, hn::Set(d, 9.6715128782e-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 5.5507337459e-2f));
-  p = hn::MulAdd(p, f, hn::Set(d, 2.4022242082e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 6.9314697760e-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
+  const V p = exp2_fraction(d, f);
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n))));
 }
 
