@@ -8,15 +8,14 @@
 //                                                        token is 2
 //   train FIRST COUNT    trains on batches FIRST, FIRST + 1, ... (modulo their number), one update each
 //                        -> "seconds target_tokens last_loss peak_mebibytes"
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "benchmarks/beside_peer.h"
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
 #include "multihead/models/transformer.h"
@@ -58,15 +57,6 @@ Batches read_batches(const std::string& path) {
   return batches;
 }
 
-// Of this program alone: getrusage() would count what the parent held when it made this process.
-double peak_mebibytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
-  }
-  return 0;
-}
-
 int run(int argc, char** argv) {
   if (argc != 5) throw mh::UsageError("usage: train_speed PRESET VOCABULARY DROPOUT BATCHES_FILE");
   mh::TransformerConfig config = mh::transformer_preset(argv[1]);
@@ -92,7 +82,7 @@ int run(int argc, char** argv) {
   std::string what;
   size_t first = 0, count = 0;
   while (std::cin >> what >> first >> count) {
-    const auto start = std::chrono::steady_clock::now();
+    const mh::Stopwatch watch;
     int64_t tokens = 0;
     double last_loss = 0;
     for (size_t i = first; i < first + count; ++i) {
@@ -111,9 +101,8 @@ int run(int argc, char** argv) {
       tokens += targets;
       last_loss = loss.smoothed / static_cast<double>(targets);
     }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    std::printf("%.6f %lld %.5f %.1f\n", seconds.count(), static_cast<long long>(tokens), last_loss,
-                peak_mebibytes());
+    std::printf("%.6f %lld %.5f %.1f\n", watch.seconds(), static_cast<long long>(tokens), last_loss,
+                mh::peak_mebibytes());
     std::fflush(stdout);
   }
   return 0;
@@ -122,10 +111,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const mh::Error& error) {
-    std::fprintf(stderr, "train_speed: %s\n", error.what());
-    return 1;
-  }
+  return mh::run_beside_peer("train_speed", run, argc, argv);
 }

@@ -8,7 +8,6 @@
 //   all BEAM COUNT       -> seconds for the first COUNT sentences
 //   single BEAM COUNT    -> median seconds of one sentence alone
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -16,17 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/beside_peer.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/io/lines.h"
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::vector<std::vector<int32_t>> read_ids(const std::string& path) {
   std::vector<std::vector<int32_t>> sentences;
@@ -62,18 +56,17 @@ int run(int argc, char** argv) {
     const std::span<const std::vector<int32_t>> some(sentences.data(), std::min(count, sentences.size()));
     double seconds = 0;
     if (what == "all") {
-      const auto start = Clock::now();
+      const mh::Stopwatch watch;
       translator.translate(some, options);
-      seconds = seconds_since(start);
+      seconds = watch.seconds();
     } else {
       std::vector<double> each;
       for (const auto& sentence : some) {
-        const auto start = Clock::now();
+        const mh::Stopwatch watch;
         translator.translate({&sentence, 1}, options);
-        each.push_back(seconds_since(start));
+        each.push_back(watch.seconds());
       }
-      std::nth_element(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2), each.end());
-      seconds = each[each.size() / 2];
+      seconds = mh::median(std::move(each));
     }
     std::printf("%.9f\n", seconds);
     std::fflush(stdout);
@@ -84,10 +77,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const mh::Error& error) {
-    std::fprintf(stderr, "translate_speed: %s\n", error.what());
-    return 1;
-  }
+  return mh::run_beside_peer("translate_speed", run, argc, argv);
 }

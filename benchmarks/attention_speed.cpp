@@ -1,0 +1,179 @@
+// The speed of attention on inputs that somebody else chose, beside a peer (benchmarks/peers/attention.py).
+//
+//   peak                                    -> GFLOP/s of one core in a loop of multiply-adds
+//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of query lengths, a line of key lengths)
+//                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
+//                                           -> MiB this process holds at most so far
+//   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
+//   write                                   the output and the gradients to FOLDER/{output,d_q,d_k,d_v} -> 0
+//   memory                                  -> MiB this process held at most
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/beside_peer.h"
+#include "multihead/base/file.h"
+#include "multihead/base/ragged.h"
+#include "multihead/kernels/attention.h"
+
+namespace {
+
+using Sixteen = float __attribute__((vector_size(64), aligned(64)));
+
+// 16 sums of 16 lanes hide the latency of a multiply-add on any machine in use.
+__attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast"))) float multiply_adds(
+    int64_t rounds, float factor) {
+  Sixteen sums[16];
+  for (int i = 0; i < 16; ++i) sums[i] = Sixteen{} + static_cast<float>(i);  // equal ones would be merged
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 16
+    for (auto& sum : sums) sum = sum * factor + factor;
+  }
+  for (int i = 1; i < 16; ++i) sums[0] += sums[i];
+  return sums[0][0];
+}
+
+double peak_gflops() {
+  constexpr int64_t kRounds = 4'000'000;
+  std::vector<double> seconds;
+  volatile float sink = 0;
+  for (int i = 0; i < 5; ++i) {
+    const mh::Stopwatch watch;
+    sink = sink + multiply_adds(kRounds, 0.5f);
+    seconds.push_back(watch.seconds());
+  }
+  return 2.0 * 16 * 16 * kRounds / mh::median(seconds) / 1e9;
+}
+
+std::vector<int32_t> numbers_of(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<int32_t> numbers;
+  for (int32_t n = 0; words >> n;) numbers.push_back(n);
+  return numbers;
+}
+
+struct Work {
+  std::string folder;
+  mh::Ragged queries, keys;
+  std::vector<float> q, k, v, d_output, output, lse, d_q, d_k, d_v;
+  std::vector<int64_t> sentences;
+  mh::AttentionInputs in;
+  mh::AttentionOutputs out;
+  mh::AttentionGradients gradients;
+
+  std::vector<float> read(const std::string& name, int64_t rows, int64_t columns) const {
+    const std::string bytes = mh::read_file(folder + "/" + name);
+    const auto size = static_cast<size_t>(rows * columns);
+    if (bytes.size() != size * sizeof(float)) throw mh::FormatError(folder + "/" + name + ": not of the shape's size");
+    std::vector<float> numbers(size);
+    std::memcpy(numbers.data(), bytes.data(), bytes.size());
+    return numbers;
+  }
+  void write(const std::string& name, const std::vector<float>& numbers) const {
+    mh::write_file_atomically(folder + "/" + name, {reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4});
+  }
+
+  Work(std::string in_folder, int heads, int key_heads, int d, float rate, bool causal) : folder(std::move(in_folder)) {
+    std::istringstream lengths(mh::read_file(folder + "/lengths"));
+    std::string line;
+    std::getline(lengths, line);
+    queries = mh::Ragged::from_lengths(numbers_of(line));
+    std::getline(lengths, line);
+    keys = mh::Ragged::from_lengths(numbers_of(line));
+    const int64_t nq = queries.rows(), nk = keys.rows(), width = int64_t{heads} * d, key_width = int64_t{key_heads} * d;
+    q = read("q", nq, width);
+    k = read("k", nk, key_width);
+    v = read("v", nk, key_width);
+    d_output = read("d_output", nq, width);
+    output.resize(q.size());
+    lse.resize(static_cast<size_t>(nq * heads));
+    in.q = {q.data(), nq, width};
+    in.k = {k.data(), nk, key_width};
+    in.v = {v.data(), nk, key_width};
+    in.heads = heads;
+    in.key_heads = in.value_heads = key_heads;
+    in.d_key = in.d_value = d;
+    in.query_offsets = queries.offsets();
+    in.key_offsets = keys.offsets();
+    in.scale = mh::attention_scale(d);
+    if (causal) in.mask = mh::Mask::causal();
+    for (int32_t s = 0; s < queries.sequences(); ++s) sentences.push_back(s);
+    in.dropout = {.rate = rate,
+                  .stream = mh::dropout_stream(1, 2, 3),
+                  .offsets = queries.offsets(),
+                  .sentences = sentences};
+    out.output = {output.data(), nq, width};
+  }
+
+  void forward() { mh::attention_forward(in, out); }
+  void both() {
+    if (d_q.empty()) {
+      d_q.resize(q.size());
+      d_k.resize(k.size());
+      d_v.resize(v.size());
+      out.lse = lse.data();
+      gradients = {.output = out.output,
+                   .lse = lse.data(),
+                   .d_output = {d_output.data(), in.q.rows, in.q.cols},
+                   .d_q = {d_q.data(), in.q.rows, in.q.cols},
+                   .d_k = {d_k.data(), in.k.rows, in.k.cols},
+                   .d_v = {d_v.data(), in.v.rows, in.v.cols}};
+    }
+    mh::attention_forward(in, out);
+    mh::attention_backward(in, gradients);
+  }
+};
+
+double answer(const std::string& what, std::istringstream& rest, std::unique_ptr<Work>& work) {
+  if (what == "peak") return peak_gflops();
+  if (what == "memory") return mh::peak_mebibytes();
+  if (what == "shape") {
+    std::string folder, mask;
+    int heads = 0, key_heads = 0, d = 0;
+    float rate = 0;
+    if (!(rest >> folder >> heads >> key_heads >> d >> rate >> mask)) throw mh::UsageError("shape: bad arguments");
+    work.reset();
+    work = std::make_unique<Work>(folder, heads, key_heads, d, rate, mask == "causal");
+    return mh::peak_mebibytes();
+  }
+  if (!work) throw mh::UsageError(what + ": give a shape first");
+  if (what == "write") {
+    work->write("output", work->output);
+    if (!work->d_q.empty()) {
+      work->write("d_q", work->d_q);
+      work->write("d_k", work->d_k);
+      work->write("d_v", work->d_v);
+    }
+    return 0;
+  }
+  int calls = 0;
+  if ((what != "forward" && what != "both") || !(rest >> calls)) throw mh::UsageError("unknown command: " + what);
+  std::vector<double> seconds;
+  for (int i = 0; i < calls; ++i) {
+    const mh::Stopwatch watch;
+    what == "both" ? work->both() : work->forward();
+    seconds.push_back(watch.seconds());
+  }
+  return mh::median(std::move(seconds));
+}
+
+int run(int, char**) {
+  std::unique_ptr<Work> work;
+  for (std::string line, what; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    words >> what;
+    std::printf("%.9f\n", answer(what, words, work));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return mh::run_beside_peer("attention_speed", run, argc, argv); }
