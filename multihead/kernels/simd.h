@@ -8,10 +8,21 @@
    HWY_SVE2_128)
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace mh {
 
 /// The name of the instruction set that the kernels use on this machine: "AVX3", "AVX2", "NEON", ...
 std::string dispatch_target();
+
+/// The instruction sets that this library was compiled for and this machine has, best first. The last one
+/// runs everywhere.
+std::vector<std::string> dispatch_targets();
+
+/// From now on the kernels use this one of dispatch_targets(); "portable" is the last of them. To test or
+/// measure what another machine would run. Throws UsageError for any other name.
+/// REQUIRES: no kernel is running, and no packed matrix from before is used after.
+void use_dispatch_target(std::string_view name);
 
 }  // namespace mh
