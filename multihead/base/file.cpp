@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "multihead/base/error.h"
 
@@ -15,11 +19,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string_view remedy_for(int code, bool reading) {
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+      return "; free some space and run the same command again";
+    case EACCES:
+    case EROFS:
+      return reading ? "; let this user read it" : "; choose a place this user may use";
+    case ENOENT:
+      return reading ? "; is the name right?" : "; make the folder first";
+    case EISDIR:
+      return "; name a file in it";
+    default:
+      return "";
+  }
+}
+
+[[noreturn]] void fail(std::string_view verb, std::string_view name, int code) {
+  throw FileError(
+      fmt::format("cannot {} {}: {}{}", verb, name, std::strerror(code), remedy_for(code, verb == "read")));
+}
 [[noreturn]] void fail(std::string_view verb, const fs::path& path, int code) {
-  std::string remedy;
-  if (code == ENOSPC) remedy = "; free some space and run the same command again";
-  if (code == EACCES || code == EROFS) remedy = "; choose a place this user may use";
-  throw FileError(fmt::format("cannot {} {}: {}{}", verb, path.string(), std::strerror(code), remedy));
+  fail(verb, std::string_view(path.native()), code);
 }
 
 class Descriptor {
@@ -43,8 +65,9 @@ void sync_folder(const fs::path& folder) {
 }
 
 // Writes and syncs; the caller names what a failure leaves behind.
-void write_and_sync(const fs::path& path, std::string_view bytes, const fs::path& shown) {
-  Descriptor fd(path, O_WRONLY | O_CREAT | O_TRUNC);
+void write_and_sync(const fs::path& path, std::string_view bytes, const fs::path& shown,
+                    int flags = O_CREAT | O_TRUNC) {
+  Descriptor fd(path, O_WRONLY | flags);
   if (fd.get() < 0) fail("write", shown, errno);
   size_t done = 0;
   while (done < bytes.size()) {
@@ -53,11 +76,35 @@ void write_and_sync(const fs::path& path, std::string_view bytes, const fs::path
     if (n < 0) fail("write", shown, errno);
     done += static_cast<size_t>(n);
   }
-  if (::fsync(fd.get()) != 0 && errno != EINVAL) fail("write", shown, errno);
+  // Pipes, sockets and devices have nothing to sync.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) fail("write", shown, errno);
 }
 
+std::string temporary_stem(const fs::path& path) {
+  return fmt::format(".{}.tmp.", path.filename().string());
+}
 fs::path temporary_beside(const fs::path& path) {
-  return path.parent_path() / fmt::format(".{}.tmp.{}", path.filename().string(), ::getpid());
+  return path.parent_path() / fmt::format("{}{}", temporary_stem(path), ::getpid());
+}
+
+// The process that a temporary name belongs to, when it is one of `stem`.
+std::optional<pid_t> writer_of(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return std::nullopt;
+  name.remove_prefix(stem.size());
+  pid_t writer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), writer);
+  if (error != std::errc() || end != name.data() + name.size() || writer <= 0) return std::nullopt;
+  return writer;
+}
+
+// What a link stands for, and that in turn; it need not be there.
+fs::path without_links(fs::path path) {
+  constexpr int kMost = 40;  // as the kernel
+  std::error_code code;
+  for (int i = 0; i < kMost && fs::is_symlink(path, code); ++i) {
+    path = path.parent_path() / fs::read_symlink(path, code);
+  }
+  return path;
 }
 
 fs::path without_trailing_slash(const fs::path& path) {
@@ -66,34 +113,57 @@ fs::path without_trailing_slash(const fs::path& path) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  Descriptor fd(path, O_RDONLY);
-  if (fd.get() < 0) fail("read", path, errno);
+std::string read_descriptor(int descriptor, std::string_view name) {
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) fail("read", path, errno);
-  if (S_ISDIR(info.st_mode)) fail("read", path, EISDIR);
+  if (::fstat(descriptor, &info) != 0) fail("read", name, errno);
+  if (S_ISDIR(info.st_mode)) fail("read", name, EISDIR);
   std::string bytes;
   if (info.st_size > 0) bytes.reserve(static_cast<size_t>(info.st_size));
   char buffer[1 << 16];
   for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+    const ssize_t n = ::read(descriptor, buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("read", path, errno);
+    if (n < 0) fail("read", name, errno);
     if (n == 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(n));
   }
 }
 
+std::string read_file(const fs::path& path) {
+  Descriptor fd(path, O_RDONLY);
+  if (fd.get() < 0) fail("read", path, errno);
+  return read_descriptor(fd.get(), path.native());
+}
+
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
-  const fs::path temporary = temporary_beside(path);
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (fs::is_directory(status)) fail("write", path, EISDIR);
+  // A rename would put a file in the place of /dev/null or of a named pipe.
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_and_sync(path, bytes, path, 0);
+  const fs::path final_name = without_links(path);
+  remove_leftovers(final_name);
+  const fs::path temporary = temporary_beside(final_name);
   try {
     write_and_sync(temporary, bytes, path);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail("write", path, errno);
+    if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("write", path, errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  sync_folder(path.parent_path());
+  sync_folder(final_name.parent_path());
+}
+
+void remove_leftovers(const fs::path& path) {
+  const std::string stem = temporary_stem(path);
+  std::error_code code;
+  std::vector<fs::path> left;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const auto writer = writer_of(entry->path().filename().native(), stem);
+    if (writer && ::kill(*writer, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
+  }
+  for (const fs::path& name : left) fs::remove_all(name, code);
 }
 
 FolderWriter::FolderWriter(const fs::path& folder)
@@ -101,6 +171,7 @@ FolderWriter::FolderWriter(const fs::path& folder)
   std::error_code code;
   if (folder_.has_parent_path()) fs::create_directories(folder_.parent_path(), code);
   if (code) fail("create folder", folder_.parent_path(), code.value());
+  remove_leftovers(folder_);
   fs::remove_all(staging_, code);
   if (::mkdir(staging_.c_str(), 0755) != 0) fail("create folder", folder_, errno);
 }

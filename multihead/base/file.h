@@ -9,13 +9,21 @@
 
 namespace mh {
 
-/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory").
+/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
 std::string read_file(const std::filesystem::path& path);
+/// What there is still to read from an open descriptor, e.g. 0, standard input; `name` is what errors call
+/// it.
+std::string read_descriptor(int descriptor, std::string_view name);
 
 /// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are
 /// there. Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left
-/// beside it.
+/// beside it. A link stays one: the file it names is replaced. What is no file (a device, a pipe) is written
+/// to as it is.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// Removes what a process that was killed while it wrote `path` left beside it under its temporary name,
+/// .NAME.tmp.PID. Both writers here begin with it. A process that lives keeps what it is writing.
+void remove_leftovers(const std::filesystem::path& path);
 
 /// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames
 /// the folder to its final name (replacing an older folder of that name) and syncs its parent. Without

@@ -1,12 +1,16 @@
 #include "multihead/base/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 #include <set>
 
 #include "multihead/base/error.h"
@@ -94,7 +98,8 @@ TEST_F(Files, WritesBesideTheProgramToo) {
 
 TEST_F(Files, NamesWhatCannotBeRead) {
   const auto path = (folder_ / "none").string();
-  EXPECT_EQ(file_error([&] { read_file(path); }), "cannot read " + path + ": No such file or directory");
+  EXPECT_EQ(file_error([&] { read_file(path); }),
+            "cannot read " + path + ": No such file or directory; is the name right?");
   EXPECT_THAT(file_error([&] { read_file(folder_); }), HasSubstr("Is a directory"));
 }
 
@@ -214,6 +219,65 @@ TEST_F(Files, AFolderDoesNotReplaceAFile) {
               HasSubstr("Not a directory"));
   EXPECT_EQ(read_file(folder_ / "model"), "a file");
   EXPECT_THAT(names_in(folder_), ElementsAre("model"));
+}
+
+TEST_F(Files, AKilledWriterIsTidiedUpAfterAndALivingOneIsNot) {
+  const pid_t gone = ::fork();
+  ASSERT_GE(gone, 0);
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const std::string dead = std::to_string(gone), alive = std::to_string(::getppid());
+  const auto put = [&](const std::string& name) { std::ofstream(folder_ / name) << "half"; };
+  put(".out.tmp." + dead);
+  put(".out.tmp." + alive);
+  put(".other.tmp." + dead);  // another's business
+  put(".out.tmp.notes");
+  put(".out.tmp.");
+  fs::create_directories(folder_ / (".model.tmp." + dead) / "deep");
+  write_file_atomically(folder_ / "out", "whole");
+  {
+    FolderWriter writer(folder_ / "model");
+    writer.add("a", "1");
+    writer.commit();
+  }
+  EXPECT_THAT(names_in(folder_),
+              testing::UnorderedElementsAre(".out.tmp." + alive, ".other.tmp." + dead, ".out.tmp.notes",
+                                            ".out.tmp.", "model", "out"));
+}
+
+TEST_F(Files, WhatIsNoFileIsWrittenToAndStays) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  write_file_atomically(pipe, "through");
+  EXPECT_EQ(read_descriptor(reader, "the pipe"), "through");
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  write_file_atomically("/dev/null", "nothing");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THAT(file_error([] { write_file_atomically("/dev/full", "x"); }),
+              HasSubstr("cannot write /dev/full: No space left"));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(Files, ALinkStaysALink) {
+  fs::create_directories(folder_ / "elsewhere");
+  write_file_atomically(folder_ / "elsewhere" / "real", "old");
+  fs::create_symlink("elsewhere/real", folder_ / "link");
+  fs::create_symlink("elsewhere/to_come", folder_ / "dangling");
+  write_file_atomically(folder_ / "link", "new");
+  write_file_atomically(folder_ / "dangling", "made");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "dangling"));
+  EXPECT_EQ(read_file(folder_ / "elsewhere" / "real"), "new");
+  EXPECT_EQ(read_file(folder_ / "elsewhere" / "to_come"), "made");
+  EXPECT_THAT(names_in(folder_ / "elsewhere"), ElementsAre("real", "to_come"));
+}
+
+TEST_F(Files, ADescriptorThatIsNotOpenIsAnError) {
+  EXPECT_EQ(file_error([] { read_descriptor(-1, "standard input"); }),
+            "cannot read standard input: Bad file descriptor");
 }
 
 }  // namespace
