@@ -38,7 +38,12 @@ void require_folder(const fs::path& path) {
 }
 
 void require_file(const fs::path& folder, const char* name) {
-  if (is_there(folder / name)) return;
+  std::error_code code;
+  if (fs::exists(folder / name, code)) return;
+  if (code) {
+    throw FileError(
+        fmt::format("cannot read {}: {}; let this user read it", (folder / name).string(), code.message()));
+  }
   std::string remedy = "copy the whole folder again, or name another";
   if (is_there(folder / "model.safetensors.index.json")) {
     remedy =

@@ -16,7 +16,6 @@
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/models/model_folder.h"
 
 namespace mh {
 namespace {
@@ -80,12 +79,19 @@ CheckpointStore::CheckpointStore(fs::path folder)
     throw Error(fmt::format("another process is training in {}; wait for it or choose another --model",
                             folder_.string()));
   }
-  // Nobody else writes here, so whatever has a temporary name was left by a kill.
-  for (const fs::path& where : {checkpoints_, folder_}) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(where, code)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with(".") && name.find(".tmp") != std::string::npos) fs::remove_all(entry.path(), code);
+  for (const fs::path& where : {folder_, checkpoints_}) {
+    if (::access(where.c_str(), W_OK | X_OK) != 0) {
+      const std::string why = std::strerror(errno);
+      ::close(lock_);
+      throw FileError(fmt::format("cannot write into {}: {}; choose a --model folder this user may write",
+                                  where.string(), why));
     }
+  }
+  // Nobody else writes in there, so whatever has a temporary name was left by a kill. Hidden files of the
+  // final folder may be somebody's; ours go when their file is written again, at the latest at the run's end.
+  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints_, code)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".") && name.find(".tmp") != std::string::npos) fs::remove_all(entry.path(), code);
   }
 }
 
@@ -136,6 +142,10 @@ TrainingState CheckpointStore::load_state(int64_t update) const {
   });
 }
 
+ModelFolder CheckpointStore::load_model(int64_t update) const {
+  return read_checkpoint(path(update), [&] { return load_model_folder(path(update)); });
+}
+
 void CheckpointStore::load_parameters(int64_t update, Transformer& model) const {
   read_checkpoint(path(update), [&] {
     const ModelFolder saved = load_model_folder(path(update));
@@ -177,8 +187,7 @@ void CheckpointStore::average(std::span<const int64_t> chosen, Transformer& mode
   load_parameters(chosen[0], model);
   const auto parameters = parameters_by_name(model);
   for (size_t k = 1; k < chosen.size(); ++k) {
-    const fs::path from = path(chosen[k]);
-    const ModelFolder saved = read_checkpoint(from, [&] { return load_model_folder(from); });
+    const ModelFolder saved = load_model(chosen[k]);
     const auto share = static_cast<float>(1.0 / static_cast<double>(k + 1));
     saved.model->visit([&](const std::string& name, Parameter& parameter) {
       Tensor& mean = parameters.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/models/model_folder.h"
 #include "multihead/models/transformer.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
@@ -43,8 +44,9 @@ class CheckpointStore {
   void save(Transformer& model, Adam& adam, const TrainingState& state);
   /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it.
   TrainingState load_state(int64_t update) const;
+  /// Its folder as a model. Throws as load_state() does; so do those below.
+  ModelFolder load_model(int64_t update) const;
   void load_parameters(int64_t update, Transformer& model) const;
-  /// Throws as load_state() does when names or shapes are not the model's.
   void load_moments(int64_t update, Adam& adam) const;
 
   /// The mean of the parameters of these checkpoints.

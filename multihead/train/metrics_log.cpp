@@ -78,6 +78,7 @@ std::FILE* open_to_append(const fs::path& path) {
 }  // namespace
 
 MetricsLog::MetricsLog(const fs::path& folder, int64_t update) : lines_path_(folder / "metrics.jsonl") {
+  remove_leftovers(lines_path_);
   drop_lines_after(lines_path_, update);
   lines_.reset(open_to_append(lines_path_));
   const double now = wall_time();
