@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/evaluate/bleu.h"
@@ -78,10 +78,6 @@ SystemReport report_of(const std::string& name, const BleuScore& score) {
           .mean = {},
           .half_width = {},
           .p_value = {}};
-}
-
-std::string name_of(const std::string& path) {
-  return path.empty() ? "standard input" : path;
 }
 
 // Reads `path`; a file with another number of lines than the reference is an error that names both.
@@ -170,42 +166,37 @@ void add_bleu(CLI::App& app) {
   verb->add_option("references", flags->references, "One file of reference translations or more, one a line")
       ->required();
   add_text_flags(*verb, flags->text);
-  const std::map<std::string, BleuTokenizer> tokenizers{{"13a", BleuTokenizer::k13a},
-                                                        {"intl", BleuTokenizer::kIntl},
-                                                        {"moses", BleuTokenizer::kMoses},
-                                                        {"none", BleuTokenizer::kNone}};
-  verb->add_option("--tokenize", flags->bleu.tokenizer, "How sentences become words (default 13a)")
-      ->transform(CLI::CheckedTransformer(tokenizers).description(""))
-      ->type_name("13a|intl|moses|none");
-  const std::map<std::string, MosesLanguage> languages{{"en", MosesLanguage::kEnglish},
-                                                       {"de", MosesLanguage::kGerman}};
-  verb->add_option("--language", flags->bleu.language, "Whose rules --tokenize moses follows (default en)")
-      ->transform(CLI::CheckedTransformer(languages).description(""))
-      ->type_name("en|de");
+  add_choice(*verb, "--tokenize", flags->bleu.tokenizer,
+             {{"13a", BleuTokenizer::k13a},
+              {"intl", BleuTokenizer::kIntl},
+              {"moses", BleuTokenizer::kMoses},
+              {"none", BleuTokenizer::kNone}},
+             "How sentences become words");
+  add_choice(*verb, "--language", flags->bleu.language,
+             {{"en", MosesLanguage::kEnglish}, {"de", MosesLanguage::kGerman}},
+             "Whose rules --tokenize moses follows");
   verb->add_flag("--lowercase", flags->bleu.lowercase, "Case does not count");
-  const std::map<std::string, BleuSmoothing> smoothings{{"exp", BleuSmoothing::kExp},
-                                                        {"floor", BleuSmoothing::kFloor},
-                                                        {"add-k", BleuSmoothing::kAddK},
-                                                        {"none", BleuSmoothing::kNone}};
-  verb->add_option("--smooth", flags->bleu.smoothing, "What stands for a precision of 0 (default exp)")
-      ->transform(CLI::CheckedTransformer(smoothings).description(""))
-      ->type_name("exp|floor|add-k|none");
-  CLI::Option* value = verb->add_option("--smooth-value", flags->smoothing_value,
-                                        "Of floor (default 0.1) and add-k (default 1)");
-  value->check(CLI::Range(1e-9, 1e9));
+  add_choice(*verb, "--smooth", flags->bleu.smoothing,
+             {{"exp", BleuSmoothing::kExp},
+              {"floor", BleuSmoothing::kFloor},
+              {"add-k", BleuSmoothing::kAddK},
+              {"none", BleuSmoothing::kNone}},
+             "What stands for a precision of 0");
+  CLI::Option* value = add_number(*verb, "--smooth-value", flags->smoothing_value, {.low = 1e-9, .high = 1e9},
+                                  "Of floor (0.1 when not given) and add-k (1)")
+                           ->default_str("");
   verb->add_flag("--effective-order", flags->bleu.effective_order,
                  "Leave out n-grams longer than every sentence: for a single sentence");
   verb->add_option("--paired", flags->others,
                    "Other systems' translations, compared with -i by paired bootstrap");
   verb->add_flag("--confidence", flags->confidence,
                  "Mean and 95 % interval by bootstrap, also without --paired");
-  verb->add_option("--samples", flags->bootstrap.samples, "Bootstrap samples (default 1000)")
-      ->check(CLI::Range(1, 1'000'000));
-  verb->add_option("--seed", flags->bootstrap.seed, "Seed of the bootstrap (default 12345)");
+  add_number(*verb, "--samples", flags->bootstrap.samples, {.low = 1, .high = 1'000'000},
+             "Bootstrap samples");
+  add_number(*verb, "--seed", flags->bootstrap.seed, {}, "Seed of the bootstrap");
   verb->add_flag("--score-only", flags->score_only, "Print the score and nothing else");
   verb->add_flag("--json", flags->json, "Print everything as JSON");
-  verb->add_option("--width", flags->width, "Digits after the point of the score (default 2)")
-      ->check(CLI::Range(0, 12));
+  add_number(*verb, "--width", flags->width, {.low = 0, .high = 12}, "Digits after the point of the score");
   verb->callback([flags, value] {
     if (value->count() > 0) flags->bleu.smoothing_value = flags->smoothing_value;
     run(*flags);

@@ -1,12 +1,16 @@
 #include "cli/common.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
+#include <cstring>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/utf8.h"
 #include "multihead/io/lines.h"
 
 namespace mh::cli {
@@ -21,14 +25,19 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
 
 std::vector<std::string> read_text(const std::string& path) {
   if (!path.empty()) return read_lines(path);
-  std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
-  return split_lines(std::move(bytes), "standard input");
+  return split_lines(read_descriptor(STDIN_FILENO, name_of(path)), name_of(path));
+}
+
+std::string name_of(const std::string& path) {
+  return path.empty() ? "standard input" : path;
 }
 
 void write_text(const std::string& path, const std::string& text) {
   if (!path.empty()) return write_file_atomically(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw FileError("cannot write to standard output; is the disk full or the pipe closed?");
+    throw FileError(
+        fmt::format("cannot write to standard output: {}; give -o FILE or another place to write to",
+                    std::strerror(errno)));
   }
 }
 
@@ -37,6 +46,23 @@ bool quiet() {
 }
 void set_quiet(bool quiet) {
   quiet_wanted = quiet;
+}
+
+void to_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void remark(std::string_view remark) {
+  if (!quiet()) to_stderr(fmt::format("multihead: {}\n", remark));
+}
+
+void check_utf8(std::string_view given, std::string_view flag) {
+  const size_t at = first_invalid_utf8(given);
+  if (at == std::string_view::npos) return;
+  throw UsageError(
+      fmt::format("{}: byte {} (0x{:02x}) is not UTF-8; is the terminal's character set another?", flag,
+                  at + 1, static_cast<unsigned char>(given[at])));
 }
 
 }  // namespace mh::cli

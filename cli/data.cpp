@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "cli/common.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/data/grammar.h"
 
@@ -22,9 +22,9 @@ void run_grammar(const GrammarFlags& flags) {
   const GrammarCorpus corpus = make_grammar_corpus(flags.options);
   write_grammar_corpus(corpus, flags.out);
   if (quiet()) return;
-  fmt::print(stderr, "{}: {} training pairs, {} valid, {} test, {} compositional (seed {})\n", flags.out,
-             corpus.train.size(), corpus.valid.size(), corpus.test.size(), corpus.compositional.size(),
-             flags.options.seed);
+  to_stderr(fmt::format("{}: {} training pairs, {} valid, {} test, {} compositional (seed {})\n", flags.out,
+                        corpus.train.size(), corpus.valid.size(), corpus.test.size(),
+                        corpus.compositional.size(), flags.options.seed));
 }
 
 }  // namespace
@@ -40,19 +40,14 @@ void add_data(CLI::App& app) {
   auto flags = std::make_shared<GrammarFlags>();
   GrammarOptions& options = flags->options;
   grammar.add_option("--out", flags->out, "Folder to write, as a whole")->required();
-  grammar.add_option("--seed", options.seed, "Another seed makes another corpus")->capture_default_str();
-  grammar.add_option("--train", options.train, "Training pairs")->capture_default_str();
-  grammar.add_option("--valid", options.valid, "Validation pairs")->capture_default_str();
-  grammar.add_option("--test", options.test, "Test pairs")->capture_default_str();
-  grammar
-      .add_option(
-          "--compositional", options.compositional,
-          "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper")
-      ->capture_default_str();
-  grammar.add_option("--depth", options.depth, "How deep clauses nest (compositional: one deeper)")
-      ->capture_default_str();
-  grammar.add_option("--max-words", options.max_words, "Longest sentence, punctuation counted")
-      ->capture_default_str();
+  add_number(grammar, "--seed", options.seed, {}, "Another seed makes another corpus");
+  add_number(grammar, "--train", options.train, {}, "Training pairs");
+  add_number(grammar, "--valid", options.valid, {}, "Validation pairs");
+  add_number(grammar, "--test", options.test, {}, "Test pairs");
+  add_number(grammar, "--compositional", options.compositional, {},
+             "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper");
+  add_number(grammar, "--depth", options.depth, {}, "How deep clauses nest (compositional: one deeper)");
+  add_number(grammar, "--max-words", options.max_words, {}, "Longest sentence, punctuation counted");
   grammar.footer(
       "Example:\n  multihead data grammar --out corpus --train 20000 --seed 7\n  head -3 corpus/test.en");
   grammar.callback([flags] { run_grammar(*flags); });

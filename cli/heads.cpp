@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "cli/common.h"
 #include "cli/heads_report.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -44,7 +46,7 @@ void check_lines(size_t found, const std::string& path, size_t lines, const std:
 
 HeadsText text_of_files(const HeadsFlags& flags) {
   HeadsText text;
-  std::string source = flags.input.empty() ? "standard input" : flags.input;
+  std::string source = name_of(flags.input);
   if (!flags.conllu.empty()) text.source_trees = trees_of(flags.conllu);
   if (!flags.conllu.empty() && flags.input.empty()) {  // the trees are the text
     for (const auto& tree : text.source_trees) text.sources.push_back(mh::text_of(tree));
@@ -64,7 +66,12 @@ HeadsText text_of_files(const HeadsFlags& flags) {
     check_lines(text.target_trees.size(), flags.target_conllu, text.sources.size(), source);
   if (!flags.alignment.empty())
     check_lines(text.alignments.size(), flags.alignment, text.sources.size(), source);
-  if (text.sources.empty()) throw FormatError(fmt::format("{} is empty; give a sentence a line", source));
+  const auto blank = [](const std::string& line) {
+    return line.find_first_not_of(" \t") == std::string::npos;
+  };
+  if (std::all_of(text.sources.begin(), text.sources.end(), blank)) {
+    throw FormatError(fmt::format("{} is empty; give a sentence a line", source));
+  }
   return text;
 }
 
@@ -76,6 +83,8 @@ void run(HeadsFlags& flags) {
   if (!on_text && (!flags.heads.empty() || !flags.save.empty() || !flags.target_text.empty())) {
     throw UsageError("--head, --save and --target-text need a sentence: give --text");
   }
+  check_utf8(flags.text, "--text");
+  check_utf8(flags.target_text, "--target-text");
   std::vector<HeadName> heads;
   for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
 
@@ -91,9 +100,7 @@ void run(HeadsFlags& flags) {
     const HeadsText text = text_of_files(flags);
     Progress progress("read", "sentences", static_cast<int64_t>(text.sources.size()));
     flags.options.observe.progress = [&](int64_t done) { progress.show(done); };
-    flags.options.remark = [](const std::string& line) {
-      if (!quiet()) fmt::print(stderr, "multihead: {}\n", line);
-    };
+    flags.options.remark = [](const std::string& line) { remark(line); };
     report = inspect_heads(folder, text, flags.options);
     output += heads_table(*report) + relations_table(*report, flags.least_support) + aligners_table(*report);
   }
@@ -132,9 +139,13 @@ void add_heads(CLI::App& app) {
                    "Trees of the source lines: which head goes along which relation");
   verb->add_option("--target-conllu", flags->target_conllu, "Trees of the target lines");
   verb->add_option("--alignment", flags->alignment, "Word alignments (Pharaoh): which head aligns");
-  verb->add_option("--least-support", flags->least_support, "Leave out relations of fewer words in the table")
-      ->capture_default_str();
-  verb->add_option("--text", flags->text, "One sentence, to draw heads on");
+  add_number(*verb, "--least-support", flags->least_support, {.low = 0},
+             "Leave out relations of fewer words in the table");
+  verb->add_option("--text", flags->text, "One sentence, to draw heads on")
+      ->each([](const std::string& text) {
+        if (text.find_first_not_of(" \t\n") == std::string::npos)
+          throw UsageError("--text: expected a sentence, found none");
+      });
   verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
   verb->add_option(
           "--head", flags->heads,
@@ -150,10 +161,8 @@ void add_heads(CLI::App& app) {
                    "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_option("--max-batch-tokens", flags->options.observe.max_batch_tokens,
-                   "Source and target tokens of one batch")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
+             "Source and target tokens of one batch");
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdio>
 
 #include "cli/common.h"
 #include "multihead/base/error.h"
@@ -67,17 +66,15 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const st
         ids.emplace_back(token_ids_ ? parse_ids(line, what, ids.size() + 1) : tokenizer->encode_ids(line));
     if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
     if (of_line.size() > longest) {
-      if (++cut <= kReportedLines && !quiet()) {
-        fmt::print(stderr, "multihead: {} line {}: {} tokens, cut to the model's longest, {}\n", what,
-                   ids.size(), of_line.size() + 1, config.max_positions);
+      if (++cut <= kReportedLines) {
+        remark(fmt::format("{} line {}: {} tokens, cut to the model's longest, {}", what, ids.size(),
+                           of_line.size() + 1, config.max_positions));
       }
       of_line.resize(longest);
     }
     if (side == Side::kSource) of_line.push_back(config.eos_id);
   }
-  if (cut > kReportedLines && !quiet()) {
-    fmt::print(stderr, "multihead: {}: {} lines cut in all\n", what, cut);
-  }
+  if (cut > kReportedLines) remark(fmt::format("{}: {} lines cut in all", what, cut));
   return ids;
 }
 

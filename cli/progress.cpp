@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
 
 #include "cli/common.h"
@@ -17,7 +16,7 @@ Progress::Progress(std::string verb, std::string things, int64_t all)
       wanted_(!quiet() && isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
-  if (shown_) std::fputs("\r\033[K", stderr);  // leaves an empty line for what comes
+  if (shown_) to_stderr("\r\033[K");  // leaves an empty line for what comes
 }
 
 void Progress::show(int64_t done) {
@@ -25,8 +24,7 @@ void Progress::show(int64_t done) {
   shown_ = true;
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
   const double rate = static_cast<double>(done) / (passed.count() + 1e-9);
-  fmt::print(stderr, "\r\033[K{} {} of {} {}, {:.0f}/s", verb_, done, all_, things_, rate);
-  std::fflush(stderr);
+  to_stderr(fmt::format("\r\033[K{} {} of {} {}, {:.0f}/s", verb_, done, all_, things_, rate));
 }
 
 }  // namespace mh::cli

@@ -8,6 +8,7 @@
 
 #include "cli/common.h"
 #include "cli/model_text.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -62,9 +63,8 @@ void add_score(CLI::App& app) {
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
   verb->add_flag("--per-token", flags->per_token,
                  "After the sum, the log-probability of each token; the end token last");
-  verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens,
-                   "Source and target tokens of one batch")
-      ->capture_default_str();
+  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
+             "Source and target tokens of one batch");
   verb->add_option("--mute", flags->mute,
                    "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()

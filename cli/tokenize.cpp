@@ -1,13 +1,14 @@
 // multihead tokenize: text to pieces or ids and back, and the learning of tokenizers.
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/common.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -48,28 +49,26 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
 }
 
 void learn(const TokenizeFlags& flags) {
-  if (!flags.tokenizer.empty() || !flags.model.empty() || flags.detokenize) {
-    throw UsageError(
-        "tokenize: --train learns a new tokenizer; it goes with none of --tokenizer, --model, --detokenize");
-  }
   std::vector<std::string> lines;
   for (const std::string& path : flags.train) {
     std::vector<std::string> more = read_text(path);
+    if (more.empty()) throw FormatError(path + " is empty; give text to learn from, a sentence a line");
     lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
+  const std::string name = fmt::format("{}", fmt::join(flags.train, ", "));
   const Tokenizer tokenizer = flags.word_level
                                   ? train_word_level(lines, {.vocabulary_size = flags.vocabulary_size,
                                                              .lowercase = flags.lowercase,
-                                                             .normalization = flags.normalization})
+                                                             .normalization = flags.normalization,
+                                                             .name = name})
                                   : train_bpe(lines, {.vocabulary_size = flags.vocabulary_size,
                                                       .lowercase = flags.lowercase,
-                                                      .normalization = flags.normalization});
+                                                      .normalization = flags.normalization,
+                                                      .name = name});
   write_file_atomically(flags.output_tokenizer, tokenizer.to_json());
   if (!quiet()) {
-    std::fputs(fmt::format("{}: {} tokens learned from {} lines\n", flags.output_tokenizer, tokenizer.size(),
-                           lines.size())
-                   .c_str(),
-               stderr);
+    to_stderr(fmt::format("{}: {} tokens learned from {} lines\n", flags.output_tokenizer, tokenizer.size(),
+                          lines.size()));
   }
 }
 
@@ -88,7 +87,8 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& text, Output 
   return line;
 }
 
-std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool ids, size_t number) {
+std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool ids, const std::string& what,
+                    size_t number) {
   std::vector<int32_t> tokens;
   const std::string_view fields = line;
   for (size_t at = 0; at < fields.size();) {
@@ -100,13 +100,16 @@ std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool id
     if (ids) {
       const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
       if (error != std::errc() || stop != field.data() + field.size() || id < 0 || id >= tokenizer.size()) {
-        throw FormatError(fmt::format("line {}: expected ids from 0 to {}, found {}", number,
+        throw FormatError(fmt::format("{} line {}: expected ids from 0 to {}, found {}", what, number,
                                       tokenizer.size() - 1, shown(field)));
       }
     } else if (const auto known = tokenizer.id_of(field)) {
       id = *known;
     } else {
-      throw FormatError(fmt::format("line {}: {} is not a piece of this tokenizer", number, shown(field)));
+      throw FormatError(
+          fmt::format("{} line {}: {} is not a piece of this tokenizer; is it the one that made the pieces, "
+                      "or are they --ids?",
+                      what, number, shown(field)));
     }
     tokens.push_back(id);
   }
@@ -115,10 +118,9 @@ std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool id
 
 void tokenize(const TokenizeFlags& flags) {
   if (!flags.train.empty()) return learn(flags);
-  if (flags.detokenize && flags.offsets)
-    throw UsageError("tokenize: --detokenize reads pieces or --ids, not --offsets");
   const Tokenizer tokenizer = open_tokenizer(flags);
   const std::vector<std::string> lines = read_text(flags.text.input);
+  const std::string name = name_of(flags.text.input);
   const Output output = flags.ids ? Output::ids : flags.offsets ? Output::offsets : Output::pieces;
   std::vector<std::string> results(lines.size());
   constexpr size_t kLinesATask = 256;
@@ -126,7 +128,7 @@ void tokenize(const TokenizeFlags& flags) {
   parallel_for(tasks, [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kLinesATask;
     for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
-      results[i] = flags.detokenize ? text_of(tokenizer, lines[i], flags.ids, i + 1)
+      results[i] = flags.detokenize ? text_of(tokenizer, lines[i], flags.ids, name, i + 1)
                                     : line_of(tokenizer, lines[i], output, flags.special_tokens);
     }
   });
@@ -141,24 +143,37 @@ void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App* verb = app.add_subcommand("tokenize", "Text to pieces or ids and back; learns tokenizers");
   add_text_flags(*verb, flags->text);
-  verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use");
-  verb->add_option("--model", flags->model, "Use the tokenizer.json of this model folder");
   auto* ids = verb->add_flag("--ids", flags->ids, "Write ids instead of pieces; with --detokenize: read ids");
-  verb->add_flag("--offsets", flags->offsets, "Write begin:end of each piece, in characters of the line")
-      ->excludes(ids);
-  verb->add_flag("--special-tokens", flags->special_tokens, "Add what the model expects, such as </s>");
-  verb->add_flag("--detokenize", flags->detokenize, "Read pieces or ids, write text");
-  verb->add_option("--train", flags->train, "Learn a tokenizer from these files (gzip or not), all together");
-  verb->add_option("--output-tokenizer", flags->output_tokenizer, "Where --train writes")
-      ->capture_default_str();
-  verb->add_option("--vocabulary-size", flags->vocabulary_size, "Tokens to learn, at most")
-      ->capture_default_str();
-  verb->add_flag("--word-level", flags->word_level, "Learn whole words instead of byte-pair encoding");
-  verb->add_flag("--lowercase", flags->lowercase, "Learn, and always encode, in lower case");
-  const std::map<std::string, Normalization> forms = {
-      {"nfkc", Normalization::nfkc}, {"nfc", Normalization::nfc}, {"none", Normalization::none}};
-  verb->add_option("--normalization", flags->normalization, "Unicode form: nfkc, nfc or none (default: nfkc)")
-      ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
+  auto* detokenize = verb->add_flag("--detokenize", flags->detokenize, "Read pieces or ids, write text");
+  // Flags that tell what to do with a tokenizer, and below those that tell how one is learned.
+  const std::vector<CLI::Option*> uses = {
+      verb->get_option("--input"),
+      verb->get_option("--output"),
+      verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
+      verb->add_option("--model", flags->model, "Use the tokenizer.json of this model folder"),
+      ids,
+      verb->add_flag("--offsets", flags->offsets, "Write begin:end of each piece, in characters of the line")
+          ->excludes(ids)
+          ->excludes(detokenize),
+      verb->add_flag("--special-tokens", flags->special_tokens, "Add what the model expects, such as </s>")
+          ->excludes(detokenize),
+      detokenize};
+  auto* train = verb->add_option("--train", flags->train,
+                                 "Learn a tokenizer from these files (gzip or not), all together");
+  for (CLI::Option* option : uses) option->excludes(train);
+  for (CLI::Option* option :
+       {verb->add_option("--output-tokenizer", flags->output_tokenizer, "Where --train writes")
+            ->capture_default_str(),
+        add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 4, .high = 1'000'000},
+                   "Tokens to learn, at most"),
+        verb->add_flag("--word-level", flags->word_level, "Learn whole words instead of byte-pair encoding"),
+        verb->add_flag("--lowercase", flags->lowercase, "Learn, and from then on encode, in lower case"),
+        add_choice(
+            *verb, "--normalization", flags->normalization,
+            {{"nfkc", Normalization::nfkc}, {"nfc", Normalization::nfc}, {"none", Normalization::none}},
+            "Unicode form")}) {
+    option->needs(train);
+  }
   verb->footer(
       "Example:\n"
       "  multihead tokenize --train train.en train.de --vocabulary-size 8000 --output-tokenizer "

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
@@ -103,9 +104,9 @@ class AddFlags : public SettingVisitor<AddFlags> {
     } else {
       option = verb_.add_option(flag, value, help.text);
       if constexpr (std::is_enum_v<T>) {
-        choices(option, value, about);
+        take_names(option, value, about);
       } else if constexpr (!std::is_same_v<T, std::string>) {
-        check_range(option, flag, about);
+        check_number(option, about);
       }
       if constexpr (!std::is_enum_v<T> && !detail::IsOptional<T>::value) option->capture_default_str();
     }
@@ -115,28 +116,6 @@ class AddFlags : public SettingVisitor<AddFlags> {
   std::vector<CLI::Option*> options;  // in the order of visit()
 
  private:
-  template <class E>
-  static void choices(CLI::Option* option, E value, const EnumNames<E>& names) {
-    std::map<std::string, E> by_name;
-    std::string all, now;
-    for (const auto& [text, meaning] : names) {
-      by_name[text] = meaning;
-      all += (all.empty() ? "" : "|") + std::string(text);
-      if (meaning == value) now = text;
-    }
-    option->transform(CLI::CheckedTransformer(by_name).description(""))->type_name(all)->default_str(now);
-  }
-  template <class T>
-  static void check_range(CLI::Option* option, const std::string& flag, const Rule<T>& rule) {
-    option->check([flag, rule](const std::string& text) {
-      T value{};
-      if (!CLI::detail::lexical_cast(text, value))
-        return fmt::format("{}: expected a number, found {}", flag, text);
-      if (value >= rule.low && value <= rule.high) return std::string();
-      return fmt::format("{}: expected {} to {}, found {}", flag, rule.low, rule.high, text);
-    });
-  }
-
   CLI::App& verb_;
 };
 
@@ -155,31 +134,33 @@ class TakeGiven : public SettingVisitor<TakeGiven> {
   size_t next_ = 0;
 };
 
-volatile std::sig_atomic_t stop_asked = 0;
-extern "C" void ask_to_stop(int) {
-  stop_asked = 1;
+volatile std::sig_atomic_t stop_asked = 0;  // the signal
+extern "C" void ask_to_stop(int signal) {
+  stop_asked = signal;
 }
 
-// While it lives, SIGTERM and Ctrl-C ask for a checkpoint and an orderly end; a second Ctrl-C ends at once.
+// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for a checkpoint and an orderly end; a
+// second such signal ends at once. Signals that are ignored stay so (nohup, jobs in the background).
 class StopSignals {
  public:
   StopSignals() {
     struct sigaction action {};
     action.sa_handler = ask_to_stop;
     action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-    sigaction(SIGTERM, &action, &terminate_);
-    sigaction(SIGINT, &action, &interrupt_);
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+    }
   }
   ~StopSignals() {
-    sigaction(SIGTERM, &terminate_, nullptr);
-    sigaction(SIGINT, &interrupt_, nullptr);
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
   }
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
  private:
-  struct sigaction terminate_ {
-  }, interrupt_{};
+  static constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
+  struct sigaction before_[std::size(kSignals)] = {};
 };
 
 std::string clock_text(double seconds) {
@@ -207,22 +188,21 @@ class ProgressLine {
                         progress.target_tokens_per_second);
     if (progress.seconds_left) line += fmt::format(", {} left", clock_text(*progress.seconds_left));
     if (terminal_) {
-      fmt::print(stderr, "\r{}\x1b[K", line);
-      std::fflush(stderr);
+      to_stderr(fmt::format("\r{}\x1b[K", line));
       drawn_ = true;
     } else {
-      fmt::print(stderr, "{}\n", line);
+      to_stderr(line + "\n");
     }
   }
   void say(const std::string& line) {
     if (quiet()) return;
     clear();
-    fmt::print(stderr, "{}\n", line);
+    to_stderr(line + "\n");
   }
 
  private:
   void clear() {
-    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+    if (drawn_) to_stderr("\r\x1b[K");
     drawn_ = false;
   }
   const bool terminal_ = isatty(STDERR_FILENO) == 1;
@@ -246,7 +226,13 @@ void run(const TranslatorSettings& settings) {
     line.say(fmt::format("update {}: validation {}", validation.update, scores(validation)));
   };
   watcher.stop = [] { return stop_asked != 0; };
-  const TrainingResult result = train_translator(settings, watcher);
+  const TrainingResult result = [&] {
+    try {
+      return train_translator(settings, watcher);
+    } catch (const Interrupted& stopped) {
+      throw StoppedBySignal(stopped.what(), stop_asked);
+    }
+  }();
   if (result.was_finished) {
     line.say(fmt::format(
         "{} is finished: {} after {} updates; more --updates or --epochs go on from there, another "

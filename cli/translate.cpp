@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
 
 #include "cli/common.h"
 #include "cli/model_text.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -66,7 +66,7 @@ void run(TranslateFlags& flags) {
   flags.options.search.suppressed = folder.suppressed;
   const ModelText text(folder, flags.token_ids);
   const std::vector<std::string> lines = read_text(flags.text.input);
-  auto sources = text.sources(lines, flags.text.input.empty() ? "standard input" : flags.text.input);
+  auto sources = text.sources(lines, name_of(flags.text.input));
   for (auto& source : sources) {
     if (source.size() == 1) source.clear();  // the end token alone: an empty line, which stays empty
   }
@@ -95,37 +95,32 @@ void add_translate(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
   verb->add_option("--model", flags->model, "The model folder")->required();
   add_text_flags(*verb, flags->text);
-  auto* beam = verb->add_option("--beam-size", search.beam_size, "Hypotheses side by side; 1: greedy")
-                   ->capture_default_str();
+  auto* beam = add_number(*verb, "--beam-size", search.beam_size, {.low = 1, .high = kLargestBeam},
+                          "Hypotheses side by side; 1: greedy");
   verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")->excludes(beam);
-  verb->add_option("--n-best", search.n_best,
-                   "Write this many hypotheses of each line: id ||| text ||| score log-probability")
+  add_number(*verb, "--n-best", search.n_best, {.low = 1, .high = kLargestBeam},
+             "Write this many hypotheses of each line: id ||| text ||| score log-probability")
+      ->default_str("")
       ->each([flags](const std::string&) { flags->n_best = true; });
-  verb->add_option("--length-penalty", search.length_penalty.alpha, "Exponent of the length penalty; 0: none")
-      ->capture_default_str();
-  const std::map<std::string, LengthPenalty::Form> forms{{"divide", LengthPenalty::Form::kDivide},
-                                                         {"gnmt", LengthPenalty::Form::kGnmt}};
-  verb->add_option("--length-penalty-form", search.length_penalty.form,
-                   "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a")
-      ->transform(CLI::CheckedTransformer(forms))
-      ->default_str("divide");
-  verb->add_option("--min-length", search.min_length, "Tokens that a translation has at least")
-      ->capture_default_str();
-  verb->add_option("--max-length", search.max_length, "Tokens that a translation has at most")
-      ->capture_default_str();
-  verb->add_option("--max-length-factor", search.max_length_factor,
-                   "At most this many times the source's tokens; 0: no such limit")
-      ->capture_default_str();
-  verb->add_option("--max-batch-tokens", flags->options.max_batch_tokens, "Source tokens of one batch")
-      ->capture_default_str();
+  add_number(*verb, "--length-penalty", search.length_penalty.alpha, {.low = -100, .high = 100},
+             "Exponent of the length penalty; 0: none");
+  add_choice(*verb, "--length-penalty-form", search.length_penalty.form,
+             {{"divide", LengthPenalty::Form::kDivide}, {"gnmt", LengthPenalty::Form::kGnmt}},
+             "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a");
+  add_number(*verb, "--min-length", search.min_length, {.low = 0}, "Tokens that a translation has at least");
+  add_number(*verb, "--max-length", search.max_length, {.low = 1}, "Tokens that a translation has at most");
+  add_number(*verb, "--max-length-factor", search.max_length_factor, {.low = 0},
+             "At most this many times the source's tokens; 0: no such limit");
+  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
+             "Source tokens of one batch");
   verb->add_option("--prefix", flags->prefix,
                    "A file with the beginning of each translation (empty line: none)");
   verb->add_flag("--alignment", flags->alignment,
                  "Append which source token each target token looks at: ||| 0-0 2-1 ...");
-  verb->add_option("--alignment-layer", flags->align.layer, "Decoder layer to read it from; -1: the last")
-      ->capture_default_str();
-  verb->add_option("--alignment-head", flags->align.head, "Head to read it from; -1: the mean of all")
-      ->capture_default_str();
+  add_number(*verb, "--alignment-layer", flags->align.layer, {.low = -1},
+             "Decoder layer to read it from; -1: the last");
+  add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
+             "Head to read it from; -1: the mean of all");
   verb->add_option("--mute", flags->mute,
                    "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()

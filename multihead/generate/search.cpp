@@ -15,8 +15,7 @@ double LengthPenalty::factor(int32_t length) const {
 }
 
 void check(const SearchOptions& options) {
-  // One candidate more than the beam is asked of each row: its end token may be among them.
-  constexpr int kLargestBeam = Transformer::kMaxCandidates - 1;
+  static_assert(kLargestBeam + 1 <= Transformer::kMaxCandidates);
   if (options.beam_size < 1 || options.beam_size > kLargestBeam) {
     throw UsageError(fmt::format("beam size: expected 1 to {}, got {}", kLargestBeam, options.beam_size));
   }

@@ -21,6 +21,9 @@ struct LengthPenalty {
   double factor(int32_t length) const;
 };
 
+/// One candidate more than the beam is asked of each row: its end token may be among them.
+constexpr int32_t kLargestBeam = 255;
+
 struct SearchOptions {
   int32_t beam_size = 5;  // hypotheses that grow side by side; 1 is greedy search
   int32_t n_best = 1;     // hypotheses wanted of each sentence, at most beam_size

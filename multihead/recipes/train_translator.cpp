@@ -80,10 +80,11 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
 
 // A folder with a model that no run here made is somebody's: it is not ours to overwrite.
 void refuse_foreign_folder(const fs::path& folder) {
-  if (fs::exists(folder) && !fs::is_directory(folder)) {
+  std::error_code code;
+  if (fs::exists(folder, code) && !fs::is_directory(folder, code)) {
     throw FileError(fmt::format("{} is a file; --model names the folder to make", folder.string()));
   }
-  if (fs::exists(folder / "config.json") && !fs::exists(folder / "checkpoints")) {
+  if (fs::exists(folder / "config.json", code) && !fs::exists(folder / "checkpoints", code)) {
     throw UsageError(
         fmt::format("{} holds a model that was not trained there (it has no checkpoints); choose another "
                     "--model, or begin from it with --init-from",
@@ -144,7 +145,10 @@ class Training {
 
   TranslatorTokenizers tokenizers(const CheckpointStore& store, const std::optional<TrainingState>& saved,
                                   const ParallelText& text) const {
-    if (saved) return read_tokenizers(store.path(saved->update));
+    if (saved) {
+      ModelFolder folder = store.load_model(saved->update);
+      return {*std::move(folder.tokenizer), std::move(folder.target_tokenizer)};
+    }
     if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(settings_.init_from);
     return make_tokenizers(settings_, text);
   }
@@ -211,6 +215,7 @@ class Training {
     config.pad_id = config.decoder_start_id = special.pad;
     if (!begin_with_) return config;
     refuse_other_shape(begin_with_->config);
+    refuse_other_tokens(begin_with_->config, name);
     const DropoutRates dropout = config.dropout;
     config = begin_with_->config;
     config.dropout = dropout;
@@ -230,14 +235,30 @@ class Training {
     compare("encoder-layers", given_.encoder_layers, config.encoder_layers);
     compare("decoder-layers", given_.decoder_layers, config.decoder_layers);
     compare("heads", given_.heads, config.encoder_heads);
+    // These have a default, so that only what differs from it was surely asked for.
+    const TranslatorSettings usual;
+    if (given_.norm != usual.norm && given_.norm != config.norm)
+      clauses.emplace_back("--norm pre but it has post");
+    if (given_.activation != usual.activation && given_.activation != config.activation) {
+      clauses.emplace_back("--activation is another");
+    }
     if (!clauses.empty()) {
       throw UsageError(
           fmt::format("--init-from {} has another shape: {}", settings_.init_from, fmt::join(clauses, "; ")));
     }
   }
 
+  // Ids beyond its embeddings would be read, or every word would be another.
+  void refuse_other_tokens(const TransformerConfig& config, const std::string& name) const {
+    const auto clauses = tokenizer_mismatches(tokenizers_->source, config.vocabulary_size, config);
+    if (clauses.empty()) return;
+    throw UsageError(
+        fmt::format("{} does not match --init-from {}: {}; leave out --tokenizer to use that model's", name,
+                    settings_.init_from, fmt::join(clauses, "; ")));
+  }
+
   TransformerConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
-    TransformerConfig config = load_model_folder(store.path(saved.update)).config;
+    TransformerConfig config = store.load_model(saved.update).config;
     config.dropout = model_config(settings_, 1, 0).dropout;
     return config;
   }

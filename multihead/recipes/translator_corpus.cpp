@@ -12,15 +12,18 @@
 namespace mh {
 namespace {
 
-Tokenizer learn(const TranslatorSettings& settings, std::span<const std::string> lines) {
+Tokenizer learn(const TranslatorSettings& settings, std::span<const std::string> lines,
+                const std::string& name) {
   if (settings.word_level) {
     return train_word_level(lines, {.vocabulary_size = settings.vocabulary_size,
                                     .lowercase = settings.lowercase,
-                                    .normalization = settings.normalization});
+                                    .normalization = settings.normalization,
+                                    .name = name});
   }
   return train_bpe(lines, {.vocabulary_size = settings.vocabulary_size,
                            .lowercase = settings.lowercase,
-                           .normalization = settings.normalization});
+                           .normalization = settings.normalization,
+                           .name = name});
 }
 
 Tokenizer read_tokenizer(const std::filesystem::path& path) {
@@ -31,10 +34,13 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
 
 TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const ParallelText& text) {
   if (!settings.tokenizer.empty()) return {read_tokenizer(settings.tokenizer), std::nullopt};
-  if (settings.separate_vocabularies) return {learn(settings, text.source), learn(settings, text.target)};
+  if (settings.separate_vocabularies) {
+    return {learn(settings, text.source, settings.train_source),
+            learn(settings, text.target, settings.train_target)};
+  }
   std::vector<std::string> both = text.source;
   both.insert(both.end(), text.target.begin(), text.target.end());
-  return {learn(settings, both), std::nullopt};
+  return {learn(settings, both, settings.train_source + ", " + settings.train_target), std::nullopt};
 }
 
 TranslatorTokenizers read_tokenizers(const std::filesystem::path& folder) {

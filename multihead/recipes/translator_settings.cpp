@@ -89,6 +89,11 @@ void check(const TranslatorSettings& settings) {
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
     throw UsageError("--valid-source and --valid-target belong together: give both or neither");
   }
+  const TranslatorSettings whole = resolved(settings);
+  if (settings.init_from.empty() && *whole.d_model % *whole.heads != 0) {
+    throw UsageError(fmt::format("--heads {} does not divide --d-model {}: every head has as many columns",
+                                 *whole.heads, *whole.d_model));
+  }
   if (settings.updates == 0 && settings.epochs == 0 &&
       (settings.patience == 0 || settings.valid_source.empty())) {
     throw UsageError(

@@ -58,13 +58,13 @@ TokenizerParts common_parts() {
 
 /// How often each word occurs, by falling count and then by the bytes; cut as the tokenizer will cut them.
 std::vector<std::pair<std::string, int64_t>> count_words(std::span<const std::string> lines,
-                                                         const TokenizerParts& parts) {
+                                                         const TokenizerParts& parts, std::string_view name) {
   AddedTokenFinder specials;
   for (const AddedToken& token : parts.added_tokens) specials.add(token, token.content);
   std::unordered_map<std::string, int64_t, StringHash, std::equal_to<>> counts;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (first_invalid_utf8(lines[i]) != std::string_view::npos) {
-      throw FormatError(fmt::format("text to learn from: line {} is not UTF-8", i + 1));
+      throw FormatError(fmt::format("{}: line {} is not UTF-8", name, i + 1));
     }
     for (const Piece& segment : specials.find(lines[i])) {
       if (segment.token >= 0) continue;
@@ -85,7 +85,7 @@ std::vector<std::pair<std::string, int64_t>> count_words(std::span<const std::st
       }
     }
   }
-  if (counts.empty()) throw FormatError("text to learn from: no words in it");
+  if (counts.empty()) throw FormatError(fmt::format("{}: no words in it", name));
   std::vector<std::pair<std::string, int64_t>> words(counts.begin(), counts.end());
   std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
@@ -141,7 +141,7 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
   decoder.kind = DecoderStep::Kind::metaspace;
   decoder.replacement = kSpaceMark;
 
-  const auto words = count_words(lines, parts);
+  const auto words = count_words(lines, parts, options.name);
   const auto alphabet =
       alphabet_of(words, std::min(options.alphabet_limit, options.vocabulary_size - specials));
   std::vector<std::string> tokens = kSpecialTokens;
@@ -181,7 +181,7 @@ Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOp
   for (const std::string& token : kSpecialTokens) {
     parts.model.vocabulary.emplace_back(token, static_cast<int32_t>(parts.model.vocabulary.size()));
   }
-  for (const auto& [word, count] : count_words(lines, parts)) {
+  for (const auto& [word, count] : count_words(lines, parts, options.name)) {
     const auto id = static_cast<int32_t>(parts.model.vocabulary.size());
     if (id >= options.vocabulary_size || count < options.least_count) break;
     // Normalisation can make a special token out of look-alikes; it keeps its own id.

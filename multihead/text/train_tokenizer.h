@@ -24,8 +24,9 @@ struct BpeOptions {
   int32_t vocabulary_size = 8000;  ///< at most; little text gives fewer
   bool lowercase = false;
   Normalization normalization = Normalization::nfkc;
-  int32_t alphabet_limit = 1000;  ///< characters kept, the most frequent; others become unknown
-  int64_t least_pair_count = 2;   ///< pairs seen less often are not merged
+  int32_t alphabet_limit = 1000;            ///< characters kept, the most frequent; others become unknown
+  int64_t least_pair_count = 2;             ///< pairs seen less often are not merged
+  std::string name = "text to learn from";  ///< what errors call the lines
 };
 /// Byte-pair encoding (Sennrich et al. 2016) over words that start with "▁" in place of the space;
 /// each punctuation character is a word of its own, so that "garden" and "garden." share a piece.
@@ -42,6 +43,7 @@ struct WordLevelOptions {
   bool lowercase = false;
   Normalization normalization = Normalization::nfkc;
   int64_t least_count = 1;
+  std::string name = "text to learn from";
 };
 /// A vocabulary of whole words, split at whitespace. encode() appends "</s>"; errors as in train_bpe.
 Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOptions& options = {});

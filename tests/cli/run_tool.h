@@ -30,6 +30,7 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
+  const std::filesystem::path& path() const { return path_; }
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
   std::string write(std::string_view name, std::string_view bytes) const {
     std::ofstream(path_ / name, std::ios::binary) << bytes;
@@ -49,16 +50,21 @@ struct ToolResult {
   std::string out, err;
 };
 
-/// `arguments` as typed in a shell, after "multihead".
-inline ToolResult run_tool(const std::string& arguments, std::string_view input = "") {
+/// A line of shell, in which $MULTIHEAD is the tool; it may redirect the streams elsewhere.
+inline ToolResult run_shell(const std::string& line, std::string_view input = "") {
   ScratchFolder scratch;
   scratch.write("in", input);
-  const std::string command = "'" MULTIHEAD_BINARY "' " + arguments + " <'" + scratch / "in" + "' >'" +
-                              scratch / "out" + "' 2>'" + scratch / "err" + "'";
+  const std::string command = "MULTIHEAD='" MULTIHEAD_BINARY "'; { " + line + "\n} <'" + scratch / "in" +
+                              "' >'" + scratch / "out" + "' 2>'" + scratch / "err" + "'";
   const int status = std::system(command.c_str());
   return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
           .out = scratch.read("out"),
           .err = scratch.read("err")};
+}
+
+/// `arguments` as typed in a shell, after "multihead".
+inline ToolResult run_tool(const std::string& arguments, std::string_view input = "") {
+  return run_shell("\"$MULTIHEAD\" " + arguments, input);
 }
 
 }  // namespace mh

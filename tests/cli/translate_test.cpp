@@ -1,14 +1,11 @@
-// multihead translate and multihead score, on a small model with random weights.
+// multihead translate, on a small model with random weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "multihead/generate/score.h"
 #include "multihead/generate/translate.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/text/train_tokenizer.h"
-#include "tests/cli/run_tool.h"
+#include "tests/cli/small_folder.h"
 
 namespace mh {
 namespace {
@@ -20,68 +17,11 @@ using testing::MatchesRegex;
 using testing::SizeIs;
 using testing::StartsWith;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
-const std::vector<std::string> kText{
-    "the small dog sees a cat", "a cat runs", "dogs see the cats and run", "the dog", "small cats",
-    "a small dog runs and sees"};
-
-class TranslateVerb : public testing::Test {
+class TranslateVerb : public SmallFolder {
  protected:
-  static Tokenizer make_tokenizer() {
-    return train_bpe(kText, {.vocabulary_size = 60, .least_pair_count = 1});
-  }
-
-  TranslateVerb() : tokenizer(make_tokenizer()), model(make_config(tokenizer)) {
-    model.initialise(23);
-    // Sentences of useful lengths: sharp distributions, and an end that is not too rare.
-    model.visit([](const std::string& name, Parameter& parameter) {
-      const MatrixView view = parameter.value.view();
-      if (name == "logits_bias") {
-        view(0, kEndId) = 2;
-      } else if (name.find("norm") == std::string::npos) {
-        for (int64_t i = 0; i < view.rows; ++i) {
-          for (int64_t j = 0; j < view.cols; ++j) view(i, j) *= 1.7f;
-        }
-      }
-      parameter.changed();
-    });
-    folder = scratch / "model";
-    save_model_folder(folder, model, {.tokenizer = &tokenizer});
-  }
-
-  static TransformerConfig make_config(const Tokenizer& tokenizer) {
-    TransformerConfig config;
-    config.vocabulary_size = tokenizer.size();
-    config.d_model = 24;
-    config.encoder_layers = 2;
-    config.decoder_layers = 2;
-    config.encoder_heads = config.decoder_heads = 3;
-    config.encoder_ff = config.decoder_ff = 37;
-    config.max_positions = 19;
-    config.pad_id = config.decoder_start_id = kPadId;
-    config.eos_id = kEndId;
-    return config;
-  }
-
-  std::vector<std::vector<int32_t>> sources(const std::vector<std::string>& lines) const {
-    std::vector<std::vector<int32_t>> ids;
-    for (const auto& line : lines) ids.push_back(tokenizer.encode_ids(line));
-    return ids;
-  }
   ToolResult translate_text(const std::string& flags, std::string_view input) const {
     return run_tool("translate --model '" + folder + "' " + flags, input);
   }
-
-  ScratchFolder scratch;
-  Tokenizer tokenizer;
-  Transformer model;
-  std::string folder;
 };
 
 TEST_F(TranslateVerb, ALineOutForALineIn) {
@@ -177,15 +117,12 @@ TEST_F(TranslateVerb, LongLinesAreCutAndReported) {
 }
 
 TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
-  const auto expect = [](const ToolResult& result, int status, const std::string& part) {
-    EXPECT_EQ(result.status, status) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(part));
-    EXPECT_THAT(lines_of(result.err), SizeIs(1));
-  };
-  expect(translate_text("--beam-size 0", "x"), 2, "beam size");
+  const auto& expect = expect_error;
+  expect(translate_text("--beam-size 0", "x"), 2, "--beam-size: expected an integer from 1 to 255, found 0");
   expect(translate_text("--beam-size 2 --n-best 3", "x"), 2, "n-best");
-  expect(translate_text("--length-penalty-form half", "x"), 2, "half");
-  expect(translate_text("--max-batch-tokens 0", "x"), 2, "max batch tokens");
+  expect(translate_text("--length-penalty-form half", "x"), 2,
+         "--length-penalty-form: expected divide|gnmt, found half");
+  expect(translate_text("--max-batch-tokens 0", "x"), 2, "--max-batch-tokens");
   expect(translate_text("", "fine\n\xff\xfe\n"), 1, "2");
   expect(translate_text("--token-ids", "3 4\n5 six\n"), 1, "standard input line 2");
   expect(translate_text("--token-ids", "3 4\n5 100000\n"), 2, "source 2");
@@ -199,43 +136,6 @@ TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
   const auto help = run_tool("translate --help");
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("Example"));
-}
-
-TEST_F(TranslateVerb, ScoreGivesLogProbabilities) {
-  const std::vector<std::string> source{kText[0], kText[4], kText[1]}, target{kText[2], "", kText[3]};
-  std::vector<std::vector<int32_t>> targets;
-  for (const auto& line : target) {
-    targets.push_back(tokenizer.encode_ids(line));
-    targets.back().pop_back();
-  }
-  const auto expected = score(model, sources(source), targets);
-  const auto join = [](const std::vector<std::string>& lines) {
-    return lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n";
-  };
-  const std::string files = "score --model '" + folder + "' --source '" + scratch.write("s", join(source)) +
-                            "' --target '" + scratch.write("t", join(target)) + "' ";
-  const auto sums = run_tool(files), tokens = run_tool(files + "--per-token --max-batch-tokens 9");
-  EXPECT_EQ(sums.status, 0) << sums.err;
-  const auto sum_lines = lines_of(sums.out), token_lines = lines_of(tokens.out);
-  ASSERT_EQ(sum_lines.size(), 3u);
-  ASSERT_EQ(token_lines.size(), 3u);
-  for (size_t i = 0; i < 3; ++i) {
-    double sum = 0;
-    for (const float token : expected[i]) sum += static_cast<double>(token);
-    EXPECT_NEAR(std::stod(sum_lines[i]), sum, 2e-5);
-    std::istringstream numbers(token_lines[i]);
-    std::vector<double> found;
-    for (double number; numbers >> number;) found.push_back(number);
-    ASSERT_EQ(found.size(), expected[i].size() + 1);
-    EXPECT_NEAR(found[0], sum, 2e-5);
-    for (size_t t = 0; t < expected[i].size(); ++t) EXPECT_NEAR(found[t + 1], expected[i][t], 2e-6);
-  }
-  const auto unequal = run_tool(files + "--target '" + scratch.write("u", "one\ntwo\n") + "'");
-  EXPECT_NE(unequal.status, 0);
-  scratch.write("t", "one\ntwo\n");
-  const auto shorter = run_tool(files);
-  EXPECT_EQ(shorter.status, 1);
-  EXPECT_THAT(shorter.err, HasSubstr("3 lines"));
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// Flags that check what they are given: an error names the flag, what it takes and what was found.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "multihead/io/config.h"
+
+namespace mh::cli {
+
+/// "an integer from 1 to 255", "a number of at least 0"; of an unsigned type always both ends.
+template <class T>
+std::string numbers_within(const Rule<T>& rule) {
+  const bool any_low = std::is_signed_v<T> && rule.low == std::numeric_limits<T>::lowest();
+  const bool any_high = std::is_signed_v<T> && rule.high == std::numeric_limits<T>::max();
+  const char* const kind = std::is_integral_v<T> ? "an integer" : "a number";
+  if (any_low && any_high) return kind;
+  if (any_high) return fmt::format("{} of at least {}", kind, rule.low);
+  return fmt::format("{} from {} to {}", kind, rule.low, rule.high);
+}
+
+/// Refuses what is no number in full ("1.5" for an integer, "-1" for a seed, "nan") or not within `rule`.
+template <class T>
+void check_number(CLI::Option* option, Rule<T> rule) {
+  option->check([rule](const std::string& text) {
+    T value{};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end && value >= rule.low && value <= rule.high) return std::string();
+    return fmt::format("expected {}, found {}", numbers_within(rule), text);
+  });
+}
+
+/// A flag for a number.
+template <class T>
+CLI::Option* add_number(CLI::App& verb, const std::string& flag, T& value, Rule<std::type_identity_t<T>> rule,
+                        const std::string& help) {
+  CLI::Option* option = verb.add_option(flag, value, help)->capture_default_str();
+  check_number(option, rule);
+  return option;
+}
+
+/// Makes `option`, whose variable is an enum that holds `value` now, take one of these names.
+template <class E>
+void take_names(CLI::Option* option, E value, EnumNames<E> names) {
+  std::string all, now;
+  std::vector<std::pair<std::string, E>> known;
+  for (const auto& [text, meaning] : names) {
+    known.emplace_back(text, meaning);
+    all += (all.empty() ? "" : "|") + std::string(text);
+    if (meaning == value) now = text;
+  }
+  const auto to_number = [known, all](std::string& text) {
+    for (const auto& [name, meaning] : known) {
+      if (text != name) continue;
+      text = std::to_string(static_cast<std::underlying_type_t<E>>(meaning));
+      return std::string();
+    }
+    return fmt::format("expected {}, found {}", all, text);
+  };
+  option->transform(CLI::Validator(to_number, ""))->type_name(all)->default_str(now);
+}
+
+/// A flag for one of several names.
+template <class E>
+CLI::Option* add_choice(CLI::App& verb, const std::string& flag, E& value,
+                        EnumNames<std::type_identity_t<E>> names, const std::string& help) {
+  CLI::Option* option = verb.add_option(flag, value, help);
+  take_names(option, value, names);
+  return option;
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,86 @@
+// A small model with random weights and its tokenizer in a folder, for tests that run the tool on it.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "multihead/models/model_folder.h"
+#include "multihead/text/train_tokenizer.h"
+#include "tests/cli/run_tool.h"
+
+namespace mh {
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+inline const std::vector<std::string> kText{
+    "the small dog sees a cat", "a cat runs", "dogs see the cats and run", "the dog", "small cats",
+    "a small dog runs and sees"};
+
+class SmallFolder : public testing::Test {
+ protected:
+  static Tokenizer make_tokenizer() {
+    return train_bpe(kText, {.vocabulary_size = 60, .least_pair_count = 1});
+  }
+
+  SmallFolder() : tokenizer(make_tokenizer()), model(make_config(tokenizer)) {
+    model.initialise(23);
+    // Sentences of useful lengths: sharp distributions, and an end that is not too rare.
+    model.visit([](const std::string& name, Parameter& parameter) {
+      const MatrixView view = parameter.value.view();
+      if (name == "logits_bias") {
+        view(0, kEndId) = 2;
+      } else if (name.find("norm") == std::string::npos) {
+        for (int64_t i = 0; i < view.rows; ++i) {
+          for (int64_t j = 0; j < view.cols; ++j) view(i, j) *= 1.7f;
+        }
+      }
+      parameter.changed();
+    });
+    folder = scratch / "model";
+    save_model_folder(folder, model, {.tokenizer = &tokenizer});
+  }
+
+  static TransformerConfig make_config(const Tokenizer& tokenizer) {
+    TransformerConfig config;
+    config.vocabulary_size = tokenizer.size();
+    config.d_model = 24;
+    config.encoder_layers = 2;
+    config.decoder_layers = 2;
+    config.encoder_heads = config.decoder_heads = 3;
+    config.encoder_ff = config.decoder_ff = 37;
+    config.max_positions = 19;
+    config.pad_id = config.decoder_start_id = kPadId;
+    config.eos_id = kEndId;
+    return config;
+  }
+
+  std::vector<std::vector<int32_t>> sources(const std::vector<std::string>& lines) const {
+    std::vector<std::vector<int32_t>> ids;
+    for (const auto& line : lines) ids.push_back(tokenizer.encode_ids(line));
+    return ids;
+  }
+
+  ScratchFolder scratch;
+  Tokenizer tokenizer;
+  Transformer model;
+  std::string folder;
+};
+
+/// Bad input: this exit status, nothing on standard output, and one line that says `part`.
+inline void expect_error(const ToolResult& result, int status, const std::string& part) {
+  EXPECT_EQ(result.status, status) << result.err;
+  EXPECT_THAT(result.err, testing::StartsWith("multihead: "));
+  EXPECT_THAT(result.err, testing::HasSubstr(part));
+  EXPECT_THAT(lines_of(result.err), testing::SizeIs(1)) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+}  // namespace mh
