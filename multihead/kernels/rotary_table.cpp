@@ -1,0 +1,48 @@
+#include "multihead/kernels/rotary_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <vector>
+
+namespace mh::detail {
+
+RotaryTable::~RotaryTable() {
+  for (const auto& block : blocks_) delete[] block.load(std::memory_order_relaxed);
+}
+
+void RotaryTable::prepare(int32_t position) {
+  auto& place = blocks_[static_cast<size_t>(position / kBlock)];
+  if (place.load(std::memory_order_acquire) != nullptr) return;
+  const int half = rotated_ / 2;
+  auto block = std::make_unique<float[]>(static_cast<size_t>(kBlock) * static_cast<size_t>(rotated_));
+  for (int i = 0; i < half; ++i) {
+    // In double: at position 10^6 the angle itself needs 20 of a float's 24 bits.
+    const double speed = std::pow(base_, -2.0 * i / rotated_);
+    for (int32_t p = 0; p < kBlock; ++p) {
+      const double angle = (position / kBlock * kBlock + p) * speed;
+      float* row = block.get() + int64_t{p} * rotated_;
+      row[i] = static_cast<float>(std::cos(angle));
+      row[half + i] = static_cast<float>(std::sin(angle));
+    }
+  }
+  const float* nothing = nullptr;  // of two threads that made the same block, the first one's stays
+  if (place.compare_exchange_strong(nothing, block.get(), std::memory_order_acq_rel)) block.release();
+}
+
+std::shared_ptr<RotaryTable> rotary_table(int rotated, double base) {
+  constexpr size_t kKept = 16;
+  static std::mutex mutex;
+  static std::vector<std::shared_ptr<RotaryTable>> tables;  // the one used last in front
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto found = std::find_if(tables.begin(), tables.end(),
+                            [&](const auto& table) { return table->is_for(rotated, base); });
+  if (found == tables.end()) {
+    if (tables.size() == kKept) tables.pop_back();
+    found = tables.insert(tables.end(), std::make_shared<RotaryTable>(rotated, base));
+  }
+  std::rotate(tables.begin(), found, found + 1);
+  return tables.front();
+}
+
+}  // namespace mh::detail

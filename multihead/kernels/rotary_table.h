@@ -1,0 +1,42 @@
+// Inside of rotary positions: the sines and cosines of one (rotated, base), made when first needed.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "multihead/kernels/rotary.h"
+
+namespace mh::detail {
+
+/// Positions come in blocks of 1024, so that a far position costs no memory for those before it. Blocks are
+/// only added: whoever has asked for a position may read it without a lock.
+class RotaryTable {
+ public:
+  RotaryTable(int rotated, double base) : rotated_(rotated), base_(base) {}
+  ~RotaryTable();
+  RotaryTable(const RotaryTable&) = delete;
+  RotaryTable& operator=(const RotaryTable&) = delete;
+
+  bool is_for(int rotated, double base) const { return rotated == rotated_ && base == base_; }
+  /// Makes the block that holds `position` unless it is there. Any thread.
+  void prepare(int32_t position);
+  /// [2, rotated / 2]: cosines, then sines. REQUIRES: prepare(position) came before.
+  const float* row(int32_t position) const {
+    const float* block = blocks_[static_cast<size_t>(position / kBlock)].load(std::memory_order_acquire);
+    return block + int64_t{position % kBlock} * rotated_;
+  }
+
+  static constexpr int32_t kBlock = 1024;  // positions
+
+ private:
+  const int rotated_;
+  const double base_;
+  std::array<std::atomic<const float*>, kRotaryPositions / kBlock> blocks_{};
+};
+
+/// The table of (rotated, base). The sixteen used last are kept.
+std::shared_ptr<RotaryTable> rotary_table(int rotated, double base);
+
+}  // namespace mh::detail
