@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <thread>
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
@@ -13,24 +15,35 @@
 
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
-#include "multihead/kernels/attention_product-inl.h"
+#include "multihead/kernels/attention_tiles-inl.h"
 
 // With P the weights, Z the dropout (0 or 1 / (1 - rate)), g the gate, and O' = (P Z) V the ungated output:
 //   dV = g (P Z)^T dO     dP = Z (dO V^T)     delta_i = sum_j P_ij dP_ij = dO_i . O'_i
 //   dS = g P (dP - delta)     dQ = scale dS K     dK = scale dS^T Q     dg = sum_i delta_i
-// While all keys of a sequence fit in a chunk, delta is that sum over j; else it is dO . output / g, which is
-// only used as g delta, so that no division happens. dg always adds P dP up: it is right for a gate of 0 too.
+// g delta = dO . output, so no division happens; dg adds P dP up, which is right for a gate of 0 too.
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kKeyChunk = 128;
-constexpr int64_t kQueryChunk = 64;
-constexpr int64_t kBlocks = kQueryChunk / kBlock;
+constexpr int64_t kKeyChunk = 128;  // keys that a block of queries meets at once
+constexpr int kStrips = 4;          // strips of 16 queries in a block
+constexpr int64_t kQueries = kStrips * kBlock;
+static_assert(kQueries == detail::kBackwardQueries);
+constexpr int64_t kStripSize = kBlock * (kKeyChunk + kRoom);
 
 struct Memory {
-  detail::Scratch<float> queries, gradients, p, ds;
+  detail::Scratch<float> queries, gradients, p, ds;         // strips
+  detail::Scratch<float> k, v, q, d_output, d_k, d_v, d_q;  // rows, side by side
   detail::Scratch<uint16_t> allow, keep;
+};
+
+/// Gradients that a block of queries and a chunk of keys adds to (or begins).
+struct Target {
+  float* data;
+  int64_t stride;
+  bool add;
+
+  Target from(int64_t row) const { return {data + row * stride, stride, add}; }
 };
 
 /// One head of one sequence; rows start with the sequence's first.
@@ -44,51 +57,133 @@ struct Head {
   float gate;
 };
 
-/// What a tile of keys needs of a block of queries.
-struct BlockOfQueries {
-  const float* queries;    // [d_key][16], scaled for powers of two
-  const float* gradients;  // [d_value][16]
-  const float* lse;        // [16], in units of log 2
-  int d_key, d_value;
-  float keep_scale;
+/// Up to 64 queries of a head.
+struct Block {
+  int64_t first, n;  // queries of the sequence
+  int strips;
+  BlockMask mask[kStrips];
+  float* queries;                   // [strips][d_key][16], scaled for powers of two
+  float* gradients;                 // [strips][d_value][16]
+  Rows q, d_output;                 // rows of the block
+  HWY_ALIGN float lse[kQueries];    // in units of log 2
+  HWY_ALIGN float delta[kQueries];  // scale * gate * delta
+  bool finite_known = false, finite = false;
+
+  int lanes(int strip) const { return static_cast<int>(std::min<int64_t>(kBlock, n - strip * kBlock)); }
 };
 
-/// P and dP of kKeys keys against a block, before anything is subtracted.
-template <int kKeys>
-HWY_INLINE void weights_tile(const BlockOfQueries& b, const float* const* keys, const float* const* values,
-                             const uint16_t* allow, const uint16_t* keep, float* HWY_RESTRICT p_out,
-                             float* HWY_RESTRICT dp_out, VF (&delta)[kVectors]) {
+/// What turns scores and products into weights and gradients.
+struct Rule {
+  float factor;         // scale * gate
+  float weight_factor;  // gate / (1 - dropout rate)
+  float keep_scale;
+  bool raw;  // the tiles leave scores and dP as they are; combine_strip does the rest
+};
+
+/// P and dS of keys [0, n) against kWide strips of a block; both strips begin at the first key.
+template <int kWide>
+HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows values, int64_t n, int64_t d_key,
+                                int64_t d_value, const Rule& rule, float* HWY_RESTRICT p,
+                                float* HWY_RESTRICT ds) {
   const DF d;
-  VF acc[kKeyTile][kVectors];
-  dot_tile<kKeys>(keys, b.queries, b.d_key, acc);
-  MH_UNROLL for (int j = 0; j < kKeys; ++j) {
-    MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-      VF p = exp2_vector(hn::Sub(acc[j][w], hn::Load(d, b.lse + w * kLanes)));
-      if (allow) p = hn::IfThenElseZero(block_mask(allow[j], w), p);
-      hn::Store(p, d, p_out + j * kBlock + w * kLanes);
+  constexpr int kKeys = kTileKeys<kWide>, kWidth = kWide * kVectors;
+  const float* HWY_RESTRICT lse = b.lse + first * kBlock;
+  const float* HWY_RESTRICT delta = b.delta + first * kBlock;
+  const auto factor = hn::Set(d, rule.factor);
+  for (int64_t j = 0; j < n; j += kKeys) {
+    const float* HWY_RESTRICT tile[kKeys];
+    VF acc[kKeys][kWidth];
+    tile_rows(keys, j, n, tile);
+    dot_tile<kWide>(tile, b.queries + first * kBlock * d_key, d_key, acc);
+    MH_UNROLL for (int w = 0; w < kWidth; ++w) {
+      float* at = p + w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
+      if (rule.raw) {
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, at + t * kBlock);
+      } else {
+        const auto subtracted = hn::Load(d, lse + w * kLanes);
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) {
+          hn::Store(exp2_vector(hn::Sub(acc[t][w], subtracted)), d, at + t * kBlock);
+        }
+      }
     }
-  }
-  dot_tile<kKeys>(values, b.gradients, b.d_value, acc);
-  MH_UNROLL for (int j = 0; j < kKeys; ++j) {
-    MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-      VF dp = acc[j][w];
-      if (keep) dp = hn::IfThenElseZero(block_mask(keep[j], w), hn::Mul(dp, hn::Set(d, b.keep_scale)));
-      if (allow) dp = hn::IfThenElseZero(block_mask(allow[j], w), dp);
-      hn::Store(dp, d, dp_out + j * kBlock + w * kLanes);
-      delta[w] = hn::MulAdd(hn::Load(d, p_out + j * kBlock + w * kLanes), dp, delta[w]);
+    tile_rows(values, j, n, tile);
+    dot_tile<kWide>(tile, b.gradients + first * kBlock * d_value, d_value, acc);
+    MH_UNROLL for (int w = 0; w < kWidth; ++w) {
+      const int64_t at = w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
+      if (rule.raw) {
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, ds + at + t * kBlock);
+      } else {
+        const auto subtracted = hn::Load(d, delta + w * kLanes);
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) {
+          const auto difference = hn::MulSub(acc[t][w], factor, subtracted);
+          hn::Store(hn::Mul(hn::Load(d, p + at + t * kBlock), difference), d, ds + at + t * kBlock);
+        }
+      }
     }
   }
 }
 
-template <int kKeys>
-HWY_INLINE void weights_tile_of(int64_t n, const BlockOfQueries& b, const float* const* keys,
-                                const float* const* values, const uint16_t* allow, const uint16_t* keep,
-                                float* p, float* dp, VF (&delta)[kVectors]) {
-  if constexpr (kKeys > 0) {
-    if (n == kKeys) {
-      weights_tile<kKeys>(b, keys, values, allow, keep, p, dp, delta);
-    } else {
-      weights_tile_of<kKeys - 1>(n, b, keys, values, allow, keep, p, dp, delta);
+HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
+                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds) {
+  if constexpr (kGroups == 1) {
+    for (int s = 0; s < strips; ++s) {
+      weight_strips<1>(b, first + s, keys, values, n, d_key, d_value, rule, p + s * kStripSize,
+                       ds + s * kStripSize);
+    }
+  } else {
+    const auto weights = strips == 4   ? weight_strips<4>
+                         : strips == 3 ? weight_strips<3>
+                         : strips == 2 ? weight_strips<2>
+                                       : weight_strips<1>;
+    weights(b, first, keys, values, n, d_key, d_value, rule, p, ds);
+  }
+}
+
+/// Scores and dP of n keys become weights (gate and dropout in them) and dS. Returns the strip's part of dg.
+HWY_NOINLINE inline float combine_strip(const Rule& rule, const float* lse, const float* delta, int lanes,
+                                        const uint16_t* allow, const uint16_t* keep, int64_t n,
+                                        float* HWY_RESTRICT p, float* HWY_RESTRICT ds) {
+  const DF d;
+  HWY_ALIGN float gates[kBlock];
+  for (int w = 0; w < kVectors; ++w) {
+    const auto base = hn::Load(d, lse + w * kLanes), subtracted = hn::Load(d, delta + w * kLanes);
+    auto gate = hn::Zero(d);
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = j * kBlock + w * kLanes;
+      VF weight = exp2_vector(hn::Sub(hn::Load(d, p + at), base));
+      VF dp = hn::Load(d, ds + at);
+      if (keep) dp = hn::IfThenElseZero(block_mask(keep[j], w), hn::Mul(dp, hn::Set(d, rule.keep_scale)));
+      VF score = hn::Mul(weight, hn::MulSub(dp, hn::Set(d, rule.factor), subtracted));
+      VF part = hn::Mul(weight, dp);
+      weight = hn::Mul(weight, hn::Set(d, rule.weight_factor));
+      if (keep) weight = hn::IfThenElseZero(block_mask(keep[j], w), weight);
+      if (allow) {
+        const auto seen = block_mask(allow[j], w);
+        score = hn::IfThenElseZero(seen, score);
+        part = hn::IfThenElseZero(seen, part);
+        weight = hn::IfThenElseZero(seen, weight);
+      }
+      gate = hn::Add(gate, part);
+      hn::Store(weight, d, p + at);
+      hn::Store(score, d, ds + at);
+    }
+    hn::Store(gate, d, gates + w * kLanes);
+  }
+  float sum = 0;
+  for (int i = 0; i < lanes; ++i) sum += gates[i];
+  return sum;
+}
+
+/// 0 where a query may not see a key.
+HWY_NOINLINE inline void mask_strip(const uint16_t* allow, int64_t n, float* HWY_RESTRICT p,
+                                    float* HWY_RESTRICT ds) {
+  const DF d;
+  for (int64_t j = 0; j < n; ++j) {
+    for (int w = 0; w < kVectors; ++w) {
+      const auto seen = block_mask(allow[j], w);
+      const int64_t at = j * kBlock + w * kLanes;
+      hn::Store(hn::IfThenElseZero(seen, hn::Load(d, p + at)), d, p + at);
+      hn::Store(hn::IfThenElseZero(seen, hn::Load(d, ds + at)), d, ds + at);
     }
   }
 }
@@ -104,154 +199,267 @@ HWY_INLINE float dot(const float* a, const float* b, int size) {
 
 /// Sums that leave out what is masked, since 0 times a NaN or an infinity there would leak.
 /// over_keys: out[i] += sum over keys; else out[j] += sum over queries.
-void product_of_allowed(const float* strips, const uint16_t* allow, int64_t queries, int64_t keys,
-                        bool over_keys, Rows b, int64_t columns, float* out, int64_t out_stride, bool add) {
-  const int64_t rows = over_keys ? queries : keys, sums = over_keys ? keys : queries;
+HWY_NOINLINE inline void product_of_allowed(const AttentionInputs& in, const Head& h, const Block& block,
+                                            const float* strips, int64_t begin, int64_t keys, bool over_keys,
+                                            Rows b, int64_t columns, const Target& to) {
+  const int64_t rows = over_keys ? block.n : keys, sums = over_keys ? keys : block.n;
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       float sum = 0;
       for (int64_t n = 0; n < sums; ++n) {
         const int64_t i = over_keys ? r : n, j = over_keys ? n : r;
-        const int64_t at = i / kBlock * keys + j;
-        if (allow[at] >> (i % kBlock) & 1) sum += strips[at * kBlock + i % kBlock] * b.row(n)[c];
+        if (in.mask.allows(h.row + block.first + i, block.first + i, begin + j, h.queries, h.keys)) {
+          sum += strips[i / kBlock * kStripSize + j * kBlock + i % kBlock] * b.row(n)[c];
+        }
       }
-      float& to = out[r * out_stride + c];
-      to = add ? to + sum : sum;
+      float& out = to.data[r * to.stride + c];
+      out = to.add ? out + sum : sum;
     }
   }
 }
 
-/// Gradients that a chunk of queries and keys adds to (or begins).
-struct Target {
-  float* data;
-  int64_t stride;
-  bool add;
+void fill_zero(float* data, int64_t stride, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) std::fill_n(data + r * stride, columns, 0.0f);
+}
+
+/// Keys [begin, end) of a chunk, first rows at key `begin`.
+struct Chunk {
+  int64_t begin, end;
+  Rows k, v;
 };
 
-/// Queries [i0, i0 + queries), keys [j0, j0 + keys) of one head. Returns the chunk's part of d_gate.
-HWY_INLINE float backward_chunk(const AttentionInputs& in, const Head& h, int64_t i0, int64_t queries,
-                                int64_t j0, int64_t keys, Target d_q, Target d_k, Target d_v,
-                                Memory& memory) {
-  const DF d;
-  float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
-  float* gradient = memory.gradients.get(int64_t{kBlock} * in.d_value);
-  float* p = memory.p.get(kKeyChunk * kQueryChunk);
-  float* ds = memory.ds.get(kKeyChunk * kQueryChunk);
-  uint16_t* allow_all = memory.allow.get(kKeyChunk * kBlocks);
-  const bool drops = in.dropout.active();
-  uint16_t* keep = drops ? memory.keep.get(kKeyChunk + 16) : nullptr;
-  const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
-  const bool whole = h.keys <= kKeyChunk;  // delta comes from the chunk
-  bool masked = false;
+/// A block meets a chunk. Returns their part of dg.
+HWY_INLINE float meet(const AttentionInputs& in, const Head& h, Block& b, const Chunk& chunk,
+                      const Rule& rule, const Target& d_q, const Target& d_k, const Target& d_v,
+                      Memory& memory) {
+  float* const p = memory.p.get(kStrips * kStripSize);
+  float* const ds = memory.ds.get(kStrips * kStripSize);
+  int64_t from[kStrips], to[kStrips];
+  bool cut = false;
+  for (int s = 0; s < b.strips; ++s) {
+    from[s] = std::max(chunk.begin, b.mask[s].begin);
+    to[s] = std::max(from[s], std::min(chunk.end, b.mask[s].end));
+    cut = cut || (from[s] < to[s] && b.mask[s].cuts(from[s], to[s]));
+  }
+  // Neighbouring strips see neighbouring keys: keys from j to `next` are seen by strips [a, z).
+  const auto for_each_part = [&](auto visit) HWY_ATTR {
+    for (int64_t j = chunk.begin; j < chunk.end;) {
+      int a = 0;
+      while (a < b.strips && !(from[a] <= j && j < to[a])) ++a;
+      int z = a;
+      while (z < b.strips && from[z] <= j && j < to[z]) ++z;
+      int64_t next = chunk.end;
+      for (int s = 0; s < b.strips; ++s) {
+        if (from[s] > j) next = std::min(next, from[s]);
+        if (to[s] > j) next = std::min(next, to[s]);
+      }
+      visit(j - chunk.begin, next - j, a, z - a);
+      j = next;
+    }
+  };
+  for_each_part([&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
+    if (strips == 0) return;
+    const int64_t at = a * kStripSize + j * kBlock;
+    weight_strips(strips, b, a, chunk.k.from(j), chunk.v.from(j), n, in.d_key, in.d_value, rule, p + at,
+                  ds + at);
+  });
   float gate_gradient = 0;
-  for (int64_t i = 0; i < queries; i += kBlock) {
-    const int n = static_cast<int>(std::min<int64_t>(kBlock, queries - i));
-    float* const p_strip = p + i * keys;
-    float* const ds_strip = ds + i * keys;
-    uint16_t* allow = allow_all + i / kBlock * keys;
-    BlockMask range;
-    block_range(in.mask, i0 + i, n, h.queries, h.keys, range);
-    const bool cut = range.dense || j0 < range.full_begin || j0 + keys > range.full_end;
-    if (cut) {
-      masked = true;
-      allow_bits(in.mask, range, h.row + i0 + i, n, j0, j0 + keys, allow);
-    } else {
-      std::fill_n(allow, keys, uint16_t{0xFFFF});
-    }
-    if (drops) {
-      keep_bits(in.dropout, in.dropout.sentences[h.sequence], h.head, i0 + i, j0, j0 + keys, keep);
-    }
-    transpose_block(h.q.from(i0 + i), n, in.d_key, in.scale * kLog2e, block);
-    transpose_block(h.d_output.from(i0 + i), n, in.d_value, 1.0f, gradient);
-    HWY_ALIGN float lse[kBlock] = {};
-    for (int r = 0; r < n; ++r) {
-      const float value = h.lse[(i0 + i + r) * in.heads];
-      lse[r] = value == kMinusInfinity ? 0 : value * kLog2e;
-    }
-    const BlockOfQueries b{block, gradient, lse, in.d_key, in.d_value, keep_scale};
-    VF delta[kVectors];
-    for (auto& v : delta) v = hn::Zero(d);
-    const float* key[kKeyTile];
-    const float* value[kKeyTile];
-    int64_t j = 0;
-    for (; j < keys; j += kKeyTile) {
-      const int64_t tile = std::min<int64_t>(kKeyTile, keys - j);
-      for (int64_t t = 0; t < tile; ++t) {
-        key[t] = h.k.at<false>(j0 + j + t);
-        value[t] = h.v.at<false>(j0 + j + t);
+  for (int s = 0; s < b.strips && (cut || rule.raw); ++s) {
+    const int64_t n = to[s] - from[s], first = b.first + s * kBlock;
+    if (n == 0) continue;
+    const int64_t at = s * kStripSize + (from[s] - chunk.begin) * kBlock;
+    const bool strip_cut = b.mask[s].cuts(from[s], to[s]);
+    uint16_t* allow = strip_cut ? memory.allow.get(kKeyChunk) : nullptr;
+    if (rule.raw) {
+      uint16_t* keep = nullptr;
+      if (in.dropout.active()) {
+        keep = memory.keep.get(kKeyChunk + 16);
+        keep_bits(in.dropout, in.dropout.sentences[h.sequence], h.head, first, from[s], to[s], keep);
       }
-      weights_tile_of<kKeyTile>(tile, b, key, value, cut ? allow + j : nullptr, drops ? keep + j : nullptr,
-                                p_strip + j * kBlock, ds_strip + j * kBlock, delta);
-    }
-    for (const auto& v : delta) gate_gradient += hn::GetLane(hn::SumOfLanes(d, v));
-    // dS = scale g P dP - P (scale g delta)
-    const auto factor = hn::Set(d, in.scale * h.gate);
-    HWY_ALIGN float subtracted[kBlock] = {};
-    if (whole) {
-      for (int w = 0; w < kVectors; ++w) hn::Store(hn::Mul(delta[w], factor), d, subtracted + w * kLanes);
-    } else {
-      for (int r = 0; r < n; ++r) {
-        const int64_t row = i0 + i + r;
-        subtracted[r] = in.scale * dot(h.d_output.at<false>(row), h.output.at<false>(row), in.d_value);
-      }
-    }
-    const auto weight_factor = hn::Set(d, h.gate * keep_scale);
-    for (j = 0; j < keys; ++j) {
-      for (int w = 0; w < kVectors; ++w) {
-        float* p_at = p_strip + j * kBlock + w * kLanes;
-        float* ds_at = ds_strip + j * kBlock + w * kLanes;
-        VF weight = hn::Load(d, p_at);
-        const auto difference = hn::MulSub(hn::Load(d, ds_at), factor, hn::Load(d, subtracted + w * kLanes));
-        VF gradient_of_score = hn::Mul(weight, difference);
-        // A row's delta may be NaN by what that row sees; behind the mask nothing may be.
-        if (cut) gradient_of_score = hn::IfThenElseZero(block_mask(allow[j], w), gradient_of_score);
-        hn::Store(gradient_of_score, d, ds_at);
-        weight = hn::Mul(weight, weight_factor);
-        if (drops) weight = hn::IfThenElseZero(block_mask(keep[j], w), weight);
-        hn::Store(weight, d, p_at);
-      }
+      if (allow) allow_bits(in.mask, b.mask[s], h.row + first, b.lanes(s), from[s], to[s], allow);
+      gate_gradient += combine_strip(rule, b.lse + s * kBlock, b.delta + s * kBlock, b.lanes(s), allow, keep,
+                                     n, p + at, ds + at);
+    } else if (allow) {
+      for_cut_keys(b.mask[s], from[s], to[s], [&](int64_t begin, int64_t end) HWY_ATTR {
+        allow_bits(in.mask, b.mask[s], h.row + first, b.lanes(s), begin, end, allow);
+        const int64_t skip = (begin - from[s]) * kBlock;
+        mask_strip(allow, end - begin, p + at + skip, ds + at + skip);
+      });
     }
   }
-  const Rows k = h.k.from(j0), q = h.q.from(i0), d_output = h.d_output.from(i0);
-  const auto finish = [](bool add) { return add ? Finish::kAdd : Finish::kWrite; };
-  if (masked && !(all_finite(k, keys, in.d_key) && all_finite(q, queries, in.d_key) &&
-                  all_finite(d_output, queries, in.d_value))) {
-    product_of_allowed(ds, allow_all, queries, keys, true, k, in.d_key, d_q.data, d_q.stride, d_q.add);
-    product_of_allowed(ds, allow_all, queries, keys, false, q, in.d_key, d_k.data, d_k.stride, d_k.add);
-    product_of_allowed(p, allow_all, queries, keys, false, d_output, in.d_value, d_v.data, d_v.stride,
-                       d_v.add);
-    return gate_gradient;
+  if (cut) {
+    if (!b.finite_known) {
+      b.finite = all_finite(b.q, b.n, in.d_key) && all_finite(b.d_output, b.n, in.d_value);
+      b.finite_known = true;
+    }
+    const int64_t keys = chunk.end - chunk.begin;
+    if (!b.finite || !all_finite(chunk.k, keys, in.d_key)) {
+      product_of_allowed(in, h, b, ds, chunk.begin, keys, true, chunk.k, in.d_key, d_q);
+      product_of_allowed(in, h, b, ds, chunk.begin, keys, false, b.q, in.d_key, d_k);
+      product_of_allowed(in, h, b, p, chunk.begin, keys, false, b.d_output, in.d_value, d_v);
+      return gate_gradient;
+    }
   }
-  for (int64_t i = 0; i < queries; i += kBlock) {
-    product<OverKeys, false>(
-        {ds + i * keys, 0, k, keys, d_q.data + i * d_q.stride, d_q.stride, finish(d_q.add)},
-        std::min<int64_t>(kBlock, queries - i), in.d_key);
+  for_each_part([&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
+    const Target to_k = d_k.from(j), to_v = d_v.from(j);
+    if (strips == 0) {
+      if (!d_k.add) fill_zero(to_k.data, to_k.stride, n, in.d_key);
+      if (!d_v.add) fill_zero(to_v.data, to_v.stride, n, in.d_value);
+      return;
+    }
+    const int64_t at = a * kStripSize + j * kBlock;
+    const int64_t sums = std::min(b.n, int64_t{a + strips} * kBlock) - a * kBlock;
+    product<OverQueries>(
+        {p + at, kStripSize, b.d_output.from(a * kBlock), sums, to_v.data, to_v.stride, to_v.add}, n,
+        in.d_value);
+    product<OverQueries>({ds + at, kStripSize, b.q.from(a * kBlock), sums, to_k.data, to_k.stride, to_k.add},
+                         n, in.d_key);
+  });
+  for (int s = 0; s < b.strips; ++s) {
+    const int64_t n = to[s] - from[s], j = from[s] - chunk.begin;
+    const Target out = d_q.from(int64_t{s} * kBlock);
+    if (n == 0) {
+      if (!out.add) fill_zero(out.data, out.stride, b.lanes(s), in.d_key);
+      continue;
+    }
+    product<OverKeys>(
+        {ds + s * kStripSize + j * kBlock, 0, chunk.k.from(j), n, out.data, out.stride, out.add}, b.lanes(s),
+        in.d_key);
   }
-  product<OverQueries, false>({ds, keys * kBlock, q, queries, d_k.data, d_k.stride, finish(d_k.add)}, keys,
-                              in.d_key);
-  product<OverQueries, false>({p, keys * kBlock, d_output, queries, d_v.data, d_v.stride, finish(d_v.add)},
-                              keys, in.d_value);
   return gate_gradient;
 }
 
-void fill_zero(const MatrixView& view, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  for (int64_t r = row; r < row + rows; ++r) std::fill_n(view.row(r) + column, columns, 0.0f);
+/// What a block needs besides its rows.
+HWY_INLINE void prepare_block(const AttentionInputs& in, const Head& h, int64_t first, bool copied, Block& b,
+                              Memory& memory) {
+  b.first = first;
+  b.n = std::min(kQueries, h.queries - first);
+  b.strips = static_cast<int>((b.n + kBlock - 1) / kBlock);
+  b.q = h.q.from(first);
+  b.d_output = h.d_output.from(first);
+  b.finite_known = false;
+  b.queries = memory.queries.get(kQueries * in.d_key);
+  b.gradients = memory.gradients.get(kQueries * in.d_value);
+  if (copied) {
+    const int64_t k_stride = (in.d_key + 15) / 16 * 16, v_stride = (in.d_value + 15) / 16 * 16;
+    float* q = memory.q.get(kQueries * k_stride);
+    float* d_output = memory.d_output.get(kQueries * v_stride);
+    copy_rows(b.q, b.n, in.d_key, q, k_stride);
+    copy_rows(b.d_output, b.n, in.d_value, d_output, v_stride);
+    b.q = {q, k_stride};
+    b.d_output = {d_output, v_stride};
+  }
+  for (int s = 0; s < b.strips; ++s) {
+    const int lanes = b.lanes(s);
+    transpose_block(b.q.from(int64_t{s} * kBlock), lanes, in.d_key, in.scale * kLog2e,
+                    b.queries + int64_t{s} * kBlock * in.d_key);
+    transpose_block(b.d_output.from(int64_t{s} * kBlock), lanes, in.d_value, 1.0f,
+                    b.gradients + int64_t{s} * kBlock * in.d_value);
+  }
+  for (int64_t i = 0; i < b.strips * kBlock; ++i) {
+    b.lse[i] = b.delta[i] = 0;
+    if (i >= b.n) continue;
+    const float lse = h.lse[(first + i) * in.heads];
+    b.lse[i] = lse == kMinusInfinity ? 0 : lse * kLog2e;
+    b.delta[i] = in.scale * dot(b.d_output.row(i), h.output.row(first + i), in.d_value);
+  }
 }
 
-}  // namespace
+HWY_INLINE void mask_block(const AttentionInputs& in, const Head& h, Block& b, int64_t first) {
+  const int64_t n = std::min(kQueries, h.queries - first);
+  for (int64_t i = 0; i < n; i += kBlock) {
+    block_range(in.mask, first + i, static_cast<int>(std::min<int64_t>(kBlock, n - i)), h.queries, h.keys,
+                b.mask[i / kBlock]);
+  }
+}
 
-namespace {
+/// Waits until `turn` holds `number`: parts of a gradient are added in the order of their keys, whichever
+/// thread computes them. Tasks start in that order, so the one waited for is done or being done.
+void wait_for_turn(const std::atomic<int32_t>& turn, int32_t number) {
+  for (int spin = 0; turn.load(std::memory_order_acquire) != number; ++spin) {
+    if (spin > 100) std::this_thread::yield();
+  }
+}
+
+/// Queries and keys that fit in one block and one chunk: nothing is copied, gradients are written in place.
+HWY_INLINE float backward_small(const AttentionInputs& in, const Head& h, Block& block, const Rule& rule,
+                                const Target& d_q, const Target& d_k, const Target& d_v, Memory& memory) {
+  prepare_block(in, h, 0, false, block, memory);
+  const Chunk chunk{0, h.keys, h.k, h.v};
+  return meet(in, h, block, chunk, rule, d_q, d_k, d_v, memory);
+}
+
+/// Keys [begin, end) of a head against all its queries. d_k and d_v: sums over the heads of a group, of this
+/// task alone, side by side; d_q: shared with the tasks of the other keys. turns: one for each block, or
+/// null.
+HWY_INLINE float backward_range(const AttentionInputs& in, const Head& h, int64_t begin, int64_t end,
+                                int64_t range_size, const Rule& rule, const Target& d_q, const Target& d_k,
+                                const Target& d_v, std::atomic<int32_t>* turns, Memory& memory) {
+  const int64_t k_stride = d_k.stride, v_stride = d_v.stride;
+  float* k = memory.k.get((end - begin) * k_stride);
+  float* v = memory.v.get((end - begin) * v_stride);
+  copy_rows(h.k.from(begin), end - begin, in.d_key, k, k_stride);
+  copy_rows(h.v.from(begin), end - begin, in.d_value, v, v_stride);
+  float* sums = memory.d_q.get(kQueries * k_stride);
+  float gate_gradient = 0;
+  Block b;
+  for (int64_t i = 0; i < h.queries; i += kQueries) {
+    mask_block(in, h, b, i);
+    const int64_t n = std::min(kQueries, h.queries - i);
+    int64_t first = h.keys, last = 0;  // keys that any query of the block sees
+    for (int64_t s = 0; s * kBlock < n; ++s) {
+      if (b.mask[s].begin == b.mask[s].end) continue;
+      first = std::min(first, b.mask[s].begin);
+      last = std::max(last, b.mask[s].end);
+    }
+    const Target out = d_q.from(i);
+    if (first >= last) {
+      if (begin == 0) fill_zero(out.data, out.stride, n, in.d_key);
+      continue;
+    }
+    if (last <= begin || end <= first) continue;
+    Ahead ahead;
+    ahead.add(h.q.from(i + kQueries), std::min(kQueries, h.queries - i - kQueries), in.d_key);
+    ahead.add(h.d_output.from(i + kQueries), std::min(kQueries, h.queries - i - kQueries), in.d_value);
+    ahead.add(h.output.from(i + kQueries), std::min(kQueries, h.queries - i - kQueries), in.d_value);
+    ahead.add({out.data, out.stride}, n, in.d_key);
+    const int64_t chunks = (std::min(end, last) - std::max(begin, first) + kKeyChunk - 1) / kKeyChunk;
+    prepare_block(in, h, i, true, b, memory);
+    bool begun = false;
+    for (int64_t j = begin; j < end; j += kKeyChunk) {
+      const Chunk chunk{j,
+                        std::min(end, j + kKeyChunk),
+                        {k + (j - begin) * k_stride, k_stride},
+                        {v + (j - begin) * v_stride, v_stride}};
+      if (last <= chunk.begin || chunk.end <= first) continue;
+      ahead.ask_for((ahead.total() + chunks - 1) / chunks);
+      gate_gradient += meet(in, h, b, chunk, rule, {sums, k_stride, begun}, d_k.from(j - begin),
+                            d_v.from(j - begin), memory);
+      begun = true;
+    }
+    const bool earlier = first < begin;  // a task before this one has a part of these gradients
+    std::atomic<int32_t>* turn = turns ? turns + i / kQueries : nullptr;
+    if (turn) wait_for_turn(*turn, static_cast<int32_t>(begin / range_size - first / range_size));
+    for (int64_t r = 0; r < n; ++r) {
+      float* to = out.data + r * out.stride;
+      const float* part = sums + r * k_stride;
+      for (int64_t c = 0; c < in.d_key; ++c) to[c] = earlier ? to[c] + part[c] : part[c];
+    }
+    if (turn) turn->fetch_add(1, std::memory_order_release);
+  }
+  return gate_gradient;
+}
 
 /// Asks for the rows of the item after this one; see the forward pass.
 HWY_INLINE void prefetch_next(const AttentionInputs& in, const AttentionGradients& g,
-                              const detail::AttentionTask& task, size_t s, int h) {
+                              const detail::BackwardTask& task, size_t s, int h) {
   if (++h == task.head_end) {
     if (++s >= static_cast<size_t>(task.sequence_end)) return;
     h = task.head_begin;
   }
   const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
   const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
-  if (queries > kQueryChunk || keys > kKeyChunk) return;
+  if (queries > kQueries || keys > kKeyChunk) return;
   const int64_t q = int64_t{h} * in.d_key, o = int64_t{h} * in.d_value;
   const int64_t k = int64_t{h} * in.key_heads / in.heads * in.d_key;
   const int64_t v = int64_t{h} * in.value_heads / in.heads * in.d_value;
@@ -266,10 +474,13 @@ HWY_INLINE void prefetch_next(const AttentionInputs& in, const AttentionGradient
 
 }  // namespace
 
-/// gates: [S, H], the part of each in d_gate.
-void backward_task(const AttentionInputs& in, const AttentionGradients& g, const detail::AttentionTask& task,
-                   float* gates) {
+/// gates: [parts, H], the part of each in d_gate, or null. turns: one for each block of queries of each head
+/// of a sequence whose keys several tasks share.
+void backward_task(const AttentionInputs& in, const AttentionGradients& g, const detail::BackwardTask& task,
+                   float* gates, std::atomic<int32_t>* turns) {
   thread_local Memory memory;
+  thread_local Block block;
+  const bool drops = in.dropout.active();
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     Head h;
     h.row = in.query_offsets[s];
@@ -277,20 +488,17 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     const int64_t first_key = in.key_offsets[s];
     h.keys = in.key_offsets[s + 1] - first_key;
     h.sequence = s;
-    const bool single = 0 < h.queries && h.queries <= kQueryChunk && 0 < h.keys && h.keys <= kKeyChunk;
+    const bool small = 0 < h.queries && h.queries <= kQueries && 0 < h.keys && h.keys <= kKeyChunk;
+    const int64_t begin = task.key_begin, end = std::min(task.key_end, h.keys);
+    const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
+    const int64_t k_stride = (in.d_key + 15) / 16 * 16, v_stride = (in.d_value + 15) / 16 * 16;
+    if (small) mask_block(in, h, block, 0);
     for (int head = task.head_begin; head < task.head_end; ++head) {
       const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
       const int64_t value_head = int64_t{head} * in.value_heads / in.heads;
-      prefetch_next(in, g, task, s, head);
-      const bool first_of_key = head % (in.heads / in.key_heads) == 0;
-      const bool first_of_value = head % (in.heads / in.value_heads) == 0;
+      const int of_key = in.heads / in.key_heads, of_value = in.heads / in.value_heads;
       const int64_t q_column = int64_t{head} * in.d_key, o_column = int64_t{head} * in.d_value;
       const int64_t k_column = key_head * in.d_key, v_column = value_head * in.d_value;
-      if (!single) {
-        fill_zero(g.d_q, h.row, h.queries, q_column, in.d_key);
-        if (first_of_key) fill_zero(g.d_k, first_key, h.keys, k_column, in.d_key);
-        if (first_of_value) fill_zero(g.d_v, first_key, h.keys, v_column, in.d_value);
-      }
       h.head = head;
       h.gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)];
       h.q = {in.q.row(h.row) + q_column, in.q.stride};
@@ -299,26 +507,35 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       h.d_output = {g.d_output.row(h.row) + o_column, g.d_output.stride};
       h.output = {g.output.row(h.row) + o_column, g.output.stride};
       h.lse = g.lse + h.row * in.heads + head;
+      const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
+      const Rule rule{in.scale * h.gate, h.gate * keep_scale, keep_scale, drops || !in.gate.empty() || gates};
+      const Target d_q{g.d_q.row(h.row) + q_column, g.d_q.stride, false};
+      float* const k_gradient = g.d_k.row(first_key + begin) + k_column;
+      float* const v_gradient = g.d_v.row(first_key + begin) + v_column;
       float gate_gradient = 0;
-      for (int64_t j = 0; j < h.keys; j += kKeyChunk) {
-        const int64_t keys = std::min(kKeyChunk, h.keys - j);
-        for (int64_t i = 0; i < h.queries; i += kQueryChunk) {
-          const int64_t queries = std::min(kQueryChunk, h.queries - i);
-          if (!single && in.mask.kind() == Mask::Kind::kBand) {
-            // A band moves to the right with i: its first row begins first, its last row ends last.
-            const auto top = in.mask.visible(i, h.queries, h.keys);
-            const auto bottom = in.mask.visible(i + queries - 1, h.queries, h.keys);
-            const bool some = top.begin < top.end || bottom.begin < bottom.end;
-            if (some && bottom.begin < bottom.end && bottom.end <= j) continue;
-            if (some && top.begin < top.end && top.begin >= j + keys) continue;
-          }
-          gate_gradient += backward_chunk(
-              in, h, i, queries, j, keys, {g.d_q.row(h.row + i) + q_column, g.d_q.stride, !single},
-              {g.d_k.row(first_key + j) + k_column, g.d_k.stride, !single || !first_of_key},
-              {g.d_v.row(first_key + j) + v_column, g.d_v.stride, !single || !first_of_value}, memory);
-        }
+      if (small) {
+        prefetch_next(in, g, task, s, head);
+        gate_gradient =
+            backward_small(in, h, block, rule, d_q, {k_gradient, g.d_k.stride, head % of_key != 0},
+                           {v_gradient, g.d_v.stride, head % of_value != 0}, memory);
+      } else {
+        const int64_t keys = end - begin;
+        float* const k_sums = memory.d_k.get(keys * k_stride);
+        float* const v_sums = memory.d_v.get(keys * v_stride);
+        if (head % of_key == 0) std::fill_n(k_sums, keys * k_stride, 0.0f);
+        if (head % of_value == 0) std::fill_n(v_sums, keys * v_stride, 0.0f);
+        if (keys == 0) fill_zero(d_q.data, d_q.stride, h.queries, in.d_key);
+        gate_gradient = backward_range(in, h, begin, end, task.key_end - task.key_begin, rule, d_q,
+                                       {k_sums, k_stride, true}, {v_sums, v_stride, true},
+                                       task.turns < 0 ? nullptr : turns + task.turns + head * blocks, memory);
+        if ((head + 1) % of_key == 0) copy_rows({k_sums, k_stride}, keys, in.d_key, k_gradient, g.d_k.stride);
+        if ((head + 1) % of_value == 0)
+          copy_rows({v_sums, v_stride}, keys, in.d_value, v_gradient, g.d_v.stride);
       }
-      if (gates) gates[s * static_cast<size_t>(in.heads) + static_cast<size_t>(head)] = gate_gradient;
+      if (gates) {
+        const int64_t part = task.part + static_cast<int64_t>(s) - task.sequence_begin;
+        gates[part * in.heads + head] = gate_gradient;
+      }
     }
   }
 }
@@ -327,22 +544,9 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 
 namespace mh {
 HWY_EXPORT(backward_task);
-
-namespace {
-
-template <class View>
-void check_gradient(const char* name, const View& view, int64_t rows, int64_t cols) {
-  if (view.rows != rows || view.cols != cols || (view.size() > 0 && view.data == nullptr)) {
-    throw ShapeError(fmt::format("attention_backward: {} is [{},{}]{}, expected [{},{}]", name, view.rows,
-                                 view.cols, view.data ? "" : " without data", rows, cols));
-  }
-}
-
-}  // namespace
 
 void attention_backward(const AttentionInputs& in, const AttentionGradients& g) {
   detail::check_attention(in, "attention_backward");
@@ -351,25 +555,35 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
         "attention_backward: key_rows is given; gradients exist for keys in their own order only");
   }
   const int64_t output_columns = int64_t{in.heads} * in.d_value;
-  check_gradient("output", g.output, in.q.rows, output_columns);
-  check_gradient("d_output", g.d_output, in.q.rows, output_columns);
-  check_gradient("d_q", g.d_q, in.q.rows, in.q.cols);
-  check_gradient("d_k", g.d_k, in.k.rows, in.k.cols);
-  check_gradient("d_v", g.d_v, in.v.rows, in.v.cols);
+  detail::check_result("attention_backward", "output", g.output, in.q.rows, output_columns);
+  detail::check_result("attention_backward", "d_output", g.d_output, in.q.rows, output_columns);
+  detail::check_result("attention_backward", "d_q", g.d_q, in.q.rows, in.q.cols);
+  detail::check_result("attention_backward", "d_k", g.d_k, in.k.rows, in.k.cols);
+  detail::check_result("attention_backward", "d_v", g.d_v, in.v.rows, in.v.cols);
   if (!g.lse && in.q.rows > 0)
     throw ShapeError("attention_backward: lse is missing; the forward pass writes it");
-  const size_t sequences = in.query_offsets.size() - 1, heads = static_cast<size_t>(in.heads);
+  const auto heads = static_cast<size_t>(in.heads);
+  const detail::BackwardPlan& plan = detail::backward_plan(in);
   thread_local std::vector<float> gates;
-  if (g.d_gate) gates.assign(sequences * heads, 0.0f);
-  const auto& tasks = detail::attention_tasks(in, true);
-  float* parts = g.d_gate ? gates.data() : nullptr;  // taken here: `gates` is another one in another thread
-  parallel_for(static_cast<int64_t>(tasks.size()), [&](int64_t task) {
-    HWY_DYNAMIC_DISPATCH(backward_task)(in, g, tasks[static_cast<size_t>(task)], parts);
+  thread_local std::vector<std::atomic<int32_t>> waiting;
+  if (g.d_gate) gates.assign(static_cast<size_t>(plan.parts) * heads, 0.0f);
+  if (waiting.size() < static_cast<size_t>(plan.turns)) {
+    waiting = std::vector<std::atomic<int32_t>>(static_cast<size_t>(plan.turns));
+  }
+  for (int64_t i = 0; i < plan.turns; ++i)
+    waiting[static_cast<size_t>(i)].store(0, std::memory_order_relaxed);
+  // Taken here: each of these is another one in another thread.
+  float* const parts = g.d_gate ? gates.data() : nullptr;
+  std::atomic<int32_t>* const turns = waiting.data();
+  parallel_for(static_cast<int64_t>(plan.tasks.size()), [&](int64_t task) {
+    HWY_DYNAMIC_DISPATCH(backward_task)(in, g, plan.tasks[static_cast<size_t>(task)], parts, turns);
   });
   if (!g.d_gate) return;
   for (size_t h = 0; h < heads; ++h) {
     double sum = 0;
-    for (size_t s = 0; s < sequences; ++s) sum += static_cast<double>(parts[s * heads + h]);
+    for (size_t part = 0; part < static_cast<size_t>(plan.parts); ++part) {
+      sum += static_cast<double>(parts[part * heads + h]);
+    }
     g.d_gate[h] = static_cast<float>(sum);
   }
 }

@@ -9,9 +9,10 @@
 #define MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
 #endif
 
+#include <cmath>
+
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
-#include "multihead/kernels/attention_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mh {
@@ -35,13 +36,12 @@ struct FewQueries {
 
 /// Scores of kLanes keys (rows) against n queries.
 template <int n>
-HWY_INLINE void few_scores(Rows q, const float* const* keys, int size, VF (&score)[n]) {
+HWY_INLINE void few_scores(const float* const (&query)[n], const float* const* keys, int size,
+                           VF (&score)[n]) {
   const DF d;
   constexpr int kChains = n <= 3 ? 2 : 1;  // enough sums at once to hide the latency
   VF acc[n][kChains];
-  const float* query[n];
   MH_UNROLL for (int i = 0; i < n; ++i) {
-    query[i] = q.data + i * q.stride;
     MH_UNROLL for (int e = 0; e < kChains; ++e) acc[i][e] = hn::Zero(d);
   }
   int64_t c = 0;
@@ -78,9 +78,38 @@ HWY_INLINE MF few_allowed(const Mask& mask, const BlockMask& range, int64_t row,
   return hn::RebindMask(DF(), hn::AndNot(hn::Gt(from, key), hn::Gt(to, key)));
 }
 
-template <bool kIndexed, int n>
-HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
-                               const BlockMask& range, FewMemory& memory) {
+/// out[i] = factors[i] * sum over j of weights[i][j] v[j], C vectors of columns; only `rows` of n are stored.
+template <int n, int C>
+HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Rows v, int64_t sums, int rows,
+                           const float* factors, int64_t column, int last, float* out, int64_t out_stride) {
+  const DF d;
+  VF acc[n][C];
+  MH_UNROLL for (int i = 0; i < n; ++i) {
+    MH_UNROLL for (int c = 0; c < C; ++c) acc[i][c] = hn::Zero(d);
+  }
+  for (int64_t j = 0; j < sums; ++j) {
+    const float* row = v.row(j) + column;
+    VF value[C];
+    MH_UNROLL for (int c = 0; c + 1 < C; ++c) value[c] = hn::LoadU(d, row + c * kLanes);
+    value[C - 1] = load_first(row + (C - 1) * kLanes, last);
+    MH_UNROLL for (int i = 0; i < n; ++i) {
+      const auto weight = hn::Set(d, weights[i * stride + j]);
+      MH_UNROLL for (int c = 0; c < C; ++c) acc[i][c] = hn::MulAdd(weight, value[c], acc[i][c]);
+    }
+  }
+  MH_UNROLL for (int i = 0; i < n; ++i) {
+    if (i >= rows) break;
+    const auto factor = hn::Set(d, factors[i]);
+    float* at = out + i * out_stride + column;
+    MH_UNROLL for (int c = 0; c + 1 < C; ++c) hn::StoreU(hn::Mul(acc[i][c], factor), d, at + c * kLanes);
+    store_first(hn::Mul(acc[i][C - 1], factor), at + (C - 1) * kLanes, last);
+  }
+}
+
+/// n: f.n or a little more; the last query stands for those that are not there.
+template <int n>
+HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
+                                 const BlockMask& range, FewMemory& memory) {
   const DF d;
   const int64_t begin =
       range.begin / kLanes * kLanes;  // so that a vector lies within one word of a dense mask
@@ -88,17 +117,19 @@ HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs
   float* scores = memory.scores.get(n * stride);
   const bool masked = in.mask.kind() != Mask::Kind::kNone;
   const auto factor = hn::Set(d, in.scale * kLog2e);
+  const float* queries[n];
+  for (int i = 0; i < n; ++i) queries[i] = f.q.row(i < f.n ? i : f.n - 1);
   VF most[n];
   MH_UNROLL for (int i = 0; i < n; ++i) most[i] = hn::Set(d, kMinusInfinity);
   for (int64_t j = begin; j < range.end; j += kLanes) {
     const float* keys[kLanes];
     const int64_t last = range.end - 1;
-    for (int t = 0; t < kLanes; ++t) keys[t] = f.k.at<kIndexed>(j + t < last ? j + t : last);
+    for (int t = 0; t < kLanes; ++t) keys[t] = f.k.row(j + t < last ? j + t : last);
     VF score[n];
-    few_scores<n>(f.q, keys, in.d_key, score);
+    few_scores<n>(queries, keys, in.d_key, score);
     const auto there = hn::FirstN(d, static_cast<size_t>(range.end - j < kLanes ? range.end - j : kLanes));
     MH_UNROLL for (int i = 0; i < n; ++i) {
-      const auto seen = masked ? hn::And(there, few_allowed(in.mask, range, f.row, i, j)) : there;
+      const auto seen = masked && i < f.n ? hn::And(there, few_allowed(in.mask, range, f.row, i, j)) : there;
       score[i] = hn::IfThenElse(seen, hn::Mul(score[i], factor), hn::Set(d, kMinusInfinity));
       most[i] = hn::Max(most[i], score[i]);
       hn::Store(score[i], d, scores + i * stride + (j - begin));
@@ -106,7 +137,7 @@ HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs
   }
   HWY_ALIGN float top[kBlock] = {};
   HWY_ALIGN float total[kBlock] = {};
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < f.n; ++i) {
     top[i] = hn::GetLane(hn::MaxOfLanes(d, most[i]));
     if (top[i] == kMinusInfinity) top[i] = 0;
     auto sum = hn::Zero(d);
@@ -118,15 +149,14 @@ HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs
     }
     total[i] = hn::GetLane(hn::SumOfLanes(d, sum));
   }
-  HWY_ALIGN float factors[kBlock];
+  HWY_ALIGN float factors[kBlock] = {};
   const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(f.head)];
-  for (int i = 0; i < n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
+  for (int i = 0; i < f.n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
   const Rows v = f.v.from(begin);
-  const int64_t column = int64_t{f.head} * in.d_value, sums = range.end - begin;
-  const Product values{scores,         stride, v, sums, out.output.row(f.row) + column, out.output.stride,
-                       Finish::kWrite, factors};
+  const int64_t sums = range.end - begin, out_stride = out.output.stride;
+  float* o = out.output.row(f.row) + int64_t{f.head} * in.d_value;
   if (masked && !all_finite(v, sums, in.d_value)) {
-    for (int i = 0; i < n; ++i) {
+    for (int i = 0; i < f.n; ++i) {
       for (int64_t c = 0; c < in.d_value; ++c) {
         float sum = 0;
         for (int64_t j = 0; j < sums; ++j) {
@@ -134,29 +164,25 @@ HWY_INLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs
             sum += scores[i * stride + j] * v.row(j)[c];
           }
         }
-        values.out[i * values.out_stride + c] = sum * factors[i];
+        o[i * out_stride + c] = sum * factors[i];
       }
     }
   } else {
-    product<AlongRows, kIndexed, kFewQueries>(values, n, in.d_value);
+    constexpr int kColumns = kLanes == 8 && n > 4 ? 1 : 2;
+    int64_t c = 0;
+    for (; c + (kColumns - 1) * kLanes < in.d_value; c += kColumns * kLanes) {
+      const auto last = static_cast<int>(std::min<int64_t>(kLanes, in.d_value - c - (kColumns - 1) * kLanes));
+      few_values<n, kColumns>(scores, stride, v, sums, f.n, factors, c, last, o, out_stride);
+    }
+    if (c < in.d_value) {
+      few_values<n, 1>(scores, stride, v, sums, f.n, factors, c, static_cast<int>(in.d_value - c), o,
+                       out_stride);
+    }
   }
   if (out.lse) {
-    for (int w = 0; w < kVectors; ++w) {
-      const auto lse = hn::Add(hn::Load(d, top + w * kLanes), log2_vector(hn::Load(d, total + w * kLanes)));
-      hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, total + w * kLanes);
-    }
-    for (int i = 0; i < n; ++i) out.lse[(f.row + i) * in.heads + f.head] = total[i];
-  }
-}
-
-template <bool kIndexed, int n = kFewQueries>
-HWY_INLINE void forward_few_with(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
-                                 const BlockMask& range, FewMemory& memory) {
-  if constexpr (n > 0) {
-    if (f.n == n) {
-      forward_few_of<kIndexed, n>(in, out, f, range, memory);
-    } else {
-      forward_few_with<kIndexed, n - 1>(in, out, f, range, memory);
+    for (int i = 0; i < f.n; ++i) {
+      out.lse[(f.row + i) * in.heads + f.head] =
+          total[i] == 0 ? kMinusInfinity : kLn2 * (top[i] + std::log2(total[i]));
     }
   }
 }
@@ -164,11 +190,11 @@ HWY_INLINE void forward_few_with(const AttentionInputs& in, const AttentionOutpu
 /// REQUIRES: 1 <= f.n <= kFewQueries, f.keys <= kFewKeys, no dropout.
 HWY_INLINE void forward_few(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                             const BlockMask& range, FewMemory& memory) {
-  if (f.k.index) {
-    forward_few_with<true>(in, out, f, range, memory);
-  } else {
-    forward_few_with<false>(in, out, f, range, memory);
-  }
+  const auto forward = f.n == 1   ? forward_few_of<1>
+                       : f.n == 2 ? forward_few_of<2>
+                       : f.n <= 4 ? forward_few_of<4>
+                                  : forward_few_of<kFewQueries>;
+  forward(in, out, f, range, memory);
 }
 
 }  // namespace

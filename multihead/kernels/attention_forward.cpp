@@ -14,314 +14,493 @@
 #include "multihead/kernels/attention_few-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
-#include "multihead/kernels/attention_product-inl.h"
+#include "multihead/kernels/attention_tiles-inl.h"
 
+// The softmax is taken online (Milakov and Gimelshein 2018): chunk by chunk of the keys, relative to a
+// running maximum. That maximum lags behind: it moves only when a score exceeds it by more than kLag, so that
+// sums are rarely scaled again; weights may be up to 2^kLag meanwhile, which costs no precision.
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kChunk = 256;  // keys in a strip: 16 KiB of scores
+constexpr int64_t kChunk = 128;  // keys met at once; chunks begin at multiples of it
+constexpr int kTaskStrips = 32;  // strips of queries that share the copy of a chunk
+constexpr float kLag = 8;        // in powers of two
+constexpr int64_t kStripSize = kBlock * (kChunk + kRoom);
+constexpr int kFewRest = 4;  // that many queries behind the last full strip make no strip of their own
 
 struct Memory {
-  detail::Scratch<float> block, strip;
-  detail::Scratch<uint16_t> allow, keep;
+  detail::Scratch<float> queries, strips, sums, keys, values;
+  detail::Scratch<uint16_t> allow, ready, keep;
 };
 
-/// The scores of kKeys keys: masked, stored, and met by the running maximum.
-template <int kKeys>
-HWY_INLINE void score_tile(const float* const* keys, const float* block, int size, const uint16_t* allow,
-                           float* HWY_RESTRICT strip, VF (&most)[kVectors]) {
+/// 16 queries of a sequence.
+struct Strip {
+  BlockMask mask;
+  int n;                            // queries there are
+  int64_t row, first;               // of the first query among all, and in its sequence
+  const uint16_t* allow = nullptr;  // [mask.end - mask.begin], set where `mask` cuts; made once for all heads
+};
+
+/// What one task does of a sequence at once: up to kTaskStrips strips.
+struct Piece {
+  Strip strip[kTaskStrips];
+  int strips = 0;
+  int64_t begin = 0, end = 0;   // keys that any query sees
+  int64_t first = 0, last = 0;  // queries of the sequence
+  int64_t queries, keys;        // of the sequence
+  size_t sequence;
+
+  /// Whether a strip meets all its keys in one chunk.
+  static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
+};
+
+/// The running softmax of each strip's queries.
+struct Running {
+  HWY_ALIGN float most[kTaskStrips][kBlock];
+  HWY_ALIGN float total[kTaskStrips][kBlock];
+};
+
+/// -infinity where a query may not see a key of [begin, end); the maxima of what is left.
+HWY_NOINLINE inline void mask_strip(const Strip& s, int64_t begin, int64_t end, const uint16_t* allow,
+                                    float* strip, float* top) {
   const DF d;
-  VF acc[kKeyTile][kVectors];
-  dot_tile<kKeys>(keys, block, size, acc);
-  if (allow) {
-    MH_UNROLL for (int j = 0; j < kKeys; ++j) {
-      MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-        acc[j][w] = hn::IfThenElse(block_mask(allow[j], w), acc[j][w], hn::Set(d, kMinusInfinity));
+  for_cut_keys(s.mask, begin, end, [&](int64_t from, int64_t to) HWY_ATTR {
+    for (int64_t j = from - begin; j < to - begin; ++j) {
+      for (int w = 0; w < kVectors; ++w) {
+        float* at = strip + j * kBlock + w * kLanes;
+        hn::Store(hn::IfThenElse(block_mask(allow[j], w), hn::Load(d, at), hn::Set(d, kMinusInfinity)), d,
+                  at);
       }
     }
-  }
-  MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-    MH_UNROLL for (int j = 0; j < kKeys; ++j) hn::Store(acc[j][w], d, strip + j * kBlock + w * kLanes);
-    VF top = acc[0][w];
-    MH_UNROLL for (int j = 1; j < kKeys; ++j) top = hn::Max(top, acc[j][w]);
-    most[w] = hn::Max(most[w], top);
-  }
-}
-
-template <int kKeys>
-HWY_INLINE void score_rest(const float* const* keys, int64_t left, const float* block, int size,
-                           const uint16_t* allow, float* strip, VF (&most)[kVectors]) {
-  if constexpr (kKeys > 0) {
-    if (left == kKeys) {
-      score_tile<kKeys>(keys, block, size, allow, strip, most);
-    } else {
-      score_rest<kKeys - 1>(keys, left, block, size, allow, strip, most);
-    }
+  });
+  for (int w = 0; w < kVectors; ++w) {
+    auto most = hn::Set(d, kMinusInfinity);
+    for (int64_t j = 0; j < end - begin; ++j)
+      most = hn::Max(most, hn::Load(d, strip + j * kBlock + w * kLanes));
+    hn::Store(most, d, top + w * kLanes);
   }
 }
 
-/// strip[j] = the scores of keys [0, n) against the block, in units of log 2.
-template <bool kIndexed>
-HWY_INLINE void score_strip(Rows rows, int64_t n, const float* block, int size, const uint16_t* allow,
-                            float* strip, VF (&most)[kVectors]) {
-  const float* keys[kKeyTile];
-  int64_t j = 0;
-  for (; j + kKeyTile <= n; j += kKeyTile) {
-    for (int t = 0; t < kKeyTile; ++t) keys[t] = rows.at<kIndexed>(j + t);
-    score_tile<kKeyTile>(keys, block, size, allow ? allow + j : nullptr, strip + j * kBlock, most);
-  }
-  for (int64_t t = j; t < n; ++t) keys[t - j] = rows.at<kIndexed>(t);
-  score_rest<kKeyTile - 1>(keys, n - j, block, size, allow ? allow + j : nullptr, strip + j * kBlock, most);
-}
-
-/// strip = 2^(strip - most), summed; then 0 where dropout drops.
-HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep,
-                             const VF (&most)[kVectors], VF (&sum)[kVectors]) {
+/// strip = 2^(strip - most), summed.
+HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const float* most, float* total) {
   const DF d;
+  VF base[kVectors], sum[kVectors];
+  MH_UNROLL for (int w = 0; w < kVectors; ++w) {
+    const auto m = hn::Load(d, most + w * kLanes);
+    base[w] = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
+    sum[w] = hn::Load(d, total + w * kLanes);
+  }
   for (int64_t j = 0; j < n; ++j) {
     MH_UNROLL for (int w = 0; w < kVectors; ++w) {
       float* at = strip + j * kBlock + w * kLanes;
-      VF p = exp2_vector(hn::Sub(hn::Load(d, at), most[w]));
+      const VF p = exp2_vector(hn::Sub(hn::Load(d, at), base[w]));
       sum[w] = hn::Add(sum[w], p);
-      if (keep) p = hn::IfThenElseZero(block_mask(keep[j], w), p);
       hn::Store(p, d, at);
     }
+  }
+  MH_UNROLL for (int w = 0; w < kVectors; ++w) hn::Store(sum[w], d, total + w * kLanes);
+}
+
+/// 0 where dropout drops.
+HWY_NOINLINE inline void drop(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep) {
+  const DF d;
+  for (int64_t j = 0; j < n; ++j) {
+    for (int w = 0; w < kVectors; ++w) {
+      float* at = strip + j * kBlock + w * kLanes;
+      hn::Store(hn::IfThenElseZero(block_mask(keep[j], w), hn::Load(d, at)), d, at);
+    }
+  }
+}
+
+/// Moves the running maximum where scores exceed it by more than the lag.
+HWY_NOINLINE inline void move_maximum(const float* top, float* most, float* total, int n, float* sums,
+                                      int64_t stride, int64_t columns) {
+  const DF d;
+  HWY_ALIGN float factors[kBlock];
+  bool any = false;
+  for (int w = 0; w < kVectors; ++w) {
+    const auto now = hn::Load(d, top + w * kLanes), before = hn::Load(d, most + w * kLanes);
+    const auto grew = hn::Gt(now, hn::Add(before, hn::Set(d, kLag)));
+    any = any || !hn::AllFalse(d, grew);
+    const auto factor = hn::IfThenElse(grew, exp2_vector(hn::Sub(before, now)), hn::Set(d, 1.0f));
+    hn::Store(factor, d, factors + w * kLanes);
+    hn::Store(hn::IfThenElse(grew, now, before), d, most + w * kLanes);
+    hn::Store(hn::Mul(hn::Load(d, total + w * kLanes), factor), d, total + w * kLanes);
+  }
+  if (!any) return;
+  for (int i = 0; i < n; ++i) {
+    if (factors[i] == 1) continue;
+    for (int64_t c = 0; c < columns; ++c) sums[i * stride + c] *= factors[i];
   }
 }
 
 /// The product P V where V holds NaN or infinity in rows that some queries may not see: 0 times those would
 /// leak.
-void product_of_allowed(const Product& p, int64_t rows, int64_t columns, const uint16_t* allow) {
-  for (int64_t r = 0; r < rows; ++r) {
+HWY_NOINLINE inline void product_of_allowed(const Product& p, const Mask& mask, const Strip& s,
+                                            const Piece& piece, int64_t begin, int64_t columns) {
+  for (int64_t r = 0; r < s.n; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       float sum = 0;
       for (int64_t n = 0; n < p.sums; ++n) {
-        if (allow[n] >> r & 1) sum += p.a[n * kBlock + r] * p.b.row(n)[c];
+        if (mask.allows(s.row + r, s.first + r, begin + n, piece.queries, piece.keys)) {
+          sum += p.a[n * kBlock + r] * p.b.row(n)[c];
+        }
       }
       float& out = p.out[r * p.out_stride + c];
-      const float factor = p.factors ? p.factors[r] : 1.0f;
-      out = p.finish == Finish::kWrite ? factor * sum : factor * out + sum;
+      out = p.add ? out + sum : (p.factors ? p.factors[r] : 1.0f) * sum;
     }
   }
 }
 
-HWY_INLINE void fill_rows(const MatrixView& out, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  for (int64_t r = row; r < row + rows; ++r) std::fill_n(out.row(r) + column, columns, 0.0f);
-}
-
-/// One head of one block of queries.
-struct BlockOfHead {
-  Rows q, k, v;        // first: the block's first query, the sequence's first key
-  int n;               // queries
-  int64_t row, first;  // of the block's first query among all, and in its sequence
-  int64_t keys;        // of the sequence
-  int head;
-  size_t sequence;
-};
-
-template <bool kIndexed>
-HWY_INLINE void forward_block(const AttentionInputs& in, const AttentionOutputs& out, const BlockOfHead& b,
-                              const BlockMask& range, const uint16_t* ready, Memory& memory) {
+/// factors = scale / total, 0 for a query that sees nothing.
+HWY_INLINE void output_factors(const float* total, float scale, float* factors) {
   const DF d;
-  const int64_t column = int64_t{b.head} * in.d_value;
-  float* block = memory.block.get(int64_t{kBlock} * in.d_key);
-  float* strip = memory.strip.get(kBlock * kChunk);
-  transpose_block(b.q, b.n, in.d_key, in.scale * kLog2e, block);
-  VF most[kVectors], sum[kVectors];
   for (int w = 0; w < kVectors; ++w) {
-    most[w] = hn::Set(d, kMinusInfinity);
-    sum[w] = hn::Zero(d);
-  }
-  HWY_ALIGN float factors[kBlock];
-  const bool single = range.end - range.begin <= kChunk;
-  const float scale = (in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(b.head)]) *
-                      (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
-  const auto final_factors = [&]() HWY_ATTR {
-    for (int w = 0; w < kVectors; ++w) {
-      const auto none = hn::Eq(sum[w], hn::Zero(d));
-      hn::Store(hn::IfThenZeroElse(none, hn::Div(hn::Set(d, scale), sum[w])), d, factors + w * kLanes);
-    }
-  };
-  for (int64_t j = range.begin; j < range.end; j += kChunk) {
-    const int64_t end = std::min(range.end, j + kChunk), n = end - j;
-    const uint16_t* allow = nullptr;
-    if (range.dense || j < range.full_begin || end > range.full_end) {
-      allow = ready;
-      if (!allow) {
-        uint16_t* bits = memory.allow.get(kChunk);
-        allow_bits(in.mask, range, b.row, b.n, j, end, bits);
-        allow = bits;
-      }
-    }
-    uint16_t* keep = nullptr;
-    if (in.dropout.active()) {
-      keep = memory.keep.get(kChunk + 16);
-      keep_bits(in.dropout, in.dropout.sentences[b.sequence], b.head, b.first, j, end, keep);
-    }
-    VF before[kVectors], safe[kVectors];
-    for (int w = 0; w < kVectors; ++w) before[w] = most[w];
-    score_strip<kIndexed>(b.k.from(j), n, block, in.d_key, allow, strip, most);
-    for (int w = 0; w < kVectors; ++w) {
-      safe[w] = hn::IfThenZeroElse(hn::Eq(most[w], hn::Set(d, kMinusInfinity)), most[w]);
-      if (j > range.begin) {
-        const auto rescale = exp2_vector(hn::Sub(before[w], safe[w]));
-        sum[w] = hn::Mul(sum[w], rescale);
-        hn::Store(rescale, d, factors + w * kLanes);
-      }
-    }
-    exponentiate(strip, n, keep, safe, sum);
-    if (single) final_factors();
-    const Rows v = b.v.from(j);
-    const bool first = j == range.begin;
-    const Product product_of_v{strip,
-                               0,
-                               v,
-                               n,
-                               out.output.row(b.row) + column,
-                               out.output.stride,
-                               first ? Finish::kWrite : Finish::kAdd,
-                               first && !single ? nullptr : factors};
-    if (allow && !all_finite(v, n, in.d_value)) {
-      product_of_allowed(product_of_v, b.n, in.d_value, allow);
-    } else {
-      product<OverKeys, kIndexed>(product_of_v, b.n, in.d_value);
-    }
-  }
-  if (range.begin == range.end) fill_rows(out.output, b.row, b.n, column, in.d_value);
-  if (!single) {
-    final_factors();
-    for (int i = 0; i < b.n; ++i) {
-      float* o = out.output.row(b.row + i) + column;
-      for (int64_t c = 0; c < in.d_value; ++c) o[c] *= factors[i];
-    }
-  }
-  if (out.lse) {
-    for (int w = 0; w < kVectors; ++w) {
-      const auto safe = hn::IfThenZeroElse(hn::Eq(most[w], hn::Set(d, kMinusInfinity)), most[w]);
-      hn::Store(hn::Mul(hn::Add(safe, log2_vector(sum[w])), hn::Set(d, kLn2)), d, factors + w * kLanes);
-    }
-    for (int i = 0; i < b.n; ++i) out.lse[(b.row + i) * in.heads + b.head] = factors[i];
-  }
-}
-
-/// Asks for the rows of the item after this one: short pieces of rows far apart, which no hardware foresees.
-/// With few queries there is too little to compute to hide the wait; with many it gains nothing.
-HWY_INLINE void prefetch_next(const AttentionInputs& in, const detail::AttentionTask& task, size_t s, int h,
-                              int64_t first) {
-  bool with_keys = first == task.query_begin;
-  if (++h == task.head_end) {
-    if (++s >= static_cast<size_t>(task.sequence_end)) return;
-    h = task.head_begin;
-    first = 0;
-    with_keys = true;
-  }
-  const int64_t row = in.query_offsets[s] + first;
-  const int64_t queries = std::min<int64_t>(in.query_offsets[s + 1] - row, kBlock);
-  prefetch_rows({in.q.row(row) + int64_t{h} * in.d_key, in.q.stride}, queries, in.d_key);
-  const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
-  if (!with_keys || keys > 64) return;
-  const bool indexed = !in.key_rows.empty();
-  const int32_t* index = indexed ? in.key_rows.data() + key : nullptr;
-  const int64_t first_row = indexed ? 0 : key;
-  prefetch_rows({in.k.row(first_row) + int64_t{h} * in.key_heads / in.heads * in.d_key, in.k.stride, index},
-                keys, in.d_key);
-  prefetch_rows(
-      {in.v.row(first_row) + int64_t{h} * in.value_heads / in.heads * in.d_value, in.v.stride, index}, keys,
-      in.d_value);
-}
-
-/// The weights of a block, from scores computed again: who wants weights does not change the output.
-void weights_block(const AttentionInputs& in, const BlockOfHead& b, const BlockMask& range, float* weights,
-                   Memory& memory) {
-  const DF d;
-  for (int i = 0; i < b.n; ++i) std::fill_n(weights + i * b.keys, b.keys, 0.0f);
-  const int64_t n = range.end - range.begin;
-  if (n == 0) return;
-  float* block = memory.block.get(int64_t{kBlock} * in.d_key);
-  float* strip = memory.strip.get(kBlock * std::max(n, kChunk));
-  transpose_block(b.q, b.n, in.d_key, in.scale * kLog2e, block);
-  uint16_t* allow = nullptr;
-  if (range.dense || range.cut()) {
-    allow = memory.allow.get(std::max(n, kChunk));
-    allow_bits(in.mask, range, b.row, b.n, range.begin, range.end, allow);
-  }
-  VF most[kVectors], sum[kVectors];
-  for (int w = 0; w < kVectors; ++w) {
-    most[w] = hn::Set(d, kMinusInfinity);
-    sum[w] = hn::Zero(d);
-  }
-  const Rows k = b.k.from(range.begin);
-  if (k.index) {
-    score_strip<true>(k, n, block, in.d_key, allow, strip, most);
-  } else {
-    score_strip<false>(k, n, block, in.d_key, allow, strip, most);
-  }
-  for (auto& m : most) m = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
-  exponentiate(strip, n, nullptr, most, sum);
-  HWY_ALIGN float factors[kBlock];
-  for (int w = 0; w < kVectors; ++w) {
-    hn::Store(hn::IfThenZeroElse(hn::Eq(sum[w], hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), sum[w])), d,
+    const auto sum = hn::Load(d, total + w * kLanes);
+    hn::Store(hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Div(hn::Set(d, scale), sum)), d,
               factors + w * kLanes);
   }
+}
+
+/// One head of a piece.
+struct HeadOfPiece {
+  int head;
+  Rows q, k, v;        // first: the piece's first query, the sequence's first key
+  Rows output;         // of the piece's first query
+  float output_scale;  // the gate, and what makes up for dropout
+  float* queries;      // [strips][d_key][16]
+  float* sums;         // [strips * 16, sums_stride]: the output while it is not complete
+  int64_t sums_stride;
+};
+
+/// Keys of a chunk as they are met.
+struct Chunk {
+  int64_t begin, end;
+  Rows k, v;            // first: key `begin`; without an index
+  int finite = -1;      // whether v is: not known
+  int64_t ask_for = 0;  // rows, at each strip
+};
+
+/// Scores of strips [first, first + strips) against the keys they see of a chunk. from, to: those keys.
+HWY_INLINE void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk, int first,
+                            int strips, const int64_t* from, const int64_t* to, float* scores, float* top) {
+  const int64_t size = int64_t{kBlock} * in.d_key;
+  for (int64_t j = chunk.begin; j < chunk.end;) {
+    // Neighbours see neighbouring keys: those that see key j are neighbours too.
+    int a = 0;
+    while (a < strips && !(from[a] <= j && j < to[a])) ++a;
+    int z = a;
+    while (z < strips && from[z] <= j && j < to[z]) ++z;
+    int64_t next = chunk.end;
+    for (int g = 0; g < strips; ++g) {
+      if (from[g] > j) next = std::min(next, from[g]);
+      if (to[g] > j) next = std::min(next, to[g]);
+    }
+    if (a < z) {
+      score_strips(z - a, chunk.k.from(j - chunk.begin), next - j, h.queries + (first + a) * size, in.d_key,
+                   scores + a * kStripSize + (j - chunk.begin) * kBlock, kStripSize, top + a * kBlock);
+    }
+    j = next;
+  }
+}
+
+/// One chunk of keys meets strips [first, first + strips), strips <= kGroups.
+HWY_INLINE void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                     const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
+                     Ahead& ahead, Memory& memory) {
+  int64_t from[kGroups], to[kGroups];
+  HWY_ALIGN float top[kGroups * kBlock];
+  bool some = false;
+  for (int g = 0; g < strips; ++g) {
+    const BlockMask& mask = piece.strip[first + g].mask;
+    from[g] = std::max(chunk.begin, mask.begin);
+    to[g] = std::max(from[g], std::min(chunk.end, mask.end));
+    some = some || from[g] < to[g];
+    std::fill_n(top + g * kBlock, kBlock, kMinusInfinity);
+  }
+  if (!some) return;
+  float* scores = memory.strips.get(kGroups * kStripSize);
+  score_block(in, h, chunk, first, strips, from, to, scores, top);
+  for (int g = 0; g < strips; ++g) {
+    const int64_t n = to[g] - from[g];
+    ahead.ask_for(chunk.ask_for);
+    if (n == 0) continue;
+    const Strip& s = piece.strip[first + g];
+    float* strip = scores + g * kStripSize + (from[g] - chunk.begin) * kBlock;
+    float* most = running.most[first + g];
+    float* total = running.total[first + g];
+    float* sums = h.sums + (first + g) * kBlock * h.sums_stride;
+    const bool cut = s.mask.cuts(from[g], to[g]);
+    if (cut) {
+      const uint16_t* allow = s.allow ? s.allow + (from[g] - s.mask.begin) : nullptr;
+      if (!allow) {
+        uint16_t* bits = memory.allow.get(kChunk);
+        for_cut_keys(s.mask, from[g], to[g], [&](int64_t begin, int64_t end) HWY_ATTR {
+          allow_bits(in.mask, s.mask, s.row, s.n, begin, end, bits + (begin - from[g]));
+        });
+        allow = bits;
+      }
+      mask_strip(s, from[g], to[g], allow, strip, top + g * kBlock);
+    }
+    const bool begun = s.mask.begin < chunk.begin;
+    if (begun) {
+      move_maximum(top + g * kBlock, most, total, s.n, sums, h.sums_stride, in.d_value);
+    } else {
+      std::copy_n(top + g * kBlock, kBlock, most);
+    }
+    exponentiate(strip, n, most, total);
+    if (in.dropout.active()) {
+      uint16_t* keep = memory.keep.get(kChunk + 16);
+      keep_bits(in.dropout, in.dropout.sentences[piece.sequence], h.head, s.first, from[g], to[g], keep);
+      drop(strip, n, keep);
+    }
+    HWY_ALIGN float factors[kBlock];
+    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, begun};
+    if (Piece::single(s)) {
+      output_factors(total, h.output_scale, factors);
+      values.factors = factors;
+      values.out = out.output.row(s.row) + int64_t{h.head} * in.d_value;
+      values.out_stride = out.output.stride;
+    }
+    if (cut && chunk.finite < 0) chunk.finite = all_finite(chunk.v, chunk.end - chunk.begin, in.d_value);
+    if (cut && !chunk.finite) {
+      product_of_allowed(values, in.mask, s, piece, from[g], in.d_value);
+    } else {
+      product<OverKeys>(values, s.n, in.d_value);
+    }
+  }
+}
+
+/// What is left to do when all keys are met: the output of strips of several chunks or none, and lse.
+HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& out, const Strip& s,
+                             const HeadOfPiece& h, const float* most, const float* total, const float* sums) {
+  const DF d;
+  HWY_ALIGN float factors[kBlock];
+  if (s.mask.begin == s.mask.end || !Piece::single(s)) {
+    output_factors(total, h.output_scale, factors);
+    const bool none = s.mask.begin == s.mask.end;
+    for (int i = 0; i < s.n; ++i) {
+      float* o = out.output.row(s.row + i) + int64_t{h.head} * in.d_value;
+      for (int64_t c = 0; c < in.d_value; ++c) o[c] = none ? 0 : sums[i * h.sums_stride + c] * factors[i];
+    }
+  }
+  if (!out.lse) return;
+  for (int w = 0; w < kVectors; ++w) {
+    const auto m = hn::Load(d, most + w * kLanes);
+    const auto safe = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
+    const auto lse = hn::Add(safe, log2_vector(hn::Load(d, total + w * kLanes)));
+    hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, factors + w * kLanes);
+  }
+  for (int i = 0; i < s.n; ++i) out.lse[(s.row + i) * in.heads + h.head] = factors[i];
+}
+
+/// The first rows of what comes after a head of a piece: as much as can be asked for early.
+struct NextItem {
+  Rows q, k, v;
+  int64_t queries = 0, keys = 0;
+};
+HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::AttentionTask& task, size_t s,
+                              int head, const detail::AttentionTask* next_task) {
+  NextItem next;
+  int64_t first = task.query_begin;
+  if (++head == task.head_end) {
+    head = task.head_begin;
+    if (++s == static_cast<size_t>(task.sequence_end)) {
+      if (!next_task) return next;
+      s = static_cast<size_t>(next_task->sequence_begin);
+      head = next_task->head_begin;
+      first = next_task->query_begin;
+    }
+  }
+  const int64_t row = in.query_offsets[s], key = in.key_offsets[s];
+  const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
+  const int64_t first_row = index ? 0 : key;
+  next.queries = std::min<int64_t>(in.query_offsets[s + 1] - row - first, kTaskStrips * kBlock);
+  next.keys = std::min<int64_t>(in.key_offsets[s + 1] - key, kChunk);
+  next.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
+  next.k = {in.k.row(first_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
+  next.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride, index};
+  return next;
+}
+
+/// One head of a piece, chunk by chunk of its keys.
+HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                             HeadOfPiece& h, const NextItem& next, Memory& memory) {
+  Running running;
+  h.queries = memory.queries.get(int64_t{piece.strips} * kBlock * in.d_key);
+  for (int s = 0; s < piece.strips; ++s) {
+    transpose_block(h.q.from(int64_t{s} * kBlock), piece.strip[s].n, in.d_key, in.scale * kLog2e,
+                    h.queries + int64_t{s} * kBlock * in.d_key);
+    std::fill_n(running.most[s], kBlock, kMinusInfinity);
+    std::fill_n(running.total[s], kBlock, 0.0f);
+  }
+  h.sums_stride = (in.d_value + kLanes - 1) / kLanes * kLanes;
+  h.sums = memory.sums.get(kTaskStrips * kBlock * h.sums_stride);
+  // Rows lie far apart; a copy of them that several blocks of queries read pays off.
+  const bool copied = h.k.index != nullptr || piece.strips > kGroups;
+  const int64_t k_stride = (in.d_key + 15) / 16 * 16, v_stride = (in.d_value + 15) / 16 * 16;
+  for (int64_t j = piece.begin / kChunk * kChunk; j < piece.end; j += kChunk) {
+    Chunk chunk{std::max(j, piece.begin), std::min(j + kChunk, piece.end), {}, {}};
+    chunk.k = h.k.from(chunk.begin);
+    chunk.v = h.v.from(chunk.begin);
+    if (copied) {
+      float* keys = memory.keys.get(kChunk * k_stride);
+      float* values = memory.values.get(kChunk * v_stride);
+      copy_rows(chunk.k, chunk.end - chunk.begin, in.d_key, keys, k_stride);
+      copy_rows(chunk.v, chunk.end - chunk.begin, in.d_value, values, v_stride);
+      chunk.k = {keys, k_stride};
+      chunk.v = {values, v_stride};
+    }
+    Ahead ahead;
+    if (piece.strips > kGroups / 2) {
+      const int64_t after = std::min(kChunk, piece.end - chunk.end);
+      if (after > 0) {
+        ahead.add(h.k.from(chunk.end), after, in.d_key);
+        ahead.add(h.v.from(chunk.end), after, in.d_value);
+      } else {
+        ahead.add(next.q, next.queries, in.d_key);
+        ahead.add(next.k, next.keys, in.d_key);
+        ahead.add(next.v, next.keys, in.d_value);
+        if (j >= kChunk) ahead.add(h.output, piece.last - piece.first, in.d_value);
+      }
+      chunk.ask_for = (ahead.total() + piece.strips - 1) / piece.strips;
+    }
+    for (int s = 0; s < piece.strips; s += kGroups) {
+      meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running, ahead, memory);
+    }
+  }
+  for (int s = 0; s < piece.strips; ++s) {
+    finish_strip(in, out, piece.strip[s], h, running.most[s], running.total[s],
+                 h.sums + int64_t{s} * kBlock * h.sums_stride);
+  }
+}
+
+/// The weights of a strip, from scores computed again: who wants weights does not change the output.
+void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, const Strip& s, Rows q, int64_t keys,
+                      float* weights, Memory& memory) {
+  for (int i = 0; i < s.n; ++i) std::fill_n(weights + i * keys, keys, 0.0f);
+  HWY_ALIGN float top[kBlock];
+  HWY_ALIGN float total[kBlock] = {};
+  HWY_ALIGN float factors[kBlock];
+  std::fill_n(top, kBlock, kMinusInfinity);
+  const int64_t begin = s.mask.begin, n = s.mask.end - begin;
+  if (n == 0) return;
+  float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
+  float* strip = memory.strips.get(std::max(kGroups * kStripSize, kBlock * (n + kRoom)));
+  transpose_block(q, s.n, in.d_key, in.scale * kLog2e, block);
+  Rows k = h.k.from(begin);
+  if (k.index) {
+    float* copy = memory.keys.get(std::max(n, kChunk) * in.d_key);
+    copy_rows(k, n, in.d_key, copy, in.d_key);
+    k = {copy, in.d_key};
+  }
+  score_strips(1, k, n, block, in.d_key, strip, 0, top);
+  if (s.mask.cuts(begin, s.mask.end)) {
+    uint16_t* allow = memory.allow.get(std::max(n, kChunk));
+    allow_bits(in.mask, s.mask, s.row, s.n, begin, s.mask.end, allow);
+    mask_strip(s, begin, s.mask.end, allow, strip, top);
+  }
+  exponentiate(strip, n, top, total);
+  output_factors(total, 1.0f, factors);
   for (int64_t j = 0; j < n; ++j) {
-    for (int i = 0; i < b.n; ++i) weights[i * b.keys + range.begin + j] = strip[j * kBlock + i] * factors[i];
+    for (int i = 0; i < s.n; ++i) weights[i * keys + begin + j] = strip[j * kBlock + i] * factors[i];
   }
 }
 
 }  // namespace
 
+/// next_task: the one that this thread is likely to do then, or null.
 void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const detail::AttentionTask& task,
-                  const int64_t* weight_offsets) {
+                  const detail::AttentionTask* next_task, const int64_t* weight_offsets) {
   thread_local Memory memory;
   thread_local FewMemory few_memory;
+  thread_local Piece piece;
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
     const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
-    const bool indexed = !in.key_rows.empty();
-    const int32_t* index = indexed ? in.key_rows.data() + key : nullptr;
-    const int64_t first_row = indexed ? 0 : key;
+    const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
+    const int64_t first_row = index ? 0 : key;
     const int64_t end = std::min(queries, task.query_end);
-    for (int64_t i = task.query_begin; i < end; i += kBlock) {
-      BlockOfHead b;
-      b.n = static_cast<int>(std::min<int64_t>(kBlock, end - i));
-      b.row = row + i;
-      b.first = i;
-      b.keys = keys;
-      b.sequence = s;
-      BlockMask range;
-      block_range(in.mask, i, b.n, queries, keys, range);
-      const bool few = b.n <= kFewQueries && keys <= kFewKeys && !in.dropout.active();
-      const uint16_t* ready = nullptr;  // the mask's bits serve all heads
-      if (!few && (range.dense || range.cut()) && range.end - range.begin <= kChunk) {
-        uint16_t* bits = memory.allow.get(kChunk);
-        allow_bits(in.mask, range, b.row, b.n, range.begin, range.end, bits);
-        ready = bits;
-      }
-      for (int h = task.head_begin; h < task.head_end; ++h) {
-        const int64_t key_head = int64_t{h} * in.key_heads / in.heads;
-        const int64_t value_head = int64_t{h} * in.value_heads / in.heads;
-        b.head = h;
-        b.q = {in.q.row(row + i) + int64_t{h} * in.d_key, in.q.stride};
-        b.k = {in.k.row(first_row) + key_head * in.d_key, in.k.stride, index};
-        b.v = {in.v.row(first_row) + value_head * in.d_value, in.v.stride, index};
-        if (few) {
-          prefetch_next(in, task, s, h, i);
-          const FewQueries f{b.q, b.k, b.v, b.n, b.row, i, queries, keys, h};
-          forward_few(in, out, f, range, few_memory);
-        } else if (indexed) {
-          forward_block<true>(in, out, b, range, ready, memory);
+    piece.queries = queries;
+    piece.keys = keys;
+    piece.sequence = s;
+    HeadOfPiece h;
+    const auto choose_head = [&](int head, int64_t first) {
+      h.head = head;
+      h.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
+      h.k = {in.k.row(first_row) + int64_t{head} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
+      h.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride,
+             index};
+      h.output = {out.output.row(row + first) + int64_t{head} * in.d_value, out.output.stride};
+      h.output_scale = (in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)]) *
+                       (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
+    };
+    for (int64_t i = task.query_begin; i < end;) {
+      piece.strips = 0;
+      piece.begin = keys;
+      piece.end = 0;
+      const int64_t first = piece.first = i;
+      int few = 0;
+      for (; i < end && piece.strips < kTaskStrips && few == 0; i += kBlock) {
+        Strip& strip = piece.strip[piece.strips];
+        strip.n = static_cast<int>(std::min<int64_t>(kBlock, end - i));
+        strip.row = row + i;
+        strip.first = i;
+        strip.allow = nullptr;
+        block_range(in.mask, i, strip.n, queries, keys, strip.mask);
+        const bool last = strip.n <= (i == 0 ? kFewQueries : kFewRest);
+        if (last && keys <= kFewKeys && !in.dropout.active()) {
+          few = strip.n;
         } else {
-          forward_block<false>(in, out, b, range, ready, memory);
+          ++piece.strips;
+          if (strip.mask.begin < strip.mask.end) {
+            piece.begin = std::min(piece.begin, strip.mask.begin);
+            piece.end = std::max(piece.end, strip.mask.end);
+          }
+        }
+      }
+      piece.last = std::min(i, end);
+      // Masks are the same for all heads; where each strip has one chunk, so are their bits.
+      if (task.head_end - task.head_begin > 1 && in.mask.kind() != Mask::Kind::kNone) {
+        uint16_t* bits = memory.ready.get(kTaskStrips * kChunk);
+        for (int g = 0; g < piece.strips; ++g) {
+          Strip& strip = piece.strip[g];
+          const BlockMask& mask = strip.mask;
+          if (!Piece::single(strip) || !mask.cuts(mask.begin, mask.end)) continue;
+          uint16_t* at = bits + g * kChunk;
+          for_cut_keys(mask, mask.begin, mask.end, [&](int64_t from, int64_t to) HWY_ATTR {
+            allow_bits(in.mask, mask, strip.row, strip.n, from, to, at + (from - mask.begin));
+          });
+          strip.allow = at;
+        }
+      }
+      for (int head = task.head_begin; head < task.head_end; ++head) {
+        choose_head(head, first);
+        if (few > 0) {
+          const Strip& strip = piece.strip[piece.strips];
+          const NextItem next = next_item(in, task, s, head, nullptr);
+          prefetch_rows(next.q, std::min<int64_t>(next.queries, kBlock), in.d_key);
+          if (next.keys <= 64) {
+            prefetch_rows(next.k, next.keys, in.d_key);
+            prefetch_rows(next.v, next.keys, in.d_value);
+          }
+          const FewQueries f{
+              h.q.from(strip.first - first), h.k, h.v, few, strip.row, strip.first, queries, keys, head};
+          forward_few(in, out, f, strip.mask, few_memory);
+        }
+        if (piece.strips > 0) {
+          forward_head(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
         }
       }
       if (!weight_offsets) continue;
-      for (int h = task.head_begin; h < task.head_end; ++h) {
-        b.head = h;
-        b.q = {in.q.row(row + i) + int64_t{h} * in.d_key, in.q.stride};
-        b.k = {in.k.row(first_row) + int64_t{h} * in.key_heads / in.heads * in.d_key, in.k.stride, index};
-        float* weights = out.weights + in.heads * weight_offsets[s] + (h * queries + i) * keys;
-        weights_block(in, b, range, weights, memory);
+      for (int head = task.head_begin; head < task.head_end; ++head) {
+        choose_head(head, first);
+        for (int g = 0; g < piece.strips + (few > 0); ++g) {
+          const Strip& strip = piece.strip[g];
+          float* weights = out.weights + in.heads * weight_offsets[s] + (head * queries + strip.first) * keys;
+          weights_of_strip(in, h, strip, h.q.from(strip.first - first), keys, weights, memory);
+        }
       }
     }
   }
@@ -331,18 +510,13 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <fmt/format.h>
 
 namespace mh {
 HWY_EXPORT(forward_task);
 
 void attention_forward(const AttentionInputs& in, const AttentionOutputs& out) {
   detail::check_attention(in, "attention_forward");
-  const int64_t columns = int64_t{in.heads} * in.d_value;
-  if (out.output.rows != in.q.rows || out.output.cols != columns || (in.q.rows > 0 && !out.output.data)) {
-    throw ShapeError(fmt::format("attention_forward: output is [{},{}], expected [{},{}]", out.output.rows,
-                                 out.output.cols, in.q.rows, columns));
-  }
+  detail::check_result("attention_forward", "output", out.output, in.q.rows, int64_t{in.heads} * in.d_value);
   const int64_t* weight_offsets = nullptr;
   if (out.weights) {
     thread_local std::vector<int64_t> offsets;
@@ -353,9 +527,12 @@ void attention_forward(const AttentionInputs& in, const AttentionOutputs& out) {
     }
     weight_offsets = offsets.data();
   }
-  const auto& tasks = detail::attention_tasks(in, false);
-  parallel_for(static_cast<int64_t>(tasks.size()), [&](int64_t task) {
-    HWY_DYNAMIC_DISPATCH(forward_task)(in, out, tasks[static_cast<size_t>(task)], weight_offsets);
+  const auto& tasks = detail::attention_tasks(in);
+  const auto count = static_cast<int64_t>(tasks.size()), threads = int64_t{thread_count()};
+  parallel_for(count, [&](int64_t task) {
+    const auto* this_task = tasks.data() + task;
+    const auto* next_task = task + threads < count ? this_task + threads : nullptr;
+    HWY_DYNAMIC_DISPATCH(forward_task)(in, out, *this_task, next_task, weight_offsets);
   });
 }
 

@@ -37,8 +37,7 @@ using MF = hn::Mask<DF>;
 
 constexpr int kBlock = 16;  // queries in a block
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(DF()));
-constexpr int kVectors = kBlock / kLanes;       // vectors that hold a block
-constexpr int kKeyTile = kLanes == 16 ? 8 : 4;  // keys whose scores fill the registers
+constexpr int kVectors = kBlock / kLanes;  // vectors that hold a block
 constexpr float kLog2e = 1.44269504088896341f;
 constexpr float kLn2 = 0.693147180559945309f;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -49,11 +48,7 @@ struct Rows {
   int64_t stride;
   const int32_t* index = nullptr;
 
-  template <bool kIndexed>
-  const float* at(int64_t j) const {
-    return data + (kIndexed ? static_cast<int64_t>(index[j]) : j) * stride;
-  }
-  const float* row(int64_t j) const { return index ? at<true>(j) : at<false>(j); }
+  const float* row(int64_t j) const { return data + (index ? int64_t{index[j]} : j) * stride; }
   Rows from(int64_t j) const {
     return index ? Rows{data, stride, index + j} : Rows{data + j * stride, stride};
   }
@@ -67,11 +62,46 @@ HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
   }
 }
 
-/// The first n < kLanes numbers at p; nothing behind them is touched.
+/// Rows that will be wanted soon, asked for a few at a time while something else is computed: pieces of rows
+/// far apart, which no hardware foresees.
+class Ahead {
+ public:
+  void clear() { kinds_ = kind_ = 0, row_ = 0, total_ = 0; }
+  void add(Rows rows, int64_t n, int size) {
+    if (n <= 0 || kinds_ == kMost) return;
+    wanted_[kinds_++] = {rows, n, size};
+    total_ += n;
+  }
+  int64_t total() const { return total_; }
+  void ask_for(int64_t rows) {
+    while (rows > 0 && kind_ < kinds_) {
+      const Wanted& w = wanted_[kind_];
+      const int64_t n = rows < w.n - row_ ? rows : w.n - row_;
+      prefetch_rows(w.rows.from(row_), n, w.size);
+      rows -= n;
+      row_ += n;
+      if (row_ == w.n) ++kind_, row_ = 0;
+    }
+  }
+
+ private:
+  static constexpr int kMost = 4;
+  struct Wanted {
+    Rows rows;
+    int64_t n;
+    int size;
+  };
+  Wanted wanted_[kMost];
+  int kinds_ = 0, kind_ = 0;
+  int64_t row_ = 0, total_ = 0;
+};
+
+/// The first n <= kLanes numbers at p; nothing behind them is touched.
 HWY_INLINE VF load_first(const float* p, int n) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(DF(), static_cast<size_t>(n)), DF(), p);
 #else
+  if (n == kLanes) return hn::LoadU(DF(), p);
   HWY_ALIGN float part[kLanes] = {};
   for (int i = 0; i < n; ++i) part[i] = p[i];
   return hn::Load(DF(), part);
@@ -81,6 +111,7 @@ HWY_INLINE void store_first(VF v, float* p, int n) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   hn::BlendedStore(v, hn::FirstN(DF(), static_cast<size_t>(n)), DF(), p);
 #else
+  if (n == kLanes) return hn::StoreU(v, DF(), p);
   HWY_ALIGN float part[kLanes];
   hn::Store(v, DF(), part);
   for (int i = 0; i < n; ++i) p[i] = part[i];
@@ -207,23 +238,14 @@ HWY_INLINE void transpose_block(Rows rows, int n, int size, float factor, float*
   }
 }
 
-/// acc[j] = sum over c of keys[j][c] * block[c][16 lanes].
-template <int kKeys>
-HWY_INLINE void dot_tile(const float* const* keys, const float* HWY_RESTRICT block, int size,
-                         VF (&acc)[kKeyTile][kVectors]) {
+/// The rows one after the other, `stride` apart.
+HWY_INLINE void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
   const DF d;
-  const float* key[kKeys];
-  MH_UNROLL for (int j = 0; j < kKeys; ++j) {
-    key[j] = keys[j];
-    MH_UNROLL for (int w = 0; w < kVectors; ++w) acc[j][w] = hn::Zero(d);
-  }
-  for (int64_t c = 0; c < size; ++c) {
-    VF lanes[kVectors];
-    MH_UNROLL for (int w = 0; w < kVectors; ++w) lanes[w] = hn::Load(d, block + c * kBlock + w * kLanes);
-    MH_UNROLL for (int j = 0; j < kKeys; ++j) {
-      const auto number = hn::Set(d, key[j][c]);
-      MH_UNROLL for (int w = 0; w < kVectors; ++w) acc[j][w] = hn::MulAdd(number, lanes[w], acc[j][w]);
-    }
+  for (int64_t j = 0; j < n; ++j, to += stride) {
+    const float* from = rows.row(j);
+    int c = 0;
+    for (; c + kLanes <= size; c += kLanes) hn::StoreU(hn::LoadU(d, from + c), d, to + c);
+    if (c < size) store_first(load_first(from + c, size - c), to + c, size - c);
   }
 }
 

@@ -24,8 +24,17 @@ struct BlockMask {
   HWY_ALIGN int32_t row_begin[kBlock];
   HWY_ALIGN int32_t row_end[kBlock];
 
-  bool cut() const { return begin < full_begin || full_end < end; }
+  /// Whether some query may not see some key in [from, to).
+  bool cuts(int64_t from, int64_t to) const { return dense || from < full_begin || full_end < to; }
 };
+
+/// Calls visit(from, to) for the parts of [begin, end) that some query may not see.
+template <class Visit>
+HWY_INLINE void for_cut_keys(const BlockMask& range, int64_t begin, int64_t end, Visit visit) {
+  if (range.dense || range.full_begin >= range.full_end) return visit(begin, end);
+  if (begin < range.full_begin) visit(begin, range.full_begin < end ? range.full_begin : end);
+  if (end > range.full_end) visit(range.full_end > begin ? range.full_end : begin, end);
+}
 
 /// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
 HWY_INLINE void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys,

@@ -27,15 +27,14 @@ namespace detail {
 namespace {
 
 constexpr int kLargestHead = 1024;
-constexpr int64_t kTaskWork = 1 << 19;  // multiply-adds: some 10 microseconds
-constexpr int64_t kTaskQueries = 64;    // a long sequence is cut into multiples of these
+constexpr int64_t kTaskWork = 1 << 19;     // multiply-adds: some 10 microseconds
+constexpr int64_t kTaskQueries = 512;      // of a long sequence: they share the copy of a chunk of keys
+constexpr int64_t kCutQueries = 64;        // what a task of a long sequence has at least
+constexpr int64_t kCutKeys = 128;          // the same for keys in the backward pass
+constexpr int64_t kTaskNumbers = 1 << 15;  // of each of K, V, dK, dV that a task of the backward pass holds
+constexpr int64_t kFewTasks = 32;          // below that, tasks of long sequences are made shorter
 
-template <class View>
-void check_matrix(const char* caller, const char* name, const View& view, int64_t cols) {
-  if (view.cols != cols) {
-    throw ShapeError(
-        fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols, cols));
-  }
+void check_layout(const char* caller, const char* name, const ConstMatrixView& view) {
   if (view.rows < 0 || (view.rows > 1 && view.stride < view.cols)) {
     throw ShapeError(
         fmt::format("{}: {} has {} rows, {} columns and stride {}; a stride must not be below the columns",
@@ -44,6 +43,14 @@ void check_matrix(const char* caller, const char* name, const View& view, int64_
   if (view.rows > 0 && view.data == nullptr) {
     throw ShapeError(fmt::format("{}: {} has {} rows but no data", caller, name, view.rows));
   }
+}
+
+void check_matrix(const char* caller, const char* name, const ConstMatrixView& view, int64_t cols) {
+  if (view.cols != cols) {
+    throw ShapeError(
+        fmt::format("{}: {} has {} columns, expected {} (heads x head size)", caller, name, view.cols, cols));
+  }
+  check_layout(caller, name, view);
 }
 
 void check_offsets(const char* caller, const char* name, std::span<const int32_t> offsets, int64_t rows) {
@@ -73,6 +80,42 @@ void check_heads(const char* caller, const char* name, int heads, int of) {
     throw ShapeError(
         fmt::format("{}: {} is {}, expected a divisor of the {} heads", caller, name, heads, of));
   }
+}
+
+/// A `pieces`th part of n, as a multiple of `unit` not above `most`.
+int64_t share_of(int64_t n, int64_t pieces, int64_t unit, int64_t most) {
+  return std::clamp((n / pieces + unit - 1) / unit * unit, unit, most);
+}
+
+/// Short sequences are gathered: gathered(begin, end). Of a longer one, long_one(sequence, heads of a task,
+/// work of a head); `group` heads stay together.
+template <class Gathered, class LongOne>
+void for_each_share(const AttentionInputs& in, int group, Gathered gathered, LongOne long_one) {
+  const auto sequences = static_cast<int32_t>(in.query_offsets.size()) - 1;
+  int32_t begin = 0;
+  int64_t work = 0;
+  const auto finish = [&](int32_t end) {
+    if (begin < end) gathered(begin, end);
+    begin = end;
+    work = 0;
+  };
+  for (int32_t s = 0; s < sequences; ++s) {
+    const auto at = static_cast<size_t>(s);
+    const int64_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
+    const int64_t keys = in.key_offsets[at + 1] - in.key_offsets[at];
+    const int64_t of_head = ((queries + 15) / 16 * 16 * (keys + 4) + keys) * (in.d_key + in.d_value) + 256;
+    if (of_head * in.heads <= kTaskWork) {
+      if (work + of_head * in.heads > kTaskWork) finish(s);
+      work += of_head * in.heads;
+      continue;
+    }
+    finish(s);
+    begin = s + 1;
+    const auto groups =
+        static_cast<int>(std::clamp<int64_t>(kTaskWork / (of_head * group), 1, in.heads / group));
+    long_one(s, groups * group, of_head);
+  }
+  finish(sequences);
 }
 
 }  // namespace
@@ -130,45 +173,70 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   }
 }
 
-const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, bool whole_groups) {
+void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
+                  int64_t cols) {
+  if (view.rows != rows || view.cols != cols) {
+    throw ShapeError(
+        fmt::format("{}: {} is [{},{}], expected [{},{}]", caller, name, view.rows, view.cols, rows, cols));
+  }
+  check_layout(caller, name, view);
+}
+
+const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in) {
   thread_local std::vector<AttentionTask> tasks;  // grown once, so that a call allocates nothing
   tasks.clear();
-  const int groups = whole_groups ? std::gcd(in.key_heads, in.value_heads) : in.heads;
-  const int group = in.heads / groups;
-  const auto sequences = static_cast<int32_t>(in.query_offsets.size()) - 1;
-  int32_t begin = 0;
-  int64_t gathered = 0;
-  const auto finish = [&](int32_t end) {
-    if (begin < end) tasks.push_back({begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max()});
-    begin = end;
-    gathered = 0;
-  };
-  for (int32_t s = 0; s < sequences; ++s) {
-    const auto at = static_cast<size_t>(s);
-    const int64_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
-    const int64_t keys = in.key_offsets[at + 1] - in.key_offsets[at];
-    const int64_t of_head = ((queries + 15) / 16 * 16 * (keys + 4) + keys) * (in.d_key + in.d_value) + 256;
-    if (of_head * in.heads <= kTaskWork) {
-      if (gathered + of_head * in.heads > kTaskWork) finish(s);
-      gathered += of_head * in.heads;
-      continue;
-    }
-    finish(s);
-    begin = s + 1;
-    const auto heads =
-        static_cast<int>(std::clamp<int64_t>(kTaskWork / (of_head * group), 1, groups)) * group;
-    int64_t rows = queries;
-    if (!whole_groups && of_head > kTaskWork) {
-      rows = std::max<int64_t>(1, kTaskWork * queries / of_head / kTaskQueries) * kTaskQueries;
-    }
-    for (int h = 0; h < in.heads; h += heads) {
-      for (int64_t q = 0; q < std::max<int64_t>(queries, 1); q += std::max<int64_t>(rows, 1)) {
-        tasks.push_back({s, s + 1, h, std::min(in.heads, h + heads), q, std::min(queries, q + rows)});
-      }
-    }
-  }
-  finish(sequences);
+  const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
+  for_each_share(
+      in, 1,
+      [&](int32_t begin, int32_t end) {
+        tasks.push_back({begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max()});
+      },
+      [&](int32_t s, int heads, int64_t of_head) {
+        const int64_t queries =
+            in.query_offsets[static_cast<size_t>(s) + 1] - in.query_offsets[static_cast<size_t>(s)];
+        const int64_t pieces = std::max<int64_t>(1, kFewTasks / (sequences * in.heads));
+        const int64_t rows = of_head <= kTaskWork ? std::max<int64_t>(queries, 1)
+                                                  : share_of(queries, pieces, kCutQueries, kTaskQueries);
+        for (int h = 0; h < in.heads; h += heads) {
+          for (int64_t q = 0; q < std::max<int64_t>(queries, 1); q += rows) {
+            tasks.push_back({s, s + 1, h, std::min(in.heads, h + heads), q, std::min(queries, q + rows)});
+          }
+        }
+      });
   return tasks;
+}
+
+const BackwardPlan& backward_plan(const AttentionInputs& in) {
+  thread_local BackwardPlan plan;
+  plan.tasks.clear();
+  plan.parts = plan.turns = 0;
+  const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
+  const int groups = std::gcd(in.key_heads, in.value_heads);
+  for_each_share(
+      in, in.heads / groups,
+      [&](int32_t begin, int32_t end) {
+        plan.tasks.push_back(
+            {begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max(), plan.parts, -1});
+        plan.parts += end - begin;
+      },
+      [&](int32_t s, int heads, int64_t) {
+        const auto at = static_cast<size_t>(s);
+        const int64_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
+        const int64_t keys = in.key_offsets[at + 1] - in.key_offsets[at];
+        const int64_t pieces = std::max<int64_t>(1, kFewTasks / 2 / (sequences * groups));
+        const int64_t most =
+            std::max(kTaskNumbers / std::max(in.d_key, in.d_value) / kCutKeys, int64_t{1}) * kCutKeys;
+        const int64_t size = share_of(keys, pieces, kCutKeys, most);
+        const bool several = keys > size;
+        for (int64_t j = 0; j < std::max<int64_t>(keys, 1); j += size, ++plan.parts) {
+          for (int h = 0; h < in.heads; h += heads) {
+            plan.tasks.push_back({s, s + 1, h, std::min(in.heads, h + heads), j, j + size, plan.parts,
+                                  several ? plan.turns : -1});
+          }
+        }
+        if (several) plan.turns += in.heads * ((queries + kBackwardQueries - 1) / kBackwardQueries);
+      });
+  return plan;
 }
 
 }  // namespace detail

@@ -19,13 +19,33 @@ struct AttentionTask {
   int64_t query_begin, query_end;
 };
 
+/// Keys [key_begin, key_end) (cut off at each sequence's number) of heads [head_begin, head_end) of sequences
+/// [sequence_begin, sequence_end); only a task of one long sequence has not all keys.
+struct BackwardTask {
+  int32_t sequence_begin, sequence_end;
+  int32_t head_begin, head_end;
+  int64_t key_begin, key_end;
+  int64_t part;   // number of the first sequence's part among all
+  int64_t turns;  // where those of the sequence begin, or -1 if this task has all keys
+};
+struct BackwardPlan {
+  std::vector<BackwardTask> tasks;  // a sequence's tasks in the order of their keys
+  int64_t parts = 0;                // results that are merged in the order of their numbers
+  int64_t turns = 0;  // [head][block of kBackwardQueries queries] of each sequence with several tasks
+};
+constexpr int64_t kBackwardQueries = 64;
+
 /// Throws ShapeError or UsageError naming the field.
 void check_attention(const AttentionInputs& inputs, const char* caller);
+void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
+                  int64_t cols);
 
-/// Tasks of about equal work, cut by the shape alone. Heads that share a key or value head stay together when
-/// `whole_groups` (they add to the same gradient), and so do the queries of a head.
-/// The tasks live until this thread's next call.
-const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs, bool whole_groups);
+/// Tasks of about equal work, cut by the shape alone. They live until this thread's next call.
+const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs);
+
+/// The same for the backward pass, where heads that share a key or value head stay together (they add to the
+/// same gradient) and a long sequence is cut by its keys.
+const BackwardPlan& backward_plan(const AttentionInputs& inputs);
 
 /// Memory that grows and is kept, aligned for any vector.
 template <class T>
