@@ -26,6 +26,13 @@ constexpr const char* kState = "training_state.json";
 constexpr const char* kMoments = "training_state.safetensors";
 constexpr const char* kWeights = "model.safetensors";
 constexpr std::string_view kPrefix = "update-";
+constexpr const char* kPublished[] = {"config.json",    "generation_config.json", "model.safetensors",
+                                      "tokenizer.json", "target_tokenizer.json",  "tokenizer_config.json"};
+
+// Where a file's hard link stands before it is renamed.
+fs::path link_beside(const fs::path& folder, const fs::path& name) {
+  return folder / fmt::format(".{}.tmp", name.string());
+}
 
 std::optional<int64_t> update_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
@@ -87,8 +94,12 @@ CheckpointStore::CheckpointStore(fs::path folder)
                                   where.string(), why));
     }
   }
-  // Nobody else writes in there, so whatever has a temporary name was left by a kill. Hidden files of the
-  // final folder may be somebody's; ours go when their file is written again, at the latest at the run's end.
+  // Nobody else writes in there, so whatever has a temporary name was left by a kill. In the final folder
+  // other hidden files may be somebody's.
+  for (const char* name : kPublished) {
+    fs::remove(link_beside(folder_, name), code);
+    remove_leftovers(folder_ / name);
+  }
   for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints_, code)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(".") && name.find(".tmp") != std::string::npos) fs::remove_all(entry.path(), code);
@@ -236,7 +247,7 @@ void CheckpointStore::publish_folder(const fs::path& from) {
   });
   for (const fs::path& file : files) {
     const fs::path final_name = folder_ / file.filename();
-    const fs::path temporary = folder_ / fmt::format(".{}.tmp", file.filename().string());
+    const fs::path temporary = link_beside(folder_, file.filename());
     std::error_code code;
     fs::remove(temporary, code);
     fs::create_hard_link(file, temporary, code);

@@ -1,15 +1,13 @@
 // A model and a corpus small enough to train in a test.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "multihead/base/random.h"
 #include "multihead/models/transformer.h"
 #include "multihead/train/trainer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh {
 
@@ -63,25 +61,5 @@ inline std::vector<float> all_parameters(Transformer& model) {
   });
   return all;
 }
-
-/// A folder of its own for a test, gone afterwards.
-class TestFolder {
- public:
-  explicit TestFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / (name + "." + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() {
-    std::error_code code;
-    std::filesystem::remove_all(path_, code);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace mh

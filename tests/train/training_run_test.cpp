@@ -116,7 +116,7 @@ std::vector<std::string> lines_of(const fs::path& path) {
 }
 
 TEST(TrainingRun, InterruptedRunsEndWithTheSameBits) {
-  TestFolder straight_folder("mh_straight"), stopped_folder("mh_stopped");
+  test::ScratchFolder straight_folder, stopped_folder;
   std::vector<float> straight, resumed;
   {
     Fixture fixture(straight_folder.path());
@@ -153,7 +153,7 @@ TEST(TrainingRun, InterruptedRunsEndWithTheSameBits) {
 }
 
 TEST(TrainingRun, StoppedBeforeTheFirstUpdateItLeavesNothing) {
-  TestFolder folder("mh_at_once");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.hooks.stop = [] { return true; };
   EXPECT_THROW(fixture.run(), Interrupted);
@@ -161,7 +161,7 @@ TEST(TrainingRun, StoppedBeforeTheFirstUpdateItLeavesNothing) {
 }
 
 TEST(TrainingRun, KeepsWhatAveragingNeedsAndNoMore) {
-  TestFolder folder("mh_keep");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.run();
   const Validation* best = best_of(fixture.trainer.state().validations, Metric::kLoss);
@@ -178,7 +178,7 @@ TEST(TrainingRun, KeepsWhatAveragingNeedsAndNoMore) {
 }
 
 TEST(TrainingRun, StopsWhenPatienceIsOver) {
-  TestFolder folder("mh_patience");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.options.updates = 1000;
   fixture.options.patience = 2;
@@ -191,7 +191,7 @@ TEST(TrainingRun, StopsWhenPatienceIsOver) {
 }
 
 TEST(TrainingRun, StopsAtNaNAndNamesUpdateLinesAndCheckpoint) {
-  TestFolder folder("mh_nan");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.hooks.progress = [&](const TrainingProgress& progress) {
     if (progress.update != 6) return;
@@ -212,7 +212,7 @@ TEST(TrainingRun, StopsAtNaNAndNamesUpdateLinesAndCheckpoint) {
 }
 
 TEST(CheckpointStore, AveragesParameters) {
-  TestFolder folder("mh_average");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   std::vector<std::vector<float>> each;
   for (int i = 0; i < 3; ++i) {
@@ -229,21 +229,23 @@ TEST(CheckpointStore, AveragesParameters) {
 }
 
 TEST(CheckpointStore, RemovesWhatAKillLeftAndLocksOutOthers) {
-  TestFolder folder("mh_leftovers");
+  const test::ScratchFolder folder;
   fs::create_directories(folder.path() / "checkpoints/.update-7.tmp.123");
   fs::create_directories(folder.path() / "checkpoints/.update-3.tmp");
   write_file_atomically(folder.path() / ".model.safetensors.tmp", "half");
+  write_file_atomically(folder.path() / ".notes.tmp", "somebody's");
   write_file_atomically(folder.path() / "checkpoints/update-x", "not one");
   const CheckpointStore store(folder.path());
   EXPECT_TRUE(store.updates().empty());
   EXPECT_FALSE(fs::exists(folder.path() / "checkpoints/.update-7.tmp.123"));
   EXPECT_FALSE(fs::exists(folder.path() / "checkpoints/.update-3.tmp"));
   EXPECT_FALSE(fs::exists(folder.path() / ".model.safetensors.tmp"));
+  EXPECT_TRUE(fs::exists(folder.path() / ".notes.tmp"));
   EXPECT_THROW(CheckpointStore(folder.path()), Error);
 }
 
 TEST(CheckpointStore, DamagedFilesAreNamedWithTheRemedy) {
-  TestFolder folder("mh_damaged");
+  const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.trainer.update();
   fixture.store.save(fixture.model, fixture.trainer.adam(), fixture.trainer.state());
@@ -290,7 +292,7 @@ TEST(CheckpointStore, DamagedFilesAreNamedWithTheRemedy) {
 }
 
 TEST(MetricsLog, ForgetsWhatComesAfterTheCheckpoint) {
-  TestFolder folder("mh_metrics");
+  const test::ScratchFolder folder;
   {
     MetricsLog log(folder.path(), 0);
     for (const int64_t update : {10, 20, 30}) log.add(TrainingLine{.update = update});
