@@ -17,7 +17,7 @@ using nlohmann::json;
 // comes.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  explicit StrictBuilder(int deepest) : deepest_(deepest) {}
+  StrictBuilder(int deepest, size_t size) : deepest_(deepest), size_(size) {}
 
   bool null() override { return add(nullptr) != nullptr; }
   bool boolean(bool value) override { return add(value) != nullptr; }
@@ -37,7 +37,9 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     member_ = &place->second;
     return true;
   }
-  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    if (position > size_)
+      return refuse("not JSON: cut short, it ends in the middle; copy the whole file again");
     std::string message = error.what();
     const size_t id_end = message.find("] ");
     if (id_end != std::string::npos) message.erase(0, id_end + 2);
@@ -87,6 +89,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   }
 
   int deepest_;
+  size_t size_;
   json root_;
   std::vector<json*> open_;  // a container is not added to while one inside it is open, so the pointers stay
   json* member_ = nullptr;   // where the value of the last key goes
@@ -102,7 +105,7 @@ json parse_json_strictly(std::string_view text, std::string_view name, int deepe
   const size_t broken = first_invalid_utf8(text);
   if (broken != std::string_view::npos)
     throw FormatError(fmt::format("{}: byte {} is not UTF-8", name, broken));
-  StrictBuilder builder(deepest);
+  StrictBuilder builder(deepest, text.size());
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(fmt::format("{}: {}", name, builder.problem()));
   }
