@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,17 +13,6 @@
 #include "multihead/io/config.h"
 
 namespace mh::cli {
-
-/// "an integer from 1 to 255", "a number of at least 0"; of an unsigned type always both ends.
-template <class T>
-std::string numbers_within(const Rule<T>& rule) {
-  const bool any_low = std::is_signed_v<T> && rule.low == std::numeric_limits<T>::lowest();
-  const bool any_high = std::is_signed_v<T> && rule.high == std::numeric_limits<T>::max();
-  const char* const kind = std::is_integral_v<T> ? "an integer" : "a number";
-  if (any_low && any_high) return kind;
-  if (any_high) return fmt::format("{} of at least {}", kind, rule.low);
-  return fmt::format("{} from {} to {}", kind, rule.low, rule.high);
-}
 
 /// Refuses what is no number in full ("1.5" for an integer, "-1" for a seed, "nan") or not within `rule`.
 template <class T>
@@ -34,7 +22,7 @@ void check_number(CLI::Option* option, Rule<T> rule) {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc() && stop == end && value >= rule.low && value <= rule.high) return std::string();
-    return fmt::format("expected {}, found {}", numbers_within(rule), text);
+    return fmt::format("expected {}, found {}", numbers_within(rule.low, rule.high), text);
   });
 }
 

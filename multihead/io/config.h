@@ -18,9 +18,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +39,11 @@ struct Rule {
   T high = std::numeric_limits<T>::max();
   bool required = false;
 };
+
+/// Numbers of these types in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t,
+/// int64_t, uint64_t (always with both ends), float and double.
+template <class T>
+std::string numbers_within(T low, T high);
 
 /// For fields that are no numbers.
 struct Presence {
@@ -66,6 +71,14 @@ constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 class ConfigVisitor {
  public:
   virtual ~ConfigVisitor() = default;
+
+  /// A whole struct at the present place; at first that is the document.
+  template <class T>
+  void object(T& value) {
+    if (!begin_object()) return;
+    value.visit(*this);
+    end_object();
+  }
 
   /// A number, or numbers, within a rule: int32_t, int64_t, uint64_t, float, double; also optional and vector
   /// of them.
@@ -130,14 +143,6 @@ class ConfigVisitor {
   virtual void scalar(std::string& value) = 0;
   virtual void choice(const std::vector<const char*>& names, size_t& chosen) = 0;
 
-  // A whole struct at the present place.
-  template <class T>
-  void object(T& value) {
-    if (!begin_object()) return;
-    value.visit(*this);
-    end_object();
-  }
-
  private:
   struct NoRule {};
 
@@ -196,89 +201,29 @@ class ConfigVisitor {
   }
 };
 
-/// Builds JSON from what it is shown.
-class ConfigWriter : public ConfigVisitor {
- public:
-  ConfigWriter();
-  ~ConfigWriter() override;
-  template <class T>
-  void write(const T& value) {
-    object(const_cast<T&>(value));  // visit() serves reading too, so it is not const; writing changes nothing
-  }
-  /// indent < 0: all on one line, without a line end.
-  std::string text(int indent) const;
-
- protected:
-  bool open_member(std::string_view name, bool required) override;
-  void open_item(size_t index) override;
-  void close() override;
-  bool begin_object() override;
-  void end_object() override;
-  size_t list(size_t size) override;
-  bool has_value(bool has_value_now) override;
-  void scalar(bool& value) override;
-  void scalar(int64_t& value, int64_t low, int64_t high) override;
-  void scalar(uint64_t& value, uint64_t low, uint64_t high) override;
-  void scalar(double& value, double low, double high, bool single_precision) override;
-  void scalar(std::string& value) override;
-  void choice(const std::vector<const char*>& names, size_t& chosen) override;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
 /// Keys in the file that no field has: a typo (the default), or somebody else's business (config.json of
 /// Hugging Face).
 enum class UnknownKeys { kRefuse, kIgnore };
 
-/// Fills what it is shown from JSON and collects every problem on the way.
-class ConfigReader : public ConfigVisitor {
- public:
-  /// Throws FormatError when `text` is no JSON (see strict_json.h for what else is refused).
-  ConfigReader(std::string_view text, std::string_view file, UnknownKeys unknown);
-  ~ConfigReader() override;
-  template <class T>
-  void read(T& value) {
-    object(value);
-  }
-  /// Throws FormatError with all problems on one line, if there was any.
-  void finish() const;
+namespace detail {
+using VisitConfig = std::function<void(ConfigVisitor&)>;
+/// The JSON of what `visit` shows; indent < 0: all on one line.
+std::string write_config(const VisitConfig& visit, int indent);
+/// Fills what `visit` shows; throws FormatError with all problems on one line.
+void read_config(const VisitConfig& visit, std::string_view text, std::string_view file, UnknownKeys unknown);
+}  // namespace detail
 
- protected:
-  bool open_member(std::string_view name, bool required) override;
-  void open_item(size_t index) override;
-  void close() override;
-  bool begin_object() override;
-  void end_object() override;
-  size_t list(size_t size) override;
-  bool has_value(bool has_value_now) override;
-  void scalar(bool& value) override;
-  void scalar(int64_t& value, int64_t low, int64_t high) override;
-  void scalar(uint64_t& value, uint64_t low, uint64_t high) override;
-  void scalar(double& value, double low, double high, bool single_precision) override;
-  void scalar(std::string& value) override;
-  void choice(const std::vector<const char*>& names, size_t& chosen) override;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+/// The same on one line without a line end: for files of one JSON value a line.
+template <class Config>
+std::string to_json_line(const Config& config, int indent = -1) {
+  // visit() serves reading too, so it is not const; writing changes nothing.
+  return detail::write_config([&](ConfigVisitor& v) { v.object(const_cast<Config&>(config)); }, indent);
+}
 
 /// The struct as JSON, fields in the order of its visit, indented by two, ending in a line end.
 template <class Config>
 std::string to_json(const Config& config) {
-  ConfigWriter writer;
-  writer.write(config);
-  return writer.text(2) + "\n";
-}
-
-/// The same on one line without a line end: for files of one JSON value a line.
-template <class Config>
-std::string to_json_line(const Config& config) {
-  ConfigWriter writer;
-  writer.write(config);
-  return writer.text(-1);
+  return to_json_line(config, 2) + "\n";
 }
 
 /// Reads `text` into `config`; a missing key leaves its field as it is (unless required). Throws FormatError
@@ -288,9 +233,7 @@ template <class Config>
 void from_json(Config& config, std::string_view text, std::string_view file,
                UnknownKeys unknown = UnknownKeys::kRefuse) {
   Config result = config;
-  ConfigReader reader(text, file, unknown);
-  reader.read(result);
-  reader.finish();
+  detail::read_config([&](ConfigVisitor& v) { v.object(result); }, text, file, unknown);
   config = std::move(result);
 }
 

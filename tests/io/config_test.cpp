@@ -156,7 +156,7 @@ TEST(HostileConfig, Values) {
       {R"({"model_type":["multihead"],"d_model":3})", "model_type"},
       {R"({"d_model":3})", "model_type: missing"},
       {with(R"("updates":9223372036854775808)"), "updates"},
-      {with(R"("seed":-1)"), "of at least 0, found -1"},
+      {with(R"("seed":-1)"), "seed: expected an integer from 0 to 18446744073709551615, found -1"},
       {with(R"("seed":18446744073709551616)"), "seed"},
       {with(R"("dropout":1.5)"), "from 0 to 1"},
       {with(R"("dropout":-0.1)"), "from 0 to 1"},
