@@ -14,6 +14,7 @@
 #include <set>
 
 #include "multihead/base/error.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh {
 namespace {
@@ -25,13 +26,6 @@ using testing::IsEmpty;
 
 class Files : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("mh_files_" + std::to_string(::getpid()));
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static std::set<std::string> names_in(const fs::path& folder) {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
@@ -48,7 +42,8 @@ class Files : public testing::Test {
     return "no error";
   }
 
-  fs::path folder_;
+  const test::ScratchFolder scratch_;
+  const fs::path folder_ = scratch_.path();
 };
 
 // While it lives no file may grow beyond `bytes`: a disk that fills up in the middle of a write.

@@ -2,47 +2,29 @@
 #pragma once
 
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
 
+#include "tests/support/scratch_folder.h"
+
 namespace mh {
 
-/// A folder of its own for each test, removed at its end.
-class ScratchFolder {
+/// With names as text, for command lines.
+class ScratchFolder : public test::ScratchFolder {
  public:
-  ScratchFolder() {
-    static std::atomic<int> number = 0;
-    path_ = std::filesystem::temp_directory_path() /
-            ("multihead_cli_test_" + std::to_string(getpid()) + "_" + std::to_string(number++));
-    std::filesystem::create_directories(path_);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+  std::string operator/(std::string_view name) const { return (path() / name).string(); }
   std::string write(std::string_view name, std::string_view bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    std::ofstream(path() / name, std::ios::binary) << bytes;
     return *this / name;
   }
   std::string read(std::string_view name) const {
-    std::ifstream file(path_ / name, std::ios::binary);
+    std::ifstream file(path() / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 struct ToolResult {

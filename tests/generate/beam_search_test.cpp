@@ -9,7 +9,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/translate.h"
 #include "tests/generate/naive_search.h"
-#include "tests/generate/small_model.h"
+#include "tests/support/small_model.h"
 
 namespace mh {
 namespace {

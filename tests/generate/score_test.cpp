@@ -8,7 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "tests/generate/naive_search.h"
-#include "tests/generate/small_model.h"
+#include "tests/support/small_model.h"
 
 namespace mh {
 namespace {

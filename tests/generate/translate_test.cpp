@@ -7,7 +7,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/batches.h"
 #include "multihead/generate/beam_search.h"
-#include "tests/generate/small_model.h"
+#include "tests/support/small_model.h"
 
 namespace mh {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "multihead/io/safetensors.h"
-#include "tests/generate/small_model.h"
+#include "tests/support/small_model.h"
 #include "tests/models/folder_case.h"
 
 namespace mh {

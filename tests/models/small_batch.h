@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "multihead/models/decoding.h"
 #include "multihead/models/transformer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh::test {
 
@@ -78,25 +78,5 @@ inline std::vector<std::vector<int32_t>> greedy(Transformer& model, const Batch&
   }
   return found;
 }
-
-/// A folder of its own that goes away with the test.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-models-XXXXXX").string();
-    MH_ASSERT(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code code;
-    std::filesystem::remove_all(path_, code);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace mh::test

@@ -7,7 +7,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/marian.h"
-#include "tests/generate/small_model.h"
+#include "tests/support/small_model.h"
 #include "tests/models/small_batch.h"
 
 namespace mh {

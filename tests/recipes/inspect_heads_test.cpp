@@ -14,26 +14,10 @@
 #include "multihead/recipes/demo.h"
 #include "multihead/recipes/save_weights.h"
 #include "multihead/text/train_tokenizer.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh {
 namespace {
-
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-heads-XXXXXX").string();
-    MH_ASSERT(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code code;
-    std::filesystem::remove_all(path_, code);
-  }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A random model over a small grammar corpus; pieces are shorter than words.
 class InspectHeads : public testing::Test {
@@ -140,7 +124,7 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
 }
 
 TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
-  const Scratch scratch;
+  const test::ScratchFolder scratch;
   const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
   save_weights(sentence, scratch / "weights.safetensors");
   const auto file = SafetensorsFile::open(scratch / "weights.safetensors");
@@ -163,7 +147,7 @@ TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
 }
 
 TEST(SlowDemo, RunsFromDataToHeadsAndTakesItsModelAgain) {
-  const Scratch scratch;
+  const test::ScratchFolder scratch;
   DemoSettings settings = demo_settings(3);
   settings.folder = scratch / "demo";
   settings.grammar = {.seed = 3, .train = 300, .valid = 1, .test = 23, .compositional = 6};

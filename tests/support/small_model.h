@@ -1,4 +1,4 @@
-// Random models and sentences of prime sizes for the tests of this folder.
+// Random models and sentences of prime sizes.
 #pragma once
 
 #include <cstdint>
