@@ -48,6 +48,12 @@ void tell_common_flags(CLI::App& app) {
 
 // "--beam-siez" is the mistake rather than what CLI11 misses because of it.
 std::string describe(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string what = error.what();  // "--model: At Most 1 required but received 2"
+    if (const size_t at = what.find(": At Most 1 "); at != std::string::npos) {
+      return what.substr(0, at) + " is given more than once";
+    }
+  }
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
   const CLI::App* verb = &app;

@@ -76,6 +76,15 @@ TEST(Help, EveryFlagIsOnThePageOfItsVerb) {
   }
 }
 
+TEST(Help, WhatAllVerbsShareIsOnThePageOfAll) {
+  const std::string page = page_of("README");
+  for (const std::string& flag : flags_in(help_of(""))) EXPECT_TRUE(names(page, flag)) << flag;
+  for (const std::string& verb : kVerbs) {
+    const std::string name = verb.substr(0, verb.find(' '));
+    EXPECT_THAT(page, HasSubstr("[" + name + "](" + name + ".md)"));
+  }
+}
+
 // The other way round, in the tables of flags: a page names no flag that is gone.
 TEST(Help, EveryFlagOfAPageExists) {
   std::set<std::string> known;
@@ -115,6 +124,8 @@ TEST(Help, MistypedVerbsAndFlagsAreNamed) {
   expect_error(run_tool("translate --beam-siez 3"), 2,
                "--beam-siez is not known here; see multihead translate --help");
   expect_error(run_tool("translate"), 2, "--model is required; see multihead translate --help");
+  expect_error(run_tool("info --json a b"), 2, "b is not known here");
+  expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
   expect_error(run_tool("data grammar --seed -1"), 2,
                "--seed: expected an integer from 0 to 18446744073709551615, found -1");
 }
