@@ -1,0 +1,7 @@
+// The fuzzer's entry to attention: scripts/fuzz builds and runs it. What a try is: kernels/attention_try.h.
+#include "../kernels/attention_try.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  mh::try_attention({data, size});  // an exception ends the program, and the fuzzer keeps the bytes
+  return 0;
+}

@@ -1,0 +1,130 @@
+// One try of the fuzzer: a description is chosen by bytes; a possible one must give what the reference gives
+// and write nothing else, an impossible one must be an error that names the field and writes nothing.
+#pragma once
+
+#include <stdexcept>
+
+#include "attention_case.h"
+#include "attention_spoil.h"
+#include "guarded_attention.h"
+
+namespace mh {
+
+/// What the library did wrong.
+class Wrong : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+namespace detail {
+
+inline void expect_close(const GuardedAttention& p, const char* name, double error, double bound) {
+  if (!(error <= bound))
+    throw Wrong(fmt::format("{} is wrong by {}, allowed {}: {}", name, error, bound, p.text()));
+}
+
+inline ConstMatrixView numbers(const float* data, size_t count) {
+  return {data, 1, static_cast<int64_t>(count)};
+}
+
+/// As attention_test.cpp bounds them: an error of the scores is one of the weights' logarithms and counts as
+/// often as the values are large.
+inline void compare(const GuardedAttention& p) {
+  const auto x = reference::values_of(p.in);
+  const auto want = reference::attention(p.in, x);
+  double gate = 1;
+  for (const float g : p.in.gate) gate = std::max(gate, std::abs(static_cast<double>(g)));
+  const double largest = std::max(1.0, want.largest);
+  const int64_t keys = std::max<int64_t>(1, p.longest_keys());
+  const double of_score = tolerance(largest, p.in.d_key) + 1e-6;
+  expect_close(p, "output", worst(want.output, p.out.output),
+               tolerance(largest, p.in.d_key + keys) * largest * gate);
+  for (size_t i = 0; p.out.lse && i < want.lse.size(); ++i) {
+    const auto got = static_cast<double>(p.out.lse[i]);
+    if (std::isinf(want.lse[i]) ? got != want.lse[i] : !(std::abs(got - want.lse[i]) <= of_score)) {
+      throw Wrong(fmt::format("lse {} is {}, expected {}: {}", i, got, want.lse[i], p.text()));
+    }
+  }
+  for (size_t i = 0; p.out.weights && i < want.weights.size(); ++i) {
+    const auto got = static_cast<double>(p.out.weights[i]);
+    if (want.weights[i] == 0 ? got != 0 : !(std::abs(got - want.weights[i]) <= 2 * of_score)) {
+      throw Wrong(fmt::format("weight {} is {}, expected {}: {}", i, got, want.weights[i], p.text()));
+    }
+  }
+  if (!p.has_gradients()) return;
+  const auto g = reference::attention_gradients(p.in, x, reference::dense(p.gradients.d_output));
+  const int64_t group = p.in.heads / std::min(p.in.key_heads, p.in.value_heads);
+  const double most = std::max(1.0, g.largest);
+  const auto terms = static_cast<double>(p.in.d_key + p.in.d_value + keys + p.longest_queries() * group);
+  const double close = (8 + 2 * std::sqrt(terms)) * 0x1p-24 * most * most * gate;
+  const double summed = close * std::sqrt(static_cast<double>(group));
+  expect_close(p, "d_q", worst(g.d_q, p.gradients.d_q), close);
+  expect_close(p, "d_k", worst(g.d_k, p.gradients.d_k), summed);
+  expect_close(p, "d_v", worst(g.d_v, p.gradients.d_v), summed);
+  if (p.gradients.d_gate) {
+    expect_close(p, "d_gate", worst(g.d_gate, numbers(p.gradients.d_gate, g.d_gate.size())),
+                 close * std::sqrt(static_cast<double>(1 + p.in.q.rows * p.in.d_value)));
+  }
+}
+
+}  // namespace detail
+
+/// Runs both passes. Throws Wrong if they fail, write elsewhere or, where that takes the reference no more
+/// than `most_work` multiply-adds, differ from it.
+inline void try_possible(const GuardedAttention& p, int64_t most_work = 1 << 19) {
+  try {
+    p.run();
+  } catch (const Error& e) {
+    throw Wrong(fmt::format("a possible description is an error: {}: {}", e.what(), p.text()));
+  }
+  if (const std::string where = p.written_elsewhere(); !where.empty()) {
+    throw Wrong(fmt::format("wrote {}: {}", where, p.text()));
+  }
+  if (p.work() <= most_work) detail::compare(p);
+}
+
+namespace detail {
+
+inline void try_impossible(const GuardedAttention& p, const Spoilt& spoilt) {
+  const std::string field = spoilt.fields.front();
+  try {
+    if (spoilt.backward) {
+      attention_backward(p.in, p.gradients);
+    } else {
+      attention_forward(p.in, p.out);
+    }
+  } catch (const Error& e) {
+    const std::string words = e.what();
+    const bool named = std::any_of(spoilt.fields.begin(), spoilt.fields.end(),
+                                   [&](const std::string& name) { return words.find(name) != words.npos; });
+    const bool of_kind = dynamic_cast<const UsageError*>(&e) || dynamic_cast<const ShapeError*>(&e);
+    if (!named || !of_kind || words.find('\n') != words.npos) {
+      throw Wrong(fmt::format("the error does not name \"{}\" in one line: {}", field, words));
+    }
+    if (const std::string name = p.written_at_all(); !name.empty()) {
+      throw Wrong(fmt::format("{} was written before the error: {}", name, words));
+    }
+    return;
+  }
+  throw Wrong(fmt::format("impossible \"{}\" is no error: {}", field, p.text()));
+}
+
+}  // namespace detail
+
+/// Returns whether the description was possible. Throws Wrong.
+inline bool try_attention(std::span<const uint8_t> bytes) {
+  Choices choices(bytes);
+  const bool impossible = choices.one_in(3);
+  GuardedAttention p(random_description(choices));
+  Spoilt spoilt;
+  if (impossible) spoil(choices, p, spoilt);
+  // Gradients through key_rows do not exist: that error comes before any other.
+  if (spoilt.fields.empty() || (spoilt.backward && !p.in.key_rows.empty())) {
+    try_possible(p);
+    return true;
+  }
+  detail::try_impossible(p, spoilt);
+  return false;
+}
+
+}  // namespace mh
