@@ -74,13 +74,6 @@ class Differences {
   std::vector<std::string> missing_, unused_, others_;
 };
 
-// A lower bound of the parameters, in double: a configuration may claim more than any integer holds.
-double least_parameters(const TransformerConfig& c) {
-  const double d = c.d_model;
-  return d * c.vocabulary_size + c.encoder_layers * (4 * d * d + 2 * d * c.encoder_ff) +
-         c.decoder_layers * (8 * d * d + 2 * d * c.decoder_ff);
-}
-
 void refuse_far_too_large(const TransformerConfig& config, const SafetensorsFile& file,
                           const std::string& name) {
   double present = 0;
@@ -172,6 +165,12 @@ std::set<std::string> check_repeated(const SafetensorsFile& file, Transformer& m
 }
 
 }  // namespace
+
+double least_parameters(const TransformerConfig& c) {
+  const double d = c.d_model;
+  return d * c.vocabulary_size + c.encoder_layers * (4 * d * d + 2 * d * c.encoder_ff) +
+         c.decoder_layers * (8 * d * d + 2 * d * c.decoder_ff);
+}
 
 std::string write_weights(Transformer& model, ModelType type, Tying tying) {
   std::vector<NamedTensor> tensors;

@@ -18,4 +18,8 @@ std::string write_weights(Transformer& model, ModelType type, Tying tying);
 std::unique_ptr<Transformer> read_weights(const SafetensorsFile& file, const std::string& name,
                                           const TransformerConfig& config, ModelType type, Tying tying);
 
+/// A lower bound of the numbers in a model of this shape, in double: a configuration may claim more than any
+/// integer holds.
+double least_parameters(const TransformerConfig& config);
+
 }  // namespace mh

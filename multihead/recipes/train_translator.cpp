@@ -13,6 +13,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/training_refusals.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/recipes/translator_validation.h"
 
@@ -76,20 +77,6 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
           .clip_norm = s.clip_norm,
           .label_smoothing = s.label_smoothing,
           .seed = s.seed};
-}
-
-// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
-void refuse_foreign_folder(const fs::path& folder) {
-  std::error_code code;
-  if (fs::exists(folder, code) && !fs::is_directory(folder, code)) {
-    throw FileError(fmt::format("{} is a file; --model names the folder to make", folder.string()));
-  }
-  if (fs::exists(folder / "config.json", code) && !fs::exists(folder / "checkpoints", code)) {
-    throw UsageError(
-        fmt::format("{} holds a model that was not trained there (it has no checkpoints); choose another "
-                    "--model, or begin from it with --init-from",
-                    folder.string()));
-  }
 }
 
 // One training, from reading the text to the final folder.
@@ -213,48 +200,17 @@ class Training {
         model_config(settings_, source.size(), tokenizers_->own_target ? tokenizers_->own_target->size() : 0);
     config.eos_id = special.end;
     config.pad_id = config.decoder_start_id = special.pad;
-    if (!begin_with_) return config;
-    refuse_other_shape(begin_with_->config);
-    refuse_other_tokens(begin_with_->config, name);
+    if (!begin_with_) {
+      refuse_too_large(config);
+      return config;
+    }
+    refuse_other_shape(given_, begin_with_->config);
+    if (!settings_.tokenizer.empty()) refuse_other_tokens(source, begin_with_->config, settings_);
     const DropoutRates dropout = config.dropout;
     config = begin_with_->config;
     config.dropout = dropout;
     config.max_positions = std::max(config.max_positions, settings_.max_length);
     return config;
-  }
-
-  // With --init-from the shape is that folder's; flags may repeat it but not change it.
-  void refuse_other_shape(const TransformerConfig& config) const {
-    std::vector<std::string> clauses;
-    const auto compare = [&](const char* flag, const std::optional<int32_t>& wanted, int32_t found) {
-      if (wanted && *wanted != found)
-        clauses.push_back(fmt::format("--{} {} but it has {}", flag, *wanted, found));
-    };
-    compare("d-model", given_.d_model, config.d_model);
-    compare("d-ff", given_.d_ff, config.encoder_ff);
-    compare("encoder-layers", given_.encoder_layers, config.encoder_layers);
-    compare("decoder-layers", given_.decoder_layers, config.decoder_layers);
-    compare("heads", given_.heads, config.encoder_heads);
-    // These have a default, so that only what differs from it was surely asked for.
-    const TranslatorSettings usual;
-    if (given_.norm != usual.norm && given_.norm != config.norm)
-      clauses.emplace_back("--norm pre but it has post");
-    if (given_.activation != usual.activation && given_.activation != config.activation) {
-      clauses.emplace_back("--activation is another");
-    }
-    if (!clauses.empty()) {
-      throw UsageError(
-          fmt::format("--init-from {} has another shape: {}", settings_.init_from, fmt::join(clauses, "; ")));
-    }
-  }
-
-  // Ids beyond its embeddings would be read, or every word would be another.
-  void refuse_other_tokens(const TransformerConfig& config, const std::string& name) const {
-    const auto clauses = tokenizer_mismatches(tokenizers_->source, config.vocabulary_size, config);
-    if (clauses.empty()) return;
-    throw UsageError(
-        fmt::format("{} does not match --init-from {}: {}; leave out --tokenizer to use that model's", name,
-                    settings_.init_from, fmt::join(clauses, "; ")));
   }
 
   TransformerConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {

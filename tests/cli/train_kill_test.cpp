@@ -101,6 +101,19 @@ TEST(SlowTrain, MoreUpdatesAndOtherStartsAndVocabularies) {
   const Outcome shape = tool(train_command(folder, "c", {"--init-from", folder / "a", "--d-ff", "25"}));
   EXPECT_EQ(shape.status, 2) << shape.errors;
 
+  const Outcome norm = tool(train_command(folder, "c", {"--init-from", folder / "a", "--norm", "pre"}));
+  EXPECT_EQ(norm.status, 2);
+  EXPECT_THAT(norm.errors, HasSubstr("--norm pre but it has post"));
+  ASSERT_EQ(tool({"tokenize", "--train", folder / "train.en", "--vocabulary-size", "30", "--output-tokenizer",
+                  folder / "other.json"})
+                .status,
+            0);
+  const Outcome tokens =
+      tool(train_command(folder, "c", {"--init-from", folder / "a", "--tokenizer", folder / "other.json"}));
+  EXPECT_EQ(tokens.status, 2);
+  EXPECT_THAT(tokens.errors, HasSubstr("other.json does not match --init-from"));
+  EXPECT_EQ(newest_checkpoint(folder / "c"), -1);
+
   const Outcome separate = tool(train_command(
       folder, "d", {"--updates", "10", "--separate-vocabularies", "--word-level", "--norm", "pre"}));
   EXPECT_EQ(separate.status, 0) << separate.errors;

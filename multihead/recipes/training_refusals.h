@@ -1,0 +1,28 @@
+// What a training refuses to begin with: each throws UsageError (or FileError) with the remedy.
+#pragma once
+
+#include <filesystem>
+
+#include "multihead/models/transformer_config.h"
+#include "multihead/recipes/translator_settings.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+/// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
+void refuse_foreign_folder(const std::filesystem::path& folder);
+
+/// With --init-from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
+/// what was asked for, without what a preset brings.
+void refuse_other_shape(const TranslatorSettings& given, const TransformerConfig& config);
+
+/// With --init-from and --tokenizer: ids beyond that model's embeddings would be read, or every word would be
+/// another.
+void refuse_other_tokens(const Tokenizer& tokenizer, const TransformerConfig& config,
+                         const TranslatorSettings& settings);
+
+/// A model whose weights, gradients and moments alone exceed this machine's memory: the system would end the
+/// process, or another, without a word.
+void refuse_too_large(const TransformerConfig& config);
+
+}  // namespace mh
