@@ -13,6 +13,8 @@
 namespace mh {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+
 bool begins_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1f\x8b");
 }
@@ -88,8 +90,9 @@ std::string unpack_gzip(std::string&& bytes, std::string_view name) {
 }
 
 std::vector<std::string> split_lines(std::string&& bytes, std::string_view name) {
-  const std::string text = unpack_gzip(std::move(bytes), name);
+  std::string text = unpack_gzip(std::move(bytes), name);
   check_utf8(text, name);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   std::vector<std::string> lines;
   lines.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   size_t begin = 0;

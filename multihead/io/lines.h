@@ -9,8 +9,9 @@
 namespace mh {
 
 /// The lines of a file, plain or gzip (told by its first bytes), without their "\n" or "\r\n". A last line
-/// needs no line end; an empty file has no lines. Throws FileError when the file cannot be read, FormatError
-/// when it is not UTF-8 (naming the line) or its gzip data is cut short or damaged.
+/// needs no line end; an empty file has no lines; a byte order mark at the beginning is no text. Throws
+/// FileError when the file cannot be read, FormatError when it is not UTF-8 (naming the line) or its gzip
+/// data is cut short or damaged.
 std::vector<std::string> read_lines(const std::filesystem::path& path);
 
 /// The same for bytes that are here already, e.g. standard input; `name` is what errors call them.

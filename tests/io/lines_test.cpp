@@ -36,6 +36,14 @@ TEST(Lines, LineEnds) {
   EXPECT_THAT(split_lines("a\n\nb", "x"), ElementsAre("a", "", "b"));
   EXPECT_THAT(split_lines("a\r\n\r\nb\r\n", "x"), ElementsAre("a", "", "b"));
   EXPECT_THAT(split_lines("a\rb\r\r\n", "x"), ElementsAre("a\rb\r"));  // only the line end goes
+  EXPECT_THAT(split_lines("\xef\xbb\xbf"
+                          "a\n\xef\xbb\xbf"
+                          "b",
+                          "x"),
+              ElementsAre("a",
+                          "\xef\xbb\xbf"
+                          "b"));
+  EXPECT_THAT(split_lines("\xef\xbb\xbf", "x"), IsEmpty());
   // Other line separators of Unicode are characters of a line here: sentence numbers must agree with wc -l.
   EXPECT_THAT(split_lines("a\u2028b\u0085c\x0b\n", "x"), ElementsAre("a\u2028b\u0085c\x0b"));
 }
