@@ -14,6 +14,7 @@
 #include <set>
 
 #include "multihead/base/error.h"
+#include "tests/support/device.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -249,11 +250,16 @@ TEST_F(Files, WhatIsNoFileIsWrittenToAndStays) {
   EXPECT_EQ(read_descriptor(reader, "the pipe"), "through");
   ::close(reader);
   EXPECT_TRUE(fs::is_fifo(pipe));
-  write_file_atomically("/dev/null", "nothing");
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_THAT(file_error([] { write_file_atomically("/dev/full", "x"); }),
-              HasSubstr("cannot write /dev/full: No space left"));
-  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+
+  const fs::path null = folder_ / "null", full = folder_ / "full";
+  if (!test::make_device(null, test::Device::kNull) || !test::make_device(full, test::Device::kFull)) {
+    GTEST_SKIP() << "cannot make devices here";
+  }
+  write_file_atomically(null, "nothing");
+  EXPECT_TRUE(fs::is_character_file(null));
+  EXPECT_THAT(file_error([&] { write_file_atomically(full, "x"); }),
+              HasSubstr("cannot write " + full.string() + ": No space left"));
+  EXPECT_TRUE(fs::is_character_file(full));
 }
 
 TEST_F(Files, ALinkStaysALink) {
