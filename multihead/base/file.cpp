@@ -97,11 +97,13 @@ std::optional<pid_t> writer_of(std::string_view name, std::string_view stem) {
   return writer;
 }
 
-// What a link stands for, and that in turn; it need not be there.
+// What a link stands for, and that in turn, up to an open file (/proc/self/fd/1); it need not be there.
 fs::path without_links(fs::path path) {
   constexpr int kMost = 40;  // as the kernel
   std::error_code code;
   for (int i = 0; i < kMost && fs::is_symlink(path, code); ++i) {
+    const fs::path folder = fs::weakly_canonical(path.parent_path(), code);  // /dev/fd is a link, too
+    if (folder.native().starts_with("/proc/")) return folder / path.filename();
     path = path.parent_path() / fs::read_symlink(path, code);
   }
   return path;
@@ -139,9 +141,13 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
   if (fs::is_directory(status)) fail("write", path, EISDIR);
-  // A rename would put a file in the place of /dev/null or of a named pipe.
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_and_sync(path, bytes, path, 0);
   const fs::path final_name = without_links(path);
+  // A rename would put a file in the place of /dev/null or of a named pipe, or, for /dev/stdout, of what the
+  // shell has opened, perhaps to append to it.
+  const bool opened = final_name != path && final_name.native().starts_with("/proc/");
+  if (opened || (fs::exists(status) && !fs::is_regular_file(status))) {
+    return write_and_sync(path, bytes, path, O_APPEND);
+  }
   remove_leftovers(final_name);
   const fs::path temporary = temporary_beside(final_name);
   try {

@@ -62,12 +62,21 @@ TEST_F(Streams, AReaderThatHasSeenEnoughIsNoError) {
   EXPECT_THAT(result.err, IsEmpty());
 }
 
+TEST_F(Streams, WhatTheShellHasOpenedIsAppendedTo) {
+  const std::string log = scratch.write("log", "before\n"), link = scratch / "link";
+  std::filesystem::create_symlink("/dev/stdout", link);
+  const std::string pieces = run_shell(verb("tokenize"), "a cat\n").out;
+  for (const std::string& name : {std::string("/dev/stdout"), std::string("/dev/fd/1"), link}) {
+    EXPECT_EQ(run_shell(verb("tokenize") + "-o " + name + " | cat", "a cat\n").out, pieces);
+    EXPECT_EQ(run_shell(verb("tokenize") + "-o " + name + " >>'" + log + "'", "a cat\n").status, 0);
+  }
+  EXPECT_EQ(scratch.read("log"), "before\n" + pieces + pieces + pieces);
+}
+
 TEST_F(Streams, DevicesAreWrittenToAndNotReplaced) {
   const std::string full = scratch / "full";
   if (!test::make_device(full, test::Device::kFull)) GTEST_SKIP() << "cannot make devices here";
   expect_error(run_shell(verb("tokenize") + "-o '" + full + "'", "a cat\n"), 1, "cannot write " + full);
-  EXPECT_EQ(run_shell(verb("tokenize") + "-o /dev/stdout", "a cat\n").out,
-            run_shell(verb("tokenize"), "a cat\n").out);
   EXPECT_TRUE(std::filesystem::is_character_file(full));
 }
 
