@@ -23,6 +23,7 @@ using VU = hn::Vec<hn::ScalableTag<uint32_t>>;
 /// Four words for each lane's counter; lane i holds what philox() gives for {counter[0][i], ...,
 /// counter[3][i]}.
 struct PhiloxVectors {
+  HWY_INLINE PhiloxVectors() {}  // gcc would compile its own one without NEON
   VU word[4];
 };
 
