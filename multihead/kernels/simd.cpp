@@ -48,6 +48,7 @@ std::vector<std::string> dispatch_targets() {
 }
 
 void use_dispatch_target(std::string_view name) {
+  if (name == "best") return hwy::DisableTargets(0);
   const auto names = dispatch_targets();
   const auto at =
       name == "portable" ? names.end() - 1 : std::find(names.begin(), names.end(), std::string(name));

@@ -20,8 +20,9 @@ std::string dispatch_target();
 /// runs everywhere.
 std::vector<std::string> dispatch_targets();
 
-/// From now on the kernels use this one of dispatch_targets(); "portable" is the last of them. To test or
-/// measure what another machine would run. Throws UsageError for any other name.
+/// From now on the kernels use this one of dispatch_targets(); "portable" is the last of them, "best" leaves
+/// the choice to the machine again. To test or measure what another machine would run. Throws UsageError for
+/// any other name.
 /// REQUIRES: no kernel is running, and no packed matrix from before is used after.
 void use_dispatch_target(std::string_view name);
 
