@@ -1,7 +1,8 @@
 // The speed of attention on inputs that somebody else chose, beside a peer (benchmarks/peers/attention.py).
 //
 //   peak                                    -> GFLOP/s of one core in a loop of multiply-adds
-//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of query lengths, a line of key lengths)
+//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of query lengths, a line of key
+//   lengths)
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
@@ -27,8 +28,8 @@ namespace {
 using Sixteen = float __attribute__((vector_size(64), aligned(64)));
 
 // 16 sums of 16 lanes hide the latency of a multiply-add on any machine in use.
-__attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast"))) float multiply_adds(
-    int64_t rounds, float factor) {
+__attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast"))) float
+multiply_adds(int64_t rounds, float factor) {
   Sixteen sums[16];
   for (int i = 0; i < 16; ++i) sums[i] = Sixteen{} + static_cast<float>(i);  // equal ones would be merged
   for (int64_t i = 0; i < rounds; ++i) {
@@ -70,23 +71,27 @@ struct Work {
   std::vector<float> read(const std::string& name, int64_t rows, int64_t columns) const {
     const std::string bytes = mh::read_file(folder + "/" + name);
     const auto size = static_cast<size_t>(rows * columns);
-    if (bytes.size() != size * sizeof(float)) throw mh::FormatError(folder + "/" + name + ": not of the shape's size");
+    if (bytes.size() != size * sizeof(float))
+      throw mh::FormatError(folder + "/" + name + ": not of the shape's size");
     std::vector<float> numbers(size);
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
   }
   void write(const std::string& name, const std::vector<float>& numbers) const {
-    mh::write_file_atomically(folder + "/" + name, {reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4});
+    mh::write_file_atomically(folder + "/" + name,
+                              {reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4});
   }
 
-  Work(std::string in_folder, int heads, int key_heads, int d, float rate, bool causal) : folder(std::move(in_folder)) {
+  Work(std::string in_folder, int heads, int key_heads, int d, float rate, bool causal)
+      : folder(std::move(in_folder)) {
     std::istringstream lengths(mh::read_file(folder + "/lengths"));
     std::string line;
     std::getline(lengths, line);
     queries = mh::Ragged::from_lengths(numbers_of(line));
     std::getline(lengths, line);
     keys = mh::Ragged::from_lengths(numbers_of(line));
-    const int64_t nq = queries.rows(), nk = keys.rows(), width = int64_t{heads} * d, key_width = int64_t{key_heads} * d;
+    const int64_t nq = queries.rows(), nk = keys.rows(), width = int64_t{heads} * d,
+                  key_width = int64_t{key_heads} * d;
     q = read("q", nq, width);
     k = read("k", nk, key_width);
     v = read("v", nk, key_width);
@@ -137,7 +142,8 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
     std::string folder, mask;
     int heads = 0, key_heads = 0, d = 0;
     float rate = 0;
-    if (!(rest >> folder >> heads >> key_heads >> d >> rate >> mask)) throw mh::UsageError("shape: bad arguments");
+    if (!(rest >> folder >> heads >> key_heads >> d >> rate >> mask))
+      throw mh::UsageError("shape: bad arguments");
     work.reset();
     work = std::make_unique<Work>(folder, heads, key_heads, d, rate, mask == "causal");
     return mh::peak_mebibytes();
@@ -153,7 +159,8 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
     return 0;
   }
   int calls = 0;
-  if ((what != "forward" && what != "both") || !(rest >> calls)) throw mh::UsageError("unknown command: " + what);
+  if ((what != "forward" && what != "both") || !(rest >> calls))
+    throw mh::UsageError("unknown command: " + what);
   std::vector<double> seconds;
   for (int i = 0; i < calls; ++i) {
     const mh::Stopwatch watch;
@@ -176,4 +183,6 @@ int run(int, char**) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return mh::run_beside_peer("attention_speed", run, argc, argv); }
+int main(int argc, char** argv) {
+  return mh::run_beside_peer("attention_speed", run, argc, argv);
+}

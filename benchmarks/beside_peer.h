@@ -1,5 +1,5 @@
-// What the programs that run beside a peer share: they read commands from standard input and answer each with one
-// line, so that the two can take turns on the same work (benchmarks/peers).
+// What the programs that run beside a peer share: they read commands from standard input and answer each with
+// one line, so that the two can take turns on the same work (benchmarks/peers).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,8 @@ inline double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The most memory this process ever held, in MiB. getrusage() would count what the parent held when it made it.
+/// The most memory this process ever held, in MiB. getrusage() would count what the parent held when it made
+/// it.
 inline double peak_mebibytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

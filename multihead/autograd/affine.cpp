@@ -121,11 +121,10 @@ class NormGradients {
   MatrixView sums_;
 };
 
-}  // namespace
-
-Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
-                    const NormParameters* norm) {
-  const int64_t rows = x.rows(), cols = parameters.outputs();
+/// parameters null: x stands for x W + b.
+Var residual_op(Tape& tape, Var x, Affine* parameters, Var residual, const Dropout& dropout,
+                const NormParameters* norm) {
+  const int64_t rows = x.rows(), cols = parameters != nullptr ? parameters->outputs() : x.cols();
   MH_ASSERT(residual.rows() == rows && residual.cols() == cols);
   Var y = tape.make(rows, cols);
   const Dropout drops = dropout;
@@ -136,10 +135,17 @@ Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const D
   const MatrixView sum = kept ? tape.arena().matrix<float>(rows, cols) : y.value();
   float* mean = kept ? tape.arena().array<float>(rows).data() : nullptr;
   float* inverse_deviation = kept ? tape.arena().array<float>(rows).data() : nullptr;
-  const ConstMatrixView bias = parameters.bias();
-  multiply(x.value(), parameters.weights().packed(), sum, Write::kOverwrite, [&](int64_t begin, int64_t end) {
-    const MatrixView block = sum.rows_between(begin, end);
-    add_bias(bias, block);
+  const ConstMatrixView bias = parameters != nullptr ? parameters->bias() : ConstMatrixView();
+  const PackedMatrix* packed = parameters != nullptr ? &parameters->weights().packed() : nullptr;
+  if (packed != nullptr) check_product(x.value(), *packed, sum);
+  for_row_blocks(rows, [&](int64_t begin, int64_t end) {
+    const MatrixView block = sum.rows_between(begin, end), in = x.value().rows_between(begin, end);
+    if (packed != nullptr) {
+      detail::multiply_rows(in, *packed, block, Write::kOverwrite);
+      add_bias(bias, block);
+    } else {
+      copy_or_add(in, block, Write::kOverwrite);
+    }
     drop(drops, block, begin);
     copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
     if (normed) {
@@ -149,13 +155,13 @@ Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const D
     }
   });
   // ds = LayerNorm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
-  tape.record(y, [&tape, x, y, residual, sum, mean, inverse_deviation, drops, norms, normed,
-                  parameters = &parameters] {
+  tape.record(y, [&tape, x, y, residual, sum, mean, inverse_deviation, drops, norms, normed, parameters] {
     const MatrixView dz = y.gradient();
     const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
     const Tape::Target d_residual = target(residual), dx = target(x);
+    const bool wanted = dx.gradient.data != nullptr;
     const PackedMatrix* transposed =
-        dx.gradient.data != nullptr ? &parameters->weights().packed_transposed() : nullptr;
+        wanted && parameters != nullptr ? &parameters->weights().packed_transposed() : nullptr;
     NormGradients norm_gradients(tape, dz.rows, dz.cols);
     for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);
@@ -168,14 +174,29 @@ Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const D
         copy_or_add(block, d_residual.gradient.rows_between(begin, end), d_residual.write);
       }
       drop(drops, block, begin);
+      if (!wanted) return;
+      const MatrixView to = dx.gradient.rows_between(begin, end);
       if (transposed != nullptr) {
-        detail::multiply_rows(block, *transposed, dx.gradient.rows_between(begin, end), dx.write);
+        detail::multiply_rows(block, *transposed, to, dx.write);
+      } else {
+        copy_or_add(block, to, dx.write);
       }
     });
     if (normed) norm_gradients.add_to(norms);
-    parameters->add_gradients(x.value(), dz);
+    if (parameters != nullptr) parameters->add_gradients(x.value(), dz);
   });
   return y;
+}
+
+}  // namespace
+
+Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
+                    const NormParameters* norm) {
+  return residual_op(tape, x, &parameters, residual, dropout, norm);
+}
+
+Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const NormParameters* norm) {
+  return residual_op(tape, x, nullptr, residual, dropout, norm);
 }
 
 Var layer_norm(Tape& tape, Var x, const NormParameters& norm) {

@@ -53,6 +53,9 @@ struct NormParameters {
 Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
                     const NormParameters* norm);
 
+/// The same without a product: residual + dropout(x), and its layer norm: [N, cols] -> [N, cols].
+Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const NormParameters* norm);
+
 /// LayerNorm(x), over columns.
 Var layer_norm(Tape& tape, Var x, const NormParameters& norm);
 

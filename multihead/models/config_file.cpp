@@ -66,6 +66,7 @@ struct Fields {
     v("activation_dropout", config.dropout.activation);
     if (model_type == model_type_name(ModelType::kMultihead)) {
       v("norm", config.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+      v("head_geometry", config.geometry);
     }
     v("multihead_files", files);
     if (writing) {

@@ -81,7 +81,12 @@ const char* model_type_name(ModelType type) {
 }
 
 ModelType natural_model_type(const TransformerConfig& config) {
-  return config.norm == NormPlacement::kPost ? ModelType::kMarian : ModelType::kMultihead;
+  // How heads start is no part of a trained model.
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = HeadGeometry().heads;
+  geometry.initialisation = HeadGeometry().initialisation;
+  const bool canonical = geometry == HeadGeometry();
+  return config.norm == NormPlacement::kPost && canonical ? ModelType::kMarian : ModelType::kMultihead;
 }
 
 TensorPlace tensor_place(ModelType type, std::string_view parameter, Tying tying) {

@@ -19,8 +19,10 @@ const TransformerConfig& checked(const TransformerConfig& config) {
 }
 
 TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, int d_ff) {
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = heads;
   return {.d_model = config.d_model,
-          .heads = heads,
+          .geometry = std::move(geometry),
           .d_ff = d_ff,
           .activation = config.activation,
           .norm = config.norm,
@@ -55,11 +57,11 @@ Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
       decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
       output_packed_({output_ ? output_.get() : &embedding_.table()}) {}
 
-void Transformer::initialise(uint64_t seed) {
+void Transformer::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
   const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.d_model));
-  normal(embedding_.table(), random, deviation);
-  if (target_embedding_) normal(target_embedding_->table(), random, deviation);
+  normal(embedding_.table(), random, embedding_scale * deviation);
+  if (target_embedding_) normal(target_embedding_->table(), random, embedding_scale * deviation);
   if (output_) normal(*output_, random, deviation);
   encoder_.initialise(random);
   decoder_.initialise(random);
@@ -143,7 +145,7 @@ void Transformer::prepare() {
 std::vector<Transformer::AttentionName> Transformer::attentions() const {
   std::vector<AttentionName> names;
   const AttentionVisitor add = [&](const MultiHeadAttention& attention) {
-    names.push_back({attention.name(), attention.config().heads});
+    names.push_back({attention.name(), attention.heads()});
   };
   encoder_.visit_attentions(add);
   decoder_.visit_attentions(add);

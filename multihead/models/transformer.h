@@ -25,8 +25,9 @@ class Transformer {
   explicit Transformer(const TransformerConfig& config);
 
   const TransformerConfig& config() const { return config_; }
-  /// Random weights, a function of the seed: Xavier uniform for projections, N(0, 1/d_model) for embeddings.
-  void initialise(uint64_t seed);
+  /// Random weights, a function of the seed: Xavier uniform for projections, N(0, s^2 / d_model) with s the
+  /// `embedding_scale` for embeddings. Below 1 the positions, which are added to them, are louder at first.
+  void initialise(uint64_t seed, double embedding_scale = 1);
 
   /// The memory: [N source tokens, d_model].
   Var encode(Context& context, const Sequences& source);

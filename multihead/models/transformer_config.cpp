@@ -34,10 +34,16 @@ void check_rate(std::vector<std::string>& found, std::string_view name, float ra
     found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
 }
 
-void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads, int32_t d_model) {
-  if (heads < 1 || heads > d_model || d_model % heads != 0) {
-    found.push_back(fmt::format("{} is {}; expected a divisor of d_model {}", name, heads, d_model));
+// A geometry that says its sizes needs no divisor.
+void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads,
+                 const TransformerConfig& config) {
+  if (heads < 1 || (config.geometry.d_key == 0 && (heads > config.d_model || config.d_model % heads != 0))) {
+    found.push_back(fmt::format("{} is {}; expected a divisor of d_model {}", name, heads, config.d_model));
+    return;
   }
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = heads;
+  for (std::string& problem : problems(geometry, config.d_model)) found.push_back(std::move(problem));
 }
 
 }  // namespace
@@ -54,8 +60,8 @@ std::vector<std::string> problems(const TransformerConfig& config) {
   check_range(found, "decoder_ff", config.decoder_ff, 1, 1 << 20);
   check_range(found, "max_positions", config.max_positions, 1, 1 << 20);
   if (found.empty()) {
-    check_heads(found, "encoder_heads", config.encoder_heads, config.d_model);
-    check_heads(found, "decoder_heads", config.decoder_heads, config.d_model);
+    check_heads(found, "encoder_heads", config.encoder_heads, config);
+    if (found.empty()) check_heads(found, "decoder_heads", config.decoder_heads, config);
   }
   if (config.activation == Activation::kNone)
     found.push_back("activation is none; expected relu, gelu or swish");

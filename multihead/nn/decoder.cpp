@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace mh {
 namespace {
 
 MultiHeadAttentionConfig attention_config(const TransformerLayerConfig& config) {
-  return {.d_model = config.d_model, .heads = config.heads, .weights_dropout = config.dropout.weights};
+  return {.d_model = config.d_model, .geometry = config.geometry, .weights_dropout = config.dropout.weights};
 }
 
 }  // namespace
@@ -50,12 +49,10 @@ Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const De
   Tape& tape = context.tape;
   const auto p = self_attention_.project(context, self_residual_.before(context, x));
   const int64_t rows = x.rows(), d_k = p.k.cols(), width = d_k + p.v.cols();
-  MatrixView written(own.self.data(), cache.rows_written + rows, width);
-  for (int64_t i = 0; i < rows; ++i) {
-    // Keys and values lie side by side in the projection as in the cache.
-    std::memcpy(written.row(cache.rows_written + i), p.k.value().row(i),
-                static_cast<size_t>(width) * sizeof(float));
-  }
+  const MatrixView written(own.self.data(), cache.rows_written + rows, width);
+  const MatrixView fresh = written.rows_between(cache.rows_written, written.rows);
+  copy_or_add(p.k.value(), fresh.columns_between(0, d_k), Write::kOverwrite);
+  copy_or_add(p.v.value(), fresh.columns_between(d_k, width), Write::kOverwrite);
   const Sequences alone{.ids = {}, .ragged = &cache.queries_alone, .sentences = {}};
   const Var looked_back =
       self_attention_.attend(context, p.q, alone,
@@ -69,7 +66,7 @@ Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const De
   const Sequences together{.ids = {}, .ragged = &cache.queries_by_source, .sentences = {}};
   const Var q = cross_attention_.project_queries(context, cross_residual_.before(context, x));
   const MatrixView memory = own.memory.view();
-  const int64_t memory_k = q.cols();
+  const int64_t memory_k = cross_attention_.key_width();
   const Var crossed =
       cross_attention_.attend(context, q, together,
                               {.keys = tape.constant(memory.columns_between(0, memory_k)),

@@ -9,7 +9,7 @@ namespace mh {
 EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites)
     : attention_(
           name + ".self_attention",
-          {.d_model = config.d_model, .heads = config.heads, .weights_dropout = config.dropout.weights},
+          {.d_model = config.d_model, .geometry = config.geometry, .weights_dropout = config.dropout.weights},
           sites),
       attention_residual_(config, sites),
       feed_forward_(config, sites),

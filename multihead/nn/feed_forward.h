@@ -28,7 +28,7 @@ class FeedForward {
                   {.activation = activation_, .dropout = dropout_at(context, rate_, site_, rows)});
   }
   /// W_2 and b_2, for the residual connection to apply.
-  Affine& second() { return second_; }
+  Affine* second() { return &second_; }
 
   void initialise(Random& random) {
     xavier_uniform(w_1_, random, w_1_.value.rows(), w_1_.value.cols());

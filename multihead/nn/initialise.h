@@ -1,6 +1,7 @@
 // Random starting values; a function of the generator's seed alone.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "multihead/autograd/parameter.h"
@@ -23,6 +24,13 @@ inline void normal(Parameter& parameter, Random& random, double deviation) {
     parameter.value.data()[i] = static_cast<float>(deviation * random.normal());
   }
   parameter.changed();
+}
+
+/// The same numbers; both of one shape.
+inline void copy(const Parameter& from, Parameter& to) {
+  MH_ASSERT(from.value.rows() == to.value.rows() && from.value.cols() == to.value.cols());
+  std::copy_n(from.value.data(), from.value.size(), to.value.data());
+  to.changed();
 }
 
 inline void fill(Parameter& parameter, float value) {

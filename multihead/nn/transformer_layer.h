@@ -7,6 +7,7 @@
 #include "multihead/autograd/affine.h"
 #include "multihead/kernels/elementwise.h"
 #include "multihead/nn/context.h"
+#include "multihead/nn/head_geometry.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {
@@ -24,7 +25,7 @@ struct DropoutRates {
 
 struct TransformerLayerConfig {
   int d_model = 512;
-  int heads = 8;
+  HeadGeometry geometry = {};
   int d_ff = 2048;
   Activation activation = Activation::kRelu;
   NormPlacement norm = NormPlacement::kPost;
@@ -64,11 +65,13 @@ class Residual {
   Var before(Context& context, Var x) {
     return placement_ == NormPlacement::kPre ? layer_norm(context.tape, x, norm_.parameters()) : x;
   }
-  /// x + dropout(h W + b), and the norm after it (kPost), as one op.
-  Var after(Context& context, Var h, Affine& last, Var x, const Sequences& rows) {
+  /// x + dropout(h W + b), and the norm after it (kPost), as one op; without `last`, h stands for h W + b.
+  Var after(Context& context, Var h, Affine* last, Var x, const Sequences& rows) {
     const NormParameters norm = norm_.parameters();
-    return affine_residual(context.tape, h, last, x, dropout_at(context, rate_, site_, rows),
-                           placement_ == NormPlacement::kPost ? &norm : nullptr);
+    const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
+    const Dropout drops = dropout_at(context, rate_, site_, rows);
+    return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
+                           : add_residual(context.tape, h, x, drops, after);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) { norm_.visit(name, visitor); }
 

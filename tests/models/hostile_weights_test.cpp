@@ -58,6 +58,7 @@ TEST_F(HostileWeights, WeightsInOtherFormsNameTheRemedy) {
 TEST_F(HostileWeights, SizesFarBeyondTheFile) {
   edit_json(folder / "config.json", [](json& config) {
     config["d_model"] = 61440;
+    config["encoder_attention_heads"] = config["decoder_attention_heads"] = 60;
     config["encoder_layers"] = config["decoder_layers"] = 1000;
     config["max_position_embeddings"] = 512;
   });
@@ -67,12 +68,14 @@ TEST_F(HostileWeights, SizesFarBeyondTheFile) {
   edit_json(folder / "config.json", [](json& config) {
     config["vocab_size"] = config["decoder_vocab_size"] = 1 << 24;
     config["d_model"] = 61440;
+    config["encoder_attention_heads"] = config["decoder_attention_heads"] = 60;
     config["multihead_files"] = json::array();
   });
   expect_error("model.safetensors holds", "a large vocabulary");
   save_again();
   edit_json(folder / "config.json", [](json& config) {
     config["d_model"] = 61440;
+    config["encoder_attention_heads"] = config["decoder_attention_heads"] = 60;
     config["max_position_embeddings"] = 1 << 20;
   });
   expect_error("max_position_embeddings is 1048576", "many positions");

@@ -1,0 +1,60 @@
+// Projections where each head reads only some numbers of the row: y_i = x[:, columns_i] W_i + b_i, side by side.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/autograd/tape.h"
+
+namespace mh {
+
+/// Which numbers of a row each head reads: rising column numbers, at least one, for each head.
+using HeadColumns = std::vector<std::vector<int32_t>>;
+
+/// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or, when one is shared by
+/// all heads, [|columns_0|, outputs]. The parameters are somebody else's.
+class HeadAffine {
+ public:
+  HeadAffine() = default;
+  /// bias: [1, heads * outputs], or null. REQUIRES: a shared weight has heads of equal numbers of columns.
+  HeadAffine(HeadColumns columns, Parameter* weight, Parameter* bias);
+
+  int heads() const { return static_cast<int>(columns_.size()); }
+  int64_t outputs() const { return weight_->value.cols(); }  // of one head
+  const HeadColumns& columns() const { return columns_; }
+  /// Rows [begin, end) of the weight that head i reads with.
+  struct Rows {
+    int64_t begin, end;
+  };
+  Rows rows(int head) const { return rows_[static_cast<size_t>(head)]; }
+  /// Columns [begin, end) of the gathered input that are head i's.
+  Rows gathered(int head) const { return gathered_[static_cast<size_t>(head)]; }
+  int64_t gathered_columns() const { return gathered_.back().end; }
+  /// Whether gathering would change nothing: the heads' columns are the row's, in order, each once.
+  bool reads_in_place(int64_t input_columns) const { return in_place_ && gathered_columns() == input_columns; }
+
+  const PackedMatrix& packed(int head);
+  const PackedMatrix& packed_transposed(int head);
+  Parameter& weight() { return *weight_; }
+  Parameter* bias() { return bias_; }
+
+ private:
+  struct Packed {
+    PackedMatrix plain, transposed;
+    uint64_t plain_version = 0, transposed_version = 0;
+  };
+  Packed& slot(int head) { return packed_[rows_[0].end == weight_->value.rows() ? 0 : static_cast<size_t>(head)]; }
+
+  HeadColumns columns_;
+  std::vector<Rows> rows_, gathered_;
+  std::vector<Packed> packed_;
+  Parameter* weight_ = nullptr;
+  Parameter* bias_ = nullptr;
+  bool in_place_ = false;
+};
+
+/// [N, K] -> [N, heads * outputs].
+Var head_affine(Tape& tape, Var x, HeadAffine& parameters);
+
+}  // namespace mh

@@ -1,0 +1,147 @@
+// How the heads of a layer read and write: what each head sees of a row, its three projections, the scale, who shares
+// what with whom, and the output projection. Chosen once, when a layer is made (make_heads).
+//
+//   {.heads = 8}                                                     the paper's (Vaswani et al. 2017)
+//   {.heads = 8, .key_heads = 1}                                     multi-query (Shazeer 2019)
+//   {.heads = 8, .input = HeadInput::slices()}                       Bloem's narrow: a head sees its slice only
+//   {.heads = 8, .scores = Scores::kMerged}                          one matrix W_i for W_i^Q W_i^K^T
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/autograd/head_affine.h"
+
+namespace mh {
+
+/// What a head sees of a row of d_model numbers.
+struct HeadInput {
+  enum class Kind {
+    kWholeRow,         // all of it (the paper's)
+    kSlices,           // head i: numbers i d / h up to (i + 1) d / h
+    kColumns,          // head i: the numbers columns[i]
+    kProjectedSlices,  // its slice of x W, W [d_model, d_model] for each of Q, K and V (Bloem's fourth form)
+  };
+  Kind kind = Kind::kWholeRow;
+  HeadColumns columns = {};  // of kColumns: rising, below d_model, one list a head
+  /// One projection for all heads instead of one a head; not for kWholeRow, where all heads would be the same.
+  bool one_for_all = false;
+
+  bool operator==(const HeadInput&) const = default;
+
+  static HeadInput slices(bool one_for_all = false) { return {Kind::kSlices, {}, one_for_all}; }
+  static HeadInput of_columns(HeadColumns columns) { return {Kind::kColumns, std::move(columns), false}; }
+  static HeadInput projected_slices(bool one_for_all = false) {
+    return {Kind::kProjectedSlices, {}, one_for_all};
+  }
+};
+
+/// The columns [i d / h, (i + 1) d / h) of every head i, of sizes that differ by one when h does not divide d.
+HeadColumns slice_columns(int heads, int d_model);
+/// Slices of a random permutation of the columns: disjoint, and together the row.
+HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
+/// `size` columns for each head, drawn without repetition, heads independently: they may overlap.
+HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed);
+/// Contiguous segments of `size`, spread evenly: neighbours overlap when heads * size > d_model.
+HeadColumns spread_segments(int heads, int size, int d_model);
+
+/// How a score comes about. x_a the row that asks, x_b the row that is read.
+enum class Scores {
+  kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K)
+  kTied,           // W_i^K is W_i^Q
+  kMerged,         // (x_a W_i) . x_b: one matrix [d, d] a head, K is the input itself, shared by all heads
+  kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
+  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al. 2020)
+};
+
+enum class Biases { kAll, kNone };  // Tensor2Tensor has none
+
+/// What becomes of the heads' outputs side by side.
+enum class HeadOutput {
+  kProjection,     // times W^O [heads * d_value, d_model]
+  kConcatenation,  // as they are; needs heads * d_value == d_model
+};
+
+/// How the projections start (claim 001.2).
+enum class HeadInitialisation {
+  kXavier,          // Glorot's bound with the fans of the whole matrix, (d_model, heads * d_key)
+  kXavierHead,      // with those of one head's matrix, (d_model, d_key)
+  kXavierPacked,    // with those of [W^Q | W^K | W^V], as one packed in_proj gets (torch, fairseq)
+  kOrthogonal,      // each head's matrix with orthonormal columns (or rows, when it is wider than high)
+  kEqual,           // all heads the same, W_i^O too
+  kEqualInput,      // all heads the same but for their W_i^O
+  kEqualWithNoise,  // as kEqual, and normal noise of 1e-6
+  kCopiedKeys,      // Xavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
+};
+
+struct HeadGeometry {
+  int heads = 8;        // h, of queries
+  int d_key = 0;        // of one head; 0: d_model / heads
+  int d_value = 0;      // 0: d_key
+  int key_heads = 0;    // 0: as many as heads; a divisor of it: that many share keys (grouped-query; 1: multi-query)
+  int value_heads = 0;  // 0: key_heads
+  HeadInput input = {};
+  Scores scores = Scores::kQueryKey;
+  int shared_size = 0;  // kCollaborative: D_k of the shared projections; 0: heads * d_key
+  Biases biases = Biases::kAll;
+  HeadOutput output = HeadOutput::kProjection;
+  std::optional<float> scale = std::nullopt;  // of scores; unset: 1 / sqrt(d_key). Bloem's: 1 / sqrt(d_model)
+  /// The smaller bound by default: with kXavier the tiny model of Multi30k takes twice the updates before its
+  /// cross-attention begins to align (docs/architecture.md).
+  HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
+
+  bool operator==(const HeadGeometry&) const = default;
+
+  /// The fields and their names in files; heads is not among them (a model's sides have their own numbers).
+  template <class V>
+  void visit(V& v) {
+    v("d_key", d_key);
+    v("d_value", d_value);
+    v("key_heads", key_heads);
+    v("value_heads", value_heads);
+    v("input", input.kind,
+      {{"whole_row", HeadInput::Kind::kWholeRow},
+       {"slices", HeadInput::Kind::kSlices},
+       {"columns", HeadInput::Kind::kColumns},
+       {"projected_slices", HeadInput::Kind::kProjectedSlices}});
+    v("columns", input.columns);
+    v("one_for_all", input.one_for_all);
+    v("scores", scores,
+      {{"query_key", Scores::kQueryKey},
+       {"tied", Scores::kTied},
+       {"merged", Scores::kMerged},
+       {"doubled", Scores::kDoubled},
+       {"collaborative", Scores::kCollaborative}});
+    v("shared_size", shared_size);
+    v("biases", biases, {{"all", Biases::kAll}, {"none", Biases::kNone}});
+    v("output", output,
+      {{"projection", HeadOutput::kProjection}, {"concatenation", HeadOutput::kConcatenation}});
+    v("scale", scale);
+    v("initialisation", initialisation,
+      {{"xavier", HeadInitialisation::kXavier},
+       {"xavier_head", HeadInitialisation::kXavierHead},
+       {"xavier_packed", HeadInitialisation::kXavierPacked},
+       {"orthogonal", HeadInitialisation::kOrthogonal},
+       {"equal", HeadInitialisation::kEqual},
+       {"equal_input", HeadInitialisation::kEqualInput},
+       {"equal_with_noise", HeadInitialisation::kEqualWithNoise},
+       {"copied_keys", HeadInitialisation::kCopiedKeys}});
+  }
+};
+
+/// All that cannot be, one clause each, naming the field and a description that would work; empty when it can be built.
+std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
+/// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
+HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
+
+/// The systems people compare, by name: see geometry_names(). Throws UsageError listing the names.
+HeadGeometry geometry_preset(std::string_view name, int heads, int d_model);
+struct GeometryName {
+  std::string_view name, what;
+};
+std::vector<GeometryName> geometry_names();
+
+}  // namespace mh

@@ -1,0 +1,117 @@
+#include "multihead/nn/heads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/nn/initialise.h"
+
+namespace mh {
+
+std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
+  if (geometry.input.kind != HeadInput::Kind::kWholeRow) return make_segment_heads(geometry, d_model);
+  switch (geometry.scores) {
+    case Scores::kQueryKey:
+    case Scores::kTied:
+      return make_whole_row_heads(geometry, d_model);
+    case Scores::kMerged:
+      return make_merged_heads(geometry, d_model);
+    case Scores::kDoubled:
+      return make_doubled_heads(geometry, d_model);
+    case Scores::kCollaborative:
+      return make_collaborative_heads(geometry, d_model);
+  }
+  MH_ASSERT(!"a kind of scores that no class makes");
+  return nullptr;
+}
+
+namespace {
+
+/// Gram-Schmidt on normal numbers, in double: columns orthonormal, or rows when there are fewer of them.
+void orthogonal(MatrixView w, Random& random) {
+  const bool wide = w.cols > w.rows;
+  const int64_t vectors = wide ? w.rows : w.cols, size = wide ? w.cols : w.rows;
+  const auto at = [&](int64_t vector, int64_t n) -> float& { return wide ? w(vector, n) : w(n, vector); };
+  std::vector<std::vector<double>> done;
+  while (static_cast<int64_t>(done.size()) < vectors) {
+    std::vector<double> v(static_cast<size_t>(size));
+    for (double& x : v) x = random.normal();
+    for (int pass = 0; pass < 2; ++pass) {  // once more for what rounding left
+      for (const auto& u : done) {
+        double dot = 0;
+        for (size_t n = 0; n < v.size(); ++n) dot += u[n] * v[n];
+        for (size_t n = 0; n < v.size(); ++n) v[n] -= dot * u[n];
+      }
+    }
+    double norm = 0;
+    for (const double x : v) norm += x * x;
+    norm = std::sqrt(norm);
+    if (norm < 1e-6) continue;  // drawn into the span of the others: draw again
+    for (size_t n = 0; n < v.size(); ++n) {
+      v[n] /= norm;
+      at(static_cast<int64_t>(done.size()), static_cast<int64_t>(n)) = static_cast<float>(v[n]);
+    }
+    done.push_back(std::move(v));
+  }
+}
+
+void copy_first_block(const std::vector<MatrixView>& blocks, double noise, Random& random) {
+  for (size_t b = 1; b < blocks.size(); ++b) {
+    for (int64_t r = 0; r < blocks[b].rows; ++r) {
+      for (int64_t c = 0; c < blocks[b].cols; ++c) {
+        const double added = noise > 0 ? noise * random.normal() : 0;
+        blocks[b](r, c) = static_cast<float>(blocks[0](r, c) + added);
+      }
+    }
+  }
+}
+
+constexpr double kNoise = 1e-6;
+
+}  // namespace
+
+void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,
+                      Random& random) {
+  const int64_t rows = weight.value.rows(), cols = weight.value.cols(), width = cols / heads;
+  std::vector<MatrixView> blocks;
+  for (int h = 0; h < heads; ++h) blocks.push_back(weight.value.view().columns_between(h * width, (h + 1) * width));
+  switch (geometry.initialisation) {
+    case HeadInitialisation::kXavier:
+    case HeadInitialisation::kCopiedKeys:  // the copy is made by who holds both
+      xavier_uniform(weight, random, rows, cols);
+      break;
+    case HeadInitialisation::kXavierHead:
+      xavier_uniform(weight, random, rows, width);
+      break;
+    case HeadInitialisation::kXavierPacked:
+      xavier_uniform(weight, random, rows, packed_columns);
+      break;
+    case HeadInitialisation::kOrthogonal:
+      for (const MatrixView& block : blocks) orthogonal(block, random);
+      break;
+    case HeadInitialisation::kEqual:
+    case HeadInitialisation::kEqualInput:
+    case HeadInitialisation::kEqualWithNoise:
+      xavier_uniform(weight, random, rows, cols);
+      copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0, random);
+      break;
+  }
+  weight.changed();
+}
+
+void initialise_output(const HeadGeometry& geometry, Parameter& weight, Random& random) {
+  xavier_uniform(weight, random, weight.value.rows(), weight.value.cols());
+  const bool equal = geometry.initialisation == HeadInitialisation::kEqual ||
+                     geometry.initialisation == HeadInitialisation::kEqualWithNoise;
+  if (!equal) return;
+  std::vector<MatrixView> blocks;
+  for (int h = 0; h < geometry.heads; ++h) {
+    blocks.push_back(weight.value.view().rows_between(int64_t{h} * geometry.d_value,
+                                                      (int64_t{h} + 1) * geometry.d_value));
+  }
+  copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0, random);
+  weight.changed();
+}
+
+}  // namespace mh

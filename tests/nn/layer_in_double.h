@@ -1,0 +1,148 @@
+// A whole attention layer in double, word by word from its geometry: what the fused layer is checked against.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "multihead/base/ragged.h"
+#include "multihead/kernels/mask.h"
+#include "multihead/nn/multi_head_attention.h"
+
+namespace mh::test {
+
+using D = BasicTensor<double>;
+using Parameters = std::map<std::string, D>;  // "w_q", "b_o", ...
+
+inline D in_double(ConstMatrixView from) {
+  D to(from.rows, from.cols);
+  for (int64_t r = 0; r < from.rows; ++r) {
+    for (int64_t c = 0; c < from.cols; ++c) to(r, c) = from(r, c);
+  }
+  return to;
+}
+
+inline Parameters parameters_of(MultiHeadAttention& layer) {
+  Parameters found;
+  layer.visit("", [&](const std::string& name, Parameter& p) { found[name.substr(1)] = in_double(p.value.view()); });
+  return found;
+}
+
+inline D product(const D& a, const D& b) {
+  D c(a.rows(), b.cols());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t n = 0; n < a.cols(); ++n) {
+      for (int64_t j = 0; j < b.cols(); ++j) c(i, j) += a(i, n) * b(n, j);
+    }
+  }
+  return c;
+}
+
+/// Adds parameter `name`, if the layer has it, to every row of columns [begin, begin + a.cols()).
+inline void add_bias_of(const Parameters& p, const std::string& name, int64_t begin, D& a) {
+  const auto found = p.find(name);
+  if (found == p.end()) return;
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t c = 0; c < a.cols(); ++c) a(i, c) += found->second(0, begin + c);
+  }
+}
+
+inline D columns_of(const D& a, int64_t begin, int64_t end) {
+  D part(a.rows(), end - begin);
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t c = begin; c < end; ++c) part(i, c - begin) = a(i, c);
+  }
+  return part;
+}
+
+/// Head `head` of projection `letter` ("q", "k", "v"), of `size` numbers: what the geometry's formula says of rows x.
+inline D projected(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const std::string& letter,
+                   int head, int size) {
+  const std::string bias = "b_" + letter;
+  D rows = x;
+  if (p.contains("w_before_" + letter)) rows = product(x, p.at("w_before_" + letter));
+  const bool tied_keys = g.scores == Scores::kTied && letter == "k";
+  const D& w = p.at("w_" + (tied_keys ? std::string("q") : letter));
+  if (g.input.kind != HeadInput::Kind::kWholeRow) {
+    const HeadColumns columns =
+        g.input.kind == HeadInput::Kind::kColumns ? g.input.columns : slice_columns(g.heads, d_model);
+    int64_t first = 0;
+    if (!g.input.one_for_all) {
+      for (int h = 0; h < head; ++h) first += static_cast<int64_t>(columns[static_cast<size_t>(h)].size());
+    }
+    D out(x.rows(), size);
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      for (int64_t c = 0; c < size; ++c) {
+        for (size_t n = 0; n < columns[static_cast<size_t>(head)].size(); ++n) {
+          out(i, c) += rows(i, columns[static_cast<size_t>(head)][n]) * w(first + static_cast<int64_t>(n), c);
+        }
+      }
+    }
+    add_bias_of(p, bias, int64_t{head} * size, out);
+    return out;
+  }
+  D out = product(rows, columns_of(w, int64_t{head} * size, (int64_t{head} + 1) * size));
+  add_bias_of(p, tied_keys ? "b_q" : bias, int64_t{head} * size, out);
+  return out;
+}
+
+struct QueryKey {
+  D q, k;
+};
+
+inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const D& memory,
+                              int head) {
+  const int key_head = head * g.key_heads / g.heads;
+  if (g.scores == Scores::kMerged) {
+    D q = product(x, columns_of(p.at("w_qk"), int64_t{head} * d_model, (int64_t{head} + 1) * d_model));
+    add_bias_of(p, "c_qk", int64_t{head} * d_model, q);
+    return {q, memory};
+  }
+  if (g.scores == Scores::kCollaborative) {
+    D q = product(x, p.at("w_q")), k = product(memory, p.at("w_k"));
+    add_bias_of(p, "b_q", 0, q);
+    add_bias_of(p, "b_k", 0, k);
+    for (int64_t i = 0; i < q.rows(); ++i) {
+      for (int64_t c = 0; c < q.cols(); ++c) q(i, c) *= p.at("mixing")(head, c);
+    }
+    return {q, k};
+  }
+  return {projected(g, d_model, p, x, "q", head, g.d_key), projected(g, d_model, p, memory, "k", key_head, g.d_key)};
+}
+
+/// Concat(heads) W^O + b^O for rows x that attend to `memory`; sequences by offsets. geometry: completed.
+inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const Ragged& queries,
+                         const D& memory, const Ragged& keys, const Mask& mask) {
+  D together(x.rows(), int64_t{g.heads} * g.d_value);
+  for (int head = 0; head < g.heads; ++head) {
+    const QueryKey qk = query_and_key(g, d_model, p, x, memory, head);
+    const D v = projected(g, d_model, p, memory, "v", head * g.value_heads / g.heads, g.d_value);
+    for (int32_t s = 0; s < queries.sequences(); ++s) {
+      for (int32_t i = 0; i < queries.length(s); ++i) {
+        const int64_t row = queries.begin(s) + i;
+        std::vector<double> weights;
+        double sum = 0;
+        for (int32_t j = 0; j < keys.length(s); ++j) {
+          double score = 0;
+          for (int64_t c = 0; c < qk.q.cols(); ++c) score += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
+          const bool seen = mask.allows(row, i, j, queries.length(s), keys.length(s));
+          weights.push_back(seen ? std::exp(score * *g.scale) : 0);
+          sum += weights.back();
+        }
+        for (int32_t j = 0; j < keys.length(s) && sum > 0; ++j) {
+          for (int c = 0; c < g.d_value; ++c) {
+            together(row, int64_t{head} * g.d_value + c) +=
+                weights[static_cast<size_t>(j)] / sum * v(keys.begin(s) + j, c);
+          }
+        }
+      }
+    }
+  }
+  if (g.output == HeadOutput::kConcatenation) return together;
+  D out = product(together, p.at("w_o"));
+  add_bias_of(p, "b_o", 0, out);
+  return out;
+}
+
+}  // namespace mh::test
