@@ -73,7 +73,9 @@ inline AttentionDescription random_description(Choices& choices) {
   int64_t keys = 0;
   for (uint32_t sequences = choices.below(5); sequences > 0; --sequences) {
     d.queries.push_back(static_cast<int32_t>(choices.below(41)));
-    d.keys.push_back(choices.one_in(2) ? d.queries.back() : static_cast<int32_t>(choices.below(41)));
+    const bool decodes = d.queries.back() < 7 && choices.one_in(2);  // few queries against a long cache
+    d.keys.push_back(choices.one_in(2) ? d.queries.back()
+                                       : static_cast<int32_t>(choices.below(decodes ? 800 : 41)));
     keys += d.keys.back();
   }
   if (choices.one_in(4) && keys > 0) d.stored = 1 + choices.below(60);
