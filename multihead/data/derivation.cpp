@@ -34,7 +34,7 @@ class Derivation {
   std::unique_ptr<Clause> main_clause(int budget) {
     auto clause = std::make_unique<Clause>();
     fill(*clause, budget);
-    if (!(clause->dependent && !clause->dependent_first) && chance(8)) {
+    if (!(clause->dependent && !clause->dependent_first) && chance(14)) {
       clause->second = std::make_unique<Clause>();
       clause->second->role = Role::coordinated;
       fill(*clause->second, 0);
@@ -60,7 +60,7 @@ class Derivation {
   const T* pick(std::span<const T> all) {
     return &all[random_.below(static_cast<uint32_t>(all.size()))];
   }
-  const Noun* pick_noun(uint32_t kinds) {
+  const Noun* pick_noun(Kinds kinds) {
     return pick(nouns(), [&](const Noun& noun) { return (noun.kinds & kinds) != 0; });
   }
 
@@ -113,22 +113,22 @@ class Derivation {
 
   /// The same with an attribute, a second noun or a relative clause; at most one of them, so that none can be
   /// read as belonging to another.
-  void extend(NounPhrase& phrase, uint32_t kinds, Scope& scope) {
+  void extend(NounPhrase& phrase, Kinds kinds, Scope& scope) {
     const uint32_t draw = random_.below(100);
-    if (draw < 9) {
+    if (draw < 14) {
       const bool person = (phrase.noun->kinds & kPerson) != 0;
       phrase.attribute = std::make_unique<PrepositionalPhrase>();
       auto& attribute = *phrase.attribute;
       attribute.preposition = person ? pick(noun_prepositions()) : &noun_prepositions().back();
       Scope inner{0, false};
       attribute.noun = plain_phrase(pick_noun(attribute.preposition->kinds), inner);
-    } else if (draw < 16) {
+    } else if (draw < 22) {
       const Noun* noun = pick_noun(kinds);
       if (noun == phrase.noun) return;
       Scope inner{0, false};
       phrase.conjunct = std::make_unique<NounPhrase>(plain_phrase(noun, inner));
-    } else if (draw < 33 && scope.budget > 0) {
-      const bool as_object = chance(50);
+    } else if (draw < 37 && scope.budget > 0) {
+      const bool as_object = chance(30);
       draw_relative(phrase, as_object ? Role::relative_object : Role::relative_subject, scope.budget - 1);
     }
   }
@@ -143,7 +143,7 @@ class Derivation {
     fill(*phrase.relative, budget);
   }
 
-  NounPhrase subject_phrase(uint32_t kinds, Scope& scope) {
+  NounPhrase subject_phrase(Kinds kinds, Scope& scope) {
     if ((kinds & kPerson) != 0 && chance(26)) {
       NounPhrase phrase;
       phrase.pronoun = pick(pronouns());
@@ -164,9 +164,9 @@ class Derivation {
     }
     const uint32_t draw = random_.below(100);
     if (draw < 10) return choose_adjective(clause);
-    const Frame frame = draw < 24   ? Frame::intransitive
-                        : draw < 35 ? Frame::motion
-                        : draw < 80 ? Frame::transitive
+    const Frame frame = draw < 22   ? Frame::intransitive
+                        : draw < 31 ? Frame::motion
+                        : draw < 81 ? Frame::transitive
                         : draw < 91 ? Frame::ditransitive
                                     : (budget > 0 ? Frame::clausal : Frame::transitive);
     clause.verb = pick(verbs(), [&](const Verb& verb) {
@@ -223,13 +223,13 @@ class Derivation {
     // A relative clause hangs on the subject or on the object, not on both.
     if (clause.role != Role::relative_object && verb.frame == Frame::transitive) {
       clause.object = std::make_unique<NounPhrase>();
-      if ((verb.object & kPerson) != 0 && chance(26)) {
+      if ((verb.object & kPerson) != 0 && chance(16)) {
         draw_object_pronoun(*clause.object, clause.doer());
       } else {
         *clause.object = object_phrase(clause, scope);
         const bool nested_subject = clause.subject.relative != nullptr;
         Scope inner{nested_subject ? 0 : scope.budget, false};
-        const uint32_t kinds = clause.verb->object;
+        const Kinds kinds = clause.verb->object;
         extend(*clause.object, kinds, inner);
         if (clause.object->conjunct) note_pair(verb, *clause.object->conjunct->noun);
         if (clause.negated && clause.object->conjunct) make_definite(*clause.object->conjunct);
@@ -307,8 +307,7 @@ class Derivation {
     draw_tense(clause);
     draw_adverbs(clause, scope);
     if (clause.role != Role::relative_subject) {
-      const uint32_t kinds =
-          clause.verb != nullptr ? clause.verb->subject : clause.predicate.adjective->kinds;
+      const Kinds kinds = clause.verb != nullptr ? clause.verb->subject : clause.predicate.adjective->kinds;
       clause.subject = subject_phrase(kinds, scope);
       if (clause.negated && clause.subject.determiner == Determiner::every) make_definite(clause.subject);
       // Inside a relative clause the subject stays short: "the dog which the man who ... sees" helps nobody.

@@ -19,8 +19,6 @@ class English {
     } else {
       copula(clause, id, relation, head, agreement);
     }
-    if (clause.indirect) phrase(*clause.indirect, Case::accusative, "iobj", id);
-    if (clause.object) phrase(*clause.object, Case::accusative, "obj", id);
     if (clause.place && !clause.place_first) prepositional(*clause.place, "obl", id);
     if (clause.edge != nullptr && !clause.edge_first) edge(clause, id);
     if (clause.dependent && !clause.dependent_first) dependent(*clause.dependent, id);
@@ -105,9 +103,14 @@ class English {
     }
     before_verb(clause, id);
     out_.put(id, form, verb.english, "VERB", relation, head, self);
+    // "pick up the ring", but "pick him up".
+    if (clause.indirect) phrase(*clause.indirect, Case::accusative, "iobj", id);
+    const bool pronoun = clause.object && clause.object->pronoun != nullptr;
+    if (pronoun) phrase(*clause.object, Case::accusative, "obj", id);
     if (!verb.particle.empty()) {
       out_.add(std::string(verb.particle), verb.particle, "ADP", "compound:prt", id, self);
     }
+    if (clause.object && !pronoun) phrase(*clause.object, Case::accusative, "obj", id);
   }
 
   void copula(const Clause& clause, int id, std::string_view relation, int head, Agreement agreement) {

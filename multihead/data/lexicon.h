@@ -1,7 +1,9 @@
 // The words of the built-in grammar: English and German side by side, with what a sentence needs to know of
-// them. The map from English to German is a function: no English form stands for two German lemmas. The
-// tables keep out of the way of what a small model would have to guess (nouns of the n-declension, "read",
-// "put", adjectives that drop an inner e), not of what German really does.
+// them. The map from English to German is a function: no English form is two nouns or two verbs, and verbs
+// of one English name (a row each) differ in frame or never take the same nouns. A form may be a noun's and a
+// verb's: the words around it tell which. The tables keep out of the way of what a small model would have to
+// guess (nouns of the n-declension, "read", "put", adjectives that drop an inner e), not of what German
+// really does.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +17,50 @@ enum class Number { singular, plural };
 enum class Case { nominative, accusative, dative };
 
 /// What a noun can be used for; a verb or an adjective names the kinds it goes with.
-enum Kind : uint32_t {
-  kPerson = 1,
-  kAnimal = 2,
-  kFood = 4,
-  kDrink = 8,
-  kThing = 16,
-  kText = 32,
-  kVehicle = 64,
-  kDevice = 128,
-  kOpens = 256,
-  kRoom = 512,       // one can be in it
-  kSurface = 1024,   // one can be on it
-  kLandmark = 2048,  // one can be behind or beside it
+using Kinds = uint64_t;
+enum Kind : Kinds {
+  kPerson = 1 << 0,
+  kAnimal = 1 << 1,
+  kMount = 1 << 2,  // one rides it
+  kHerd = 1 << 3,
+  kFood = 1 << 4,
+  kBaked = 1 << 5,
+  kBoiled = 1 << 6,
+  kBrewed = 1 << 7,
+  kDrink = 1 << 8,
+  kThing = 1 << 9,
+  kDish = 1 << 10,
+  kClothes = 1 << 11,
+  kHeadwear = 1 << 12,
+  kPainted = 1 << 13,  // the whole of it, in one colour
+  kOpens = 1 << 14,
+  kDevice = 1 << 15,
+  kText = 1 << 16,
+  kMail = 1 << 17,
+  kMoney = 1 << 18,
+  kVehicle = 1 << 19,
+  kRoad = 1 << 20,     // one drives it
+  kCycle = 1 << 21,    // one sits astride it
+  kService = 1 << 22,  // it has a timetable
+  kPlant = 1 << 23,
+  kRoom = 1 << 24,      // one can be in it
+  kSurface = 1 << 25,   // one can be on it
+  kLandmark = 1 << 26,  // one can be behind or beside it
+  kBusiness = 1 << 27,
+  kQuestion = 1 << 28,
+  kEvent = 1 << 29,
+  kRule = 1 << 30,
+  kTime = Kinds{1} << 31,
   kAlive = kPerson | kAnimal,
   kObject = kThing | kText | kVehicle | kDevice,
-  kAny = 0xffffffff,
+  kAny = ~Kinds{0},
 };
 
 struct Noun {
   std::string_view english, english_plural;
   std::string_view german, german_plural;
   Gender gender;
-  uint32_t kinds;
+  Kinds kinds;
 };
 
 enum class Frame { intransitive, motion, transitive, ditransitive, clausal };
@@ -48,8 +71,8 @@ struct Verb {
   std::string_view english, past, participle, particle;
   std::string_view prefix, german, german_third, german_past, german_participle;
   Frame frame;
-  uint32_t subject;  // kinds of noun that do it
-  uint32_t object;   // kinds of noun it is done to; 0: none
+  Kinds subject;  // kinds of noun that do it
+  Kinds object;   // kinds of noun it is done to; 0: none
   Case object_case = Case::accusative;
   bool perfect_with_sein = false;
   std::string_view german_first = {};  // "ich ..." where it is not the stem + e
@@ -61,7 +84,7 @@ enum class Group { opinion, character, condition, size, age, colour };
 struct Adjective {
   std::string_view english, german;
   Group group;
-  uint32_t kinds;
+  Kinds kinds;
 };
 
 enum class Tense { present, past, perfect, future, can, must };
@@ -79,7 +102,7 @@ struct Adverb {
 struct Preposition {
   std::string_view english, german;
   Case governs;
-  uint32_t kinds;  // of the noun it takes
+  Kinds kinds;  // of the noun it takes
 };
 
 struct Pronoun {

@@ -1,10 +1,12 @@
+#include <set>
+
 #include "multihead/data/lexicon.h"
 
 namespace mh::grammar {
 namespace {
 
-constexpr uint32_t kPlace = kRoom | kSurface | kLandmark;
-constexpr uint32_t kInanimate = kObject | kOpens | kPlace;
+constexpr Kinds kPlace = kRoom | kSurface | kLandmark;
+constexpr Kinds kInanimate = kObject | kOpens | kMoney | kRule | kPlace;
 
 constexpr Adjective kAdjectives[] = {
     {"beautiful", "schön", Group::opinion, kAny},
@@ -13,8 +15,8 @@ constexpr Adjective kAdjectives[] = {
     {"sweet", "süß", Group::opinion, kFood | kDrink},
     {"clever", "klug", Group::character, kAlive},
     {"stupid", "dumm", Group::character, kAlive},
-    {"wild", "wild", Group::character, kAnimal},
     {"friendly", "freundlich", Group::character, kAlive},
+    {"strict", "streng", Group::character, kPerson | kRule},
     {"polite", "höflich", Group::character, kPerson},
     {"fast", "schnell", Group::character, kAlive | kVehicle},
     {"slow", "langsam", Group::character, kAlive | kVehicle},
@@ -26,21 +28,19 @@ constexpr Adjective kAdjectives[] = {
     {"happy", "glücklich", Group::condition, kAlive},
     {"sad", "traurig", Group::condition, kAlive},
     {"sick", "krank", Group::condition, kAlive},
-    {"healthy", "gesund", Group::condition, kAlive},
     {"rich", "reich", Group::condition, kPerson},
     {"poor", "arm", Group::condition, kPerson},
     {"cold", "kalt", Group::condition, kFood | kDrink | kRoom},
     {"warm", "warm", Group::condition, kFood | kDrink | kRoom},
     {"hot", "heiß", Group::condition, kFood | kDrink},
-    {"cheap", "billig", Group::condition, kFood | kDrink | kObject},
     {"modern", "modern", Group::condition, kVehicle | kDevice | kRoom},
-    {"empty", "leer", Group::condition, kRoom | kVehicle},
-    {"small", "klein", Group::size, kAny},
-    {"big", "groß", Group::size, kAny},
+    {"long", "lang", Group::size, kTime | kText | kClothes | kEvent},
+    {"small", "klein", Group::size, kAny & ~kTime},
+    {"big", "groß", Group::size, kAny & ~kTime},
     {"fat", "dick", Group::size, kAlive},
     {"heavy", "schwer", Group::size, kThing | kDevice},
     {"light", "leicht", Group::size, kThing | kDevice},
-    {"old", "alt", Group::age, kAny},
+    {"old", "alt", Group::age, kAny & ~kTime},
     {"new", "neu", Group::age, kInanimate},
     {"young", "jung", Group::age, kAlive},
     {"red", "rot", Group::colour, kFood | kThing | kVehicle | kDevice},
@@ -48,7 +48,6 @@ constexpr Adjective kAdjectives[] = {
     {"blue", "blau", Group::colour, kThing | kVehicle | kDevice},
     {"white", "weiß", Group::colour, kAnimal | kThing | kVehicle | kLandmark},
     {"black", "schwarz", Group::colour, kAnimal | kThing | kVehicle},
-    {"brown", "braun", Group::colour, kAnimal | kThing},
 };
 
 constexpr Adverb kDegree[] = {{"very", "sehr"}, {"rather", "ziemlich"}, {"extremely", "äußerst"}};
@@ -151,7 +150,9 @@ std::span<const Pair> numerals() {
 int lemma_count() {
   // the, a, this, every, no; who, which; be, do, have, will, can, must; not, that, but, and
   constexpr size_t kFunctionWords = 17;
-  return static_cast<int>(nouns().size() + verbs().size() + adjectives().size() + degree_adverbs().size() +
+  std::set<std::string_view> of_verbs;  // several rows are one lemma
+  for (const Verb& verb : verbs()) of_verbs.insert(verb.english);
+  return static_cast<int>(nouns().size() + of_verbs.size() + adjectives().size() + degree_adverbs().size() +
                           middle_adverbs().size() + edge_adverbs().size() + place_prepositions().size() +
                           goal_prepositions().size() + noun_prepositions().size() + 2 * pronouns().size() +
                           subordinators().size() + numerals().size() + kFunctionWords);

@@ -49,7 +49,7 @@ const Word& source_of(const GrammarSentence& sentence, int target) {
 /// 'n', 'a' or 'd', from relation, verb and preposition alone.
 char case_of(const GrammarSentence& sentence, int i) {
   static const std::set<std::string> kDative = {"helfen",    "danken", "folgen",
-                                                "vertrauen", "drohen", "dienen"};
+                                                "vertrauen", "dienen", "antworten"};
   static const std::set<std::string> kAccusative = {"durch", "für", "ohne"};
   const Words& words = sentence.target;
   const Word& word = at(words, i);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -294,17 +295,180 @@ TEST(Grammar, TheGermanIsAFunctionOfTheEnglish) {
   EXPECT_GT(again, 100);
 }
 
-TEST(Grammar, NoEnglishFormBelongsToTwoLemmas) {
-  std::map<std::string, std::set<std::string>> lemmas;
+TEST(Grammar, AnEnglishFormIsAtMostANounAndAVerb) {
+  std::map<std::string, std::map<std::string, std::set<std::string>>> lemmas;  // form, part of speech
   for (const Part* part : parts()) {
     for (const auto& sentence : *part) {
       for (const Word& word : sentence.source) {
         if (word.upos == "PUNCT" || word.upos == "PRON") continue;  // "her" is two things by design
-        lemmas[word.form].insert(word.lemma + "/" + word.upos);
+        lemmas[word.form][word.upos].insert(word.lemma);
       }
     }
   }
-  for (const auto& [form, of] : lemmas) EXPECT_EQ(of.size(), 1u) << form;
+  int both = 0;
+  for (const auto& [form, of] : lemmas) {
+    for (const auto& [upos, lemma] : of) EXPECT_EQ(lemma.size(), 1u) << form << " " << upos;
+    if (of.size() == 1) continue;
+    EXPECT_TRUE(of.size() == 2 && of.contains("NOUN") && of.contains("VERB")) << form;
+    ++both;
+  }
+  EXPECT_GT(both, 40);  // "dance" and "dances", ...
+}
+
+TEST(Grammar, WhatStandsBeforeItTellsANounFromAVerb) {
+  // What the word before says of the forms that are a noun's and a verb's; each is met as both.
+  std::map<std::string, std::array<int, 2>> seen;
+  int told = 0, all = 0;
+  std::map<std::string, std::set<std::string>> uposes;
+  for (const auto& sentence : corpus().train) {
+    for (const Word& word : sentence.source) uposes[word.form].insert(word.upos);
+  }
+  const std::set<std::string> opens = {"DET", "ADJ", "NUM", "ADP"};
+  for (const auto& sentence : corpus().train) {
+    for (size_t i = 1; i < sentence.source.size(); ++i) {
+      const Word &word = sentence.source[i], &before = sentence.source[i - 1];
+      if (uposes.at(word.form) != std::set<std::string>{"NOUN", "VERB"}) continue;
+      const bool noun = word.upos == "NOUN";
+      ++seen[word.lemma][noun ? 0 : 1];
+      ++all;
+      told += (opens.contains(before.upos) || before.relation == "nmod:poss") == noun;
+    }
+  }
+  EXPECT_GE(seen.size(), 25u);
+  for (const auto& [lemma, counts] : seen) {
+    EXPECT_GT(counts[0], 0) << lemma;
+    EXPECT_GT(counts[1], 5) << lemma;
+  }
+  EXPECT_GT(told * 10, all * 9);
+  EXPECT_GT(all, 2000);
+}
+
+TEST(Grammar, VerbsOfOneEnglishNameNeverFitTheSameSentence) {
+  const auto together = [](const grammar::Verb& a, const grammar::Verb& b) {
+    const auto shared = [](grammar::Kinds x, grammar::Kinds y) {
+      return std::any_of(grammar::nouns().begin(), grammar::nouns().end(), [&](const grammar::Noun& noun) {
+        return (noun.kinds & x) != 0 && (noun.kinds & y) != 0;
+      });
+    };
+    if (a.frame != b.frame) return false;
+    return shared(a.subject, b.subject) && (a.object == 0 || shared(a.object, b.object));
+  };
+  int several = 0;
+  const auto verbs = grammar::verbs();
+  for (size_t i = 0; i < verbs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (verbs[i].english != verbs[j].english) continue;
+      ++several;
+      EXPECT_FALSE(together(verbs[i], verbs[j])) << verbs[i].english << ": " << verbs[i].german;
+      EXPECT_EQ(verbs[i].past, verbs[j].past);
+      EXPECT_EQ(verbs[i].participle, verbs[j].participle);
+      EXPECT_EQ(verbs[i].particle, verbs[j].particle);
+    }
+  }
+  EXPECT_GT(several, 30);
+}
+
+TEST(Grammar, TheObjectChoosesTheGermanVerb) {
+  // Written apart from the lexicon, as a dictionary would say it: verb, object, translation.
+  const std::map<std::string, std::map<std::string, std::string>> kDictionary = {
+      {"miss", {{"train", "verpassen"}, {"bus", "verpassen"}, {"friend", "vermissen"}, {"key", "vermissen"}}},
+      {"ride", {{"horse", "reiten"}, {"camel", "reiten"}, {"bicycle", "fahren"}}},
+      {"drive", {{"car", "fahren"}, {"truck", "fahren"}, {"cow", "treiben"}, {"goat", "treiben"}}},
+      {"keep", {{"dog", "halten"}, {"cat", "halten"}, {"ring", "behalten"}, {"letter", "behalten"}}},
+      {"save", {{"child", "retten"}, {"coin", "sparen"}, {"story", "speichern"}}},
+      {"spend", {{"night", "verbringen"}, {"summer", "verbringen"}, {"coin", "ausgeben"}}},
+      {"serve", {{"king", "dienen"}, {"soup", "servieren"}, {"tea", "servieren"}}},
+      {"leave", {{"man", "verlassen"}, {"city", "verlassen"}, {"letter", "hinterlassen"}}},
+      {"take", {{"coat", "ausziehen"}, {"shoe", "ausziehen"}, {"hat", "absetzen"}, {"crown", "absetzen"}}},
+      {"pick",
+       {{"guest", "abholen"},
+        {"mother", "abholen"},
+        {"king", "abholen"},
+        {"woman", "abholen"},
+        {"ring", "aufheben"},
+        {"coin", "aufheben"},
+        {"hat", "aufheben"},
+        {"key", "aufheben"}}},
+      {"wash", {{"plate", "spülen"}, {"fork", "spülen"}, {"shirt", "waschen"}, {"dog", "waschen"}}},
+      {"make", {{"tea", "kochen"}, {"cake", "backen"}, {"dress", "nähen"}, {"soup", "kochen"}}},
+      {"paint", {{"wall", "streichen"}, {"door", "streichen"}, {"rose", "malen"}, {"cat", "malen"}}},
+      {"break", {{"cup", "zerbrechen"}, {"plate", "zerbrechen"}, {"law", "brechen"}, {"rule", "brechen"}}},
+      {"follow", {{"fox", "folgen"}, {"car", "folgen"}, {"rule", "befolgen"}, {"plan", "befolgen"}}},
+      {"ask", {{"king", "fragen"}, {"question", "stellen"}}},
+      {"answer", {{"king", "antworten"}, {"question", "beantworten"}, {"letter", "beantworten"}}},
+      {"call", {{"nurse", "anrufen"}, {"dog", "rufen"}}},
+      {"raise", {{"child", "großziehen"}, {"pig", "züchten"}}},
+      {"open", {{"door", "aufmachen"}, {"museum", "eröffnen"}}},
+  };
+  std::set<std::string> met;
+  int checked = 0;
+  for (const Part* part : parts()) {
+    for (const auto& sentence : *part) {
+      for (const auto& [s, t] : sentence.alignment) {
+        const Word& object = sentence.source[static_cast<size_t>(s)];
+        if (object.relation != "obj" || object.upos != "NOUN") continue;
+        const auto& verb = sentence.source[static_cast<size_t>(object.head)];
+        const auto entry = kDictionary.find(verb.lemma);
+        if (entry == kDictionary.end() || !entry->second.contains(object.lemma)) continue;
+        const Word& german_object = sentence.target[static_cast<size_t>(t)];
+        ASSERT_EQ(german_object.relation, "obj");
+        EXPECT_EQ(sentence.target[static_cast<size_t>(german_object.head)].lemma,
+                  entry->second.at(object.lemma))
+            << text_of(sentence.source);
+        met.insert(verb.lemma);
+        ++checked;
+      }
+    }
+  }
+  for (const auto& [verb, senses] : kDictionary) EXPECT_TRUE(met.contains(verb)) << verb;
+  EXPECT_GT(checked, 100);
+}
+
+TEST(Grammar, TheSubjectChoosesBetweenEssenAndFressen) {
+  const std::set<std::string> kAnimals = {"dog", "cat", "wolf", "horse", "goose", "snake", "bird", "rabbit"};
+  int people = 0, animals = 0;
+  for (const auto& sentence : corpus().train) {
+    for (const auto& [s, t] : sentence.alignment) {
+      const Word& subject = sentence.source[static_cast<size_t>(s)];
+      if (subject.relation != "nsubj" || subject.head < 0) continue;
+      if (sentence.source[static_cast<size_t>(subject.head)].lemma != "eat") continue;
+      if (subject.upos == "PRON" && (subject.lemma == "who" || subject.lemma == "which")) continue;
+      const int head = sentence.target[static_cast<size_t>(t)].head;
+      const std::string& german = sentence.target[static_cast<size_t>(head)].lemma;
+      if (subject.upos == "PRON") {
+        EXPECT_EQ(german, "essen") << text_of(sentence.source);
+        ++people;
+      } else if (kAnimals.contains(subject.lemma)) {
+        EXPECT_EQ(german, "fressen") << text_of(sentence.source);
+        ++animals;
+      }
+    }
+  }
+  EXPECT_GT(people, 3);
+  EXPECT_GT(animals, 3);
+}
+
+TEST(Grammar, AParticleStandsBehindAPronounAndBeforeANoun) {
+  int pronouns = 0, nouns = 0;
+  for (const auto& sentence : corpus().train) {
+    const Words& words = sentence.source;
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (words[i].relation != "compound:prt") continue;
+      for (size_t j = 0; j < words.size(); ++j) {
+        if (words[j].relation != "obj" || words[j].head != words[i].head) continue;
+        if (words[j].upos == "NOUN") {
+          EXPECT_LT(i, j) << text_of(words);
+          ++nouns;
+        }
+        if (words[j].upos == "PRON" && words[j].lemma != "who" && words[j].lemma != "which") {
+          EXPECT_EQ(j + 1, i) << text_of(words);
+          ++pronouns;
+        }
+      }
+    }
+  }
+  EXPECT_GT(pronouns, 4);
+  EXPECT_GT(nouns, 100);
 }
 
 std::string golden_lines() {
