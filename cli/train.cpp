@@ -60,6 +60,7 @@ const std::map<std::string_view, Help>& helps() {
       {"dropout", {kShape, "Of sub-layers' outputs and embeddings"}},
       {"attention-dropout", {kShape, "Of attention weights"}},
       {"activation-dropout", {kShape, "Inside feed-forward layers"}},
+      {"embedding-init", {kShape, "Embeddings begin as N(0, x^2 / d_model) for this x"}},
       {"init-from", {kShape, "Begin with the weights of this model folder"}},
       {"updates", {kLearning, "Stop after this many; 0: no limit"}},
       {"epochs", {kLearning, "Stop after this many passes over the text; 0: no limit"}},

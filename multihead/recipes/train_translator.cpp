@@ -239,7 +239,7 @@ class Training {
       copy_parameters(*begin_with_->model, model, settings_.init_from);
       begin_with_.reset();
     } else {
-      model.initialise(settings_.seed);
+      model.initialise(settings_.seed, settings_.embedding_init);
     }
   }
 

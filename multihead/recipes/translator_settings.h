@@ -40,6 +40,7 @@ struct TranslatorSettings {
   std::optional<float> dropout;  // residual: of each sub-layer's output and of the embeddings
   float attention_dropout = 0;   // of the attention weights
   float activation_dropout = 0;  // inside the feed-forward layers
+  float embedding_init = 1;      // embeddings begin as N(0, x^2 / d_model)
   std::string init_from;         // a model folder whose weights are the beginning
 
   // Learning.
@@ -97,6 +98,7 @@ struct TranslatorSettings {
     v("dropout", dropout, {.low = 0, .high = 0.95f});
     v("attention-dropout", attention_dropout, {.low = 0, .high = 0.95f});
     v("activation-dropout", activation_dropout, {.low = 0, .high = 0.95f});
+    v("embedding-init", embedding_init, {.low = 0.001f, .high = 1000});
     v("init-from", init_from);
     v("updates", updates, {.low = 0, .high = 1'000'000'000});
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000});
