@@ -96,8 +96,7 @@ std::string finding(const char* what, const std::string& head, double score, con
 std::string findings(const DemoResult& result) {
   const AlignmentScore& aligner = result.aligner;
   std::string text = fmt::format("  {:<33}{:<28}{:>7}{:>9}\n", "", "head", "score", "offset");
-  text += finding("reads the previous word", result.previous_word.name(),
-                  result.previous_word.most_at_offset[HeadFigures::kReach - 1], "");
+  text += finding("reads the previous word", result.previous_word.name(), result.previous_word.score(), "");
   for (const auto& [what, score] : result.relations) {
     text += finding(what.c_str(), score.name(), score.score(), percent(score.baseline()));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
@@ -60,13 +61,28 @@ RelationScore best_for(const std::vector<RelationScore>& scores, const char* rel
   return best;
 }
 
-HeadFigures previous_word_head(const std::vector<HeadFigures>& heads) {
-  constexpr size_t kPrevious = HeadFigures::kReach - 1;
-  HeadFigures best;
-  for (const HeadFigures& head : heads) {
-    if (attention_place(head.attention).kind == AttentionKind::kCross) continue;
-    if (best.attention.empty() || head.most_at_offset[kPrevious] > best.most_at_offset[kPrevious])
-      best = head;
+constexpr const char* kPrevious = "previous";
+
+/// Trees in which each word hangs on the one before it: who follows them reads the previous word. So that it
+/// is counted as the relations are, without a word's own weight and that on special tokens.
+std::vector<std::vector<Word>> chains(std::vector<std::vector<Word>> trees) {
+  for (std::vector<Word>& tree : trees) {
+    for (size_t i = 0; i < tree.size(); ++i) {
+      tree[i].head = static_cast<int>(i) - 1;
+      tree[i].relation = kPrevious;
+    }
+  }
+  return trees;
+}
+
+RelationScore previous_word_head(const ModelFolder& folder, HeadsText text) {
+  text.source_trees = chains(std::move(text.source_trees));
+  text.target_trees = chains(std::move(text.target_trees));
+  text.alignments.clear();
+  const HeadReport report = inspect_heads(folder, text, {.similarities = false});
+  RelationScore best;
+  for (const RelationScore& score : report.relations) {
+    if (score.direction == Direction::kToHead && score.score() > best.score()) best = score;
   }
   return best;
 }
@@ -81,7 +97,6 @@ void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sent
     text.alignments.push_back(sentence.alignment);
   }
   result.heads = inspect_heads(folder, text);
-  result.previous_word = previous_word_head(result.heads.heads);
   const auto add = [&](const char* what, const char* relation, Direction direction) {
     result.relations.push_back({what, best_for(result.heads.relations, relation, direction)});
   };
@@ -90,6 +105,7 @@ void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sent
   add("goes from a verb to its subject", "nsubj", Direction::kToDependent);
   add("goes from an article to its noun", "det", Direction::kToHead);
   result.aligner = best_aligner(result.heads.aligners);
+  result.previous_word = previous_word_head(folder, std::move(text));
 }
 
 }  // namespace
@@ -105,17 +121,18 @@ DemoSettings demo_settings(uint64_t seed) {
   s.encoder_layers = s.decoder_layers = 2;
   s.d_model = 96;
   s.d_ff = 256;
-  s.heads = 8;
+  s.heads = 4;  // few, so that each has its own work
+  // Positions speak as loud as words at first: the first layer's heads learn to read by place.
+  s.embedding_init = 0.3f;
   // A generated language has no noise to be careful of: neither dropout nor smoothing.
   s.dropout = 0.0f;
   s.label_smoothing = 0;
   s.learning_rate = 5e-3;
   s.warmup = 250;
   s.batch_tokens = 1500;
+  s.schedule = Schedule::Decay::kLinear;
   s.updates = 1800;
-  s.save_every = 45;
-  s.average = 6;
-  s.average_of = AverageOf::kLast;
+  s.save_every = 300;
   return demo;
 }
 

@@ -46,7 +46,7 @@ struct DemoResult {
   std::vector<DemoExample> examples;    // of the test part, then of the compositional one
   std::vector<DemoExample> mistakes;    // the first of the test part
   HeadReport heads;                     // on the test part, with its trees and alignments
-  HeadFigures previous_word;            // the self-attention head that reads the previous word most often
+  RelationScore previous_word;          // the self-attention head that reads the word before most often
   std::vector<DemoRelation> relations;  // verb to object, object to verb, verb to subject, article to noun
   AlignmentScore aligner;               // the best head of cross-attention
   SentenceWeights sentence;             // of the test part: one whose word order changes
