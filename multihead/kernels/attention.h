@@ -16,6 +16,37 @@
 
 namespace mh {
 
+/// Numbers added to the scaled scores before the softmax; each is optional, and they add up. The distance of
+/// query i and key j of a sequence is j - (i + Tk - Tq), aligned at the end as Mask::causal() is; clipped to
+/// k, it is one of the 2k + 1 numbers -k ... k.
+struct AttentionBias {
+  /// [H]: adds -slopes[h] * |distance| (ALiBi, Press et al. 2022).
+  std::span<const float> slopes = {};
+  /// [H, columns]: adds by_distance[h][clipped distance + k]. With `buckets`, as T5 has them (Raffel et al.
+  /// 2020), several distances share a number: adds by_distance[h][buckets[clipped distance + k]].
+  std::span<const float> by_distance = {};
+  int distance_clip = 0;                  // k
+  int distance_columns = 0;               // 2k + 1, or the number of buckets
+  std::span<const int32_t> buckets = {};  // empty, or [2k + 1] columns
+  /// Laid out as AttentionOutputs::weights: adds a number of its own to each score.
+  std::span<const float> elements = {};
+  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, whose k-th
+  /// number is the query times the k-th vector of relative positions.
+  ConstMatrixView by_query = {};
+  int query_clip = 0;  // k
+
+  bool by_distances() const { return !slopes.empty() || !by_distance.empty(); }
+  bool none() const { return !by_distances() && elements.empty() && by_query.cols == 0; }
+};
+
+/// The gradients of the numbers of a bias, written like d_q; null or empty: not wanted.
+struct AttentionBiasGradients {
+  float* slopes = nullptr;       // [H]
+  float* by_distance = nullptr;  // [H, columns]
+  float* elements = nullptr;     // as AttentionOutputs::weights; 0 where a mask hides the key
+  MatrixView by_query = {};      // [Nq, H * (2k + 1)]
+};
+
 /// What is attended to what. S sequences, Nq query rows, Nk keys in all, H query heads, G key heads, U value
 /// heads. Query head h reads key head h * G / H and value head h * U / H. REQUIRES: G and U divide H.
 struct AttentionInputs {
@@ -36,10 +67,26 @@ struct AttentionInputs {
   Mask mask;
   Dropout dropout;              // of the weights; offsets = query_offsets
   std::span<const float> gate;  // empty, or [H]: the output of head h is multiplied by gate[h]
+  AttentionBias bias = {};
 };
 
 /// 1 / sqrt(d_key).
 float attention_scale(int d_key);
+
+/// What a head looks at, for each query row and head: numbers of its weights (before dropout) without the
+/// weights. Null: not wanted. A row that may attend to nothing has -infinity as its highest score and 0 for
+/// the others.
+struct AttentionStatistics {
+  float* highest = nullptr;            // [Nq, H] the highest score
+  float* entropy = nullptr;            // [Nq, H] -sum of p log p, in nats
+  float* expected_position = nullptr;  // [Nq, H] sum of p j, keys counted from 0 in their sequence
+  float* expected_distance = nullptr;  // [Nq, H] sum of p |distance|, distances as in AttentionBias
+  std::span<const int32_t> distances = {};
+  float* mass =
+      nullptr;  // [Nq, H, distances]: the weight of the key at each of those distances, 0 if there is none
+
+  bool wanted() const { return highest || entropy || expected_position || expected_distance || mass; }
+};
 
 /// Where results go. Empty views and null pointers are not wanted; wanting more never changes `output`.
 struct AttentionOutputs {
@@ -48,6 +95,7 @@ struct AttentionOutputs {
   /// The weights before dropout: for sequence s and head h a matrix [Tq, Tk] of stride Tk that starts at
   /// weights + weight_offset(s) + h * Tq * Tk, where weight_offset(s) = H * sum over r < s of Tq_r * Tk_r.
   float* weights = nullptr;
+  AttentionStatistics statistics = {};  // any of them needs lse
 };
 /// Numbers that AttentionOutputs::weights must hold.
 int64_t attention_weights_size(const AttentionInputs& inputs);
@@ -67,6 +115,7 @@ struct AttentionGradients {
   /// [H], or not wanted: sum of d_output . (the output before the gate), which is computed again, so that it
   /// is right for a gate of 0 too.
   float* d_gate = nullptr;
+  AttentionBiasGradients d_bias = {};
 };
 /// Throws ShapeError naming the field of an impossible description.
 void attention_backward(const AttentionInputs& inputs, const AttentionGradients& gradients);

@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 constexpr int kFewQueries = 6;
-constexpr int64_t kFewKeys = 4096;  // all scores of a head are kept: 6 x 16 KiB
+constexpr int64_t kFewKeys = 1024;  // all scores of a head are kept: 6 x 4 KiB
 
 struct FewMemory {
   detail::Scratch<float> scores;
@@ -78,8 +78,9 @@ HWY_INLINE MF few_allowed(const Mask& mask, const BlockMask& range, int64_t row,
   return hn::RebindMask(DF(), hn::AndNot(hn::Gt(from, key), hn::Gt(to, key)));
 }
 
-/// out[i] = factors[i] * sum over j of weights[i][j] v[j], C vectors of columns; only `rows` of n are stored.
-template <int n, int C>
+/// out[i] = factors[i] * (kAdd: out[i] +) sum over j of weights[i][j] v[j], C vectors of columns; only `rows`
+/// of n are stored.
+template <int n, int C, bool kAdd = false>
 HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Rows v, int64_t sums, int rows,
                            const float* factors, int64_t column, int last, float* out, int64_t out_stride) {
   const DF d;
@@ -99,8 +100,15 @@ HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Ro
   }
   MH_UNROLL for (int i = 0; i < n; ++i) {
     if (i >= rows) break;
-    const auto factor = hn::Set(d, factors[i]);
     float* at = out + i * out_stride + column;
+    if constexpr (kAdd) {
+      MH_UNROLL for (int c = 0; c < C; ++c) {
+        const int there = c + 1 < C ? kLanes : last;
+        store_first(hn::Add(load_first(at + c * kLanes, there), acc[i][c]), at + c * kLanes, there);
+      }
+      continue;
+    }
+    const auto factor = hn::Set(d, factors[i]);
     MH_UNROLL for (int c = 0; c + 1 < C; ++c) hn::StoreU(hn::Mul(acc[i][c], factor), d, at + c * kLanes);
     store_first(hn::Mul(acc[i][C - 1], factor), at + (C - 1) * kLanes, last);
   }
@@ -193,6 +201,7 @@ HWY_INLINE void forward_few(const AttentionInputs& in, const AttentionOutputs& o
   const auto forward = f.n == 1   ? forward_few_of<1>
                        : f.n == 2 ? forward_few_of<2>
                        : f.n <= 4 ? forward_few_of<4>
+                       : f.n == 5 ? forward_few_of<5>
                                   : forward_few_of<kFewQueries>;
   forward(in, out, f, range, memory);
 }

@@ -3,6 +3,7 @@
 
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/kernels/attention_decode.h"
 #include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/simd.h"
 
@@ -11,6 +12,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "multihead/kernels/attention_bias-inl.h"
 #include "multihead/kernels/attention_few-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
@@ -23,15 +25,17 @@ HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t kChunk = 128;  // keys met at once; chunks begin at multiples of it
+constexpr int64_t kChunk = 256;  // keys met at once; chunks begin at multiples of it
 constexpr int kTaskStrips = 32;  // strips of queries that share the copy of a chunk
 constexpr float kLag = 8;        // in powers of two
 constexpr int64_t kStripSize = kBlock * (kChunk + kRoom);
-constexpr int kFewRest = 4;  // that many queries behind the last full strip make no strip of their own
+constexpr int64_t kSmall = 64;  // keys of a small item
+constexpr int kFewRest = 4;     // that many queries behind the last full strip make no strip of their own
 
 struct Memory {
   detail::Scratch<float> queries, strips, sums, keys, values;
   detail::Scratch<uint16_t> allow, ready, keep;
+  BiasMemory bias;
 };
 
 /// 16 queries of a sequence.
@@ -169,22 +173,23 @@ struct HeadOfPiece {
   Rows q, k, v;        // first: the piece's first query, the sequence's first key
   Rows output;         // of the piece's first query
   float output_scale;  // the gate, and what makes up for dropout
-  float* queries;      // [strips][d_key][16]
-  float* sums;         // [strips * 16, sums_stride]: the output while it is not complete
+  const HeadBias* bias = nullptr;
+  float* queries;  // [strips][d_key][16]
+  float* sums;     // [strips * 16, sums_stride]: the output while it is not complete
   int64_t sums_stride;
 };
 
 /// Keys of a chunk as they are met.
 struct Chunk {
   int64_t begin, end;
-  Rows k, v;            // first: key `begin`; without an index
-  int finite = -1;      // whether v is: not known
-  int64_t ask_for = 0;  // rows, at each strip
+  Rows k, v;        // first: key `begin`; without an index
+  int finite = -1;  // whether v is: not known
 };
 
 /// Scores of strips [first, first + strips) against the keys they see of a chunk. from, to: those keys.
 HWY_INLINE void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk, int first,
-                            int strips, const int64_t* from, const int64_t* to, float* scores, float* top) {
+                            int strips, const int64_t* from, const int64_t* to, float* scores, float* top,
+                            Ahead& ahead) {
   const int64_t size = int64_t{kBlock} * in.d_key;
   for (int64_t j = chunk.begin; j < chunk.end;) {
     // Neighbours see neighbouring keys: those that see key j are neighbours too.
@@ -199,7 +204,7 @@ HWY_INLINE void score_block(const AttentionInputs& in, const HeadOfPiece& h, con
     }
     if (a < z) {
       score_strips(z - a, chunk.k.from(j - chunk.begin), next - j, h.queries + (first + a) * size, in.d_key,
-                   scores + a * kStripSize + (j - chunk.begin) * kBlock, kStripSize, top + a * kBlock);
+                   scores + a * kStripSize + (j - chunk.begin) * kBlock, kStripSize, top + a * kBlock, ahead);
     }
     j = next;
   }
@@ -221,10 +226,9 @@ HWY_INLINE void meet(const AttentionInputs& in, const AttentionOutputs& out, con
   }
   if (!some) return;
   float* scores = memory.strips.get(kGroups * kStripSize);
-  score_block(in, h, chunk, first, strips, from, to, scores, top);
+  score_block(in, h, chunk, first, strips, from, to, scores, top, ahead);
   for (int g = 0; g < strips; ++g) {
     const int64_t n = to[g] - from[g];
-    ahead.ask_for(chunk.ask_for);
     if (n == 0) continue;
     const Strip& s = piece.strip[first + g];
     float* strip = scores + g * kStripSize + (from[g] - chunk.begin) * kBlock;
@@ -232,17 +236,16 @@ HWY_INLINE void meet(const AttentionInputs& in, const AttentionOutputs& out, con
     float* total = running.total[first + g];
     float* sums = h.sums + (first + g) * kBlock * h.sums_stride;
     const bool cut = s.mask.cuts(from[g], to[g]);
-    if (cut) {
-      const uint16_t* allow = s.allow ? s.allow + (from[g] - s.mask.begin) : nullptr;
-      if (!allow) {
-        uint16_t* bits = memory.allow.get(kChunk);
-        for_cut_keys(s.mask, from[g], to[g], [&](int64_t begin, int64_t end) HWY_ATTR {
-          allow_bits(in.mask, s.mask, s.row, s.n, begin, end, bits + (begin - from[g]));
-        });
-        allow = bits;
-      }
-      mask_strip(s, from[g], to[g], allow, strip, top + g * kBlock);
+    if (h.bias) add_bias(*h.bias, s.first, s.n, from[g], to[g], strip);
+    const uint16_t* allow = s.allow ? s.allow + (from[g] - s.mask.begin) : nullptr;
+    if (cut && !allow) {
+      uint16_t* bits = memory.allow.get(kChunk);
+      for_cut_keys(s.mask, from[g], to[g], [&](int64_t begin, int64_t end) HWY_ATTR {
+        allow_bits(in.mask, s.mask, s.row, s.n, begin, end, bits + (begin - from[g]));
+      });
+      allow = bits;
     }
+    if (cut || h.bias) mask_strip(s, from[g], to[g], allow, strip, top + g * kBlock);
     const bool begun = s.mask.begin < chunk.begin;
     if (begun) {
       move_maximum(top + g * kBlock, most, total, s.n, sums, h.sums_stride, in.d_value);
@@ -339,7 +342,7 @@ HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& 
   h.sums = memory.sums.get(kTaskStrips * kBlock * h.sums_stride);
   // Rows lie far apart; a copy of them that several blocks of queries read pays off.
   const bool copied = h.k.index != nullptr || piece.strips > kGroups;
-  const int64_t k_stride = (in.d_key + 15) / 16 * 16, v_stride = (in.d_value + 15) / 16 * 16;
+  const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
   for (int64_t j = piece.begin / kChunk * kChunk; j < piece.end; j += kChunk) {
     Chunk chunk{std::max(j, piece.begin), std::min(j + kChunk, piece.end), {}, {}};
     chunk.k = h.k.from(chunk.begin);
@@ -353,19 +356,20 @@ HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& 
       chunk.v = {values, v_stride};
     }
     Ahead ahead;
-    if (piece.strips > kGroups / 2) {
-      const int64_t after = std::min(kChunk, piece.end - chunk.end);
-      if (after > 0) {
-        ahead.add(h.k.from(chunk.end), after, in.d_key);
-        ahead.add(h.v.from(chunk.end), after, in.d_value);
-      } else {
-        ahead.add(next.q, next.queries, in.d_key);
-        ahead.add(next.k, next.keys, in.d_key);
-        ahead.add(next.v, next.keys, in.d_value);
-        if (j >= kChunk) ahead.add(h.output, piece.last - piece.first, in.d_value);
-      }
-      chunk.ask_for = (ahead.total() + piece.strips - 1) / piece.strips;
+    const int64_t after = std::min(kChunk, piece.end - chunk.end);
+    if (piece.strips <= kGroups && piece.end <= kSmall) {
+      // Several small items fit in the second-level cache; asking costs more than it gains.
+    } else if (after > 0) {
+      ahead.add(h.k.from(chunk.end), after, in.d_key);
+      ahead.add(h.v.from(chunk.end), after, in.d_value);
+    } else {
+      ahead.add(h.output, piece.last - piece.first, in.d_value);
+      ahead.add(next.k, next.keys, in.d_key);
+      ahead.add(next.v, next.keys, in.d_value);
+      ahead.add(next.q, next.queries, in.d_key);
     }
+    const int64_t blocks = (piece.strips + kGroups - 1) / kGroups;
+    ahead.pace(blocks * ((chunk.end - chunk.begin) / kRoom));
     for (int s = 0; s < piece.strips; s += kGroups) {
       meet(in, out, piece, h, chunk, s, std::min(kGroups, piece.strips - s), running, ahead, memory);
     }
@@ -395,16 +399,97 @@ void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, const Str
     copy_rows(k, n, in.d_key, copy, in.d_key);
     k = {copy, in.d_key};
   }
-  score_strips(1, k, n, block, in.d_key, strip, 0, top);
-  if (s.mask.cuts(begin, s.mask.end)) {
-    uint16_t* allow = memory.allow.get(std::max(n, kChunk));
-    allow_bits(in.mask, s.mask, s.row, s.n, begin, s.mask.end, allow);
-    mask_strip(s, begin, s.mask.end, allow, strip, top);
-  }
+  Ahead nothing;
+  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
+  if (h.bias) add_bias(*h.bias, s.first, s.n, begin, s.mask.end, strip);
+  const bool cut = s.mask.cuts(begin, s.mask.end);
+  uint16_t* allow = memory.allow.get(std::max(n, kChunk));
+  if (cut) allow_bits(in.mask, s.mask, s.row, s.n, begin, s.mask.end, allow);
+  if (cut || h.bias) mask_strip(s, begin, s.mask.end, allow, strip, top);
   exponentiate(strip, n, top, total);
   output_factors(total, 1.0f, factors);
   for (int64_t j = 0; j < n; ++j) {
     for (int i = 0; i < s.n; ++i) weights[i * keys + begin + j] = strip[j * kBlock + i] * factors[i];
+  }
+}
+
+/// The statistics of a strip, from scores computed again chunk by chunk.
+void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const HeadOfPiece& h,
+                         const Strip& s, int64_t piece_first, int64_t queries, int64_t keys, Memory& memory) {
+  const DF d;
+  const AttentionStatistics& wanted = out.statistics;
+  HWY_ALIGN float lse[kBlock] = {};
+  HWY_ALIGN float highest[kBlock];
+  std::fill_n(highest, kBlock, kMinusInfinity);
+  double entropy[kBlock] = {}, position[kBlock] = {}, distance[kBlock] = {};
+  const size_t distances = wanted.distances.size();
+  const auto place = [&](int i) { return static_cast<size_t>((s.row + i) * in.heads + h.head); };
+  for (int i = 0; i < s.n; ++i) {
+    lse[i] = out.lse[place(i)] == kMinusInfinity ? 0 : out.lse[place(i)] * kLog2e;
+    if (wanted.mass) std::fill_n(wanted.mass + place(i) * distances, distances, 0.0f);
+  }
+  float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
+  float* strip = memory.strips.get(kGroups * kStripSize);
+  float* copy = h.k.index ? memory.keys.get(kChunk * copied_stride(in.d_key)) : nullptr;
+  transpose_block(h.q.from(s.first - piece_first), s.n, in.d_key, in.scale * kLog2e, block);
+  for (int64_t begin = s.mask.begin; begin < s.mask.end; begin += kChunk) {
+    const int64_t end = std::min(s.mask.end, begin + kChunk);
+    Rows k = h.k.from(begin);
+    if (copy) {
+      copy_rows(k, end - begin, in.d_key, copy, in.d_key);
+      k = {copy, in.d_key};
+    }
+    HWY_ALIGN float top[kBlock];
+    std::fill_n(top, kBlock, kMinusInfinity);
+    Ahead nothing;
+    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing);
+    if (h.bias) add_bias(*h.bias, s.first, s.n, begin, end, strip);
+    uint16_t* allow = memory.allow.get(kChunk);
+    if (s.mask.cuts(begin, end)) allow_bits(in.mask, s.mask, s.row, s.n, begin, end, allow);
+    mask_strip(s, begin, end, allow, strip, top);
+    for (int i = 0; i < s.n; ++i) highest[i] = std::max(highest[i], top[i]);
+    // Sums of a chunk in float, over the chunks in double.
+    for (int w = 0; w < kVectors; ++w) {
+      const auto base = hn::Load(d, lse + w * kLanes);
+      auto information = hn::Zero(d), first = hn::Zero(d), total = hn::Zero(d), away = hn::Zero(d);
+      HWY_ALIGN float own[kLanes];
+      for (int i = 0; i < kLanes; ++i)
+        own[i] = static_cast<float>(s.first + w * kLanes + i + keys - queries - begin);
+      for (int64_t j = 0; j < end - begin; ++j) {
+        float* at = strip + j * kBlock + w * kLanes;
+        const auto surprise = hn::Sub(base, hn::Load(d, at));  // -log2 p
+        const auto p = exp2_vector(hn::Neg(surprise));
+        const auto key = hn::Set(d, static_cast<float>(j));
+        information = hn::Add(information, hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), hn::Mul(p, surprise)));
+        first = hn::MulAdd(p, key, first);
+        total = hn::Add(total, p);
+        away = hn::MulAdd(p, hn::Abs(hn::Sub(key, hn::Load(d, own))), away);
+        hn::Store(p, d, at);
+      }
+      HWY_ALIGN float parts[4][kLanes];
+      hn::Store(information, d, parts[0]);
+      hn::Store(first, d, parts[1]);
+      hn::Store(total, d, parts[2]);
+      hn::Store(away, d, parts[3]);
+      for (int i = 0; i < kLanes; ++i) {
+        entropy[w * kLanes + i] += static_cast<double>(parts[0][i]);
+        position[w * kLanes + i] +=
+            static_cast<double>(parts[1][i]) + static_cast<double>(begin) * static_cast<double>(parts[2][i]);
+        distance[w * kLanes + i] += static_cast<double>(parts[3][i]);
+      }
+    }
+    for (int i = 0; i < s.n && wanted.mass; ++i) {
+      for (size_t m = 0; m < distances; ++m) {
+        const int64_t j = s.first + i + keys - queries + wanted.distances[m];
+        if (begin <= j && j < end) wanted.mass[place(i) * distances + m] = strip[(j - begin) * kBlock + i];
+      }
+    }
+  }
+  for (int i = 0; i < s.n; ++i) {
+    if (wanted.highest) wanted.highest[place(i)] = highest[i] * kLn2;
+    if (wanted.entropy) wanted.entropy[place(i)] = kLn2 * static_cast<float>(entropy[i]);
+    if (wanted.expected_position) wanted.expected_position[place(i)] = static_cast<float>(position[i]);
+    if (wanted.expected_distance) wanted.expected_distance[place(i)] = static_cast<float>(distance[i]);
   }
 }
 
@@ -422,10 +507,12 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
     const int32_t* index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
     const int64_t first_row = index ? 0 : key;
     const int64_t end = std::min(queries, task.query_end);
+    const bool decoded = detail::attention_decodes(in, static_cast<int64_t>(s));  // only weights are left
     piece.queries = queries;
     piece.keys = keys;
     piece.sequence = s;
     HeadOfPiece h;
+    HeadBias bias;
     const auto choose_head = [&](int head, int64_t first) {
       h.head = head;
       h.q = {in.q.row(row + first) + int64_t{head} * in.d_key, in.q.stride};
@@ -435,6 +522,10 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
       h.output = {out.output.row(row + first) + int64_t{head} * in.d_value, out.output.stride};
       h.output_scale = (in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)]) *
                        (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
+      if (in.bias.none()) return;
+      bias = head_bias(in, row, head, first, end, queries, keys, weight_offsets ? weight_offsets[s] : 0,
+                       memory.bias);
+      h.bias = &bias;
     };
     for (int64_t i = task.query_begin; i < end;) {
       piece.strips = 0;
@@ -450,7 +541,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
         strip.allow = nullptr;
         block_range(in.mask, i, strip.n, queries, keys, strip.mask);
         const bool last = strip.n <= (i == 0 ? kFewQueries : kFewRest);
-        if (last && keys <= kFewKeys && !in.dropout.active()) {
+        if (last && keys <= kFewKeys && !in.dropout.active() && in.bias.none()) {
           few = strip.n;
         } else {
           ++piece.strips;
@@ -475,7 +566,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
           strip.allow = at;
         }
       }
-      for (int head = task.head_begin; head < task.head_end; ++head) {
+      for (int head = task.head_begin; head < task.head_end && !decoded; ++head) {
         choose_head(head, first);
         if (few > 0) {
           const Strip& strip = piece.strip[piece.strips];
@@ -493,12 +584,14 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
           forward_head(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
         }
       }
-      if (!weight_offsets) continue;
+      if (!out.weights && !out.statistics.wanted()) continue;
       for (int head = task.head_begin; head < task.head_end; ++head) {
         choose_head(head, first);
         for (int g = 0; g < piece.strips + (few > 0); ++g) {
           const Strip& strip = piece.strip[g];
-          float* weights = out.weights + in.heads * weight_offsets[s] + (head * queries + strip.first) * keys;
+          if (out.statistics.wanted()) statistics_of_strip(in, out, h, strip, first, queries, keys, memory);
+          if (!out.weights) continue;
+          float* weights = out.weights + weight_offsets[s] + (head * queries + strip.first) * keys;
           weights_of_strip(in, h, strip, h.q.from(strip.first - first), keys, weights, memory);
         }
       }
@@ -517,17 +610,13 @@ HWY_EXPORT(forward_task);
 void attention_forward(const AttentionInputs& in, const AttentionOutputs& out) {
   detail::check_attention(in, "attention_forward");
   detail::check_result("attention_forward", "output", out.output, in.q.rows, int64_t{in.heads} * in.d_value);
-  const int64_t* weight_offsets = nullptr;
-  if (out.weights) {
-    thread_local std::vector<int64_t> offsets;
-    offsets.assign(1, 0);
-    for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
-      offsets.push_back(offsets.back() + int64_t{in.query_offsets[s + 1] - in.query_offsets[s]} *
-                                             (in.key_offsets[s + 1] - in.key_offsets[s]));
-    }
-    weight_offsets = offsets.data();
+  if (out.statistics.wanted() && !out.lse && in.q.rows > 0) {
+    throw ShapeError("attention_forward: statistics need lse; give memory for it");
   }
-  const auto& tasks = detail::attention_tasks(in);
+  const bool by_elements = out.weights || !in.bias.elements.empty();
+  const int64_t* weight_offsets = by_elements ? detail::attention_weight_offsets(in) : nullptr;
+  detail::attention_decode(in, out);
+  const auto& tasks = detail::attention_tasks(in, out.weights || out.statistics.wanted());
   const auto count = static_cast<int64_t>(tasks.size()), threads = int64_t{thread_count()};
   parallel_for(count, [&](int64_t task) {
     const auto* this_task = tasks.data() + task;

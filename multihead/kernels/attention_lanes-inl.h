@@ -62,30 +62,35 @@ HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
   }
 }
 
-/// Rows that will be wanted soon, asked for a few at a time while something else is computed: pieces of rows
-/// far apart, which no hardware foresees.
+/// Rows that will be wanted soon, asked for a few cache lines at a time while tiles are computed: short
+/// pieces of rows far apart, which no hardware foresees.
 class Ahead {
  public:
-  void clear() { kinds_ = kind_ = 0, row_ = 0, total_ = 0; }
   void add(Rows rows, int64_t n, int size) {
     if (n <= 0 || kinds_ == kMost) return;
     wanted_[kinds_++] = {rows, n, size};
-    total_ += n;
+    lines_ += n * ((size + 15) / 16);
   }
-  int64_t total() const { return total_; }
-  void ask_for(int64_t rows) {
-    while (rows > 0 && kind_ < kinds_) {
-      const Wanted& w = wanted_[kind_];
-      const int64_t n = rows < w.n - row_ ? rows : w.n - row_;
-      prefetch_rows(w.rows.from(row_), n, w.size);
-      rows -= n;
-      row_ += n;
-      if (row_ == w.n) ++kind_, row_ = 0;
-    }
+  /// From here on, all is asked for within that many tiles.
+  void pace(int64_t tiles) { each_ = (lines_ + tiles - 1) / (tiles > 0 ? tiles : 1); }
+
+  /// Called once in each tile.
+  HWY_INLINE void ask() {
+    if (kind_ < kinds_) ask_for(each_);
   }
 
  private:
-  static constexpr int kMost = 4;
+  HWY_NOINLINE void ask_for(int64_t lines) {
+    while (lines > 0 && kind_ < kinds_) {
+      const Wanted& w = wanted_[kind_];
+      const float* row = w.rows.row(row_);
+      for (int c = 0; c < w.size; c += 16) hwy::Prefetch(row + c);
+      lines -= (w.size + 15) / 16;
+      if (++row_ == w.n) ++kind_, row_ = 0;
+    }
+  }
+
+  static constexpr int kMost = 8;
   struct Wanted {
     Rows rows;
     int64_t n;
@@ -93,7 +98,7 @@ class Ahead {
   };
   Wanted wanted_[kMost];
   int kinds_ = 0, kind_ = 0;
-  int64_t row_ = 0, total_ = 0;
+  int64_t row_ = 0, lines_ = 0, each_ = 0;
 };
 
 /// The first n <= kLanes numbers at p; nothing behind them is touched.
@@ -236,6 +241,13 @@ HWY_INLINE void transpose_block(Rows rows, int n, int size, float factor, float*
   for (; c < size; ++c) {
     for (int i = 0; i < kBlock; ++i) out[c * kBlock + i] = row[i][c] * factor;
   }
+}
+
+/// How far apart copied rows lie: whole cache lines, and of long rows an odd number, so that the same columns
+/// of many rows do not meet in the same sets of the cache.
+constexpr int64_t copied_stride(int64_t size) {
+  const int64_t lines = (size + 15) / 16;
+  return 16 * (lines > 4 && lines % 2 == 0 ? lines + 1 : lines);
 }
 
 /// The rows one after the other, `stride` apart.

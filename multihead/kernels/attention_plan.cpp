@@ -8,6 +8,8 @@
 #include <numeric>
 #include <string>
 
+#include "multihead/kernels/attention_decode.h"
+
 namespace mh {
 
 float attention_scale(int d_key) {
@@ -27,6 +29,7 @@ namespace detail {
 namespace {
 
 constexpr int kLargestHead = 1024;
+constexpr int kLargestClip = 1 << 20;
 constexpr int64_t kTaskWork = 1 << 19;     // multiply-adds: some 10 microseconds
 constexpr int64_t kTaskQueries = 512;      // of a long sequence: they share the copy of a chunk of keys
 constexpr int64_t kCutQueries = 64;        // what a task of a long sequence has at least
@@ -88,9 +91,9 @@ int64_t share_of(int64_t n, int64_t pieces, int64_t unit, int64_t most) {
 }
 
 /// Short sequences are gathered: gathered(begin, end). Of a longer one, long_one(sequence, heads of a task,
-/// work of a head); `group` heads stay together.
-template <class Gathered, class LongOne>
-void for_each_share(const AttentionInputs& in, int group, Gathered gathered, LongOne long_one) {
+/// work of a head); `group` heads stay together. Those that skip(sequence) are left out.
+template <class Skip, class Gathered, class LongOne>
+void for_each_share(const AttentionInputs& in, int group, Skip skip, Gathered gathered, LongOne long_one) {
   const auto sequences = static_cast<int32_t>(in.query_offsets.size()) - 1;
   int32_t begin = 0;
   int64_t work = 0;
@@ -100,6 +103,11 @@ void for_each_share(const AttentionInputs& in, int group, Gathered gathered, Lon
     work = 0;
   };
   for (int32_t s = 0; s < sequences; ++s) {
+    if (skip(s)) {
+      finish(s);
+      begin = s + 1;
+      continue;
+    }
     const auto at = static_cast<size_t>(s);
     const int64_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
     const int64_t keys = in.key_offsets[at + 1] - in.key_offsets[at];
@@ -118,7 +126,76 @@ void for_each_share(const AttentionInputs& in, int group, Gathered gathered, Lon
   finish(sequences);
 }
 
+void check_bias(const AttentionInputs& in, const char* caller) {
+  const AttentionBias& bias = in.bias;
+  const auto heads = static_cast<size_t>(in.heads);
+  const auto check_clip = [&](const char* name, int clip) {
+    if (clip < 0 || clip > kLargestClip) {
+      throw ShapeError(fmt::format("{}: {} is {}, expected 0 to {}", caller, name, clip, kLargestClip));
+    }
+  };
+  if (!bias.slopes.empty() && bias.slopes.size() != heads) {
+    throw ShapeError(fmt::format("{}: bias.slopes has {} numbers, expected one for each of {} heads", caller,
+                                 bias.slopes.size(), in.heads));
+  }
+  if (!bias.by_distance.empty()) {
+    check_clip("bias.distance_clip", bias.distance_clip);
+    const int64_t distances = 2 * int64_t{bias.distance_clip} + 1;
+    if (bias.distance_columns < 1 || (bias.buckets.empty() && bias.distance_columns != distances)) {
+      throw ShapeError(fmt::format("{}: bias.distance_columns is {}, expected {} or buckets", caller,
+                                   bias.distance_columns, distances));
+    }
+    if (bias.by_distance.size() != heads * static_cast<size_t>(bias.distance_columns)) {
+      throw ShapeError(fmt::format("{}: bias.by_distance has {} numbers, expected {} heads x {} columns",
+                                   caller, bias.by_distance.size(), in.heads, bias.distance_columns));
+    }
+    if (!bias.buckets.empty() && static_cast<int64_t>(bias.buckets.size()) != distances) {
+      throw ShapeError(fmt::format("{}: bias.buckets has {} columns, expected one for each of {} distances",
+                                   caller, bias.buckets.size(), distances));
+    }
+    for (const int32_t bucket : bias.buckets) {
+      if (bucket < 0 || bucket >= bias.distance_columns) {
+        throw ShapeError(fmt::format("{}: bias.buckets holds {}, expected 0 to {}", caller, bucket,
+                                     bias.distance_columns - 1));
+      }
+    }
+  }
+  if (!bias.elements.empty() && static_cast<int64_t>(bias.elements.size()) != attention_weights_size(in)) {
+    throw ShapeError(fmt::format("{}: bias.elements has {} numbers, expected the {} there are weights",
+                                 caller, bias.elements.size(), attention_weights_size(in)));
+  }
+  if (bias.by_query.cols != 0) {
+    check_clip("bias.query_clip", bias.query_clip);
+    if (bias.by_query.rows != in.q.rows) {
+      throw ShapeError(fmt::format("{}: bias.by_query has {} rows, expected the {} of q", caller,
+                                   bias.by_query.rows, in.q.rows));
+    }
+    check_matrix(caller, "bias.by_query", bias.by_query, int64_t{in.heads} * (2 * bias.query_clip + 1));
+  }
+}
+
 }  // namespace
+
+float bias_at_distance(const AttentionBias& bias, int head, int64_t distance) {
+  float sum = 0;
+  if (!bias.slopes.empty())
+    sum -= bias.slopes[static_cast<size_t>(head)] * static_cast<float>(std::abs(distance));
+  if (!bias.by_distance.empty()) {
+    sum += bias.by_distance[static_cast<size_t>(int64_t{head} * bias.distance_columns +
+                                                bias_column(bias, distance))];
+  }
+  return sum;
+}
+
+const int64_t* attention_weight_offsets(const AttentionInputs& in) {
+  thread_local std::vector<int64_t> offsets;
+  offsets.assign(1, 0);
+  for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
+    offsets.push_back(offsets.back() + in.heads * int64_t{in.query_offsets[s + 1] - in.query_offsets[s]} *
+                                           (in.key_offsets[s + 1] - in.key_offsets[s]));
+  }
+  return offsets.data();
+}
 
 void check_attention(const AttentionInputs& in, const char* caller) {
   if (in.heads < 1 || in.heads >= 1 << 24) {
@@ -171,6 +248,7 @@ void check_attention(const AttentionInputs& in, const char* caller) {
                                    in.mask.bits().words_per_row, (longest + 63) / 64, longest));
     }
   }
+  check_bias(in, caller);
 }
 
 void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
@@ -182,12 +260,20 @@ void check_result(const char* caller, const char* name, const ConstMatrixView& v
   check_layout(caller, name, view);
 }
 
-const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in) {
+bool attention_decodes(const AttentionInputs& in, int64_t s) {
+  const auto at = static_cast<size_t>(s);
+  const int32_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
+  return 0 < queries && queries <= kDecodeQueries &&
+         in.key_offsets[at + 1] - in.key_offsets[at] >= kDecodeKeys && !in.dropout.active() &&
+         in.bias.elements.empty() && in.bias.by_query.cols == 0;
+}
+
+const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, bool all) {
   thread_local std::vector<AttentionTask> tasks;  // grown once, so that a call allocates nothing
   tasks.clear();
   const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
   for_each_share(
-      in, 1,
+      in, 1, [&](int32_t s) { return !all && attention_decodes(in, s); },
       [&](int32_t begin, int32_t end) {
         tasks.push_back({begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max()});
       },
@@ -213,7 +299,7 @@ const BackwardPlan& backward_plan(const AttentionInputs& in) {
   const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
   const int groups = std::gcd(in.key_heads, in.value_heads);
   for_each_share(
-      in, in.heads / groups,
+      in, in.heads / groups, [](int32_t) { return false; },
       [&](int32_t begin, int32_t end) {
         plan.tasks.push_back(
             {begin, end, 0, in.heads, 0, std::numeric_limits<int64_t>::max(), plan.parts, -1});

@@ -35,13 +35,26 @@ struct BackwardPlan {
 };
 constexpr int64_t kBackwardQueries = 64;
 
+/// What AttentionBias::slopes and by_distance add at a distance.
+float bias_at_distance(const AttentionBias& bias, int head, int64_t distance);
+/// The column of by_distance.
+inline int64_t bias_column(const AttentionBias& bias, int64_t distance) {
+  const int64_t k = bias.distance_clip, at = (distance < -k ? -k : distance > k ? k : distance) + k;
+  return bias.buckets.empty() ? at : bias.buckets[static_cast<size_t>(at)];
+}
+
+/// [S] where each sequence's part of AttentionOutputs::weights begins. They live until this thread's next
+/// call.
+const int64_t* attention_weight_offsets(const AttentionInputs& inputs);
+
 /// Throws ShapeError or UsageError naming the field.
 void check_attention(const AttentionInputs& inputs, const char* caller);
 void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
                   int64_t cols);
 
 /// Tasks of about equal work, cut by the shape alone. They live until this thread's next call.
-const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs);
+/// all: those that attention_decode does too.
+const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs, bool all);
 
 /// The same for the backward pass, where heads that share a key or value head stay together (they add to the
 /// same gradient) and a long sequence is cut by its keys.

@@ -61,12 +61,14 @@ HWY_INLINE void tile_rows(Rows rows, int64_t j, int64_t n, const float* HWY_REST
 /// The strips need room for kRoom keys more.
 template <int kStrips>
 HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t size,
-                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top) {
+                               float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top,
+                               Ahead& ahead) {
   const DF d;
   constexpr int kKeys = kTileKeys<kStrips>, kWide = kStrips * kVectors;
   VF most[kWide];
   MH_UNROLL for (int w = 0; w < kWide; ++w) most[w] = hn::Load(d, top + w * kLanes);
   for (int64_t j = 0; j < n; j += kKeys) {
+    ahead.ask();
     const float* HWY_RESTRICT tile[kKeys];
     tile_rows(keys, j, n, tile);
     VF acc[kKeys][kWide];
@@ -86,15 +88,15 @@ HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t
 
 /// The same for 1 to kGroups strips.
 HWY_INLINE void score_strips(int strips, Rows keys, int64_t n, const float* block, int64_t size, float* strip,
-                             int64_t step, float* top) {
+                             int64_t step, float* top, Ahead& ahead) {
   if constexpr (kGroups == 1) {
-    score_strips<1>(keys, n, block, size, strip, step, top);
+    score_strips<1>(keys, n, block, size, strip, step, top, ahead);
   } else {
     const auto scores = strips == 4   ? score_strips<4>
                         : strips == 3 ? score_strips<3>
                         : strips == 2 ? score_strips<2>
                                       : score_strips<1>;
-    scores(keys, n, block, size, strip, step, top);
+    scores(keys, n, block, size, strip, step, top, ahead);
   }
 }
 
@@ -120,19 +122,6 @@ struct OverQueries {
   static constexpr int64_t kRowStep = kBlock, kSumStep = 1;
   static constexpr bool kManyStrips = true;
 };
-
-/// A tile of which only some rows exist.
-HWY_NOINLINE inline void finish_some_rows(const Product& p, const float* sums, int64_t sums_stride,
-                                          int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  for (int64_t r = 0; r < rows; ++r) {
-    float* out = p.out + (row + r) * p.out_stride + column;
-    const float factor = p.factors ? p.factors[row + r] : 1.0f;
-    for (int64_t c = 0; c < columns; ++c) {
-      const float sum = sums[r * sums_stride + c];
-      out[c] = p.add ? out[c] + sum : factor * sum;
-    }
-  }
-}
 
 /// R rows of C vectors, the last of which has only `last` lanes.
 template <class Layout, int R, int C>
@@ -162,17 +151,11 @@ HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_
     if constexpr (!Layout::kManyStrips) break;
     a += p.a_step;
   }
-  if (row + R > rows) {
-    HWY_ALIGN float sums[R * C * kLanes];
-    MH_UNROLL for (int r = 0; r < R; ++r) {
-      MH_UNROLL for (int c = 0; c < C; ++c) hn::Store(acc[r][c], d, sums + (r * C + c) * kLanes);
-    }
-    finish_some_rows(p, sums, C * kLanes, row, rows - row, column, (C - 1) * kLanes + last);
-    return;
-  }
+  const int64_t there = rows - row;  // of the tile's rows
   float* HWY_RESTRICT out = p.out + row * p.out_stride + column;
   if (p.add) {
     MH_UNROLL for (int r = 0; r < R; ++r) {
+      if (r >= there) break;
       float* at = out + r * p.out_stride;
       MH_UNROLL for (int c = 0; c + 1 < C; ++c) {
         hn::StoreU(hn::Add(hn::LoadU(d, at + c * kLanes), acc[r][c]), d, at + c * kLanes);
@@ -183,6 +166,7 @@ HWY_INLINE void product_tile(const Product& p, int64_t row, int64_t rows, int64_
     return;
   }
   MH_UNROLL for (int r = 0; r < R; ++r) {
+    if (r >= there) break;
     const auto factor = hn::Set(d, p.factors ? p.factors[row + r] : 1.0f);
     float* at = out + r * p.out_stride;
     MH_UNROLL for (int c = 0; c + 1 < C; ++c) hn::StoreU(hn::Mul(acc[r][c], factor), d, at + c * kLanes);

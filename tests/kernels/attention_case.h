@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,11 @@ namespace mh {
 
 enum class MaskChoice { kNone, kCausal, kCausalTopLeft, kWindow, kDense };
 
+/// Which biases there are.
+struct BiasChoice {
+  bool slopes = false, by_distance = false, buckets = false, elements = false, by_query = false;
+};
+
 struct AttentionCase {
   std::vector<int32_t> queries{5}, keys{7};
   int heads = 2, key_heads = 2, value_heads = 2;
@@ -25,6 +31,7 @@ struct AttentionCase {
   bool gated = false;
   bool by_rows = false;
   int64_t padding = 0;  // numbers between the rows
+  BiasChoice bias = {};
   uint64_t seed = 1;
 };
 
@@ -68,6 +75,7 @@ class AttentionProblem {
     in.dropout.stream = dropout_stream(5, 7, 11);
     in.dropout.offsets = in.query_offsets;
     in.dropout.sentences = sentences_;
+    add_bias(c);
     output = blank(output_, nq, int64_t{c.heads} * c.d_value, c.padding);
     lse.assign(static_cast<size_t>(nq * c.heads), 77.0f);
     weights.assign(static_cast<size_t>(attention_weights_size(in)), 77.0f);
@@ -81,18 +89,68 @@ class AttentionProblem {
   AttentionProblem& operator=(const AttentionProblem&) = delete;
 
   void forward(bool with_weights = true) {
-    attention_forward(in, {output, lse.data(), with_weights ? weights.data() : nullptr});
+    attention_forward(in, {output, lse.data(), with_weights ? weights.data() : nullptr, statistics});
   }
-  void backward() { attention_backward(in, {output, lse.data(), d_output, d_q, d_k, d_v, d_gate.data()}); }
+  void backward() {
+    attention_backward(in, {output, lse.data(), d_output, d_q, d_k, d_v, d_gate.data(), d_bias});
+  }
+  /// All statistics, with the weights at these distances.
+  void want_statistics() {
+    for (auto* data : {&highest, &entropy, &expected_position, &expected_distance})
+      data->assign(lse.size(), 77.0f);
+    mass.assign(lse.size() * kDistances.size(), 77.0f);
+    statistics = {highest.data(),           entropy.data(), expected_position.data(),
+                  expected_distance.data(), kDistances,     mass.data()};
+  }
+  static constexpr std::array<int32_t, 4> kDistances{0, -1, 2, -130};
 
   AttentionInputs in;
   MatrixView output, d_output, d_q, d_k, d_v;
   std::vector<float> lse, weights, d_gate;
+  AttentionStatistics statistics;
+  std::vector<float> highest, entropy, expected_position, expected_distance, mass;
+  AttentionBiasGradients d_bias;
+  std::vector<float> d_slopes, d_by_distance, d_elements;
   MatrixView q() { return {q_.data(), in.q.rows, in.q.cols, in.q.stride}; }
   MatrixView k() { return {k_.data(), in.k.rows, in.k.cols, in.k.stride}; }
   MatrixView v() { return {v_.data(), in.v.rows, in.v.cols, in.v.stride}; }
 
  private:
+  void add_bias(const AttentionCase& c) {
+    const auto heads = static_cast<size_t>(c.heads);
+    const auto fill = [&](std::vector<float>& data, std::vector<float>& gradient, size_t size) {
+      data.resize(size);
+      for (float& x : data) x = static_cast<float>(random_.normal());
+      gradient.assign(size, 77.0f);
+      return std::span<const float>(data);
+    };
+    AttentionBias& bias = in.bias;
+    if (c.bias.slopes) {
+      bias.slopes = fill(slopes_, d_slopes, heads);
+      for (float& slope : slopes_) slope *= 0.1f;
+      d_bias.slopes = d_slopes.data();
+    }
+    if (c.bias.by_distance) {
+      bias.distance_clip = 19;
+      bias.distance_columns = c.bias.buckets ? 7 : 39;
+      if (c.bias.buckets) {
+        for (int i = 0; i < 39; ++i) buckets_.push_back(i < 20 ? i / 5 : 3 + (i - 20) / 5);
+        bias.buckets = buckets_;
+      }
+      bias.by_distance =
+          fill(by_distance_, d_by_distance, heads * static_cast<size_t>(bias.distance_columns));
+      d_bias.by_distance = d_by_distance.data();
+    }
+    if (c.bias.elements) {
+      bias.elements = fill(elements_, d_elements, static_cast<size_t>(attention_weights_size(in)));
+      d_bias.elements = d_elements.data();
+    }
+    if (c.bias.by_query) {
+      bias.query_clip = 5;
+      bias.by_query = matrix(by_query_, in.q.rows, int64_t{c.heads} * 11, c.padding);
+      d_bias.by_query = blank(d_by_query_, in.q.rows, int64_t{c.heads} * 11, c.padding);
+    }
+  }
   MatrixView matrix(std::vector<float>& data, int64_t rows, int64_t cols, int64_t padding) {
     const MatrixView view = blank(data, rows, cols, padding);
     for (float& x : data) x = static_cast<float>(random_.normal());
@@ -106,7 +164,8 @@ class AttentionProblem {
   Random random_;
   Ragged query_ragged_, key_ragged_;
   std::vector<float> q_, k_, v_, output_, d_output_, d_q_, d_k_, d_v_, gate_;
-  std::vector<int32_t> rows_;
+  std::vector<float> slopes_, by_distance_, elements_, by_query_, d_by_query_;
+  std::vector<int32_t> rows_, buckets_;
   std::vector<uint64_t> bits_;
   std::vector<int64_t> sentences_;
 };

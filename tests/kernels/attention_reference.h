@@ -17,16 +17,20 @@ struct Attention {
   std::vector<double> lse;      // [Nq, H]
   std::vector<double> weights;  // as AttentionOutputs::weights
   double largest = 0;           // the largest magnitude that was summed, for the tolerance
+  // As AttentionStatistics.
+  std::vector<double> highest, entropy, expected_position, expected_distance, mass;
 };
 
 struct Gradients {
   std::vector<double> d_q, d_k, d_v, d_gate;
+  std::vector<double> slopes, by_distance, elements, by_query;  // of the bias
   double largest = 0;
 };
 
 /// The inputs in double, so that differences can be taken.
 struct Values {
   std::vector<double> q, k, v, gate;
+  std::vector<double> slopes = {}, by_distance = {}, elements = {}, by_query = {};
 };
 
 inline std::vector<double> dense(ConstMatrixView view) {
@@ -39,6 +43,11 @@ inline std::vector<double> dense(ConstMatrixView view) {
 
 inline Values values_of(const AttentionInputs& in) {
   Values values{dense(in.q), dense(in.k), dense(in.v), std::vector<double>(in.gate.begin(), in.gate.end())};
+  const auto doubles = [](std::span<const float> x) { return std::vector<double>(x.begin(), x.end()); };
+  values.slopes = doubles(in.bias.slopes);
+  values.by_distance = doubles(in.bias.by_distance);
+  values.elements = doubles(in.bias.elements);
+  values.by_query = dense(in.bias.by_query);
   if (in.gate.empty()) values.gate.assign(static_cast<size_t>(in.heads), 1.0);
   return values;
 }
@@ -47,6 +56,7 @@ inline Values values_of(const AttentionInputs& in) {
 struct Seen {
   int64_t key, row;  // in the sequence; in k and v
   double factor;
+  int64_t distance;
 };
 
 template <class Visit>
@@ -67,7 +77,8 @@ void for_each_query(const AttentionInputs& in, Visit visit) {
             factor = bits < in.dropout.threshold() ? 0 : 65536.0 / (65536.0 - in.dropout.threshold());
           }
           const auto at = static_cast<size_t>(first + j);
-          seen.push_back({j, in.key_rows.empty() ? first + j : int64_t{in.key_rows[at]}, factor});
+          seen.push_back({j, in.key_rows.empty() ? first + j : int64_t{in.key_rows[at]}, factor,
+                          j - (i + keys - queries)});
         }
         visit(row + i, h, seen, weights + (h * queries + i) * keys);
       }
@@ -76,9 +87,30 @@ void for_each_query(const AttentionInputs& in, Visit visit) {
   }
 }
 
+/// Where a bias has its numbers for a score, or -1.
+struct BiasPlaces {
+  int64_t slope = -1, by_distance = -1, element = -1, by_query = -1;
+};
+inline BiasPlaces bias_places(const AttentionInputs& in, int64_t row, int64_t h, const Seen& key,
+                              int64_t weights) {
+  const auto clipped = [&](int64_t k) { return std::clamp(key.distance, -k, k) + k; };
+  BiasPlaces places;
+  if (!in.bias.slopes.empty()) places.slope = h;
+  if (!in.bias.by_distance.empty()) {
+    int64_t column = clipped(in.bias.distance_clip);
+    if (!in.bias.buckets.empty()) column = in.bias.buckets[static_cast<size_t>(column)];
+    places.by_distance = h * in.bias.distance_columns + column;
+  }
+  if (!in.bias.elements.empty()) places.element = weights + key.key;
+  if (in.bias.by_query.cols != 0) {
+    places.by_query = (row * in.heads + h) * (2 * in.bias.query_clip + 1) + clipped(in.bias.query_clip);
+  }
+  return places;
+}
+
 /// s_ij for every key seen.
 inline std::vector<double> scores(const AttentionInputs& in, const Values& x, int64_t row, int64_t h,
-                                  const std::vector<Seen>& seen, double* largest = nullptr) {
+                                  const std::vector<Seen>& seen, int64_t weights, double* largest = nullptr) {
   std::vector<double> s;
   const int64_t g = h * in.key_heads / in.heads;
   for (const Seen& key : seen) {
@@ -89,20 +121,36 @@ inline std::vector<double> scores(const AttentionInputs& in, const Values& x, in
       sum += term;
       if (largest) *largest = std::max(*largest, std::abs(term * static_cast<double>(in.scale)));
     }
-    s.push_back(sum * static_cast<double>(in.scale));
+    sum *= static_cast<double>(in.scale);
+    const BiasPlaces at = bias_places(in, row, h, key, weights);
+    const auto add = [&](double term) {
+      sum += term;
+      if (largest) *largest = std::max(*largest, std::abs(term));
+    };
+    if (at.slope >= 0)
+      add(-x.slopes[static_cast<size_t>(at.slope)] * static_cast<double>(std::abs(key.distance)));
+    if (at.by_distance >= 0) add(x.by_distance[static_cast<size_t>(at.by_distance)]);
+    if (at.element >= 0) add(x.elements[static_cast<size_t>(at.element)]);
+    if (at.by_query >= 0) add(x.by_query[static_cast<size_t>(at.by_query)]);
+    s.push_back(sum);
   }
   return s;
 }
 
-inline Attention attention(const AttentionInputs& in, const Values& x) {
+inline Attention attention(const AttentionInputs& in, const Values& x,
+                           std::span<const int32_t> distances = {}) {
   Attention result;
   result.output.assign(static_cast<size_t>(in.q.rows * in.heads * in.d_value), 0);
   result.ungated = result.output;
   result.lse.assign(static_cast<size_t>(in.q.rows * in.heads), -std::numeric_limits<double>::infinity());
   result.weights.assign(static_cast<size_t>(attention_weights_size(in)), 0);
+  result.highest = result.lse;
+  result.entropy.assign(result.lse.size(), 0);
+  result.expected_position = result.expected_distance = result.entropy;
+  result.mass.assign(result.lse.size() * distances.size(), 0);
   for_each_query(in, [&](int64_t row, int64_t h, const std::vector<Seen>& seen, int64_t weights) {
     if (seen.empty()) return;
-    const auto s = scores(in, x, row, h, seen, &result.largest);
+    const auto s = scores(in, x, row, h, seen, weights, &result.largest);
     const double most = *std::max_element(s.begin(), s.end());
     double sum = 0;
     for (const double score : s) sum += std::exp(score - most);
@@ -110,6 +158,14 @@ inline Attention attention(const AttentionInputs& in, const Values& x) {
     const int64_t u = h * in.value_heads / in.heads;
     for (size_t n = 0; n < seen.size(); ++n) {
       const double p = std::exp(s[n] - most) / sum;
+      const auto at = static_cast<size_t>(row * in.heads + h);
+      result.highest[at] = most;
+      result.entropy[at] -= p > 0 ? p * std::log(p) : 0;
+      result.expected_position[at] += p * static_cast<double>(seen[n].key);
+      result.expected_distance[at] += p * static_cast<double>(std::abs(seen[n].distance));
+      for (size_t m = 0; m < distances.size(); ++m) {
+        if (seen[n].distance == distances[m]) result.mass[at * distances.size() + m] = p;
+      }
       result.weights[static_cast<size_t>(weights + seen[n].key)] = p;
       for (int64_t c = 0; c < in.d_value; ++c) {
         const double v = x.v[static_cast<size_t>((seen[n].row * in.value_heads + u) * in.d_value + c)];
@@ -128,8 +184,15 @@ inline Attention attention(const AttentionInputs& in, const Values& x) {
 inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
                                      const std::vector<double>& d_output) {
   const Attention forward = attention(in, x);
-  Gradients g{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()),
-              std::vector<double>(x.v.size()), std::vector<double>(x.gate.size()), forward.largest};
+  Gradients g{std::vector<double>(x.q.size()),
+              std::vector<double>(x.k.size()),
+              std::vector<double>(x.v.size()),
+              std::vector<double>(x.gate.size()),
+              std::vector<double>(x.slopes.size()),
+              std::vector<double>(x.by_distance.size()),
+              std::vector<double>(x.elements.size()),
+              std::vector<double>(x.by_query.size()),
+              forward.largest};
   const auto add = [&g](std::vector<double>& to, int64_t at, double term) {
     to[static_cast<size_t>(at)] += term;
     g.largest = std::max(g.largest, std::abs(term));
@@ -153,7 +216,13 @@ inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
         dp += key.factor * d_o * x.v[static_cast<size_t>(v + c)];
         add(g.d_v, v + c, gate * p * key.factor * d_o);
       }
-      const double ds = static_cast<double>(in.scale) * gate * p * (dp - delta);
+      const double d_score = gate * p * (dp - delta);
+      const BiasPlaces at = bias_places(in, row, h, key, weights);
+      if (at.slope >= 0) add(g.slopes, at.slope, -d_score * static_cast<double>(std::abs(key.distance)));
+      if (at.by_distance >= 0) add(g.by_distance, at.by_distance, d_score);
+      if (at.element >= 0) add(g.elements, at.element, d_score);
+      if (at.by_query >= 0) add(g.by_query, at.by_query, d_score);
+      const double ds = static_cast<double>(in.scale) * d_score;
       for (int64_t c = 0; c < in.d_key; ++c) {
         const int64_t q = (row * in.heads + h) * in.d_key + c;
         add(g.d_q, q, ds * x.k[static_cast<size_t>(k + c)]);

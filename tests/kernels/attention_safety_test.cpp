@@ -139,12 +139,13 @@ TEST(AttentionSafety, AnyNumberOfThreadsGivesTheSameBits) {
   for (int s = 0; s < 40; ++s) c.queries.push_back(1 + s * 7 % 43);
   c.queries.push_back(700);
   c.keys = c.queries;
+  c.queries.insert(c.queries.end(), {3, 1, 2});  // few queries, many keys: cut by the keys
+  c.keys.insert(c.keys.end(), {1500, 256, 700});
   c.heads = 4;
   c.key_heads = 2;
   c.value_heads = 4;
   c.d_key = c.d_value = 32;
   c.mask = MaskChoice::kCausal;
-  c.rate = 0.1f;
   c.gated = true;
   const int before = thread_count();
   const auto bytes = [&](int threads) {
@@ -153,16 +154,22 @@ TEST(AttentionSafety, AnyNumberOfThreadsGivesTheSameBits) {
     p.forward();
     p.backward();
     std::vector<float> all(p.lse);
-    all.insert(all.end(), p.d_gate.begin(), p.d_gate.end());
-    for (const MatrixView& view : {p.output, p.d_q, p.d_k, p.d_v}) {
+    for (const auto* data : {&p.d_gate, &p.d_slopes, &p.d_by_distance}) {
+      all.insert(all.end(), data->begin(), data->end());
+    }
+    for (const MatrixView& view : {p.output, p.d_q, p.d_k, p.d_v, p.d_bias.by_query}) {
       all.insert(all.end(), view.data, view.data + view.rows * view.stride);
     }
     return all;
   };
-  const auto one = bytes(1);
-  for (const int threads : {2, 3, 7, 2}) {
-    const auto more = bytes(threads);
-    EXPECT_EQ(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)), 0) << threads << " threads";
+  for (const float rate : {0.1f, 0.0f}) {
+    c.rate = rate;
+    c.bias = {.slopes = rate > 0, .by_distance = rate > 0, .by_query = rate > 0};
+    const auto one = bytes(1);
+    for (const int threads : {2, 3, 7, 2}) {
+      const auto more = bytes(threads);
+      EXPECT_EQ(std::memcmp(one.data(), more.data(), one.size() * sizeof(float)), 0) << threads << " threads";
+    }
   }
   set_thread_count(before);
 }
@@ -202,6 +209,21 @@ TEST(AttentionSafety, AnImpossibleDescriptionNamesItsField) {
   expect("key_rows holds row -1", [&](auto& p) { p.in.key_rows = rows; });
   expect("scale is nan", [](auto& p) { p.in.scale = kNan; });
   expect("gate has 3 numbers", [&](auto& p) { p.in.gate = gate; });
+  expect("bias.slopes has 3 numbers", [&](auto& p) { p.in.bias.slopes = gate; });
+  expect("bias.distance_clip is -1", [&](auto& p) {
+    p.in.bias.by_distance = gate;
+    p.in.bias.distance_clip = -1;
+  });
+  expect("bias.distance_columns is 2", [&](auto& p) {
+    p.in.bias.by_distance = gate;
+    p.in.bias.distance_columns = 2;
+  });
+  expect("bias.by_distance has 3 numbers", [&](auto& p) {
+    p.in.bias.by_distance = gate;
+    p.in.bias.distance_columns = 1;
+  });
+  expect("bias.elements has 3 numbers", [&](auto& p) { p.in.bias.elements = gate; });
+  expect("bias.by_query has 2 rows", [&](auto& p) { p.in.bias.by_query = {gate.data(), 2, 1}; });
   expect("dropout.rate 1 ", [](auto& p) { p.in.dropout.rate = 1; });
   expect("dropout.rate nan", [](auto& p) { p.in.dropout.rate = kNan; });
   expect("dropout.sentences has 0", [](auto& p) {
@@ -213,6 +235,9 @@ TEST(AttentionSafety, AnImpossibleDescriptionNamesItsField) {
   expect("output is [5,15]", [](auto& p) { p.output.cols = 15; });
   AttentionProblem p(c);
   EXPECT_THROW(p.backward(), ShapeError) << "key_rows have no gradient";
+  p.want_statistics();
+  EXPECT_THROW(attention_forward(p.in, {.output = p.output, .statistics = p.statistics}), ShapeError)
+      << "statistics need lse";
   c.by_rows = false;
   AttentionProblem b(c);
   b.d_v.rows = 3;

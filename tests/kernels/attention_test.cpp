@@ -15,9 +15,10 @@ void expect_right(const AttentionCase& c) {
                            c.value_heads, c.d_key, c.d_value, static_cast<int>(c.mask), c.rate, c.gated,
                            c.by_rows, c.padding));
   AttentionProblem p(c);
+  p.want_statistics();
   p.forward();
   const auto x = reference::values_of(p.in);
-  const auto want = reference::attention(p.in, x);
+  const auto want = reference::attention(p.in, x, AttentionProblem::kDistances);
   const int64_t longest = std::max<int64_t>(1, *std::max_element(c.keys.begin(), c.keys.end()));
   const int64_t queries = *std::max_element(c.queries.begin(), c.queries.end());
   const double gate = c.gated ? c.heads : 1;
@@ -39,6 +40,24 @@ void expect_right(const AttentionCase& c) {
       ASSERT_NEAR(p.weights[i], want.weights[i], 2 * tolerance(std::max(1.0, want.largest), c.d_key)) << i;
     }
   }
+  const double of_weight = 2 * tolerance(std::max(1.0, want.largest), c.d_key + longest);
+  const auto reach = static_cast<double>(std::max<int64_t>(longest, queries));
+  const auto expect_numbers = [](const char* name, const std::vector<float>& got,
+                                 const std::vector<double>& numbers, double error) {
+    ASSERT_EQ(got.size(), numbers.size()) << name;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (std::isinf(numbers[i])) {
+        ASSERT_EQ(static_cast<double>(got[i]), numbers[i]) << name << " " << i;
+      } else {
+        ASSERT_NEAR(got[i], numbers[i], error) << name << " " << i;
+      }
+    }
+  };
+  expect_numbers("highest", p.highest, want.highest, tolerance(std::max(1.0, want.largest), c.d_key) + 1e-6);
+  expect_numbers("entropy", p.entropy, want.entropy, of_weight * (4 + std::log(reach)));
+  expect_numbers("position", p.expected_position, want.expected_position, of_weight * reach);
+  expect_numbers("distance", p.expected_distance, want.expected_distance, of_weight * reach);
+  expect_numbers("mass", p.mass, want.mass, of_weight);
   for (int64_t i = 0; c.padding > 0 && i < p.output.rows; ++i) {
     ASSERT_EQ(p.output.row(i)[p.output.cols], 77.0f) << "wrote between the rows";
   }
@@ -56,6 +75,11 @@ void expect_right(const AttentionCase& c) {
     EXPECT_NEAR(p.d_gate[h], g.d_gate[h],
                 close * std::sqrt(static_cast<double>(1 + p.in.q.rows * c.d_value)));
   }
+  const double sums = close * std::sqrt(static_cast<double>(1 + p.in.q.rows)) * reach;
+  expect_numbers("d_slopes", p.d_slopes, g.slopes, sums * reach);
+  expect_numbers("d_by_distance", p.d_by_distance, g.by_distance, sums);
+  expect_numbers("d_elements", p.d_elements, g.elements, close);
+  EXPECT_LE(worst(g.by_query, p.d_bias.by_query), close * std::sqrt(reach));
   for (int64_t i = 0; c.padding > 0 && i < p.d_k.rows; ++i) {
     ASSERT_EQ(p.d_k.row(i)[p.d_k.cols], 77.0f) << "wrote between the rows";
   }
@@ -73,6 +97,7 @@ TEST(AttentionReference, GradientsAreCentralDifferences) {
   c.mask = MaskChoice::kDense;
   c.rate = 0.3f;
   c.gated = true;
+  c.bias = {.slopes = true, .by_distance = true, .buckets = true, .elements = true, .by_query = true};
   AttentionProblem p(c);
   auto x = reference::values_of(p.in);
   const auto d_output = reference::dense(p.d_output);
@@ -98,6 +123,10 @@ TEST(AttentionReference, GradientsAreCentralDifferences) {
   check("k", x.k, g.d_k);
   check("v", x.v, g.d_v);
   check("gate", x.gate, g.d_gate);
+  check("slopes", x.slopes, g.slopes);
+  check("by_distance", x.by_distance, g.by_distance);
+  check("elements", x.elements, g.elements);
+  check("by_query", x.by_query, g.by_query);
 }
 
 class AttentionOnTarget : public testing::TestWithParam<int64_t> {
@@ -174,6 +203,62 @@ TEST_P(AttentionOnTarget, FeaturesCrossed) {
   }
 }
 
+/// Each pair of biases, and each with each mask, dropout, gates, rows; lengths around the edges of tiles.
+TEST_P(AttentionOnTarget, BiasesCrossed) {
+  const int lengths[] = {1, 2, 15, 17, 33, 64, 67, 129, 131};
+  const MaskChoice masks[] = {MaskChoice::kNone, MaskChoice::kCausal, MaskChoice::kCausalTopLeft,
+                              MaskChoice::kWindow, MaskChoice::kDense};
+  for (int n = 0; n < 60; ++n) {
+    AttentionCase c;
+    c.seed = static_cast<uint64_t>(n) + 100;
+    c.queries = {lengths[n % 9], 3};
+    c.keys = {n % 4 == 3 ? 400 : lengths[(n * 4 + 1) % 9], 7};
+    c.heads = 4;
+    c.key_heads = n % 3 == 0 ? 2 : 4;
+    c.value_heads = n % 3 == 1 ? 1 : 4;
+    c.d_key = n % 2 ? 8 : 5;
+    c.d_value = n % 2 ? 19 : 16;
+    c.mask = masks[n % 5];
+    c.rate = n % 7 == 0 ? 0.25f : 0;
+    c.gated = n % 11 == 0;
+    c.by_rows = n % 13 == 0;
+    c.padding = n % 6 == 0 ? 3 : 0;
+    c.bias.slopes = n & 1;
+    c.bias.by_distance = n & 2;
+    c.bias.buckets = n & 16;
+    c.bias.elements = n & 4;
+    c.bias.by_query = n & 8;
+    expect_right(c);
+  }
+}
+
+TEST_P(AttentionOnTarget, AFewQueriesAgainstALongCache) {
+  const int heads[][3] = {{4, 4, 4}, {6, 2, 3}, {5, 1, 1}, {8, 2, 2}};
+  const MaskChoice masks[] = {MaskChoice::kNone, MaskChoice::kCausal, MaskChoice::kCausalTopLeft,
+                              MaskChoice::kWindow, MaskChoice::kDense};
+  int n = 0;
+  for (const int keys : {255, 256, 257, 511, 769}) {
+    for (const auto& h : heads) {
+      AttentionCase c;
+      c.queries = {1 + n % 6, 2, 1 + n % 3};
+      c.keys = {keys, 5, 300};
+      c.heads = h[0];
+      c.key_heads = h[1];
+      c.value_heads = h[2];
+      c.d_key = kSizes[n % 10];
+      c.d_value = kSizes[(n + 3) % 10];
+      c.mask = masks[n % 5];
+      c.gated = n % 3 == 0;
+      c.by_rows = n % 2 == 0;
+      c.padding = n % 4 == 1 ? 9 : 0;
+      c.bias.slopes = n % 3 == 1;
+      c.bias.by_distance = n % 5 == 1;
+      ++n;
+      expect_right(c);
+    }
+  }
+}
+
 TEST(SlowAttention, LargeHeadsAndLongSequences) {
   AttentionCase c;
   c.queries = {9};
@@ -189,6 +274,9 @@ TEST(SlowAttention, LargeHeadsAndLongSequences) {
     c.mask = mask;
     c.rate = mask == MaskChoice::kCausal ? 0.1f : 0;
     expect_right(c);
+    c.bias = {.slopes = true, .by_distance = true, .by_query = true};
+    expect_right(c);
+    c.bias = {};
   }
   c.queries = {2, 3};
   c.keys = {9001, 641};
