@@ -115,6 +115,10 @@ fs::path without_trailing_slash(const fs::path& path) {
 
 }  // namespace
 
+void throw_cannot_read(std::string_view name, int code) {
+  fail("read", name, code);
+}
+
 std::string read_descriptor(int descriptor, std::string_view name) {
   struct stat info {};
   if (::fstat(descriptor, &info) != 0) fail("read", name, errno);

@@ -11,6 +11,8 @@ namespace mh {
 
 /// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
 std::string read_file(const std::filesystem::path& path);
+/// Throws that FileError for a reader of another kind; `code` is its errno.
+[[noreturn]] void throw_cannot_read(std::string_view name, int code);
 /// What there is still to read from an open descriptor, e.g. 0, standard input; `name` is what errors call
 /// it.
 std::string read_descriptor(int descriptor, std::string_view name);

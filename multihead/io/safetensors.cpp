@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/io/safetensors_header.h"
 #include "multihead/io/strict_json.h"
 
@@ -64,7 +65,7 @@ struct SafetensorsFile::State {
     while (count > 0) {
       const ssize_t n = ::pread(fd, out, count, static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw FileError(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
+      if (n < 0) throw_cannot_read(name, errno);
       if (n == 0) throw FormatError(fmt::format("{}: became shorter while it was read", name));
       at += static_cast<uint64_t>(n);
       out += n;
@@ -107,7 +108,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info {};
   if (state->fd < 0 || ::fstat(state->fd, &info) != 0) {
-    throw FileError(fmt::format("cannot read {}: {}", state->name, std::strerror(errno)));
+    throw_cannot_read(state->name, errno);
   }
   if (!S_ISREG(info.st_mode)) throw FileError(fmt::format("cannot read {}: not a regular file", state->name));
   state->size = static_cast<uint64_t>(info.st_size);

@@ -33,7 +33,7 @@ std::string page_of(const std::string& verb) {
 // The flags that begin a line of help: "  -i,--input TEXT  ..." is --input.
 std::set<std::string> flags_in(const std::string& help, const char* type = "") {
   std::set<std::string> flags;
-  const std::regex flag(std::string("^  (?:-[a-z],)?(--[a-z0-9-]+)") + type);
+  const std::regex flag(std::string("^ +(?:-[a-z], *)?(--[a-z0-9-]+)") + type);
   for (const std::string& line : lines_of(help)) {
     std::smatch found;
     if (std::regex_search(line, found, flag)) flags.insert(found[1]);
@@ -105,8 +105,8 @@ TEST(Help, EveryFlagOfAPageExists) {
 TEST(SlowHelp, NumbersAreCheckedBeforeAnythingIsRead) {
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
-    const std::set<std::string> fractions = flags_in(help, " FLOAT");
-    for (const std::string& flag : flags_in(help, " (?:INT|UINT|FLOAT)")) {
+    const std::set<std::string> fractions = flags_in(help, " +FLOAT");
+    for (const std::string& flag : flags_in(help, " +(?:INT|UINT|FLOAT)")) {
       if (verb == "demo") continue;  // it has few, and says it in its own words
       for (const char* given : {"many", fractions.contains(flag) ? "nan" : "1.5"}) {
         const ToolResult result = run_tool(verb + " " + flag + "=" + given);

@@ -63,7 +63,8 @@ TEST(Safetensors, NamesWhatIsMissingOrOfAnotherType) {
   expect_one_line_error([&] { file.floats("f33"); }, "no tensor \"f33\"", "missing");
   expect_one_line_error([&] { file.floats("i64"); }, "found I64", "integers");
   expect_one_line_error([&] { file.integers("f32"); }, "found F32", "floats");
-  expect_one_line_error([&] { SafetensorsFile::open(kData / "none"); }, "No such file", "no file");
+  expect_one_line_error([&] { SafetensorsFile::open(kData / "none"); },
+                        "No such file or directory; is the name right?", "no file");
   expect_one_line_error([&] { SafetensorsFile::open(kData); }, "not a regular file", "a folder");
 }
 
