@@ -1,4 +1,5 @@
-// Projections where each head reads only some numbers of the row: y_i = x[:, columns_i] W_i + b_i, side by side.
+// Projections where each head reads only some numbers of the row: y_i = x[:, columns_i] W_i + b_i, side by
+// side.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace mh {
 /// Which numbers of a row each head reads: rising column numbers, at least one, for each head.
 using HeadColumns = std::vector<std::vector<int32_t>>;
 
-/// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or, when one is shared by
-/// all heads, [|columns_0|, outputs]. The parameters are somebody else's.
+/// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or, when one is
+/// shared by all heads, [|columns_0|, outputs]. The parameters are somebody else's.
 class HeadAffine {
  public:
   HeadAffine() = default;
@@ -32,7 +33,9 @@ class HeadAffine {
   Rows gathered(int head) const { return gathered_[static_cast<size_t>(head)]; }
   int64_t gathered_columns() const { return gathered_.back().end; }
   /// Whether gathering would change nothing: the heads' columns are the row's, in order, each once.
-  bool reads_in_place(int64_t input_columns) const { return in_place_ && gathered_columns() == input_columns; }
+  bool reads_in_place(int64_t input_columns) const {
+    return in_place_ && gathered_columns() == input_columns;
+  }
 
   const PackedMatrix& packed(int head);
   const PackedMatrix& packed_transposed(int head);
@@ -44,7 +47,9 @@ class HeadAffine {
     PackedMatrix plain, transposed;
     uint64_t plain_version = 0, transposed_version = 0;
   };
-  Packed& slot(int head) { return packed_[rows_[0].end == weight_->value.rows() ? 0 : static_cast<size_t>(head)]; }
+  Packed& slot(int head) {
+    return packed_[rows_[0].end == weight_->value.rows() ? 0 : static_cast<size_t>(head)];
+  }
 
   HeadColumns columns_;
   std::vector<Rows> rows_, gathered_;

@@ -1,6 +1,6 @@
-// q_i = (x W^Q) * m_i,  k = x W^K for all heads alike: heads share W^Q and W^K [d_model, D_k] and differ by a mixing vector
-// m_i [D_k] only (Cordonnier, Loukas and Jaggi 2020). Canonical heads are the case where m_i is 1 on head i's own
-// columns and 0 elsewhere. Values are each head's own.
+// q_i = (x W^Q) * m_i,  k = x W^K for all heads alike: heads share W^Q and W^K [d_model, D_k] and differ by a
+// mixing vector m_i [D_k] only (Cordonnier, Loukas and Jaggi 2020). Canonical heads are the case where m_i is
+// 1 on head i's own columns and 0 elsewhere. Values are each head's own.
 #include <algorithm>
 
 #include "multihead/autograd/mix_heads.h"
@@ -66,7 +66,9 @@ class CollaborativeHeads final : public Heads {
   }
 
  private:
-  std::vector<Parameter*> biases(std::vector<Parameter*> all) const { return biased_ ? all : std::vector<Parameter*>{}; }
+  std::vector<Parameter*> biases(std::initializer_list<Parameter*> all) const {
+    return biased_ ? std::vector<Parameter*>(all) : std::vector<Parameter*>();
+  }
 
   HeadGeometry geometry_;
   bool biased_;

@@ -1,5 +1,6 @@
-// q_i = (x W^Q) W_i^Q, and so for keys and values: a d_model x d_model before each head's matrix. The product of the two
-// is one matrix, so nothing more can be said with it; what differs is the path of training (claim 002.5).
+// q_i = (x W^Q) W_i^Q, and so for keys and values: a d_model x d_model before each head's matrix. The product
+// of the two is one matrix, so nothing more can be said with it; what differs is the path of training (claim
+// 002.5).
 #include "multihead/nn/heads.h"
 #include "multihead/nn/initialise.h"
 
@@ -15,7 +16,7 @@ class DoubledHeads final : public Heads {
         v_(d_model, g.value_heads, g.d_value, g.biases) {}
 
   HeadShape shape() const override {
-    return {geometry_.heads,  geometry_.key_heads, geometry_.value_heads,
+    return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
   Projected project(Context& context, Var x) override {

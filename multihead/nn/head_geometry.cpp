@@ -19,20 +19,22 @@ constexpr int kLargestHead = 1024;  // the kernel's
 
 void check_columns(const HeadGeometry& g, int d_model, std::vector<std::string>& found) {
   if (g.input.columns.size() != static_cast<size_t>(g.heads)) {
-    found.push_back(fmt::format("input.columns has {} lists for {} heads; give one a head", g.input.columns.size(),
-                                g.heads));
+    found.push_back(fmt::format("input.columns has {} lists for {} heads; give one a head",
+                                g.input.columns.size(), g.heads));
     return;
   }
   for (size_t h = 0; h < g.input.columns.size(); ++h) {
     const auto& columns = g.input.columns[h];
     if (columns.empty()) {
-      found.push_back(fmt::format("input.columns of head {} is empty; a head must see at least one number", h));
+      found.push_back(
+          fmt::format("input.columns of head {} is empty; a head must see at least one number", h));
       return;
     }
-    const bool rising = std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
+    const bool rising =
+        std::adjacent_find(columns.begin(), columns.end(), std::greater_equal<>()) == columns.end();
     if (!rising || columns.front() < 0 || columns.back() >= d_model) {
-      found.push_back(fmt::format("input.columns of head {} is {}; expected rising numbers below d_model {}", h,
-                                  fmt::join(columns, " "), d_model));
+      found.push_back(fmt::format("input.columns of head {} is {}; expected rising numbers below d_model {}",
+                                  h, fmt::join(columns, " "), d_model));
       return;
     }
   }
@@ -97,14 +99,15 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
   if (!found.empty()) return found;
 
   if (g.d_key == 0 && d_model % g.heads != 0) {
-    add(fmt::format("heads is {}, which does not divide d_model {}; set d_key, for example to {}", g.heads, d_model,
-                    std::max(1, d_model / g.heads)));
+    add(fmt::format("heads is {}, which does not divide d_model {}; set d_key, for example to {}", g.heads,
+                    d_model, std::max(1, d_model / g.heads)));
     return found;
   }
   const int d_key = g.d_key != 0 ? g.d_key : d_model / g.heads;
   const int d_value = g.d_value != 0 ? g.d_value : d_key;
   const auto check_size = [&](const char* name, int size) {
-    if (size < 1 || size > kLargestHead) add(fmt::format("{} is {}; expected 1 ... {}", name, size, kLargestHead));
+    if (size < 1 || size > kLargestHead)
+      add(fmt::format("{} is {}; expected 1 ... {}", name, size, kLargestHead));
   };
   check_size("d_key", d_key);
   check_size("d_value", d_value);
@@ -115,19 +118,21 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
   };
   check_sharing("key_heads", g.key_heads);
   check_sharing("value_heads", g.value_heads);
-  const bool shares = (g.key_heads != 0 && g.key_heads != g.heads) || (g.value_heads != 0 && g.value_heads != g.heads);
+  const bool shares =
+      (g.key_heads != 0 && g.key_heads != g.heads) || (g.value_heads != 0 && g.value_heads != g.heads);
 
   using Kind = HeadInput::Kind;
   if (g.input.kind == Kind::kColumns) check_columns(g, d_model, found);
   if ((g.input.kind == Kind::kSlices || g.input.kind == Kind::kProjectedSlices) && g.heads > d_model) {
-    add(fmt::format("heads is {}, more than the d_model {} numbers there are to slice; use at most {} heads", g.heads,
-                    d_model, d_model));
+    add(fmt::format("heads is {}, more than the d_model {} numbers there are to slice; use at most {} heads",
+                    g.heads, d_model, d_model));
   }
   if (g.input.kind != Kind::kWholeRow) {
     if (g.scores != Scores::kQueryKey) {
       add("scores other than query_key need heads that read the whole row; set input to whole_row");
     }
-    if (shares) add("key_heads and value_heads must equal heads when heads read parts of the row; set both to 0");
+    if (shares)
+      add("key_heads and value_heads must equal heads when heads read parts of the row; set both to 0");
   }
   if (g.input.one_for_all) {
     if (g.input.kind == Kind::kWholeRow) {
@@ -138,14 +143,16 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
         add("input.one_for_all needs heads that read equally many columns; give each as many");
       }
     } else if (d_model % g.heads != 0) {
-      add(fmt::format("input.one_for_all needs slices of one size, but {} heads do not divide d_model {}; use {} heads",
-                      g.heads, d_model, std::gcd(g.heads, d_model)));
+      add(fmt::format(
+          "input.one_for_all needs slices of one size, but {} heads do not divide d_model {}; use {} heads",
+          g.heads, d_model, std::gcd(g.heads, d_model)));
     }
   }
   if (g.scores == Scores::kTied && shares) add("tied scores take the keys of every head; set key_heads to 0");
   if (g.scores == Scores::kMerged || g.scores == Scores::kCollaborative) {
     const char* name = g.scores == Scores::kMerged ? "merged" : "collaborative";
-    if (shares) add(fmt::format("{} scores already share their keys; set key_heads and value_heads to 0", name));
+    if (shares)
+      add(fmt::format("{} scores already share their keys; set key_heads and value_heads to 0", name));
   }
   if (g.scores == Scores::kMerged && d_model > kLargestHead) {
     add(fmt::format("merged scores make heads of d_model {}; the largest head is {}", d_model, kLargestHead));
@@ -155,15 +162,19 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
   }
   if (g.scores == Scores::kCollaborative) {
     const int64_t size = g.shared_size != 0 ? g.shared_size : int64_t{g.heads} * d_key;
-    if (size < 1 || size > kLargestHead) add(fmt::format("shared_size is {}; expected 1 ... {}", size, kLargestHead));
+    if (size < 1 || size > kLargestHead)
+      add(fmt::format("shared_size is {}; expected 1 ... {}", size, kLargestHead));
   }
   if (g.output == HeadOutput::kConcatenation && int64_t{g.heads} * d_value != d_model) {
-    add(fmt::format("output is the concatenation of {} heads of {}, not d_model {}; use a projection or d_value {}",
-                    g.heads, d_value, d_model, std::max(1, d_model / g.heads)));
+    add(fmt::format(
+        "output is the concatenation of {} heads of {}, not d_model {}; use a projection or d_value {}",
+        g.heads, d_value, d_model, std::max(1, d_model / g.heads)));
   }
-  if (g.scale && !(std::isfinite(*g.scale))) add("scale is not a finite number; leave it unset for 1 / sqrt(d_key)");
+  if (g.scale && !(std::isfinite(*g.scale)))
+    add("scale is not a finite number; leave it unset for 1 / sqrt(d_key)");
   if (g.initialisation == HeadInitialisation::kCopiedKeys && (g.scores != Scores::kQueryKey || shares)) {
-    add("initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, key_heads to 0");
+    add("initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
+        "key_heads to 0");
   }
   return found;
 }

@@ -1,9 +1,10 @@
-// How the heads of a layer read and write: what each head sees of a row, its three projections, the scale, who shares
-// what with whom, and the output projection. Chosen once, when a layer is made (make_heads).
+// How the heads of a layer read and write: what each head sees of a row, its three projections, the scale,
+// who shares what with whom, and the output projection. Chosen once, when a layer is made (make_heads).
 //
 //   {.heads = 8}                                                     the paper's (Vaswani et al. 2017)
 //   {.heads = 8, .key_heads = 1}                                     multi-query (Shazeer 2019)
-//   {.heads = 8, .input = HeadInput::slices()}                       Bloem's narrow: a head sees its slice only
+//   {.heads = 8, .input = HeadInput::slices()}                       Bloem's narrow: a head sees its slice
+//   only
 //   {.heads = 8, .scores = Scores::kMerged}                          one matrix W_i for W_i^Q W_i^K^T
 #pragma once
 
@@ -27,7 +28,8 @@ struct HeadInput {
   };
   Kind kind = Kind::kWholeRow;
   HeadColumns columns = {};  // of kColumns: rising, below d_model, one list a head
-  /// One projection for all heads instead of one a head; not for kWholeRow, where all heads would be the same.
+  /// One projection for all heads instead of one a head; not for kWholeRow, where all heads would be the
+  /// same.
   bool one_for_all = false;
 
   bool operator==(const HeadInput&) const = default;
@@ -39,7 +41,8 @@ struct HeadInput {
   }
 };
 
-/// The columns [i d / h, (i + 1) d / h) of every head i, of sizes that differ by one when h does not divide d.
+/// The columns [i d / h, (i + 1) d / h) of every head i, of sizes that differ by one when h does not divide
+/// d.
 HeadColumns slice_columns(int heads, int d_model);
 /// Slices of a random permutation of the columns: disjoint, and together the row.
 HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
@@ -54,7 +57,8 @@ enum class Scores {
   kTied,           // W_i^K is W_i^Q
   kMerged,         // (x_a W_i) . x_b: one matrix [d, d] a head, K is the input itself, shared by all heads
   kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
-  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al. 2020)
+  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al.
+                   // 2020)
 };
 
 enum class Biases { kAll, kNone };  // Tensor2Tensor has none
@@ -78,10 +82,11 @@ enum class HeadInitialisation {
 };
 
 struct HeadGeometry {
-  int heads = 8;        // h, of queries
-  int d_key = 0;        // of one head; 0: d_model / heads
-  int d_value = 0;      // 0: d_key
-  int key_heads = 0;    // 0: as many as heads; a divisor of it: that many share keys (grouped-query; 1: multi-query)
+  int heads = 8;    // h, of queries
+  int d_key = 0;    // of one head; 0: d_model / heads
+  int d_value = 0;  // 0: d_key
+  int key_heads =
+      0;  // 0: as many as heads; a divisor of it: that many share keys (grouped-query; 1: multi-query)
   int value_heads = 0;  // 0: key_heads
   HeadInput input = {};
   Scores scores = Scores::kQueryKey;
@@ -132,7 +137,8 @@ struct HeadGeometry {
   }
 };
 
-/// All that cannot be, one clause each, naming the field and a description that would work; empty when it can be built.
+/// All that cannot be, one clause each, naming the field and a description that would work; empty when it can
+/// be built.
 std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
 /// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);

@@ -75,7 +75,8 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
                       Random& random) {
   const int64_t rows = weight.value.rows(), cols = weight.value.cols(), width = cols / heads;
   std::vector<MatrixView> blocks;
-  for (int h = 0; h < heads; ++h) blocks.push_back(weight.value.view().columns_between(h * width, (h + 1) * width));
+  for (int h = 0; h < heads; ++h)
+    blocks.push_back(weight.value.view().columns_between(h * width, (h + 1) * width));
   switch (geometry.initialisation) {
     case HeadInitialisation::kXavier:
     case HeadInitialisation::kCopiedKeys:  // the copy is made by who holds both
@@ -94,7 +95,8 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
     case HeadInitialisation::kEqualInput:
     case HeadInitialisation::kEqualWithNoise:
       xavier_uniform(weight, random, rows, cols);
-      copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0, random);
+      copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0,
+                       random);
       break;
   }
   weight.changed();
@@ -107,10 +109,11 @@ void initialise_output(const HeadGeometry& geometry, Parameter& weight, Random& 
   if (!equal) return;
   std::vector<MatrixView> blocks;
   for (int h = 0; h < geometry.heads; ++h) {
-    blocks.push_back(weight.value.view().rows_between(int64_t{h} * geometry.d_value,
-                                                      (int64_t{h} + 1) * geometry.d_value));
+    blocks.push_back(
+        weight.value.view().rows_between(int64_t{h} * geometry.d_value, (int64_t{h} + 1) * geometry.d_value));
   }
-  copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0, random);
+  copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0,
+                   random);
   weight.changed();
 }
 

@@ -13,7 +13,8 @@
 
 namespace mh {
 
-/// What the kernel is told (AttentionInputs). Query head i reads key head i * key_heads / heads, and so for values.
+/// What the kernel is told (AttentionInputs). Query head i reads key head i * key_heads / heads, and so for
+/// values.
 struct HeadShape {
   int heads = 1, key_heads = 1, value_heads = 1;
   int d_key = 0, d_value = 0;
@@ -58,8 +59,8 @@ std::unique_ptr<Heads> make_merged_heads(const HeadGeometry& geometry, int d_mod
 std::unique_ptr<Heads> make_doubled_heads(const HeadGeometry& geometry, int d_model);
 std::unique_ptr<Heads> make_collaborative_heads(const HeadGeometry& geometry, int d_model);
 
-/// Starts a matrix of heads side by side, [rows, heads * width], as the geometry says. `packed_columns`: of all matrices
-/// that one in_proj would hold, for kXavierPacked.
+/// Starts a matrix of heads side by side, [rows, heads * width], as the geometry says. `packed_columns`: of
+/// all matrices that one in_proj would hold, for kXavierPacked.
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,
                       Random& random);
 /// Starts W^O [heads * d_value, columns].

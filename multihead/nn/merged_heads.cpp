@@ -1,6 +1,6 @@
-// (x_a W_i) . x_b: one matrix W_i [d, d] a head stands for W_i^Q W_i^K^T. The keys are the input itself, one head of
-// them shared by all; only values are projected. The bias c_i stands for b_i^Q W_i^K^T; b_i^K would cancel in the
-// softmax. The scale stays the geometry's, 1 / sqrt(d_key), so that scores compare.
+// (x_a W_i) . x_b: one matrix W_i [d, d] a head stands for W_i^Q W_i^K^T. The keys are the input itself, one
+// head of them shared by all; only values are projected. The bias c_i stands for b_i^Q W_i^K^T; b_i^K would
+// cancel in the softmax. The scale stays the geometry's, 1 / sqrt(d_key), so that scores compare.
 #include "multihead/nn/heads.h"
 
 namespace mh {

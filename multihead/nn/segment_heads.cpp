@@ -1,6 +1,6 @@
-// q_i = x[:, c_i] W_i^Q and so on: head i reads the columns c_i of a row only, a slice or any others (Bloem's narrow
-// self-attention; Deil's segments). Every such head is a canonical one whose W_i has rows of zeros. In the fourth form
-// the columns are those of x W, another d_model x d_model before.
+// q_i = x[:, c_i] W_i^Q and so on: head i reads the columns c_i of a row only, a slice or any others (Bloem's
+// narrow self-attention; Deil's segments). Every such head is a canonical one whose W_i has rows of zeros. In
+// the fourth form the columns are those of x W, another d_model x d_model before.
 #include "multihead/nn/heads.h"
 #include "multihead/nn/initialise.h"
 
@@ -12,7 +12,8 @@ class SegmentProjection {
  public:
   SegmentProjection(const HeadGeometry& g, const HeadColumns& columns, int d_model, int size)
       : geometry_(g),
-        before_(g.input.kind == HeadInput::Kind::kProjectedSlices ? Parameter(d_model, d_model) : Parameter()),
+        before_(g.input.kind == HeadInput::Kind::kProjectedSlices ? Parameter(d_model, d_model)
+                                                                  : Parameter()),
         weight_(g.input.one_for_all ? static_cast<int64_t>(columns[0].size()) : all_of(columns), size),
         bias_(1, int64_t{g.heads} * size),
         heads_(columns, &weight_, g.biases == Biases::kAll ? &bias_ : nullptr) {
@@ -63,13 +64,15 @@ class SegmentHeads final : public Heads {
  public:
   SegmentHeads(const HeadGeometry& g, int d_model)
       : geometry_(g),
-        columns_(g.input.kind == HeadInput::Kind::kColumns ? g.input.columns : slice_columns(g.heads, d_model)),
+        columns_(g.input.kind == HeadInput::Kind::kColumns ? g.input.columns
+                                                           : slice_columns(g.heads, d_model)),
         q_(geometry_, columns_, d_model, g.d_key),
         k_(geometry_, columns_, d_model, g.d_key),
         v_(geometry_, columns_, d_model, g.d_value) {}
 
   HeadShape shape() const override {
-    return {geometry_.heads, geometry_.heads, geometry_.heads, geometry_.d_key, geometry_.d_value, *geometry_.scale};
+    return {geometry_.heads, geometry_.heads,   geometry_.heads,
+            geometry_.d_key, geometry_.d_value, *geometry_.scale};
   }
   Projected project(Context& context, Var x) override {
     return {q_.apply(context, x), k_.apply(context, x), v_.apply(context, x)};

@@ -1,6 +1,6 @@
-// q_i = x W_i^Q,  k_i = x W_i^K,  v_i = x W_i^V: every head reads the whole row. W^Q = [W_1^Q | ... | W_h^Q] is one
-// matrix because one product is faster than h. With tied scores W^K is W^Q; with fewer key or value heads several query
-// heads read the same ones.
+// q_i = x W_i^Q,  k_i = x W_i^K,  v_i = x W_i^V: every head reads the whole row. W^Q = [W_1^Q | ... | W_h^Q]
+// is one matrix because one product is faster than h. With tied scores W^K is W^Q; with fewer key or value
+// heads several query heads read the same ones.
 #include "multihead/nn/heads.h"
 #include "multihead/nn/initialise.h"
 
@@ -26,7 +26,7 @@ class WholeRowHeads final : public Heads {
                       : affine_of({{&w_k_, &b_k_}, {&w_v_, &b_v_}})) {}
 
   HeadShape shape() const override {
-    return {geometry_.heads,  geometry_.key_heads, geometry_.value_heads,
+    return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
   Projected project(Context& context, Var x) override {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "multihead/io/safetensors.h"
-#include "tests/support/small_model.h"
 #include "tests/models/folder_case.h"
+#include "tests/support/small_model.h"
 
 namespace mh {
 namespace {

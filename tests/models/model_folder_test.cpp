@@ -35,6 +35,7 @@ struct FolderCase {
   const char* name;
   NormPlacement norm;
   bool share;
+  HeadGeometry geometry = {};
 };
 
 class ModelFolders : public testing::TestWithParam<FolderCase> {};
@@ -45,6 +46,7 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   TransformerConfig config = folder_config(source.size());
   config.norm = GetParam().norm;
   config.share_embeddings = GetParam().share;
+  config.geometry = GetParam().geometry;
   if (!config.share_embeddings) config.target_vocabulary_size = target.size();
   Transformer model(config);
   model.initialise(5);
@@ -58,8 +60,9 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
 
   ModelFolder folder = load_model_folder(scratch / "model");
   EXPECT_EQ(values_of(*folder.model), values_of(model));
-  EXPECT_EQ(folder.type,
-            GetParam().norm == NormPlacement::kPost ? ModelType::kMarian : ModelType::kMultihead);
+  const bool marian = GetParam().norm == NormPlacement::kPost && config.geometry == HeadGeometry();
+  EXPECT_EQ(folder.type, marian ? ModelType::kMarian : ModelType::kMultihead);
+  EXPECT_EQ(folder.config.geometry, config.geometry);
   const TransformerConfig& c = folder.config;
   EXPECT_EQ(c.vocabulary_size, config.vocabulary_size);
   EXPECT_EQ(c.target_vocabulary(), config.target_vocabulary());
@@ -77,12 +80,19 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   EXPECT_EQ(folder.target_tokens().to_json(), config.share_embeddings ? source.to_json() : target.to_json());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, ModelFolders,
-                         testing::Values(FolderCase{"marian", NormPlacement::kPost, true},
-                                         FolderCase{"marian_separate", NormPlacement::kPost, false},
-                                         FolderCase{"pre_norm", NormPlacement::kPre, true},
-                                         FolderCase{"pre_norm_separate", NormPlacement::kPre, false}),
-                         [](const auto& tested) { return tested.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, ModelFolders,
+    testing::Values(FolderCase{"marian", NormPlacement::kPost, true},
+                    FolderCase{"marian_separate", NormPlacement::kPost, false},
+                    FolderCase{"pre_norm", NormPlacement::kPre, true},
+                    FolderCase{"pre_norm_separate", NormPlacement::kPre, false},
+                    FolderCase{"multi_query", NormPlacement::kPost, true, {.key_heads = 1}},
+                    FolderCase{
+                        "slices",
+                        NormPlacement::kPost,
+                        true,
+                        {.d_key = 2, .input = HeadInput::slices(), .biases = Biases::kNone, .scale = 0.3f}}),
+    [](const auto& tested) { return tested.param.name; });
 
 class SavedFolder : public testing::Test {
  protected:

@@ -7,8 +7,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/marian.h"
-#include "tests/support/small_model.h"
 #include "tests/models/small_batch.h"
+#include "tests/support/small_model.h"
 
 namespace mh {
 namespace {
@@ -19,6 +19,7 @@ struct Case {
   const char* name;
   NormPlacement norm;
   bool share;
+  const char* geometry = "canonical";
 };
 
 class TransformerProperties : public testing::TestWithParam<Case> {
@@ -28,6 +29,7 @@ class TransformerProperties : public testing::TestWithParam<Case> {
     config.norm = GetParam().norm;
     config.share_embeddings = GetParam().share;
     config.activation = Activation::kGelu;
+    config.geometry = geometry_preset(GetParam().geometry, config.encoder_heads, config.d_model);
     if (!config.share_embeddings) config.target_vocabulary_size = 31;
     return config;
   }
@@ -197,7 +199,15 @@ TEST_P(TransformerProperties, EveryParameterHasAPlaceOfItsOwnInBothFormats) {
 INSTANTIATE_TEST_SUITE_P(Kinds, TransformerProperties,
                          testing::Values(Case{"post_shared", NormPlacement::kPost, true},
                                          Case{"pre_shared", NormPlacement::kPre, true},
-                                         Case{"post_separate", NormPlacement::kPost, false}),
+                                         Case{"post_separate", NormPlacement::kPost, false},
+                                         Case{"wide", NormPlacement::kPost, true, "bloem-wide"},
+                                         Case{"narrow", NormPlacement::kPre, true, "bloem-narrow-output"},
+                                         Case{"fourth", NormPlacement::kPost, true, "bloem-fourth"},
+                                         Case{"merged", NormPlacement::kPost, true, "merged"},
+                                         Case{"tied", NormPlacement::kPost, false, "tied"},
+                                         Case{"doubled", NormPlacement::kPost, true, "doubled"},
+                                         Case{"multi_query", NormPlacement::kPost, true, "multi-query"},
+                                         Case{"collaborative", NormPlacement::kPost, true, "collaborative"}),
                          [](const auto& tested) { return tested.param.name; });
 
 TEST(Transformer, InitialisesFromItsSeedAlone) {

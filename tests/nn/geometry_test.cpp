@@ -27,12 +27,16 @@ std::vector<Case> cases() {
     all.push_back({name, std::move(geometry), d_model});
   };
   add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
-  add("groups of keys and of values", {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2}, 5);
+  add("groups of keys and of values",
+      {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2}, 5);
   add("slices of uneven size", {.heads = 3, .d_key = 3, .input = HeadInput::slices()}, 7);
-  add("overlapping columns", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3, 4}, {2, 4, 6}})}, 7);
+  add("overlapping columns",
+      {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3, 4}, {2, 4, 6}})}, 7);
   add("permuted slices", {.heads = 2, .input = HeadInput::of_columns(permuted_slices(2, 6, 5))}, 6);
-  add("fourth form, one for all", {.heads = 2, .input = HeadInput::projected_slices(true), .biases = Biases::kNone}, 6);
-  add("collaborative of another size", {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
+  add("fourth form, one for all",
+      {.heads = 2, .input = HeadInput::projected_slices(true), .biases = Biases::kNone}, 6);
+  add("collaborative of another size",
+      {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
   add("merged, no biases", {.heads = 2, .d_key = 2, .scores = Scores::kMerged, .biases = Biases::kNone}, 5);
   add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f}, 4);
   return all;
@@ -67,7 +71,8 @@ class Geometry : public testing::TestWithParam<Case> {
 };
 
 /// loss = sum(output * seed); every gradient against (loss(+step) - loss(-step)) / (2 step) of the formula.
-void check_gradient(const std::string& what, MatrixView found, D& numbers, const std::function<double()>& loss) {
+void check_gradient(const std::string& what, MatrixView found, D& numbers,
+                    const std::function<double()>& loss) {
   constexpr double kStep = 1e-5;
   for (int64_t i = 0; i < numbers.size(); ++i) {
     const double kept = numbers.data()[i];
@@ -96,7 +101,8 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var input = tape.constant(x_float.view(), Tape::Gradient::kWants);
-  const Var y = output_of(context, layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
+  const Var y =
+      output_of(context, layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
   const D expected = formula();
   ASSERT_EQ(y.rows(), expected.rows());
   ASSERT_EQ(y.cols(), expected.cols());
@@ -132,14 +138,15 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
   Tensor x_float = in_float(x), memory_float = in_float(memory);
   Tape tape;
   Context context{.tape = tape};
-  const KeysAndValues ready = layer.project_memory(context, tape.constant(memory_float.view()), keys.offsets());
+  const KeysAndValues ready =
+      layer.project_memory(context, tape.constant(memory_float.view()), keys.offsets());
   EXPECT_EQ(ready.keys.cols(), layer.key_width());
   EXPECT_EQ(ready.values.cols(), layer.value_width());
   const Var q = layer.project_queries(context, tape.constant(x_float.view()));
   const Sequences rows{.ids = {}, .ragged = &queries, .sentences = {}};
   const Var y = output_of(context, layer.attend(context, q, rows, ready, Mask::none()));
-  const D expected = test::layer_in_double(g, GetParam().d_model, test::parameters_of(layer), x, queries, memory, keys,
-                                           Mask::none());
+  const D expected = test::layer_in_double(g, GetParam().d_model, test::parameters_of(layer), x, queries,
+                                           memory, keys, Mask::none());
   for (int64_t i = 0; i < expected.size(); ++i) {
     ASSERT_NEAR(y.value()(i / y.cols(), i % y.cols()), expected.data()[i], 2e-5) << "number " << i;
   }
@@ -147,7 +154,8 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
 
 INSTANTIATE_TEST_SUITE_P(All, Geometry, testing::ValuesIn(cases()), [](const auto& of) {
   std::string name = of.param.name;
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
 
@@ -191,7 +199,8 @@ TEST(GeometryColumns, SlicesAndSegmentsCoverWhatTheySay) {
 /// What the layer's heads start with, side by side.
 std::vector<D> head_matrices(HeadInitialisation initialisation) {
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}}, sites);
+  MultiHeadAttention layer("layer",
+                           {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}}, sites);
   Random random(3);
   layer.initialise(random);
   const Parameters p = test::parameters_of(layer);
@@ -215,7 +224,8 @@ double distance(const D& a, const D& b) {
 
 TEST(HeadInitialisations, AreWhatTheyAreCalled) {
   using enum HeadInitialisation;
-  const auto xavier = head_matrices(kXavier), equal = head_matrices(kEqual), input = head_matrices(kEqualInput);
+  const auto xavier = head_matrices(kXavier), equal = head_matrices(kEqual),
+             input = head_matrices(kEqualInput);
   const auto noise = head_matrices(kEqualWithNoise), orthogonal = head_matrices(kOrthogonal);
   EXPECT_GT(distance(xavier[0], xavier[1]), 0.01);
   EXPECT_EQ(distance(equal[0], equal[2]), 0);

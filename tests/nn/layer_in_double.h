@@ -25,7 +25,8 @@ inline D in_double(ConstMatrixView from) {
 
 inline Parameters parameters_of(MultiHeadAttention& layer) {
   Parameters found;
-  layer.visit("", [&](const std::string& name, Parameter& p) { found[name.substr(1)] = in_double(p.value.view()); });
+  layer.visit(
+      "", [&](const std::string& name, Parameter& p) { found[name.substr(1)] = in_double(p.value.view()); });
   return found;
 }
 
@@ -56,9 +57,10 @@ inline D columns_of(const D& a, int64_t begin, int64_t end) {
   return part;
 }
 
-/// Head `head` of projection `letter` ("q", "k", "v"), of `size` numbers: what the geometry's formula says of rows x.
-inline D projected(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const std::string& letter,
-                   int head, int size) {
+/// Head `head` of projection `letter` ("q", "k", "v"), of `size` numbers: what the geometry's formula says of
+/// rows x.
+inline D projected(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
+                   const std::string& letter, int head, int size) {
   const std::string bias = "b_" + letter;
   D rows = x;
   if (p.contains("w_before_" + letter)) rows = product(x, p.at("w_before_" + letter));
@@ -91,8 +93,8 @@ struct QueryKey {
   D q, k;
 };
 
-inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const D& memory,
-                              int head) {
+inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
+                              const D& memory, int head) {
   const int key_head = head * g.key_heads / g.heads;
   if (g.scores == Scores::kMerged) {
     D q = product(x, columns_of(p.at("w_qk"), int64_t{head} * d_model, (int64_t{head} + 1) * d_model));
@@ -108,12 +110,13 @@ inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Paramete
     }
     return {q, k};
   }
-  return {projected(g, d_model, p, x, "q", head, g.d_key), projected(g, d_model, p, memory, "k", key_head, g.d_key)};
+  return {projected(g, d_model, p, x, "q", head, g.d_key),
+          projected(g, d_model, p, memory, "k", key_head, g.d_key)};
 }
 
 /// Concat(heads) W^O + b^O for rows x that attend to `memory`; sequences by offsets. geometry: completed.
-inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p, const D& x, const Ragged& queries,
-                         const D& memory, const Ragged& keys, const Mask& mask) {
+inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
+                         const Ragged& queries, const D& memory, const Ragged& keys, const Mask& mask) {
   D together(x.rows(), int64_t{g.heads} * g.d_value);
   for (int head = 0; head < g.heads; ++head) {
     const QueryKey qk = query_and_key(g, d_model, p, x, memory, head);
