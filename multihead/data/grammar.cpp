@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <unordered_set>
 
@@ -22,15 +21,13 @@ GrammarSentence both_sides(const grammar::Clause& clause) {
   auto [source_words, source_meanings] = source.finish();
   auto [target_words, target_meanings] = target.finish();
 
-  std::map<grammar::Meaning, std::vector<int32_t>> places;
-  for (size_t j = 0; j < target_meanings.size(); ++j) {
-    if (target_meanings[j].node != nullptr) places[target_meanings[j]].push_back(static_cast<int32_t>(j));
-  }
   GrammarSentence sentence{std::move(source_words), std::move(target_words), {}, Novelty::none};
   for (size_t i = 0; i < source_meanings.size(); ++i) {
-    const auto found = places.find(source_meanings[i]);
-    if (found == places.end()) continue;
-    for (const int32_t j : found->second) sentence.alignment.emplace_back(static_cast<int32_t>(i), j);
+    if (source_meanings[i].node == nullptr) continue;
+    for (size_t j = 0; j < target_meanings.size(); ++j) {
+      if (source_meanings[i] == target_meanings[j])
+        sentence.alignment.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
+    }
   }
   return sentence;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <compare>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,16 +56,18 @@ class SentenceBuilder {
     if (!order_.empty() && last().form == ",") order_.pop_back();
     add(".", ".", "PUNCT", "punct", head, meaning);
   }
-  /// The words in order with heads as places, and the meaning of each.
-  std::pair<std::vector<Word>, std::vector<Meaning>> finish() const {
-    std::map<int, int> place;
-    for (size_t i = 0; i < order_.size(); ++i) place[order_[i]] = static_cast<int>(i);
+  /// The words in order with heads as places, and the meaning of each; the builder is empty of words then.
+  std::pair<std::vector<Word>, std::vector<Meaning>> finish() {
+    std::vector<int> place(words_.size(), -1);  // by id
+    for (size_t i = 0; i < order_.size(); ++i) place[static_cast<size_t>(order_[i])] = static_cast<int>(i);
     std::vector<Word> words;
     std::vector<Meaning> meanings;
+    words.reserve(order_.size());
+    meanings.reserve(order_.size());
     for (const int id : order_) {
-      words.push_back(words_[static_cast<size_t>(id)]);
+      words.push_back(std::move(words_[static_cast<size_t>(id)]));
       const int head = heads_[static_cast<size_t>(id)];
-      words.back().head = head < 0 ? -1 : place.at(head);
+      words.back().head = head < 0 ? -1 : place[static_cast<size_t>(head)];
       meanings.push_back(meanings_[static_cast<size_t>(id)]);
     }
     return {std::move(words), std::move(meanings)};
