@@ -63,13 +63,14 @@ RelationScore best_for(const std::vector<RelationScore>& scores, const char* rel
 
 constexpr const char* kPrevious = "previous";
 
-/// Trees in which each word hangs on the one before it: who follows them reads the previous word. So that it
-/// is counted as the relations are, without a word's own weight and that on special tokens.
+/// Trees in which each word hangs on the one before it: who follows them reads the previous word. So it is
+/// counted as the relations are, without a word's own weight and that on special tokens. Punctuation is not
+/// asked.
 std::vector<std::vector<Word>> chains(std::vector<std::vector<Word>> trees) {
   for (std::vector<Word>& tree : trees) {
     for (size_t i = 0; i < tree.size(); ++i) {
       tree[i].head = static_cast<int>(i) - 1;
-      tree[i].relation = kPrevious;
+      tree[i].relation = tree[i].upos == "PUNCT" ? "punct" : kPrevious;
     }
   }
   return trees;
@@ -82,7 +83,8 @@ RelationScore previous_word_head(const ModelFolder& folder, HeadsText text) {
   const HeadReport report = inspect_heads(folder, text, {.similarities = false});
   RelationScore best;
   for (const RelationScore& score : report.relations) {
-    if (score.direction == Direction::kToHead && score.score() > best.score()) best = score;
+    const bool asked = score.relation == kPrevious && score.direction == Direction::kToHead;
+    if (asked && score.score() > best.score()) best = score;
   }
   return best;
 }
@@ -131,7 +133,7 @@ DemoSettings demo_settings(uint64_t seed) {
   s.warmup = 250;
   s.batch_tokens = 1500;
   s.schedule = Schedule::Decay::kLinear;
-  s.updates = 1800;
+  s.updates = 1700;
   s.save_every = 300;
   return demo;
 }
