@@ -89,7 +89,17 @@ inline AttentionDescription random_description(Choices& choices) {
   if (choices.one_in(3)) {
     for (int h = 0; h < d.heads; ++h) d.gate.push_back(choices.of({1.0f, 0.0f, -1.5f, 0.25f}));
   }
+  if (choices.one_in(2)) {
+    d.slopes = choices.one_in(3);
+    d.by_distance = choices.one_in(3);
+    d.buckets = choices.one_in(2) ? 1 + static_cast<int>(choices.below(9)) : 0;
+    d.elements = choices.one_in(3);
+    d.by_query = choices.one_in(3);
+    d.clip = static_cast<int>(choices.below(45));
+    d.d_bias = !choices.one_in(4);
+  }
   d.lse = !choices.one_in(8);
+  d.statistics = d.lse && choices.one_in(3);
   d.weights = choices.one_in(2);
   d.d_gate = choices.one_in(2);
   d.poison = choices.one_in(3);

@@ -15,7 +15,7 @@ struct Spoilt {
   std::vector<std::string> fields;  // the error must name one of these; none: nothing was spoilt
   bool backward = false;            // they are the backward pass's alone
   std::vector<int32_t> numbers;     // what the description points to now
-  std::vector<float> gate;
+  std::vector<float> gate, numbers_of_bias;
 };
 
 namespace detail {
@@ -81,7 +81,7 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
   };
   using Ints = std::initializer_list<int>;
   using Floats = std::initializer_list<float>;
-  switch (choices.below(23)) {
+  switch (choices.below(33)) {
     case 0:
       return spoil_number(in.heads, ": heads ", Ints{0, -1, 1 << 24, INT_MIN, INT_MAX});
     case 1:
@@ -145,6 +145,52 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
       return spoil_view(p.gradients.d_k, {": d_k "}, true);
     case 21:
       return spoil_view(p.gradients.d_v, {": d_v "}, true);
+    case 22:
+      if (in.q.rows == 0 || !p.out.statistics.wanted()) return;
+      p.out.lse = nullptr;
+      spoilt.fields = {" lse"};
+      return;
+    case 23:
+      spoilt.numbers_of_bias.assign(static_cast<size_t>(in.heads) + 1, 0.5f);
+      in.bias.slopes = spoilt.numbers_of_bias;
+      spoilt.fields = {": bias.slopes "};
+      return;
+    case 24:
+      if (in.bias.by_distance.empty()) return;
+      return spoil_number(in.bias.distance_clip, ": bias.distance_clip ", Ints{-1, INT_MIN, INT_MAX});
+    case 25:
+      if (in.bias.by_distance.empty()) return;
+      spoil_number(in.bias.distance_columns, ": bias.distance_columns ",
+                   Ints{0, -1, INT_MIN, INT_MAX, in.bias.distance_columns + 1});
+      spoilt.fields.push_back(": bias.by_distance ");
+      return;
+    case 26:
+      if (in.bias.by_distance.empty()) return;
+      in.bias.by_distance = in.bias.by_distance.subspan(1);
+      if (in.bias.by_distance.empty()) return;  // then there is none, which is possible
+      spoilt.fields = {": bias.by_distance "};
+      return;
+    case 27:
+      if (in.bias.buckets.empty() || in.bias.by_distance.empty()) return;
+      spoilt.numbers.assign(in.bias.buckets.begin(), in.bias.buckets.end());
+      spoil_number(spoilt.numbers[choices.below(static_cast<uint32_t>(spoilt.numbers.size()))],
+                   ": bias.buckets ", Ints{in.bias.distance_columns, -1, INT_MIN, INT_MAX});
+      in.bias.buckets = spoilt.numbers;
+      return;
+    case 28:
+      spoilt.numbers_of_bias.assign(static_cast<size_t>(attention_weights_size(in)) + 1, 0.5f);
+      in.bias.elements = spoilt.numbers_of_bias;
+      spoilt.fields = {": bias.elements "};
+      return;
+    case 29:
+      if (in.bias.by_query.cols == 0) return;
+      return spoil_number(in.bias.query_clip, ": bias.query_clip ", Ints{-1, INT_MIN, INT_MAX});
+    case 30:
+      if (in.bias.by_query.cols == 0) return;
+      return spoil_view(in.bias.by_query, {": bias.by_query "});
+    case 31:
+      if (p.gradients.d_bias.by_query.cols == 0) return;
+      return spoil_view(p.gradients.d_bias.by_query, {": d_bias.by_query "}, true);
     default:
       if (in.q.rows == 0) return;
       p.gradients.lse = nullptr;

@@ -23,34 +23,45 @@ inline void expect_close(const GuardedAttention& p, const char* name, double err
     throw Wrong(fmt::format("{} is wrong by {}, allowed {}: {}", name, error, bound, p.text()));
 }
 
-inline ConstMatrixView numbers(const float* data, size_t count) {
-  return {data, 1, static_cast<int64_t>(count)};
+inline void expect_numbers(const GuardedAttention& p, const char* name, const float* got,
+                           const std::vector<double>& want, double bound) {
+  for (size_t i = 0; got && i < want.size(); ++i) {
+    const auto number = static_cast<double>(got[i]);
+    const bool exact = std::isinf(want[i]) || bound == 0;
+    if (exact ? number != want[i] : !(std::abs(number - want[i]) <= bound)) {
+      throw Wrong(
+          fmt::format("{} {} is {}, expected {} within {}: {}", name, i, number, want[i], bound, p.text()));
+    }
+  }
 }
 
-/// As attention_test.cpp bounds them: an error of the scores is one of the weights' logarithms and counts as
+/// The bounds of attention_test.cpp: an error of the scores is one of the weights' logarithms and counts as
 /// often as the values are large.
 inline void compare(const GuardedAttention& p) {
   const auto x = reference::values_of(p.in);
-  const auto want = reference::attention(p.in, x);
+  const auto want = reference::attention(p.in, x, GuardedAttention::kDistances);
   double gate = 1;
   for (const float g : p.in.gate) gate = std::max(gate, std::abs(static_cast<double>(g)));
   const double largest = std::max(1.0, want.largest);
   const int64_t keys = std::max<int64_t>(1, p.longest_keys());
+  const auto reach = static_cast<double>(std::max(keys, p.longest_queries()));
   const double of_score = tolerance(largest, p.in.d_key) + 1e-6;
+  const double of_weight = 2 * tolerance(largest, p.in.d_key + keys) + 2e-6;
   expect_close(p, "output", worst(want.output, p.out.output),
                tolerance(largest, p.in.d_key + keys) * largest * gate);
-  for (size_t i = 0; p.out.lse && i < want.lse.size(); ++i) {
-    const auto got = static_cast<double>(p.out.lse[i]);
-    if (std::isinf(want.lse[i]) ? got != want.lse[i] : !(std::abs(got - want.lse[i]) <= of_score)) {
-      throw Wrong(fmt::format("lse {} is {}, expected {}: {}", i, got, want.lse[i], p.text()));
-    }
-  }
+  expect_numbers(p, "lse", p.out.lse, want.lse, of_score);
   for (size_t i = 0; p.out.weights && i < want.weights.size(); ++i) {
-    const auto got = static_cast<double>(p.out.weights[i]);
-    if (want.weights[i] == 0 ? got != 0 : !(std::abs(got - want.weights[i]) <= 2 * of_score)) {
-      throw Wrong(fmt::format("weight {} is {}, expected {}: {}", i, got, want.weights[i], p.text()));
-    }
+    expect_numbers(p, "weight", p.out.weights + i, {want.weights[i]},
+                   want.weights[i] == 0 ? 0 : 2 * of_score);
   }
+  const AttentionStatistics& statistics = p.out.statistics;
+  expect_numbers(p, "highest", statistics.highest, want.highest, of_score);
+  expect_numbers(p, "entropy", statistics.entropy, want.entropy, of_weight * (4 + std::log(reach)));
+  expect_numbers(p, "expected_position", statistics.expected_position, want.expected_position,
+                 of_weight * reach);
+  expect_numbers(p, "expected_distance", statistics.expected_distance, want.expected_distance,
+                 of_weight * reach);
+  expect_numbers(p, "mass", statistics.mass, want.mass, of_weight);
   if (!p.has_gradients()) return;
   const auto g = reference::attention_gradients(p.in, x, reference::dense(p.gradients.d_output));
   const int64_t group = p.in.heads / std::min(p.in.key_heads, p.in.value_heads);
@@ -61,9 +72,15 @@ inline void compare(const GuardedAttention& p) {
   expect_close(p, "d_q", worst(g.d_q, p.gradients.d_q), close);
   expect_close(p, "d_k", worst(g.d_k, p.gradients.d_k), summed);
   expect_close(p, "d_v", worst(g.d_v, p.gradients.d_v), summed);
-  if (p.gradients.d_gate) {
-    expect_close(p, "d_gate", worst(g.d_gate, numbers(p.gradients.d_gate, g.d_gate.size())),
+  expect_numbers(p, "d_gate", p.gradients.d_gate, g.d_gate,
                  close * std::sqrt(static_cast<double>(1 + p.in.q.rows * p.in.d_value)));
+  const AttentionBiasGradients& bias = p.gradients.d_bias;
+  const double sums = close * std::sqrt(static_cast<double>(1 + p.in.q.rows)) * reach;
+  expect_numbers(p, "d_bias.slopes", bias.slopes, g.slopes, sums * reach);
+  expect_numbers(p, "d_bias.by_distance", bias.by_distance, g.by_distance, sums);
+  expect_numbers(p, "d_bias.elements", bias.elements, g.elements, close);
+  if (bias.by_query.cols != 0) {
+    expect_close(p, "d_bias.by_query", worst(g.by_query, bias.by_query), close * std::sqrt(reach));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <string>
 #include <vector>
@@ -29,8 +30,12 @@ struct AttentionDescription {
   float rate = 0;
   bool sentences = true;
   std::vector<float> gate = {};
-  bool lse = true, weights = true, d_gate = true;  // wanted results
-  bool poison = false;                             // NaN in the keys, values and queries that take no part
+  bool slopes = false, by_distance = false, elements = false, by_query = false;  // biases
+  int buckets = 0;                                                               // of by_distance, 0: none
+  int clip = 7;                                                                  // of the distances
+  bool lse = true, weights = true, d_gate = true;                                // wanted results
+  bool statistics = false, d_bias = true;
+  bool poison = false;  // NaN in the keys, values and queries that take no part
   uint64_t seed = 1;
 };
 
@@ -67,6 +72,7 @@ class GuardedAttention {
     in.dropout.stream = dropout_stream(d.seed, 7, 11);
     in.dropout.offsets = in.query_offsets;
     if (d.sentences) in.dropout.sentences = sentences_;
+    choose_bias(d);
     fill(d.poison);
     make_results(d);
   }
@@ -77,6 +83,8 @@ class GuardedAttention {
   AttentionOutputs out;
   AttentionGradients gradients;
   MatrixView q, k, v;  // what `in` reads
+
+  static constexpr std::array<int32_t, 4> kDistances{0, -1, 2, -130};  // whose weights the statistics hold
 
   bool has_gradients() const { return in.key_rows.empty() && out.lse != nullptr; }
   /// The forward pass, and the backward pass if there is one.
@@ -126,9 +134,12 @@ class GuardedAttention {
       lengths += fmt::format(" {}x{}", queries_.length(s), keys_.length(s));
     }
     return fmt::format(
-        "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} dropout {} gate {} key_rows {}",
+        "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} dropout {} gate {} key_rows {} "
+        "slopes {} by_distance {} buckets {} elements {} by_query {} statistics {}",
         in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, in.k.stride,
-        in.v.stride, mask_name_, in.scale, in.dropout.rate, in.gate.size(), in.key_rows.size());
+        in.v.stride, mask_name_, in.scale, in.dropout.rate, in.gate.size(), in.key_rows.size(),
+        in.bias.slopes.size(), in.bias.by_distance.size(), in.bias.buckets.size(), in.bias.elements.size(),
+        in.bias.by_query.cols, out.statistics.wanted());
   }
 
  private:
@@ -165,6 +176,35 @@ class GuardedAttention {
     mask_name_ = fmt::format("dense 1/{}", 1 << density);
   }
 
+  std::span<const float> bias_numbers(Guarded<float>& memory, int64_t size) {
+    memory = Guarded<float>(size);
+    for (float& x : memory.span()) x = static_cast<float>(random_.normal());
+    return memory.span();
+  }
+  void choose_bias(const AttentionDescription& d) {
+    AttentionBias& bias = in.bias;
+    if (d.slopes) bias.slopes = bias_numbers(slopes_, in.heads);
+    if (d.by_distance) {
+      bias.distance_clip = d.clip;
+      bias.distance_columns = d.buckets > 0 ? d.buckets : 2 * d.clip + 1;
+      if (d.buckets > 0) {
+        buckets_ = Guarded<int32_t>(2 * d.clip + 1);
+        for (int32_t& bucket : buckets_.span()) {
+          bucket = static_cast<int32_t>(random_.below(static_cast<uint32_t>(d.buckets)));
+        }
+        bias.buckets = buckets_.span();
+      }
+      bias.by_distance = bias_numbers(by_distance_, int64_t{in.heads} * bias.distance_columns);
+    }
+    if (d.elements) bias.elements = bias_numbers(elements_, attention_weights_size(in));
+    if (d.by_query) {
+      bias.query_clip = d.clip / 2;
+      by_query_view_ =
+          matrix(by_query_, queries_.rows(), int64_t{in.heads} * (2 * bias.query_clip + 1), d.output_padding);
+      bias.by_query = by_query_view_;
+    }
+  }
+
   /// Numbers in every place that takes part; with `poison`, NaN stays in all others.
   void fill(bool poison) {
     std::vector<bool> wanted(static_cast<size_t>(in.k.rows), !poison);
@@ -178,7 +218,9 @@ class GuardedAttention {
           wanted[rows_.empty() ? at : static_cast<size_t>(rows_[at])] = true;
           sees = true;
         }
-        if (sees) fill_row(q, row);
+        if (!sees) continue;
+        fill_row(q, row);
+        fill_row(by_query_view_, row);
       }
     }
     for (int64_t row = 0; row < in.k.rows; ++row) {
@@ -199,6 +241,15 @@ class GuardedAttention {
     out.output = result("output", output_, n, cols, d.output_padding);
     if (d.lse) out.lse = result("lse", lse_, n, in.heads, 0).data;
     if (d.weights) out.weights = result("weights", weights_, 1, attention_weights_size(in), 0).data;
+    if (d.statistics) {
+      AttentionStatistics& wanted = out.statistics;
+      wanted.highest = result("highest", highest_, n, in.heads, 0).data;
+      wanted.entropy = result("entropy", entropy_, n, in.heads, 0).data;
+      wanted.expected_position = result("expected_position", position_, n, in.heads, 0).data;
+      wanted.expected_distance = result("expected_distance", distance_, n, in.heads, 0).data;
+      wanted.distances = kDistances;
+      wanted.mass = result("mass", mass_, n, in.heads * int64_t{kDistances.size()}, 0).data;
+    }
     gradients.output = out.output;
     gradients.lse = out.lse;
     const MatrixView d_output = matrix(d_output_, n, cols, d.q_padding);
@@ -208,12 +259,29 @@ class GuardedAttention {
     gradients.d_k = result("d_k", d_k_, in.k.rows, in.k.cols, d.q_padding);
     gradients.d_v = result("d_v", d_v_, in.v.rows, in.v.cols, d.k_padding);
     if (d.d_gate) gradients.d_gate = result("d_gate", d_gate_, 1, in.heads, 0).data;
+    if (!d.d_bias) return;
+    const auto like = [&](const char* name, Guarded<float>& memory, std::span<const float> numbers) {
+      const auto size = static_cast<int64_t>(numbers.size());
+      return size == 0 ? nullptr : result(name, memory, 1, size, 0).data;
+    };
+    AttentionBiasGradients& wanted = gradients.d_bias;
+    wanted.slopes = like("d_bias.slopes", d_slopes_, in.bias.slopes);
+    wanted.by_distance = like("d_bias.by_distance", d_by_distance_, in.bias.by_distance);
+    wanted.elements = like("d_bias.elements", d_elements_, in.bias.elements);
+    if (in.bias.by_query.cols != 0) {
+      wanted.by_query = result("d_bias.by_query", d_by_query_, n, in.bias.by_query.cols, d.q_padding);
+    }
   }
 
   Random random_;
   Ragged queries_, keys_;
   Guarded<float> q_, k_, v_, output_, lse_, weights_, d_output_, d_q_, d_k_, d_v_, d_gate_;
+  Guarded<float> slopes_, by_distance_, elements_, by_query_, d_slopes_, d_by_distance_, d_elements_,
+      d_by_query_;
+  Guarded<float> highest_, entropy_, position_, distance_, mass_;
   Guarded<uint64_t> bits_;
+  Guarded<int32_t> buckets_;
+  MatrixView by_query_view_;
   std::vector<int32_t> rows_;
   std::vector<float> gate_;
   std::vector<int64_t> sentences_;
