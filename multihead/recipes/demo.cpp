@@ -133,7 +133,7 @@ DemoSettings demo_settings(uint64_t seed) {
   s.warmup = 250;
   s.batch_tokens = 1500;
   s.schedule = Schedule::Decay::kLinear;
-  s.updates = 1700;
+  s.updates = 1800;
   s.save_every = 300;
   return demo;
 }
