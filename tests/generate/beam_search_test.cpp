@@ -261,6 +261,7 @@ TEST_F(BeamSearchTest, SuppressedTokensNeverCome) {
     options.suppressed.insert(options.suppressed.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
   }
   options.suppressed.push_back(kEnd);  // cannot be suppressed
+  add_to_logit(model, kEnd, 3);
   const auto after = search(options);
   for (const auto& hypotheses : after) {
     for (const auto& hypothesis : hypotheses) {
