@@ -267,9 +267,9 @@ struct Chunk {
 };
 
 /// A block meets a chunk. Returns their part of dg.
-HWY_INLINE float meet(const AttentionInputs& in, const Head& h, Block& b, const Chunk& chunk,
-                      const Rule& rule, const Target& d_q, const Target& d_k, const Target& d_v, Ahead& ahead,
-                      Memory& memory) {
+HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& b, const Chunk& chunk,
+                               const Rule& rule, const Target& d_q, const Target& d_k, const Target& d_v,
+                               Ahead& ahead, Memory& memory) {
   float* const p = memory.p.get(kStrips * kStripSize);
   float* const ds = memory.ds.get(kStrips * kStripSize);
   int64_t from[kStrips], to[kStrips];
@@ -374,8 +374,8 @@ HWY_INLINE float meet(const AttentionInputs& in, const Head& h, Block& b, const 
 }
 
 /// What a block needs besides its rows.
-HWY_INLINE void prepare_block(const AttentionInputs& in, const Head& h, int64_t first, bool copied,
-                              const Rule& rule, Block& b, Memory& memory) {
+HWY_NOINLINE inline void prepare_block(const AttentionInputs& in, const Head& h, int64_t first, bool copied,
+                                       const Rule& rule, Block& b, Memory& memory) {
   b.first = first;
   b.n = std::min(kQueries, h.queries - first);
   b.strips = static_cast<int>((b.n + kBlock - 1) / kBlock);

@@ -187,9 +187,9 @@ struct Chunk {
 };
 
 /// Scores of strips [first, first + strips) against the keys they see of a chunk. from, to: those keys.
-HWY_INLINE void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk, int first,
-                            int strips, const int64_t* from, const int64_t* to, float* scores, float* top,
-                            Ahead& ahead) {
+HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk,
+                                     int first, int strips, const int64_t* from, const int64_t* to,
+                                     float* scores, float* top, Ahead& ahead) {
   const int64_t size = int64_t{kBlock} * in.d_key;
   for (int64_t j = chunk.begin; j < chunk.end;) {
     // Neighbours see neighbouring keys: those that see key j are neighbours too.
@@ -211,9 +211,9 @@ HWY_INLINE void score_block(const AttentionInputs& in, const HeadOfPiece& h, con
 }
 
 /// One chunk of keys meets strips [first, first + strips), strips <= kGroups.
-HWY_INLINE void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                     const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
-                     Ahead& ahead, Memory& memory) {
+HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
+                              const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
+                              Ahead& ahead, Memory& memory) {
   int64_t from[kGroups], to[kGroups];
   HWY_ALIGN float top[kGroups * kBlock];
   bool some = false;

@@ -225,7 +225,7 @@ HWY_INLINE void load_columns(const float* const* rows, int64_t c, VF* column) {
 alignas(64) constexpr float kZeros[1024] = {};  // the row of a lane that holds no query
 
 /// n <= 16 rows of `size` numbers, times `factor`, as [size][16]; the lanes behind n are 0.
-HWY_INLINE void transpose_block(Rows rows, int n, int size, float factor, float* HWY_RESTRICT out) {
+HWY_NOINLINE inline void transpose_block(Rows rows, int n, int size, float factor, float* HWY_RESTRICT out) {
   const DF d;
   const float* row[kBlock];
   for (int i = 0; i < kBlock; ++i) row[i] = i < n ? rows.data + i * rows.stride : kZeros;
@@ -251,7 +251,7 @@ constexpr int64_t copied_stride(int64_t size) {
 }
 
 /// The rows one after the other, `stride` apart.
-HWY_INLINE void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
+HWY_NOINLINE inline void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
   const DF d;
   for (int64_t j = 0; j < n; ++j, to += stride) {
     const float* from = rows.row(j);
@@ -262,7 +262,7 @@ HWY_INLINE void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to
 }
 
 /// Whether rows [0, n) hold neither NaN nor infinity.
-HWY_INLINE bool all_finite(Rows rows, int64_t n, int size) {
+HWY_NOINLINE inline bool all_finite(Rows rows, int64_t n, int size) {
   const DF d;
   auto sum = hn::Zero(d);  // of numbers times 0: 0 or NaN
   for (int64_t j = 0; j < n; ++j) {

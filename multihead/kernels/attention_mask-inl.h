@@ -37,8 +37,8 @@ HWY_INLINE void for_cut_keys(const BlockMask& range, int64_t begin, int64_t end,
 }
 
 /// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
-HWY_INLINE void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys,
-                            BlockMask& range) {
+HWY_NOINLINE inline void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys,
+                                     BlockMask& range) {
   range.dense = mask.kind() == Mask::Kind::kDense;
   range.begin = range.full_begin = 0;
   range.end = range.full_end = keys;
@@ -69,8 +69,8 @@ HWY_INLINE void block_range(const Mask& mask, int64_t first, int n, int64_t quer
 
 /// allow[j - begin] = the 16 bits "lane may attend to key j", for keys [begin, end). `row`: of all query
 /// rows.
-HWY_INLINE void allow_bits(const Mask& mask, const BlockMask& range, int64_t row, int n, int64_t begin,
-                           int64_t end, uint16_t* allow) {
+HWY_NOINLINE inline void allow_bits(const Mask& mask, const BlockMask& range, int64_t row, int n,
+                                    int64_t begin, int64_t end, uint16_t* allow) {
   const DI d;
   if (!range.dense) {
     for (int64_t j = begin; j < end; ++j) {
@@ -106,8 +106,8 @@ HWY_INLINE void allow_bits(const Mask& mask, const BlockMask& range, int64_t row
 
 /// keep[j - begin] = the 16 bits "dropout keeps the weight from this lane to key j", for keys [begin, end).
 /// REQUIRES: first is a multiple of 16; keep has room for 15 more.
-HWY_INLINE void keep_bits(const Dropout& dropout, int64_t sentence, int64_t head, int64_t first,
-                          int64_t begin, int64_t end, uint16_t* keep) {
+HWY_NOINLINE inline void keep_bits(const Dropout& dropout, int64_t sentence, int64_t head, int64_t first,
+                                   int64_t begin, int64_t end, uint16_t* keep) {
   const DU d;
   const hn::Rebind<uint16_t, DU> d16;
   const auto limit =
