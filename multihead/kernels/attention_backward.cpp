@@ -279,28 +279,13 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
     to[s] = std::max(from[s], std::min(chunk.end, b.mask[s].end));
     cut = cut || (from[s] < to[s] && b.mask[s].cuts(from[s], to[s]));
   }
-  // Neighbouring strips see neighbouring keys: keys from j to `next` are seen by strips [a, z).
-  const auto for_each_part = [&](auto visit) HWY_ATTR {
-    for (int64_t j = chunk.begin; j < chunk.end;) {
-      int a = 0;
-      while (a < b.strips && !(from[a] <= j && j < to[a])) ++a;
-      int z = a;
-      while (z < b.strips && from[z] <= j && j < to[z]) ++z;
-      int64_t next = chunk.end;
-      for (int s = 0; s < b.strips; ++s) {
-        if (from[s] > j) next = std::min(next, from[s]);
-        if (to[s] > j) next = std::min(next, to[s]);
-      }
-      visit(j - chunk.begin, next - j, a, z - a);
-      j = next;
-    }
-  };
-  for_each_part([&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
-    if (strips == 0) return;
-    const int64_t at = a * kStripSize + j * kBlock;
-    weight_strips(strips, b, a, chunk.k.from(j), chunk.v.from(j), n, in.d_key, in.d_value, rule, p + at,
-                  ds + at, ahead);
-  });
+  for_each_part(from, to, b.strips, chunk.begin, chunk.end,
+                [&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
+                  if (strips == 0) return;
+                  const int64_t at = a * kStripSize + j * kBlock;
+                  weight_strips(strips, b, a, chunk.k.from(j), chunk.v.from(j), n, in.d_key, in.d_value, rule,
+                                p + at, ds + at, ahead);
+                });
   float gate_gradient = 0;
   for (int s = 0; s < b.strips && (cut || rule.raw); ++s) {
     const int64_t n = to[s] - from[s], first = b.first + s * kBlock;
@@ -344,21 +329,22 @@ HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& 
       return gate_gradient;
     }
   }
-  for_each_part([&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
-    const Target to_k = d_k.from(j), to_v = d_v.from(j);
-    if (strips == 0) {
-      if (!d_k.add) fill_zero(to_k.data, to_k.stride, n, in.d_key);
-      if (!d_v.add) fill_zero(to_v.data, to_v.stride, n, in.d_value);
-      return;
-    }
-    const int64_t at = a * kStripSize + j * kBlock;
-    const int64_t sums = std::min(b.n, int64_t{a + strips} * kBlock) - a * kBlock;
-    product<OverQueries>(
-        {p + at, kStripSize, b.d_output.from(a * kBlock), sums, to_v.data, to_v.stride, to_v.add}, n,
-        in.d_value);
-    product<OverQueries>({ds + at, kStripSize, b.q.from(a * kBlock), sums, to_k.data, to_k.stride, to_k.add},
-                         n, in.d_key);
-  });
+  for_each_part(
+      from, to, b.strips, chunk.begin, chunk.end, [&](int64_t j, int64_t n, int a, int strips) HWY_ATTR {
+        const Target to_k = d_k.from(j), to_v = d_v.from(j);
+        if (strips == 0) {
+          if (!d_k.add) fill_zero(to_k.data, to_k.stride, n, in.d_key);
+          if (!d_v.add) fill_zero(to_v.data, to_v.stride, n, in.d_value);
+          return;
+        }
+        const int64_t at = a * kStripSize + j * kBlock;
+        const int64_t sums = std::min(b.n, int64_t{a + strips} * kBlock) - a * kBlock;
+        product<OverQueries>(
+            {p + at, kStripSize, b.d_output.from(a * kBlock), sums, to_v.data, to_v.stride, to_v.add}, n,
+            in.d_value);
+        product<OverQueries>(
+            {ds + at, kStripSize, b.q.from(a * kBlock), sums, to_k.data, to_k.stride, to_k.add}, n, in.d_key);
+      });
   for (int s = 0; s < b.strips; ++s) {
     const int64_t n = to[s] - from[s], j = from[s] - chunk.begin;
     const Target out = d_q.from(int64_t{s} * kBlock);

@@ -191,23 +191,12 @@ HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiec
                                      int first, int strips, const int64_t* from, const int64_t* to,
                                      float* scores, float* top, Ahead& ahead) {
   const int64_t size = int64_t{kBlock} * in.d_key;
-  for (int64_t j = chunk.begin; j < chunk.end;) {
-    // Neighbours see neighbouring keys: those that see key j are neighbours too.
-    int a = 0;
-    while (a < strips && !(from[a] <= j && j < to[a])) ++a;
-    int z = a;
-    while (z < strips && from[z] <= j && j < to[z]) ++z;
-    int64_t next = chunk.end;
-    for (int g = 0; g < strips; ++g) {
-      if (from[g] > j) next = std::min(next, from[g]);
-      if (to[g] > j) next = std::min(next, to[g]);
-    }
-    if (a < z) {
-      score_strips(z - a, chunk.k.from(j - chunk.begin), next - j, h.queries + (first + a) * size, in.d_key,
-                   scores + a * kStripSize + (j - chunk.begin) * kBlock, kStripSize, top + a * kBlock, ahead);
-    }
-    j = next;
-  }
+  for_each_part(from, to, strips, chunk.begin, chunk.end,
+                [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
+                  if (count == 0) return;
+                  score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
+                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead);
+                });
 }
 
 /// One chunk of keys meets strips [first, first + strips), strips <= kGroups.

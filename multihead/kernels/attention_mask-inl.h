@@ -6,6 +6,8 @@
 #define MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/dropout.h"
 #include "multihead/kernels/mask.h"
@@ -127,6 +129,27 @@ HWY_NOINLINE inline void keep_bits(const Dropout& dropout, int64_t sentence, int
       }
     }
     hn::StoreU(hn::DemoteTo(d16, hn::BitCast(DI(), bits)), d16, keep + (j - begin));
+  }
+}
+
+/// Neighbouring strips see neighbouring keys: visit(j, n, a, count) for parts that together are keys [begin,
+/// end), where strips [a, a + count) see keys [begin + j, begin + j + n) and no others do; count may be 0.
+/// Strip s sees keys [from[s], to[s]).
+template <class Visit>
+HWY_INLINE void for_each_part(const int64_t* from, const int64_t* to, int strips, int64_t begin, int64_t end,
+                              Visit visit) {
+  for (int64_t j = begin; j < end;) {
+    int a = 0;
+    while (a < strips && !(from[a] <= j && j < to[a])) ++a;
+    int z = a;
+    while (z < strips && from[z] <= j && j < to[z]) ++z;
+    int64_t next = end;
+    for (int s = 0; s < strips; ++s) {
+      if (from[s] > j) next = std::min(next, from[s]);
+      if (to[s] > j) next = std::min(next, to[s]);
+    }
+    visit(j - begin, next - j, a, z - a);
+    j = next;
   }
 }
 
