@@ -1,0 +1,46 @@
+// Heads whose queries, keys and values each have a projection of their own kind and no product in common. Only included
+// by the geometries that are made so.
+#pragma once
+
+#include <string>
+
+#include "multihead/nn/heads.h"
+
+namespace mh {
+
+/// Projection: Var apply(Context&, Var) and void visit(name, letter, visitor). Who derives makes q_, k_ and v_ and
+/// starts them.
+template <class Projection>
+class SeparateProjections : public Heads {
+ public:
+  HeadShape shape() const override {
+    return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
+            geometry_.d_key, geometry_.d_value,   *geometry_.scale};
+  }
+  Projected project(Context& context, Var x) override {
+    return {q_.apply(context, x), k_.apply(context, x), v_.apply(context, x)};
+  }
+  Var queries(Context& context, Var x) override { return q_.apply(context, x); }
+  KeysValues keys_and_values(Context& context, Var memory) override {
+    return {k_.apply(context, memory), v_.apply(context, memory)};
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    q_.visit(name, "q", visitor);
+    k_.visit(name, "k", visitor);
+    v_.visit(name, "v", visitor);
+  }
+
+ protected:
+  /// make(heads, size) makes the projection of so many heads of that size.
+  template <class Make>
+  SeparateProjections(const HeadGeometry& geometry, const Make& make)
+      : geometry_(geometry),
+        q_(make(geometry.heads, geometry.d_key)),
+        k_(make(geometry.key_heads, geometry.d_key)),
+        v_(make(geometry.value_heads, geometry.d_value)) {}
+
+  HeadGeometry geometry_;
+  Projection q_, k_, v_;
+};
+
+}  // namespace mh
