@@ -94,8 +94,8 @@ struct HeadGeometry {
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
   std::optional<float> scale = std::nullopt;  // of scores; unset: 1 / sqrt(d_key). Bloem's: 1 / sqrt(d_model)
-  /// The smaller bound by default: with kXavier the tiny model of Multi30k takes twice the updates before its
-  /// cross-attention begins to align (docs/architecture.md).
+  /// The smaller bound by default: with kXavier the cross-attention of the tiny model on Multi30k begins to
+  /// align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
 
   bool operator==(const HeadGeometry&) const = default;
