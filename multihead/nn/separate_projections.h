@@ -1,5 +1,5 @@
-// Heads whose queries, keys and values each have a projection of their own kind and no product in common. Only included
-// by the geometries that are made so.
+// Heads whose queries, keys and values each have a projection of their own kind and no product in common.
+// Only included by the geometries that are made so.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mh {
 
-/// Projection: Var apply(Context&, Var) and void visit(name, letter, visitor). Who derives makes q_, k_ and v_ and
-/// starts them.
+/// Projection: Var apply(Context&, Var) and void visit(name, letter, visitor). Who derives makes q_, k_ and
+/// v_ and starts them.
 template <class Projection>
 class SeparateProjections : public Heads {
  public:
