@@ -11,6 +11,7 @@
 
 #include "cli/common.h"
 #include "cli/heads_report.h"
+#include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/analysis/heat_map.h"
 #include "multihead/recipes/demo.h"
@@ -39,8 +40,8 @@ class TrainingLine {
     std::string line = fmt::format("update {} of {}, loss {:.3f}, {:.0f} tokens/s", progress.update,
                                    progress.updates, progress.loss, progress.target_tokens_per_second);
     if (progress.seconds_left && !last) line += fmt::format(", {:.0f} s left", *progress.seconds_left);
-    if (terminal_) fmt::print(stderr, "\r  {}\x1b[K{}", line, last ? "\n" : "");
-    if (!terminal_) fmt::print(stderr, "  {}\n", line);
+    to_stderr(terminal_ ? fmt::format("\r  {}\x1b[K{}", line, last ? "\n" : "")
+                        : fmt::format("  {}\n", line));
   }
 
  private:
@@ -147,11 +148,9 @@ void add_demo(CLI::App& app) {
       app.add_subcommand("demo", "Train a small translator on the built-in data and look at its heads");
   verb->add_option("--out", *folder, "Folder to write: the data in corpus/, the model in model/")
       ->capture_default_str();
-  verb->add_option("--seed", *seed, "Another seed makes other data and another model")->capture_default_str();
+  add_number(*verb, "--seed", *seed, {}, "Another seed makes other data and another model");
   auto updates = std::make_shared<int64_t>(settings->translator.updates);
-  verb->add_option("--updates", *updates, "How long to train")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
+  add_number(*verb, "--updates", *updates, {.low = 1, .high = 1'000'000}, "How long to train");
   verb->footer("Example:\n  multihead demo\n  multihead demo --out /tmp/demo --seed 7");
   verb->callback([=] {
     DemoSettings chosen = demo_settings(*seed);

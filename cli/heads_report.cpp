@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-int percent(double share) {
+int whole_percent(double share) {
   return static_cast<int>(std::lround(100 * share));
 }
 
@@ -172,9 +172,9 @@ std::string heads_table(const HeadReport& report) {
                           "cosine", "JS");
     }
     text += fmt::format("{:>4}  {:>7.2f} {:>3}  {:>8.2f}", head.head, head.entropy,
-                        percent(head.entropy_share), head.distance);
-    for (const double share : head.at_offset) text += fmt::format("{:>5}", percent(share));
-    text += fmt::format("{:>6}{:>7}{:>5}\n", percent(head.on_end), optional_number(head.cosine, "-"),
+                        whole_percent(head.entropy_share), head.distance);
+    for (const double share : head.at_offset) text += fmt::format("{:>5}", whole_percent(share));
+    text += fmt::format("{:>6}{:>7}{:>5}\n", whole_percent(head.on_end), optional_number(head.cosine, "-"),
                         optional_number(head.divergence, "-"));
   }
   return text;

@@ -12,6 +12,19 @@ function(mh_flags target)
   endif()
 endfunction()
 
+# Every source of a target as one: headers such as json's are read and instantiated once. Files that Highway compiles once
+# for each instruction set include themselves, so they stay alone.
+function(mh_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${MULTIHEAD_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    file(STRINGS ${source} includes REGEX "foreach_target.h")
+    if(includes)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 function(mh_room name)
   cmake_parse_arguments(ROOM "" "" "ROOMS;NEEDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/multihead/${name}/*.cpp)
@@ -26,6 +39,7 @@ function(mh_room name)
   else()
     add_library(${target} STATIC ${sources})
     mh_flags(${target})
+    mh_unity(${target})
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -2,23 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "multihead/base/error.h"
+#include "multihead/data/whole_number.h"
 #include "multihead/io/lines.h"
+#include "multihead/text/shown.h"
 
 namespace mh {
-namespace {
-
-/// A number without sign that fits, or -1.
-int32_t number(std::string_view text) {
-  int32_t value = -1;
-  if (text.empty() || text[0] == '-' || text[0] == '+') return -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : -1;
-}
-
-}  // namespace
 
 Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t line_number) {
   Alignment alignment;
@@ -29,13 +18,13 @@ Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t lin
     const std::string_view item = line.substr(0, line.find_first_of(" \t\r"));
     line.remove_prefix(item.size());
     const size_t dash = item.find('-');
-    const int32_t source = number(item.substr(0, dash));
-    const int32_t target = dash == std::string_view::npos ? -1 : number(item.substr(dash + 1));
-    if (source < 0 || target < 0) {
-      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), found \"{}\"",
-                                    name, line_number, item.substr(0, 40)));
+    const auto source = whole_number(item.substr(0, dash));
+    const auto target = dash == std::string_view::npos ? std::nullopt : whole_number(item.substr(dash + 1));
+    if (!source || !target) {
+      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), found {}",
+                                    name, line_number, shown(item)));
     }
-    alignment.emplace_back(source, target);
+    alignment.emplace_back(*source, *target);
   }
 }
 

@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
-#include <optional>
 
 #include "multihead/base/error.h"
+#include "multihead/data/whole_number.h"
 #include "multihead/io/lines.h"
+#include "multihead/text/shown.h"
 
 namespace mh {
 namespace {
 
 constexpr size_t kColumns = 10;
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && value >= 0 && text[0] != '-' ? std::optional(value) : std::nullopt;
-}
 
 class Reader {
  public:
@@ -67,13 +60,13 @@ class Reader {
       sentence_.extras.push_back({sentence_.words.size(), line});
       return;
     }
-    const auto id = number(columns[0]);
+    const auto id = whole_number(columns[0]);
     const size_t expected = sentence_.words.size() + 1;
     if (!id || static_cast<size_t>(*id) != expected) {
-      fail(fmt::format("expected word number {}, found \"{}\"", expected, columns[0].substr(0, 40)));
+      fail(fmt::format("expected word number {}, found {}", expected, shown(columns[0])));
     }
-    const auto head = number(columns[6]);
-    if (!head) fail(fmt::format("expected a number as head, found \"{}\"", columns[6].substr(0, 40)));
+    const auto head = whole_number(columns[6]);
+    if (!head) fail(fmt::format("expected a number as head, found {}", shown(columns[6])));
     ConlluWord word;
     word.form = columns[1];
     word.lemma = columns[2];
@@ -91,7 +84,7 @@ class Reader {
   bool is_extra(std::string_view id) const {
     const size_t mark = id.find_first_of("-.");
     if (mark == std::string_view::npos || mark == 0) return false;
-    const auto first = number(id.substr(0, mark)), second = number(id.substr(mark + 1));
+    const auto first = whole_number(id.substr(0, mark)), second = whole_number(id.substr(mark + 1));
     if (!first || !second) return false;
     const auto words = static_cast<int>(sentence_.words.size());
     return id[mark] == '.' ? *first == words : *first == words + 1 && *second > *first;

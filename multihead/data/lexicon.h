@@ -52,6 +52,7 @@ enum Kind : Kinds {
   kRule = 1 << 30,
   kTime = Kinds{1} << 31,
   kAlive = kPerson | kAnimal,
+  kBuilding = kRoom | kLandmark,
   kObject = kThing | kText | kVehicle | kDevice,
   kAny = ~Kinds{0},
 };

@@ -4,7 +4,6 @@ namespace mh::grammar {
 namespace {
 
 constexpr Gender m = Gender::masculine, f = Gender::feminine, n = Gender::neuter;
-constexpr Kinds kBuilding = kRoom | kLandmark;
 
 constexpr Noun kNouns[] = {
     // people

@@ -55,7 +55,7 @@ constexpr Adverb kDegree[] = {{"very", "sehr"}, {"rather", "ziemlich"}, {"extrem
 constexpr uint32_t kPast = bit(Tense::past), kNow = bit(Tense::present) | bit(Tense::can) | bit(Tense::must),
                    kLater = bit(Tense::future) | bit(Tense::can) | bit(Tense::must);
 
-constexpr Adverb kMiddle[] = {
+constexpr Adverb kMiddleAdverbs[] = {
     {"often", "oft"},
     {"always", "immer"},
     {"never", "nie", kAnyTense & ~bit(Tense::must)},  // "must never" would be "darf nie"
@@ -71,7 +71,7 @@ constexpr Adverb kMiddle[] = {
     {"quietly", "leise", kAnyTense, false},
     {"suddenly", "plötzlich", kPast, false},
 };
-constexpr Adverb kEdge[] = {
+constexpr Adverb kEdgeAdverbs[] = {
     {"today", "heute"},
     {"here", "hier"},
     {"there", "dort"},
@@ -123,10 +123,10 @@ std::span<const Adverb> degree_adverbs() {
   return kDegree;
 }
 std::span<const Adverb> middle_adverbs() {
-  return kMiddle;
+  return kMiddleAdverbs;
 }
 std::span<const Adverb> edge_adverbs() {
-  return kEdge;
+  return kEdgeAdverbs;
 }
 std::span<const Preposition> place_prepositions() {
   return kPlacePrepositions;

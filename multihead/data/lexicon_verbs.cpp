@@ -7,7 +7,6 @@ constexpr Frame kIntransitive = Frame::intransitive, kMotion = Frame::motion, kT
                 kDitransitive = Frame::ditransitive, kClausal = Frame::clausal;
 constexpr Case kAcc = Case::accusative, kDat = Case::dative;
 constexpr bool kSein = true;
-constexpr Kinds kBuilding = kRoom | kLandmark;
 constexpr Kinds kGoods = kFood | kDrink | kThing | kText | kMoney | kDevice;
 constexpr Kinds kConcrete = kAny & ~(kTime | kEvent | kRule | kQuestion);
 

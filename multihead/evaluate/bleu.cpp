@@ -89,11 +89,6 @@ NgramCounts larger_of(const NgramCounts& a, const NgramCounts& b) {
   return out;
 }
 
-struct Reference {
-  NgramCounts ngrams;            // the largest count in any reference
-  std::vector<int64_t> lengths;  // of each reference
-};
-
 }  // namespace
 
 BleuCounts& BleuCounts::operator+=(const BleuCounts& other) {
@@ -158,6 +153,11 @@ BleuScore bleu_of_counts(const BleuCounts& counts, const BleuConfig& config) {
 }
 
 struct Bleu::State {
+  struct Reference {
+    NgramCounts ngrams;            // the largest count in any reference
+    std::vector<int64_t> lengths;  // of each reference
+  };
+
   BleuConfig config;
   size_t references_each = 0;
   std::unordered_map<std::string, int32_t> ids;  // of the words in references
@@ -206,7 +206,7 @@ Bleu::Bleu(BleuConfig config, std::span<const std::vector<std::string>> referenc
   state_->references_each = references.size();
   state_->references.resize(references[0].size());
   for (size_t i = 0; i < references[0].size(); ++i) {
-    Reference& reference = state_->references[i];
+    State::Reference& reference = state_->references[i];
     for (const auto& lines : references) {
       std::vector<int32_t> line;
       for (std::string& word : words_of(lines[i], state_->config)) {
