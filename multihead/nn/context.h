@@ -30,6 +30,9 @@ struct ObservedWeights {
   std::span<const int32_t> key_offsets;
   const float* weights =
       nullptr;  // for sequence s and head h a matrix [Tq, Tk], in that order, one behind the other
+  ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; when they
+                                // are not gathered from a cache
+  ConstMatrixView output = {};  // [Nq, heads * d_value], before W^O
 
   /// [Tq, Tk]: how much query i reads key j. Sequences must be walked in order: `offset` is where sequence s
   /// begins.

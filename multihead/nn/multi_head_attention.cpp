@@ -64,7 +64,9 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
                        .heads = geometry_.heads,
                        .query_offsets = inputs.query_offsets,
                        .key_offsets = inputs.key_offsets,
-                       .weights = weights});
+                       .weights = weights,
+                       .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
+                       .output = heads.value()});
   }
   return heads;
 }
