@@ -27,7 +27,7 @@ endfunction()
 
 function(mh_room name)
   cmake_parse_arguments(ROOM "" "" "ROOMS;NEEDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/multihead/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/multihead/${name}/*.cpp)
   set(target multihead_${name})
   if(NOT sources)
     add_library(${target} INTERFACE)

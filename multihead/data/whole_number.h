@@ -7,7 +7,8 @@
 
 namespace mh {
 
-/// The number that `text` is, from its first character to its last, without a sign; nothing when it is none or too large.
+/// The number that `text` is, from its first character to its last, without a sign; nothing when it is none
+/// or too large.
 inline std::optional<int32_t> whole_number(std::string_view text) {
   if (text.empty() || text[0] == '-') return std::nullopt;  // from_chars takes no plus
   int32_t value = 0;

@@ -18,6 +18,7 @@ void* Arena::allocate(size_t bytes) {
   }
   void* p = blocks_[block_].data() + used_;
   used_ += bytes;
+  in_use_ += bytes;
   return p;
 }
 

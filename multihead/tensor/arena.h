@@ -29,13 +29,17 @@ class Arena {
   struct Mark {
     size_t block = 0;
     size_t used = 0;
+    size_t in_use = 0;
   };
-  Mark mark() const { return {block_, used_}; }
+  Mark mark() const { return {block_, used_, in_use_}; }
   void rewind(Mark mark) {
     block_ = mark.block;
     used_ = mark.used;
+    in_use_ = mark.in_use;
   }
   void clear() { rewind({}); }
+  /// Bytes handed out and not taken back.
+  size_t in_use() const { return in_use_; }
   /// Bytes held from the system.
   size_t capacity() const;
 
@@ -43,6 +47,7 @@ class Arena {
   std::vector<AlignedBuffer<std::byte>> blocks_;
   size_t block_ = 0;  // the block in use
   size_t used_ = 0;   // bytes of it
+  size_t in_use_ = 0;
 };
 
 }  // namespace mh

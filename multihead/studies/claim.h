@@ -1,0 +1,128 @@
+// What a study says: claims, each with what was measured, the tolerance and the verdict.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mh {
+
+enum class Verdict {
+  kPass,
+  kFail,
+  kUndecided,  // the interval covers the tolerance
+  kMeasured,   // no prediction; the figures are the result
+};
+std::string_view verdict_name(Verdict verdict);  // "PASS", ...
+
+/// What became of the statement in the original question or its answers.
+enum class Said { kRight, kHalfRight, kWrong, kNotSaid };
+std::string_view said_name(Said said);  // "right", "half right", "wrong", "not said there"
+
+/// Rows of cells; the first column stands at the left, the others at the right.
+struct Table {
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+
+  template <class V>
+  void visit(V& v) {
+    v("caption", caption);
+    v("columns", columns);
+    v("rows", rows);
+  }
+};
+
+/// A line of a plot; low and high: an interval around y, or empty.
+struct Series {
+  std::string name;
+  std::vector<double> x, y, low, high;
+
+  template <class V>
+  void visit(V& v) {
+    v("name", name);
+    v("x", x);
+    v("y", y);
+    v("low", low);
+    v("high", high);
+  }
+};
+
+struct Plot {
+  std::string title, x_label, y_label;
+  bool log_x = false;
+  std::vector<Series> series;
+
+  template <class V>
+  void visit(V& v) {
+    v("title", title);
+    v("x_label", x_label);
+    v("y_label", y_label);
+    v("log_x", log_x);
+    v("series", series);
+  }
+};
+
+struct Claim {
+  std::string id = {};         // "000.1"
+  std::string statement = {};  // a sentence
+  std::string original = {};   // what was said there, and by whom; empty: nothing
+  Said said = Said::kNotSaid;
+  std::string measured = {};   // a sentence with figures
+  std::string tolerance = {};  // what PASS asks for; empty with kMeasured
+  Verdict verdict = Verdict::kMeasured;
+  bool trained = false;  // rests on trained models; else on algebra, which may not fail
+  std::vector<Table> tables = {};
+  std::vector<Plot> plots = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("id", id);
+    v("statement", statement);
+    v("original", original);
+    v("said", said,
+      {{"right", Said::kRight},
+       {"half right", Said::kHalfRight},
+       {"wrong", Said::kWrong},
+       {"not said there", Said::kNotSaid}});
+    v("measured", measured);
+    v("tolerance", tolerance);
+    v("verdict", verdict,
+      {{"PASS", Verdict::kPass},
+       {"FAIL", Verdict::kFail},
+       {"UNDECIDED", Verdict::kUndecided},
+       {"MEASURED", Verdict::kMeasured}});
+    v("trained", trained);
+    v("tables", tables);
+    v("plots", plots);
+  }
+};
+
+struct StudyReport {
+  std::string name;      // "split-or-project"
+  std::string question;  // as it was asked
+  std::string answer;    // in plain words, a paragraph
+  std::string conclusion;  // two sentences whose words depend on what was measured
+  std::string size;        // "quick", "standard", "paper"
+  std::string command;     // that repeats it
+  std::string machine;     // dispatch target and threads
+  double seconds = 0;
+  std::vector<Claim> claims;
+
+  template <class V>
+  void visit(V& v) {
+    v("name", name);
+    v("question", question);
+    v("answer", answer);
+    v("conclusion", conclusion);
+    v("size", size);
+    v("command", command);
+    v("machine", machine);
+    v("seconds", seconds);
+    v("claims", claims);
+  }
+
+  int count(Verdict verdict) const;
+};
+
+}  // namespace mh

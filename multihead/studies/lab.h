@@ -1,0 +1,91 @@
+// What the algebraic claims are made of: small matrices in double, heads as four matrices, and a layer as the library
+// runs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multihead/base/random.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh::lab {
+
+using Matrix = BasicTensor<double>;
+
+/// Normal numbers of this deviation.
+Matrix random_matrix(int64_t rows, int64_t cols, Random& random, double deviation = 1);
+/// [n, n] with orthonormal rows (Gram and Schmidt on normal numbers).
+Matrix random_rotation(int64_t n, Random& random);
+Matrix product(const Matrix& a, const Matrix& b);
+/// a b^T
+Matrix product_transposed(const Matrix& a, const Matrix& b);
+Matrix transposed(const Matrix& a);
+/// a + factor b
+Matrix sum(const Matrix& a, const Matrix& b, double factor = 1);
+Matrix scaled(Matrix a, double factor);
+Matrix columns(const Matrix& a, int64_t begin, int64_t end);
+Matrix beside(const std::vector<Matrix>& parts);
+double largest(const Matrix& a);
+double largest_difference(const Matrix& a, const Matrix& b);
+/// sqrt of the sum of squares.
+double norm(const Matrix& a);
+/// Of the matrices as vectors; 0 when one of them is 0.
+double cosine(const Matrix& a, const Matrix& b);
+Matrix softmax_rows(Matrix scores);
+
+/// Head i of a canonical layer: W_i^Q and W_i^K [d, d_k], W_i^V [d, d_v], and its block W_i^O [d_v, d].
+struct Head {
+  Matrix q, k, v, o;
+};
+struct HeadSizes {
+  int heads = 3, d_model = 7, d_key = 5, d_value = 2;  // unequal on purpose
+};
+/// Deviation 1 / sqrt(rows).
+std::vector<Head> random_heads(const HeadSizes& sizes, Random& random);
+Matrix scores(const Matrix& x, const Head& head);            // x W^Q (x W^K)^T, not scaled
+Matrix weights(const Matrix& x, const Head& head, double scale);  // A_i
+Matrix head_output(const Matrix& x, const Head& head, double scale);  // Att_i = A_i V_i
+/// sum_i Att_i W_i^O
+Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale);
+
+Tensor in_float(const Matrix& a);
+Matrix in_double(ConstMatrixView a);
+
+/// A layer of any geometry, run by the library's own kernels on one sentence.
+class Layer {
+ public:
+  Layer(const HeadGeometry& geometry, int d_model, uint64_t seed);
+
+  const HeadGeometry& geometry() const { return attention_.geometry(); }
+  /// Concat(head_1, ...) [T, heads * d_value].
+  Matrix heads(const Matrix& x);
+  /// With W^O, when there is one.
+  Matrix output(const Matrix& x);
+  /// d(sum of seed * heads(x)) / dx [T, d_model], by autograd; parameters get their gradients, too.
+  Matrix input_gradient(const Matrix& x, const Matrix& seed);
+  /// The same for output(x).
+  void output_gradients(const Matrix& x, const Matrix& seed);
+
+  MultiHeadAttention& attention() { return attention_; }
+  int64_t parameter_count();
+  Matrix parameter(const std::string& name);
+  void set(const std::string& name, const Matrix& value);
+  /// Of the last backward pass.
+  Matrix gradient(const std::string& name);
+  std::vector<std::string> names();
+  void clear_gradients();
+
+ private:
+  Parameter& find(const std::string& name);
+
+  DropoutSites sites_;
+  MultiHeadAttention attention_;
+};
+
+/// Layers on top of each other, each with its residual, x + layer(x): d(sum of row `row` of the last) / dx.
+Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row, const Mask& mask);
+
+}  // namespace mh::lab

@@ -1,0 +1,12 @@
+// 000: "split or duplicated?"
+#pragma once
+
+#include "multihead/studies/study.h"
+
+namespace mh::split_or_project {
+
+std::span<const AlgebraCheck> algebra();
+/// 000.3's times, 000.6 and 000.7.
+std::vector<Claim> trained(ArmRunner& runner);
+
+}  // namespace mh::split_or_project
