@@ -9,19 +9,12 @@
 #include "multihead/base/ragged.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/tensor/linear_algebra.h"
 
 namespace mh::test {
 
 using D = BasicTensor<double>;
 using Parameters = std::map<std::string, D>;  // "w_q", "b_o", ...
-
-inline D in_double(ConstMatrixView from) {
-  D to(from.rows, from.cols);
-  for (int64_t r = 0; r < from.rows; ++r) {
-    for (int64_t c = 0; c < from.cols; ++c) to(r, c) = from(r, c);
-  }
-  return to;
-}
 
 inline Parameters parameters_of(MultiHeadAttention& layer) {
   Parameters found;

@@ -1,0 +1,59 @@
+// Singular values, eigenvalues, orthogonal factors and least squares of small matrices, in double: what asks
+// how many dimensions a matrix really uses. Nothing of training runs here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+using DoubleMatrix = BasicTensor<double>;
+using ConstDoubleView = BasicMatrixView<const double>;
+
+DoubleMatrix in_double(ConstMatrixView a);
+Tensor in_float(ConstDoubleView a);
+
+/// a b: [M, K] x [K, N] -> [M, N].
+DoubleMatrix product(ConstDoubleView a, ConstDoubleView b);
+DoubleMatrix transposed(ConstDoubleView a);
+
+/// a = left diag(values) right^T, r = min(rows, cols).
+struct Svd {
+  DoubleMatrix left;           // [rows, r], orthonormal columns
+  std::vector<double> values;  // r of them, falling, none negative
+  DoubleMatrix right;          // [cols, r], orthonormal columns
+
+  /// left diag(values) right^T of the `rank` largest values only: the nearest matrix of that rank (Eckart and
+  /// Young 1936). REQUIRES: 0 <= rank <= r.
+  DoubleMatrix of_rank(int64_t rank) const;
+};
+/// Throws Error when a number is not finite; so do those below.
+Svd svd(ConstDoubleView a);
+
+/// How many singular values (falling) are above `tolerance` times the largest. Products of float32 matrices
+/// carry rounding of about 1e-7 of it.
+int64_t numeric_rank(std::span<const double> values, double tolerance = 1e-6);
+
+/// a = vectors diag(values) vectors^T.
+struct SymmetricEigen {
+  std::vector<double> values;  // falling
+  DoubleMatrix vectors;        // [n, n], column i belongs to values[i]
+};
+/// Looks at the lower triangle only. REQUIRES: as many rows as columns.
+SymmetricEigen symmetric_eigen(ConstDoubleView a);
+
+/// a = q r, r = min(rows, cols).
+struct Qr {
+  DoubleMatrix q;  // [rows, r], orthonormal columns
+  DoubleMatrix r;  // [r, cols], upper triangular, its diagonal not negative
+};
+Qr qr(ConstDoubleView a);
+
+/// The x [K, N] for which a x is nearest to b, and the shortest of those: a [M, K], b [M, N]. Singular values
+/// below `tolerance` times the largest count as 0.
+DoubleMatrix least_squares(ConstDoubleView a, ConstDoubleView b, double tolerance = 1e-12);
+
+}  // namespace mh
