@@ -15,6 +15,7 @@
 #include "cli/verbs.h"
 #include "multihead/analysis/heat_map.h"
 #include "multihead/recipes/demo.h"
+#include "multihead/studies/report.h"
 
 namespace mh::cli {
 namespace {
@@ -63,29 +64,18 @@ std::string exactness(const DemoResult& result) {
 }
 
 /// Lines of at most 80 columns, indented by two, further ones by four.
-std::string wrapped(const std::string& sentence) {
-  std::string text, line = " ";
-  for (size_t at = 0; at <= sentence.size();) {
-    const size_t end = std::min(sentence.find(' ', at), sentence.size());
-    const std::string word = sentence.substr(at, end - at);
-    if (display_width(line) + 1 + display_width(word) > 80) {
-      text += line + "\n";
-      line = "   ";
-    }
-    line += " " + word;
-    at = end + 1;
-  }
-  return text + line + "\n";
+std::string indented(const std::string& sentence) {
+  return wrapped(sentence, "  ", 80, "  ");
 }
 
 std::string examples(const DemoResult& result) {
   std::string text;
   for (const DemoExample& example : result.examples) {
-    text += "\n" + wrapped(example.source) + wrapped(example.translation);
+    text += "\n" + indented(example.source) + indented(example.translation);
   }
   for (const DemoExample& mistake : result.mistakes) {
-    text += "\n" + wrapped(mistake.source) + wrapped(mistake.translation) +
-            wrapped("(wrong; the grammar says: " + mistake.expected + ")");
+    text += "\n" + indented(mistake.source) + indented(mistake.translation) +
+            indented("(wrong; the grammar says: " + mistake.expected + ")");
   }
   return text;
 }

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <csignal>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include "cli/common.h"
 #include "cli/options.h"
+#include "cli/stop_signals.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
@@ -135,35 +135,6 @@ class TakeGiven : public SettingVisitor<TakeGiven> {
   size_t next_ = 0;
 };
 
-volatile std::sig_atomic_t stop_asked = 0;  // the signal
-extern "C" void ask_to_stop(int signal) {
-  stop_asked = signal;
-}
-
-// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for a checkpoint and an orderly end; a
-// second such signal ends at once. Signals that are ignored stay so (nohup, jobs in the background).
-class StopSignals {
- public:
-  StopSignals() {
-    struct sigaction action {};
-    action.sa_handler = ask_to_stop;
-    action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-    for (size_t i = 0; i < std::size(kSignals); ++i) {
-      sigaction(kSignals[i], nullptr, &before_[i]);
-      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
-    }
-  }
-  ~StopSignals() {
-    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
- private:
-  static constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
-  struct sigaction before_[std::size(kSignals)] = {};
-};
-
 std::string clock_text(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   if (whole < 60) return fmt::format("{} s", whole);
@@ -226,12 +197,12 @@ void run(const TranslatorSettings& settings) {
   watcher.validated = [&](const Validation& validation) {
     line.say(fmt::format("update {}: validation {}", validation.update, scores(validation)));
   };
-  watcher.stop = [] { return stop_asked != 0; };
+  watcher.stop = [] { return StopSignals::asked() != 0; };
   const TrainingResult result = [&] {
     try {
       return train_translator(settings, watcher);
     } catch (const Interrupted& stopped) {
-      throw StoppedBySignal(stopped.what(), stop_asked);
+      throw StoppedBySignal(stopped.what(), StopSignals::asked());
     }
   }();
   if (result.was_finished) {

@@ -99,9 +99,9 @@ struct Claim {
 };
 
 struct StudyReport {
-  std::string name;      // "split-or-project"
-  std::string question;  // as it was asked
-  std::string answer;    // in plain words, a paragraph
+  std::string name;        // "split-or-project"
+  std::string question;    // as it was asked
+  std::string answer;      // in plain words, a paragraph
   std::string conclusion;  // two sentences whose words depend on what was measured
   std::string size;        // "quick", "standard", "paper"
   std::string command;     // that repeats it

@@ -1,6 +1,7 @@
 #include "multihead/studies/lab.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -16,42 +17,11 @@ Matrix random_matrix(int64_t rows, int64_t cols, Random& random, double deviatio
 }
 
 Matrix random_rotation(int64_t n, Random& random) {
-  Matrix a = random_matrix(n, n, random);
-  for (int64_t i = 0; i < n; ++i) {
-    for (int pass = 0; pass < 2; ++pass) {  // twice is enough (Kahan)
-      for (int64_t j = 0; j < i; ++j) {
-        double dot = 0;
-        for (int64_t c = 0; c < n; ++c) dot += a(i, c) * a(j, c);
-        for (int64_t c = 0; c < n; ++c) a(i, c) -= dot * a(j, c);
-      }
-    }
-    double length = 0;
-    for (int64_t c = 0; c < n; ++c) length += a(i, c) * a(i, c);
-    for (int64_t c = 0; c < n; ++c) a(i, c) /= std::sqrt(length);
-  }
-  return a;
-}
-
-Matrix product(const Matrix& a, const Matrix& b) {
-  Matrix c(a.rows(), b.cols());
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    for (int64_t n = 0; n < a.cols(); ++n) {
-      for (int64_t j = 0; j < b.cols(); ++j) c(i, j) += a(i, n) * b(n, j);
-    }
-  }
-  return c;
+  return qr(random_matrix(n, n, random).view()).q;
 }
 
 Matrix product_transposed(const Matrix& a, const Matrix& b) {
   return product(a, transposed(b));
-}
-
-Matrix transposed(const Matrix& a) {
-  Matrix t(a.cols(), a.rows());
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
-  }
-  return t;
 }
 
 Matrix sum(const Matrix& a, const Matrix& b, double factor) {
@@ -67,7 +37,8 @@ Matrix scaled(Matrix a, double factor) {
 
 Matrix columns(const Matrix& a, int64_t begin, int64_t end) {
   Matrix part(a.rows(), end - begin);
-  for (int64_t i = 0; i < a.rows(); ++i) std::copy_n(a.data() + i * a.cols() + begin, end - begin, &part(i, 0));
+  for (int64_t i = 0; i < a.rows(); ++i)
+    std::copy_n(a.data() + i * a.cols() + begin, end - begin, &part(i, 0));
   return part;
 }
 
@@ -77,7 +48,8 @@ Matrix beside(const std::vector<Matrix>& parts) {
   Matrix all(parts.front().rows(), cols);
   int64_t at = 0;
   for (const Matrix& part : parts) {
-    for (int64_t i = 0; i < all.rows(); ++i) std::copy_n(part.data() + i * part.cols(), part.cols(), &all(i, at));
+    for (int64_t i = 0; i < all.rows(); ++i)
+      std::copy_n(part.data() + i * part.cols(), part.cols(), &all(i, at));
     at += part.cols();
   }
   return all;
@@ -150,20 +122,6 @@ Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale)
   return y;
 }
 
-Tensor in_float(const Matrix& a) {
-  Tensor b(a.rows(), a.cols());
-  for (int64_t i = 0; i < a.size(); ++i) b.data()[i] = static_cast<float>(a.data()[i]);
-  return b;
-}
-
-Matrix in_double(ConstMatrixView a) {
-  Matrix b(a.rows, a.cols);
-  for (int64_t i = 0; i < a.rows; ++i) {
-    for (int64_t j = 0; j < a.cols; ++j) b(i, j) = a(i, j);
-  }
-  return b;
-}
-
 Layer::Layer(const HeadGeometry& geometry, int d_model, uint64_t seed)
     : attention_("layer", {.d_model = d_model, .geometry = geometry}, sites_) {
   Random random(seed);
@@ -214,7 +172,8 @@ namespace {
 
 struct Sentence {
   explicit Sentence(const Matrix& x)
-      : rows(in_float(x)), ragged(Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())})) {}
+      : rows(in_float(x)),
+        ragged(Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())})) {}
   Sequences sequences() const { return {.ids = {}, .ragged = &ragged, .sentences = {}}; }
   Tensor rows;
   Ragged ragged;
@@ -226,15 +185,29 @@ Matrix Layer::heads(const Matrix& x) {
   Sentence sentence(x);
   Tape tape;
   Context context{.tape = tape};
-  return in_double(attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none()).value());
+  return in_double(
+      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none())
+          .value());
 }
 
 Matrix Layer::output(const Matrix& x) {
   Sentence sentence(x);
   Tape tape;
   Context context{.tape = tape};
-  const Var y = attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+  const Var y =
+      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
   return in_double(attention_.output() ? affine(tape, y, *attention_.output()).value() : y.value());
+}
+
+double Layer::forward_seconds(const Matrix& x) {
+  Sentence sentence(x);
+  Tape tape;
+  Context context{.tape = tape};
+  const Var input = tape.constant(sentence.rows.view());
+  const auto start = std::chrono::steady_clock::now();
+  const Var y = attention_.self(context, input, sentence.sequences(), Mask::none());
+  if (attention_.output()) affine(tape, y, *attention_.output());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 Matrix Layer::input_gradient(const Matrix& x, const Matrix& seed) {
@@ -254,12 +227,14 @@ void Layer::output_gradients(const Matrix& x, const Matrix& seed) {
   const Tensor wanted = in_float(seed);
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
-  const Var y = attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+  const Var y =
+      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
   tape.seed(attention_.output() ? affine(tape, y, *attention_.output()) : y, wanted.view());
   tape.backward();
 }
 
-Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row, const Mask& mask) {
+Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row,
+                      const Mask& mask) {
   Sentence sentence(x);
   Tensor wanted(x.rows(), x.cols());
   std::fill_n(wanted.data() + row * x.cols(), x.cols(), 1.0f);

@@ -1,5 +1,5 @@
-// What the algebraic claims are made of: small matrices in double, heads as four matrices, and a layer as the library
-// runs it.
+// What the algebraic claims are made of: small matrices in double, heads as four matrices, and a layer as the
+// library runs it.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,24 @@
 
 #include "multihead/base/random.h"
 #include "multihead/nn/multi_head_attention.h"
-#include "multihead/tensor/tensor.h"
+#include "multihead/tensor/linear_algebra.h"
 
 namespace mh::lab {
 
-using Matrix = BasicTensor<double>;
+using Matrix = DoubleMatrix;
 
 /// Normal numbers of this deviation.
 Matrix random_matrix(int64_t rows, int64_t cols, Random& random, double deviation = 1);
-/// [n, n] with orthonormal rows (Gram and Schmidt on normal numbers).
+/// [n, n] with orthonormal rows.
 Matrix random_rotation(int64_t n, Random& random);
-Matrix product(const Matrix& a, const Matrix& b);
+inline Matrix product(const Matrix& a, const Matrix& b) {
+  return mh::product(a.view(), b.view());
+}
 /// a b^T
 Matrix product_transposed(const Matrix& a, const Matrix& b);
-Matrix transposed(const Matrix& a);
+inline Matrix transposed(const Matrix& a) {
+  return mh::transposed(a.view());
+}
 /// a + factor b
 Matrix sum(const Matrix& a, const Matrix& b, double factor = 1);
 Matrix scaled(Matrix a, double factor);
@@ -45,14 +49,16 @@ struct HeadSizes {
 };
 /// Deviation 1 / sqrt(rows).
 std::vector<Head> random_heads(const HeadSizes& sizes, Random& random);
-Matrix scores(const Matrix& x, const Head& head);            // x W^Q (x W^K)^T, not scaled
-Matrix weights(const Matrix& x, const Head& head, double scale);  // A_i
+Matrix scores(const Matrix& x, const Head& head);                     // x W^Q (x W^K)^T, not scaled
+Matrix weights(const Matrix& x, const Head& head, double scale);      // A_i
 Matrix head_output(const Matrix& x, const Head& head, double scale);  // Att_i = A_i V_i
 /// sum_i Att_i W_i^O
 Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale);
 
-Tensor in_float(const Matrix& a);
-Matrix in_double(ConstMatrixView a);
+inline Tensor in_float(const Matrix& a) {
+  return mh::in_float(a.view());
+}
+using mh::in_double;
 
 /// A layer of any geometry, run by the library's own kernels on one sentence.
 class Layer {
@@ -64,6 +70,8 @@ class Layer {
   Matrix heads(const Matrix& x);
   /// With W^O, when there is one.
   Matrix output(const Matrix& x);
+  /// Of output(x): the clock's seconds.
+  double forward_seconds(const Matrix& x);
   /// d(sum of seed * heads(x)) / dx [T, d_model], by autograd; parameters get their gradients, too.
   Matrix input_gradient(const Matrix& x, const Matrix& seed);
   /// The same for output(x).
@@ -86,6 +94,7 @@ class Layer {
 };
 
 /// Layers on top of each other, each with its residual, x + layer(x): d(sum of row `row` of the last) / dx.
-Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row, const Mask& mask);
+Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row,
+                      const Mask& mask);
 
 }  // namespace mh::lab

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 400, kLeft = 70, kRight = 190, kTop = 40, kBottom = 50;
 // Told apart by people who do not see all colours (Okabe and Ito 2008).
-constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                    "#E69F00", "#56B4E9", "#000000"};
 
 struct Axis {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -33,20 +34,23 @@ struct Axis {
 std::vector<double> ticks(const Axis& axis) {
   std::vector<double> at;
   if (axis.logarithmic) {
-    for (double v = std::pow(2, std::ceil(std::log2(axis.low) - 1e-9)); v <= axis.high * (1 + 1e-9); v *= 2) at.push_back(v);
+    for (double v = std::pow(2, std::ceil(std::log2(axis.low) - 1e-9)); v <= axis.high * (1 + 1e-9); v *= 2)
+      at.push_back(v);
     return at;
   }
   const double span = axis.high - axis.low;
   if (!(span > 0)) return {axis.low};
   double step = std::pow(10, std::floor(std::log10(span / 5)));
   while (span / step > 6) step *= span / step > 12 ? 5 : 2;
-  for (double v = std::ceil(axis.low / step - 1e-9) * step; v <= axis.high + step * 1e-9; v += step) at.push_back(v);
+  for (double v = std::ceil(axis.low / step - 1e-9) * step; v <= axis.high + step * 1e-9; v += step)
+    at.push_back(v);
   return at;
 }
 
 std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  for (const char c : text)
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
   return out;
 }
 
@@ -66,21 +70,25 @@ std::string plot_as_svg(const Plot& plot) {
   const double margin = (y.high - y.low) * 0.05;
   y.low -= margin, y.high += margin;
   std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" font-size=\"14\">{3}</text>\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" "
+      "font-size=\"14\">{3}</text>\n",
       kWidth, kHeight, kLeft, escaped(plot.title));
   for (const double v : ticks(x)) {
-    out += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" "
-                       "y=\"{3}\" text-anchor=\"middle\">{4:.4g}</text>\n",
-                       x.place(v), kTop, kHeight - kBottom, kHeight - kBottom + 16, v);
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" "
+        "y=\"{3}\" text-anchor=\"middle\">{4:.4g}</text>\n",
+        x.place(v), kTop, kHeight - kBottom, kHeight - kBottom + 16, v);
   }
   for (const double v : ticks(y)) {
-    out += fmt::format("<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"#ddd\"/><text x=\"{3}\" "
-                       "y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g}</text>\n",
-                       y.place(v), kLeft, kWidth - kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
+    out += fmt::format(
+        "<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"#ddd\"/><text x=\"{3}\" "
+        "y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g}</text>\n",
+        y.place(v), kLeft, kWidth - kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
   }
-  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (kLeft + kWidth - kRight) / 2,
-                     kHeight - 12, escaped(plot.x_label));
+  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                     (kLeft + kWidth - kRight) / 2, kHeight - 12, escaped(plot.x_label));
   out += fmt::format("<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
   for (size_t i = 0; i < plot.series.size(); ++i) {
@@ -89,21 +97,28 @@ std::string plot_as_svg(const Plot& plot) {
     const char* dash = i < std::size(kColours) ? "" : " stroke-dasharray=\"5 3\"";
     if (s.low.size() == s.x.size() && s.high.size() == s.x.size() && s.x.size() > 1) {
       std::string band;
-      for (size_t n = 0; n < s.x.size(); ++n) band += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.high[n]));
-      for (size_t n = s.x.size(); n-- > 0;) band += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.low[n]));
+      for (size_t n = 0; n < s.x.size(); ++n)
+        band += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.high[n]));
+      for (size_t n = s.x.size(); n-- > 0;)
+        band += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.low[n]));
       out += fmt::format("<polygon points=\"{}\" fill=\"{}\" opacity=\"0.15\"/>\n", band, colour);
     }
     std::string points;
-    for (size_t n = 0; n < s.x.size(); ++n) points += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.y[n]));
-    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points, colour, dash);
+    for (size_t n = 0; n < s.x.size(); ++n)
+      points += fmt::format("{:.1f},{:.1f} ", x.place(s.x[n]), y.place(s.y[n]));
+    out += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points,
+                       colour, dash);
     for (size_t n = 0; n < s.x.size() && s.x.size() <= 12; ++n) {
-      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.place(s.x[n]), y.place(s.y[n]), colour);
+      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.place(s.x[n]),
+                         y.place(s.y[n]), colour);
     }
     const double at = kTop + 10 + 18 * static_cast<double>(i);
-    out += fmt::format("<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" stroke-width=\"2\"{4}/><text x=\"{5}\" "
-                       "y=\"{6}\">{7}</text>\n",
-                       kWidth - kRight + 12, kWidth - kRight + 32, at, colour, dash, kWidth - kRight + 38, at + 4,
-                       escaped(s.name));
+    out += fmt::format(
+        "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" stroke-width=\"2\"{4}/><text "
+        "x=\"{5}\" "
+        "y=\"{6}\">{7}</text>\n",
+        kWidth - kRight + 12, kWidth - kRight + 32, at, colour, dash, kWidth - kRight + 38, at + 4,
+        escaped(s.name));
   }
   return out + "</svg>\n";
 }

@@ -19,8 +19,10 @@ struct MarkdownReport {
 };
 MarkdownReport report_as_markdown(const StudyReport& report);
 
-/// Words of `text` in lines of at most `width` columns, each begun by `indent`.
-std::string wrapped(const std::string& text, const std::string& indent = "", size_t width = 80);
+/// Words of `text` in lines of at most `width` columns, each begun by `indent`, all but the first by
+/// `further` as well.
+std::string wrapped(const std::string& text, const std::string& indent = "", size_t width = 80,
+                    const std::string& further = "");
 
 /// A plot as a picture of its own: axes, lines, intervals as bands, a legend.
 std::string plot_as_svg(const Plot& plot);

@@ -32,13 +32,14 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   std::string& text = page.text;
   text = fmt::format("# {}\n\n", report.question);
   text += wrapped(report.answer, "", 118) + "\n" + wrapped(report.conclusion, "", 118) + "\n";
-  text += wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
-                              "Repeat with `{}` ({:.0f} s on {}).",
-                              report.claims.size(), report.count(Verdict::kPass), report.count(Verdict::kFail),
-                              report.count(Verdict::kUndecided), report.count(Verdict::kMeasured),
-                              report.command, report.seconds, report.machine),
-                  "", 118) +
-          "\n| claim | verdict | the original statement |\n|---|---|---|\n";
+  text +=
+      wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
+                          "Repeat with `{}` ({:.0f} s on {}).",
+                          report.claims.size(), report.count(Verdict::kPass), report.count(Verdict::kFail),
+                          report.count(Verdict::kUndecided), report.count(Verdict::kMeasured), report.command,
+                          report.seconds, report.machine),
+              "", 118) +
+      "\n| claim | verdict | the original statement |\n|---|---|---|\n";
   for (const Claim& claim : report.claims) {
     text += fmt::format("| {} {} | {} | {} |\n", claim.id, cell(claim.statement), verdict_name(claim.verdict),
                         said_name(claim.said));
@@ -49,7 +50,8 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
     text += wrapped(claim.statement, "", 118) + "\n" + wrapped(claim.measured, "", 118) + "\n";
     if (!claim.tolerance.empty()) text += wrapped("Asked: " + claim.tolerance + ".", "", 118) + "\n";
     if (!claim.original.empty()) {
-      text += wrapped(fmt::format("Said there ({}): {}", said_name(claim.said), claim.original), "", 118) + "\n";
+      text +=
+          wrapped(fmt::format("Said there ({}): {}", said_name(claim.said), claim.original), "", 118) + "\n";
     }
     for (const Table& table : claim.tables) text += table_as_markdown(table);
     for (size_t i = 0; i < claim.plots.size(); ++i) {

@@ -48,7 +48,8 @@ int StudyReport::count(Verdict verdict) const {
                                         [&](const Claim& claim) { return claim.verdict == verdict; }));
 }
 
-std::string wrapped(const std::string& text, const std::string& indent, size_t width) {
+std::string wrapped(const std::string& text, const std::string& indent, size_t width,
+                    const std::string& further) {
   std::string out, line = indent;
   bool empty = true;
   for (size_t at = 0; at < text.size();) {
@@ -58,7 +59,7 @@ std::string wrapped(const std::string& text, const std::string& indent, size_t w
     const std::string word = text.substr(begin, end - begin);
     if (!empty && width_of(line) + 1 + width_of(word) > width) {
       out += line + "\n";
-      line = indent;
+      line = indent + further;
       empty = true;
     }
     line += (empty ? "" : " ") + word;
@@ -115,7 +116,8 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
     for (int i = 0; i < eighths / 8; ++i) bar += "█";
     constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     bar += kParts[eighths % 8];
-    text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(series.name, name_width, true), bar, series.y.back());
+    text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(series.name, name_width, true), bar,
+                        series.y.back());
   }
   return text;
 }

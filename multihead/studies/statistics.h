@@ -19,7 +19,8 @@ Interval interval_of(std::span<const double> numbers);
 /// Of a_i - b_i: the same seed on both sides. REQUIRES: equal sizes.
 Interval difference_of(std::span<const double> a, std::span<const double> b);
 
-/// PASS when the whole interval lies above (below) the bound, FAIL when it lies wholly on the other side, UNDECIDED else.
+/// PASS when the whole interval lies above (below) the bound, FAIL when it lies wholly on the other side,
+/// UNDECIDED else.
 Verdict above(const Interval& interval, double bound);
 Verdict below(const Interval& interval, double bound);
 

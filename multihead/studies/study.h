@@ -13,6 +13,7 @@
 namespace mh {
 
 class ArmRunner;
+struct Arm;
 
 /// What an algebraic check is run on.
 struct AlgebraCase {
@@ -28,7 +29,8 @@ struct Study {
   std::string_view name, question;
   std::string_view answer;                // in plain words
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
-  /// Claims that rest on trained models. They share runs by way of the runner.
+  /// What is trained, and the claims that rest on it. Studies share runs by way of the runner.
+  std::vector<Arm> (*arms)(const ArmRunner& runner);
   std::vector<Claim> (*trained)(ArmRunner& runner);
   /// Two sentences; all claims are there.
   std::string (*conclusion)(const std::vector<Claim>& claims);

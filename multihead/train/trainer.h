@@ -50,6 +50,9 @@ class Trainer {
   /// takes it again.
   void release_memory() { tape_.reset(); }
 
+  /// Bytes of values that the last batch kept for its backward pass.
+  size_t activation_bytes() { return tape_ ? tape_->arena().in_use() : 0; }
+
   /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments).
   TrainingState& state() { return state_; }
   Adam& adam() { return adam_; }

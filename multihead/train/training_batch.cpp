@@ -1,8 +1,7 @@
 #include "multihead/train/training_batch.h"
 
-#include <fmt/format.h>
-
 #include "multihead/base/error.h"
+#include "multihead/base/fingerprint.h"
 
 namespace mh {
 
@@ -31,16 +30,15 @@ int64_t target_tokens(const TrainingCorpus& corpus, std::span<const int32_t> pai
 }
 
 std::string fingerprint(const TrainingCorpus& corpus) {
-  uint64_t hash = 0xCBF29CE484222325;
-  const auto mix = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001B3; };
+  Fingerprint all;
   for (size_t i = 0; i < corpus.tokens.size(); ++i) {
-    mix(static_cast<uint64_t>(corpus.lines[i]));
+    all.add(static_cast<uint64_t>(corpus.lines[i]));
     for (const auto* side : {&corpus.tokens.source[i], &corpus.tokens.target[i]}) {
-      mix(side->size());
-      for (const int32_t id : *side) mix(static_cast<uint32_t>(id));
+      all.add(uint64_t{side->size()});
+      for (const int32_t id : *side) all.add(uint64_t{static_cast<uint32_t>(id)});
     }
   }
-  return fmt::format("{:016x}", hash);
+  return all.digits();
 }
 
 }  // namespace mh

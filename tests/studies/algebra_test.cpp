@@ -1,4 +1,5 @@
-// A check that cannot fail is worthless: each algebraic claim passes as it is, and fails with its deliberate mistake.
+// A check that cannot fail is worthless: each algebraic claim passes as it is, and fails with its deliberate
+// mistake.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,8 +16,9 @@ namespace {
 
 std::vector<AlgebraCheck> all_checks() {
   std::vector<AlgebraCheck> all;
-  for (const auto& checks : {split_or_project::algebra(), diversity::algebra(), two_matrices_or_one::algebra(),
-                             unique_heads::algebra(), one_product::algebra()}) {
+  for (const auto& checks :
+       {split_or_project::algebra(), diversity::algebra(), two_matrices_or_one::algebra(),
+        unique_heads::algebra(), one_product::algebra()}) {
     all.insert(all.end(), checks.begin(), checks.end());
   }
   return all;

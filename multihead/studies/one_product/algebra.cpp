@@ -17,7 +17,7 @@ using namespace lab;
 
 struct Packing {
   bool same_bits = true;
-  double ulps = 0;            // of the largest term
+  double ulps = 0;               // of the largest term
   double packed = 0, apart = 0;  // seconds
 };
 
@@ -39,12 +39,15 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
   std::vector<Parameter> turned(weights.size());
   for (size_t h = 0; h < weights.size(); ++h) {
     turned[h].value = transposed_weight ? in_float(transposed(in_double(weights[h].value.view()))) : Tensor();
-    one.emplace_back(std::vector<Parameter*>{transposed_weight ? &turned[h] : &weights[h]}, std::vector<Parameter*>{});
+    one.emplace_back(std::vector<Parameter*>{transposed_weight ? &turned[h] : &weights[h]},
+                     std::vector<Parameter*>{});
   }
   Packing result;
   // The largest term of any of the sums, at most: the unit that rounding is counted in.
   const double unit = std::ldexp(most * largest(in_double(x.view())), -23);
-  const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
   std::vector<double> packed, apart;
   for (int repeat = 0; repeat < 21; ++repeat) {
     Tape tape;
@@ -61,7 +64,8 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
         for (int c = 0; c < d_key; ++c) {
           const float a = y.value()(t, static_cast<int64_t>(h) * d_key + c), b = parts[h].value()(t, c);
           result.same_bits = result.same_bits && a == b;
-          result.ulps = std::max(result.ulps, std::abs(static_cast<double>(a) - static_cast<double>(b)) / unit);
+          result.ulps =
+              std::max(result.ulps, std::abs(static_cast<double>(a) - static_cast<double>(b)) / unit);
         }
       }
     }
@@ -74,28 +78,33 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
 
 /// mistaken: the separate matrices are transposed.
 Claim packed_product(const AlgebraCase& a) {
-  Claim claim{.id = "004.1",
-              .statement = "The packed product x [W_1 ... W_h] equals the h separate products; it is one product because "
-                           "that is quicker, not because the heads are one.",
-              .original = "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64.\" "
-                          "(d_k = d = 8 there is Bloem's wide attention.)",
-              .said = Said::kRight,
-              .tolerance = "within 2 ulp of the largest term"};
+  Claim claim{
+      .id = "004.1",
+      .statement =
+          "The packed product x [W_1 ... W_h] equals the h separate products; it is one product because "
+          "that is quicker, not because the heads are one.",
+      .original =
+          "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64.\" "
+          "(d_k = d = 8 there is Bloem's wide attention.)",
+      .said = Said::kRight,
+      .tolerance = "within 2 ulp of the largest term"};
   Table table{"", {"T, d, h, d_k", "bit for bit", "ulp", "packed us", "separate us", "ratio"}, {}};
   double worst = 0;
   bool bits = true;
   for (const auto& [t, d, h] : {std::array{10, 8, 8}, std::array{29, 128, 4}, std::array{64, 512, 8}}) {
-    const int key = a.mistaken || d == 8 ? d : d / h;  // a transposed matrix must be square to be mistaken for it
+    const int key =
+        a.mistaken || d == 8 ? d : d / h;  // a transposed matrix must be square to be mistaken for it
     const Packing p = pack(t, d, h, key, a.seed, a.mistaken);
     worst = std::max(worst, p.ulps);
     bits = bits && p.same_bits;
-    table.rows.push_back({fmt::format("{}, {}, {}, {}", t, d, h, key), p.same_bits ? "yes" : "no", fmt::format("{:.2g}", p.ulps),
-                          fmt::format("{:.1f}", 1e6 * p.packed), fmt::format("{:.1f}", 1e6 * p.apart),
-                          fmt::format("{:.1f}", p.apart / p.packed)});
+    table.rows.push_back({fmt::format("{}, {}, {}, {}", t, d, h, key), p.same_bits ? "yes" : "no",
+                          fmt::format("{:.2g}", p.ulps), fmt::format("{:.1f}", 1e6 * p.packed),
+                          fmt::format("{:.1f}", 1e6 * p.apart), fmt::format("{:.1f}", p.apart / p.packed)});
   }
-  claim.measured = fmt::format("largest difference {:.2g} ulp of the largest term{}; at T = 10, d = 8, h = 8, d_k = 8 the "
-                               "packed product takes {} us, the eight separate ones {} us",
-                               worst, bits ? ", bit for bit the same" : "", table.rows[0][3], table.rows[0][4]);
+  claim.measured = fmt::format(
+      "largest difference {:.2g} ulp of the largest term{}; at T = 10, d = 8, h = 8, d_k = 8 the "
+      "packed product takes {} us, the eight separate ones {} us",
+      worst, bits ? ", bit for bit the same" : "", table.rows[0][3], table.rows[0][4]);
   claim.tables.push_back(std::move(table));
   claim.verdict = worst <= 2 ? Verdict::kPass : Verdict::kFail;
   return claim;
@@ -133,12 +142,15 @@ Stacked stacked(uint64_t seed) {
 
 /// mistaken: a head is left out of the sum.
 Claim scores_add_up(const AlgebraCase& a) {
-  Claim claim{.id = "004.2",
-              .statement = "Stacked heads' scores add up, sum_i Q_i K_i^T = Q K^T, but the softmax of the sum is not the "
-                           "heads' softmaxes: one T x T matrix against h of them.",
-              .original = "\"Work out the dimensions of your attention matrix ... You get only one attention matrix.\"",
-              .said = Said::kRight,
-              .tolerance = "sums equal to 1e-12; every head's weights further than 0.05 from the single head's"};
+  Claim claim{
+      .id = "004.2",
+      .statement =
+          "Stacked heads' scores add up, sum_i Q_i K_i^T = Q K^T, but the softmax of the sum is not the "
+          "heads' softmaxes: one T x T matrix against h of them.",
+      .original =
+          "\"Work out the dimensions of your attention matrix ... You get only one attention matrix.\"",
+      .said = Said::kRight,
+      .tolerance = "sums equal to 1e-12; every head's weights further than 0.05 from the single head's"};
   const Stacked s = stacked(a.seed);
   Matrix total(s.x.rows(), s.x.rows());
   for (size_t h = a.mistaken ? 1 : 0; h < s.heads.size(); ++h) total = sum(total, scores(s.x, s.heads[h]));
@@ -151,31 +163,37 @@ Claim scores_add_up(const AlgebraCase& a) {
     nearest = std::min(nearest, largest_difference(own, single));
     claim.tables.push_back(matrix_table(fmt::format("weights of head {} (scale 1 / sqrt(4))", h), own));
   }
-  claim.tables.push_back(matrix_table("weights of one head with the same matrices side by side (scale 1 / sqrt(12))", single));
-  claim.measured = fmt::format("scores: relative difference {:.1e}; the head nearest to the single one still differs by "
-                               "{:.2f} in a weight",
-                               difference, nearest);
+  claim.tables.push_back(
+      matrix_table("weights of one head with the same matrices side by side (scale 1 / sqrt(12))", single));
+  claim.measured = fmt::format(
+      "scores: relative difference {:.1e}; the head nearest to the single one still differs by "
+      "{:.2f} in a weight",
+      difference, nearest);
   claim.verdict = difference <= 1e-12 && nearest > 0.05 ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
 
 /// mistaken: both outputs are computed with the single head's weights.
 Claim outputs_differ(const AlgebraCase& a) {
-  Claim claim{.id = "004.3",
-              .statement = "Hence a single head with the same numbers computes something else.",
-              .original = "\"This is not the same output as one full sized output generated using one attention matrix.\"",
-              .said = Said::kRight,
-              .tolerance = "further apart than 0.05 of the norm"};
+  Claim claim{
+      .id = "004.3",
+      .statement = "Hence a single head with the same numbers computes something else.",
+      .original =
+          "\"This is not the same output as one full sized output generated using one attention matrix.\"",
+      .said = Said::kRight,
+      .tolerance = "further apart than 0.05 of the norm"};
   const Stacked s = stacked(a.seed);
   const Matrix single = multi_head(s.x, {s.one}, 1 / std::sqrt(12));
   Matrix many(single.rows(), single.cols());
   for (const Head& head : s.heads) {
-    const Matrix w = a.mistaken ? weights(s.x, s.one, 1 / std::sqrt(12)) : weights(s.x, head, 1 / std::sqrt(4));
+    const Matrix w =
+        a.mistaken ? weights(s.x, s.one, 1 / std::sqrt(12)) : weights(s.x, head, 1 / std::sqrt(4));
     many = sum(many, product(product(w, product(s.x, head.v)), head.o));
   }
   const double distance = norm(sum(many, single, -1)) / norm(many);
-  claim.measured = fmt::format("three heads and one head with the same W^Q, W^K, W^V, W^O: outputs {:.2f} of the norm apart",
-                               distance);
+  claim.measured = fmt::format(
+      "three heads and one head with the same W^Q, W^K, W^V, W^O: outputs {:.2f} of the norm apart",
+      distance);
   claim.verdict = distance > 0.05 ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
@@ -183,12 +201,14 @@ Claim outputs_differ(const AlgebraCase& a) {
 /// mistaken: the block is looked at after W^O.
 Claim blocks(const AlgebraCase& a) {
   constexpr int kModel = 12, kHeads = 3, kSize = 4;
-  Claim claim{.id = "004.4",
-              .statement = "Before W^O, block i of the output depends on head i's matrices only.",
-              .original = "\"Each attention matrix is used to generate a part of the output in multi-headed attention. All "
-                          "such outputs are concatenated.\"",
-              .said = Said::kRight,
-              .tolerance = "gradients of the other heads' matrices exactly 0"};
+  Claim claim{
+      .id = "004.4",
+      .statement = "Before W^O, block i of the output depends on head i's matrices only.",
+      .original =
+          "\"Each attention matrix is used to generate a part of the output in multi-headed attention. All "
+          "such outputs are concatenated.\"",
+      .said = Said::kRight,
+      .tolerance = "gradients of the other heads' matrices exactly 0"};
   Random random(a.seed, 44);
   const Matrix x = random_matrix(7, kModel, random);
   Layer layer({.heads = kHeads, .biases = Biases::kNone}, kModel, a.seed);
@@ -208,13 +228,15 @@ Claim blocks(const AlgebraCase& a) {
       const Matrix g = layer.gradient(name);
       for (int h = 0; h < kHeads; ++h) {
         const double most = largest(columns(g, h * kSize, (h + 1) * kSize));
-        if (h == i) own_least = std::min(own_least, most);
-        else others_most = std::max(others_most, most);
+        if (h == i)
+          own_least = std::min(own_least, most);
+        else
+          others_most = std::max(others_most, most);
       }
     }
   }
-  claim.measured = fmt::format("largest gradient of another head's matrices {}; of its own at least {:.2g}", others_most,
-                               own_least);
+  claim.measured = fmt::format("largest gradient of another head's matrices {}; of its own at least {:.2g}",
+                               others_most, own_least);
   claim.verdict = others_most == 0 && own_least > 0 ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
@@ -239,29 +261,35 @@ size_t forward_bytes(int tokens, bool keep_weights) {
 
 /// mistaken: the fused pass is asked for the weights, too.
 Claim memory(const AlgebraCase& a) {
-  Claim claim{.id = "004.5",
-              .statement = "h matrices of T x T cost memory only if they are kept; fused attention needs T d.",
-              .tolerance = "kept: grows 14 to 17 times from T = 512 to 2,048 beyond what fused takes; fused: 3 to 5 times"};
+  Claim claim{
+      .id = "004.5",
+      .statement = "h matrices of T x T cost memory only if they are kept; fused attention needs T d.",
+      .tolerance =
+          "kept: grows 14 to 17 times from T = 512 to 2,048 beyond what fused takes; fused: 3 to 5 times"};
   Table table{"bytes of one forward pass, d = 64, h = 8", {"T", "fused", "weights kept", "h T^2 x 4"}, {}};
   std::vector<double> fused, kept;
   for (const int t : {512, 1024, 2048}) {
     fused.push_back(static_cast<double>(forward_bytes(t, a.mistaken)));
     kept.push_back(static_cast<double>(forward_bytes(t, true)));
-    table.rows.push_back({std::to_string(t), fmt::format("{:.0f}", fused.back()), fmt::format("{:.0f}", kept.back()),
-                          std::to_string(8LL * t * t * 4)});
+    table.rows.push_back({std::to_string(t), fmt::format("{:.0f}", fused.back()),
+                          fmt::format("{:.0f}", kept.back()), std::to_string(8LL * t * t * 4)});
   }
   const double fused_growth = fused[2] / fused[0], kept_growth = (kept[2] - fused[2]) / (kept[0] - fused[0]);
-  claim.measured = fmt::format("from T = 512 to 2,048 fused grows {:.1f} times, the weights {:.1f} times; at 2,048 it is "
-                               "{:.1f} MiB against {:.1f} MiB",
-                               fused_growth, kept_growth, fused[2] / (1 << 20), kept[2] / (1 << 20));
+  claim.measured = fmt::format(
+      "from T = 512 to 2,048 fused grows {:.1f} times, the weights {:.1f} times; at 2,048 it is "
+      "{:.1f} MiB against {:.1f} MiB",
+      fused_growth, kept_growth, fused[2] / (1 << 20), kept[2] / (1 << 20));
   claim.tables.push_back(std::move(table));
   const bool right = fused_growth > 3 && fused_growth < 5 && kept_growth > 14 && kept_growth < 17;
   claim.verdict = right ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
 
-constexpr AlgebraCheck kChecks[] = {
-    {"004.1", packed_product}, {"004.2", scores_add_up}, {"004.3", outputs_differ}, {"004.4", blocks}, {"004.5", memory}};
+constexpr AlgebraCheck kChecks[] = {{"004.1", packed_product},
+                                    {"004.2", scores_add_up},
+                                    {"004.3", outputs_differ},
+                                    {"004.4", blocks},
+                                    {"004.5", memory}};
 
 }  // namespace
 

@@ -41,8 +41,9 @@ int touched(Layer& layer, int head, const Matrix& x, Random& random, bool seed_a
 Claim receptive_field(const AlgebraCase& a) {
   constexpr int kModel = 24, kHeads = 4;
   Claim claim{.id = "000.1",
-              .statement = "A canonical head reads all d coordinates of a row; a head that gets a slice of the "
-                           "embedding reads exactly d/h of them.",
+              .statement =
+                  "A canonical head reads all d coordinates of a row; a head that gets a slice of the "
+                  "embedding reads exactly d/h of them.",
               .original = "\"Yes, the input is duplicated for each head.\" The asker thought it was split.",
               .said = Said::kRight,
               .tolerance = "every canonical head d, every sliced head d/h, zeros exact"};
@@ -50,16 +51,19 @@ Claim receptive_field(const AlgebraCase& a) {
   const Matrix x = random_matrix(5, kModel, random);
   Layer canonical(plain(kHeads), kModel, a.seed), sliced(plain(kHeads, HeadInput::slices()), kModel, a.seed);
   Table table{"coordinates of x [5, 24] that a head's output depends on (Jacobian by autograd)",
-              {"head", "canonical", "sliced input"}, {}};
+              {"head", "canonical", "sliced input"},
+              {}};
   bool right = true;
   for (int h = 0; h < kHeads; ++h) {
-    const int whole = touched(canonical, h, x, random, a.mistaken), part = touched(sliced, h, x, random, a.mistaken);
+    const int whole = touched(canonical, h, x, random, a.mistaken),
+              part = touched(sliced, h, x, random, a.mistaken);
     right = right && whole == kModel && part == kModel / kHeads;
     table.rows.push_back({std::to_string(h), std::to_string(whole), std::to_string(part)});
   }
-  claim.measured = fmt::format("a canonical head depends on {} of {} coordinates, a sliced one on {}; all the others "
-                               "have a derivative of exactly 0",
-                               table.rows[0][1], kModel, table.rows[0][2]);
+  claim.measured = fmt::format(
+      "a canonical head depends on {} of {} coordinates, a sliced one on {}; all the others "
+      "have a derivative of exactly 0",
+      table.rows[0][1], kModel, table.rows[0][2]);
   claim.tables.push_back(std::move(table));
   claim.verdict = right ? Verdict::kPass : Verdict::kFail;
   return claim;
@@ -69,18 +73,21 @@ Claim receptive_field(const AlgebraCase& a) {
 Claim basis(const AlgebraCase& a) {
   constexpr int kModel = 24, kHeads = 4, kSize = kModel / kHeads;
   Claim claim{.id = "000.2",
-              .statement = "\"Splitting\" depends on an arbitrary basis, projecting does not: rotate the embedding by "
-                           "R and the projections by its inverse, and canonical heads say the same; no sliced layer "
-                           "can follow.",
-              .tolerance = "canonical outputs equal to 1e-5; more than half of a rotated sliced projection lies "
-                           "outside what a slice can hold"};
+              .statement =
+                  "\"Splitting\" depends on an arbitrary basis, projecting does not: rotate the embedding by "
+                  "R and the projections by its inverse, and canonical heads say the same; no sliced layer "
+                  "can follow.",
+              .tolerance =
+                  "canonical outputs equal to 1e-5; more than half of a rotated sliced projection lies "
+                  "outside what a slice can hold"};
   Random random(a.seed, 2);
   const Matrix x = random_matrix(7, kModel, random), rotation = random_rotation(kModel, random);
   const Matrix inverse = a.mistaken ? rotation : transposed(rotation);
   Layer before(plain(kHeads), kModel, a.seed), after(plain(kHeads), kModel, a.seed);
   for (const char* name : {"w_q", "w_k", "w_v"}) after.set(name, product(inverse, before.parameter(name)));
   const Matrix expected = before.heads(x);
-  const double canonical = largest_difference(after.heads(product(x, rotation)), expected) / largest(expected);
+  const double canonical =
+      largest_difference(after.heads(product(x, rotation)), expected) / largest(expected);
 
   Layer sliced(plain(kHeads, HeadInput::slices()), kModel, a.seed);
   const Matrix w = sliced.parameter("w_q");  // [d, s]: the rows of head i are its slice's
@@ -97,22 +104,26 @@ Claim basis(const AlgebraCase& a) {
     }
     outside += norm(turned) / all / kHeads;
   }
-  claim.measured = fmt::format("canonical: largest relative difference {:.1e}; of a sliced head's rotated projection "
-                               "{:.0f} % (by norm) would have to read other slices, about sqrt(1 - 1/h) = {:.0f} %",
-                               canonical, 100 * outside, 100 * std::sqrt(1 - 1.0 / kHeads));
+  claim.measured = fmt::format(
+      "canonical: largest relative difference {:.1e}; of a sliced head's rotated projection "
+      "{:.0f} % (by norm) would have to read other slices, about sqrt(1 - 1/h) = {:.0f} %",
+      canonical, 100 * outside, 100 * std::sqrt(1 - 1.0 / kHeads));
   claim.verdict = canonical <= kRounding && outside > 0.5 ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
 
 /// mistaken: the formula beside it forgets the scale.
 Claim output_shape(const AlgebraCase& a) {
-  Claim claim{.id = "000.4",
-              .statement = "W^O is [h d_v, d]: any d_k and d_v work, h need not divide d; it is square only when "
-                           "h d_v = d.",
-              .original = "\"With the choice d_k = d_v = d_model/h, W^O is a square matrix, but with different choices "
-                          "... it would project the attention output in the same space of the input.\"",
-              .said = Said::kRight,
-              .tolerance = "the layer equals sum_i Att_i W_i^O in double to 1e-5 for every shape"};
+  Claim claim{
+      .id = "000.4",
+      .statement =
+          "W^O is [h d_v, d]: any d_k and d_v work, h need not divide d; it is square only when "
+          "h d_v = d.",
+      .original =
+          "\"With the choice d_k = d_v = d_model/h, W^O is a square matrix, but with different choices "
+          "... it would project the attention output in the same space of the input.\"",
+      .said = Said::kRight,
+      .tolerance = "the layer equals sum_i Att_i W_i^O in double to 1e-5 for every shape"};
   struct Shape {
     int d, h, d_k, d_v;
   };
@@ -132,8 +143,9 @@ Claim output_shape(const AlgebraCase& a) {
     const Matrix expected = multi_head(x, heads, a.mistaken ? 1 : 1 / std::sqrt(s.d_k));
     const double difference = largest_difference(layer.output(x), expected) / largest(expected);
     worst = std::max(worst, difference);
-    table.rows.push_back({std::to_string(s.d), std::to_string(s.h), std::to_string(s.d_k), std::to_string(s.d_v),
-                          fmt::format("[{}, {}]", s.h * s.d_v, s.d), fmt::format("{:.1e}", difference)});
+    table.rows.push_back({std::to_string(s.d), std::to_string(s.h), std::to_string(s.d_k),
+                          std::to_string(s.d_v), fmt::format("[{}, {}]", s.h * s.d_v, s.d),
+                          fmt::format("{:.1e}", difference)});
   }
   claim.measured = fmt::format("{} shapes, largest relative difference {:.1e}", table.rows.size(), worst);
   claim.tables.push_back(std::move(table));
@@ -144,13 +156,16 @@ Claim output_shape(const AlgebraCase& a) {
 /// mistaken: the packed product is cut into heads the wrong way round, number c of head i at c h + i.
 Claim split_after_projecting(const AlgebraCase& a) {
   constexpr int kModel = 24, kHeads = 4, kSize = kModel / kHeads;
-  Claim claim{.id = "000.5",
-              .statement = "Splitting the projected Q, K, V is a reshape and equals h separate projections; splitting "
-                           "the input is another layer.",
-              .original = "The asker: \"they take the embeddings ..., then split them into n heads, so each head gets "
-                          "a piece of the embedding\".",
-              .said = Said::kWrong,
-              .tolerance = "packed and separate equal to 1e-5; the split input's output further away than 0.1"};
+  Claim claim{
+      .id = "000.5",
+      .statement =
+          "Splitting the projected Q, K, V is a reshape and equals h separate projections; splitting "
+          "the input is another layer.",
+      .original =
+          "The asker: \"they take the embeddings ..., then split them into n heads, so each head gets "
+          "a piece of the embedding\".",
+      .said = Said::kWrong,
+      .tolerance = "packed and separate equal to 1e-5; the split input's output further away than 0.1"};
   Random random(a.seed, 5);
   const Matrix x = random_matrix(6, kModel, random);
   Layer packed(plain(kHeads), kModel, a.seed);
@@ -178,17 +193,16 @@ Claim split_after_projecting(const AlgebraCase& a) {
     sliced.set(name, part);
   }
   const double other = norm(sum(sliced.heads(x), all, -1)) / norm(all);
-  claim.measured = fmt::format("packed against separate: {:.1e} of the largest output; with the input split and the "
-                               "same numbers: {:.2f} of the output's norm away",
-                               same / largest(all), other);
+  claim.measured = fmt::format(
+      "packed against separate: {:.1e} of the largest output; with the input split and the "
+      "same numbers: {:.2f} of the output's norm away",
+      same / largest(all), other);
   claim.verdict = same / largest(all) <= kRounding && other > 0.1 ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
 
-constexpr AlgebraCheck kChecks[] = {{"000.1", receptive_field},
-                                    {"000.2", basis},
-                                    {"000.4", output_shape},
-                                    {"000.5", split_after_projecting}};
+constexpr AlgebraCheck kChecks[] = {
+    {"000.1", receptive_field}, {"000.2", basis}, {"000.4", output_shape}, {"000.5", split_after_projecting}};
 
 }  // namespace
 

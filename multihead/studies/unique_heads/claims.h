@@ -7,6 +7,7 @@ namespace mh::unique_heads {
 
 std::span<const AlgebraCheck> algebra();
 /// 003.2's distances, 003.4, 003.5, and the training of 003.6.
+std::vector<Arm> arms(const ArmRunner& runner);
 std::vector<Claim> trained(ArmRunner& runner);
 /// 003.5: two values to bring at once, P x_a + R x_b.
 Claim averaging_inhibits(uint64_t seed, int updates);

@@ -1,0 +1,27 @@
+// An orderly end when a long work is asked to stop.
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <iterator>
+
+namespace mh::cli {
+
+/// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for an orderly end; a second such signal ends at once.
+/// Signals that are ignored stay so (nohup, jobs in the background). One at a time.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that asked, or 0.
+  static int asked();
+
+ private:
+  static constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
+  struct sigaction before_[std::size(kSignals)] = {};
+};
+
+}  // namespace mh::cli

@@ -1,0 +1,102 @@
+// multihead study: the five questions, answered by running.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/options.h"
+#include "cli/stop_signals.h"
+#include "cli/verbs.h"
+#include "multihead/base/file.h"
+#include "multihead/studies/arms.h"
+#include "multihead/studies/report.h"
+#include "multihead/studies/study.h"
+
+namespace mh::cli {
+namespace {
+
+struct StudyFlags {
+  std::vector<std::string> names;
+  bool all = false, quick = false, paper = false, strict = false;
+  std::string data, out = "study";
+};
+
+std::string list_of_studies() {
+  std::string text;
+  for (const Study& study : studies()) {
+    text += fmt::format("{}\n{}", study.name, wrapped(std::string(study.question), "    "));
+  }
+  return text +
+         "\nRun one with: multihead study NAME   (--quick: micro tasks; --all: every study)\n";
+}
+
+bool run(const StudyFlags& flags) {
+  if (flags.names.empty() && !flags.all) {
+    write_text("", list_of_studies());
+    return true;
+  }
+  std::vector<const Study*> chosen;
+  if (flags.all) {
+    for (const Study& study : studies()) chosen.push_back(&study);
+  } else {
+    for (const std::string& name : flags.names) chosen.push_back(&find_study(name));
+  }
+  const StopSignals signals;
+  const auto step = [](const std::string& line) {
+    if (!quiet()) to_stderr("  " + line + "\n");
+  };
+  const auto stop = [] { return StopSignals::asked() != 0; };
+  const std::filesystem::path out = flags.out;
+  ArmRunner runner({.size = flags.quick ? StudySize::kQuick : flags.paper ? StudySize::kPaper : StudySize::kStandard,
+                    .data = flags.data,
+                    .runs = out / "runs",
+                    .watcher = {.step = step, .stop = stop}});
+  int failed = 0;
+  for (const Study* study : chosen) {
+    StudyReport report = run_study(*study, runner, {.step = step, .stop = stop});
+    report.command = fmt::format("multihead study {}{}", report.name,
+                                 flags.quick   ? " --quick"
+                                 : flags.paper ? " --paper --data DIR"
+                                               : "");
+    write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
+    const MarkdownReport page = report_as_markdown(report);
+    write_file_atomically(out / (report.name + ".json"), to_json(report));
+    write_file_atomically(out / (report.name + ".md"), page.text);
+    for (const auto& [name, svg] : page.plots) write_file_atomically(out / name, svg);
+    step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds, out.string(), report.name));
+    failed += report.count(Verdict::kFail);
+  }
+  return failed == 0;
+}
+
+}  // namespace
+
+void add_study(CLI::App& app) {
+  auto flags = std::make_shared<StudyFlags>();
+  CLI::App* verb = app.add_subcommand("study", "Five questions about heads, answered by running");
+  verb->add_option("name", flags->names, "Which studies; none: list them");
+  verb->add_flag("--all", flags->all, "Every study");
+  auto* quick = verb->add_flag("--quick", flags->quick, "Micro tasks, some minutes for all; what they leave open is UNDECIDED");
+  verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")->excludes(quick);
+  verb->add_option("--data", flags->data, "With --paper: folder of train, val and test_2016_flickr, .en.gz and .de.gz");
+  verb->add_option("--out", flags->out, "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")->capture_default_str();
+  verb->add_flag("--strict", flags->strict, "Exit 1 when a claim fails");
+  verb->footer("Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick --out study");
+  verb->callback([flags] {
+    for (const std::string& name : flags->names) find_study(name);
+    if (flags->all && !flags->names.empty()) throw UsageError("--all runs every study; leave out the names, or --all");
+    bool right = false;
+    try {
+      right = run(*flags);
+    } catch (const Interrupted& stopped) {
+      throw StoppedBySignal(stopped.what(), StopSignals::asked());
+    }
+    if (!right && flags->strict) throw Error("a claim failed; its report says which");
+  });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,223 @@
+#include "multihead/studies/arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/base/fingerprint.h"
+#include "multihead/evaluate/bleu.h"
+#include "multihead/generate/translate.h"
+#include "multihead/io/config.h"
+#include "multihead/models/config_file.h"
+#include "multihead/models/weights_file.h"
+#include "multihead/recipes/translator_validation.h"
+#include "multihead/train/trainer.h"
+
+namespace mh {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kCurvePoints = 8;
+constexpr int64_t kMaxLength = 256;
+constexpr int64_t kTokensOfBatch = 1024;
+constexpr int kFormat = 1;  // raise it when a run comes to mean something else
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string model_json(const TransformerConfig& model) {
+  return write_config_file({.type = ModelType::kMultihead, .config = model, .tying = {}, .files = {}});
+}
+
+}  // namespace
+
+ArmRunner::ArmRunner(const Options& options) : options_(options), settings_(size_settings(options.size)) {
+  TranslatorSettings text;
+  text.vocabulary_size = 8000;
+  ParallelText train, valid, test;
+  if (options.size == StudySize::kPaper) {
+    if (options.data.empty()) {
+      throw UsageError("--paper trains on real text: name with --data the folder of train, val and test_2016_flickr, "
+                       ".en.gz and .de.gz");
+    }
+    const auto read = [&](const char* part) {
+      return read_parallel_text(options.data / (std::string(part) + ".en.gz"), options.data / (std::string(part) + ".de.gz"));
+    };
+    train = read("train"), valid = read("val"), test = read("test_2016_flickr");
+    text.lowercase = true;
+  } else {
+    GrammarCorpus corpus = make_grammar_corpus(settings_.grammar);
+    train = parallel_text(corpus.train), valid = parallel_text(corpus.valid), test = parallel_text(corpus.test);
+    test_sentences_ = std::move(corpus.test);
+    text.word_level = true;
+  }
+  tokenizers_ = make_tokenizers(text, train);
+  train_ = encode_text(train, *tokenizers_, kMaxLength).corpus;
+  valid_ = encode_text(valid, *tokenizers_, kMaxLength).corpus;
+  test_ = encode_text(test, *tokenizers_, kMaxLength).corpus;
+  references_ = test.target;
+  const SpecialIds ids = special_ids(tokenizers_->source, "the tokenizer");
+  TransformerConfig& model = settings_.model;
+  model.vocabulary_size = tokenizers_->source.size();
+  model.eos_id = ids.end;
+  model.pad_id = model.decoder_start_id = ids.pad;
+  model.max_positions = kMaxLength;
+  Fingerprint all;
+  for (const auto* corpus : {&train_, &valid_, &test_}) all.add(fingerprint(*corpus));
+  text_fingerprint_ = all.digits();
+}
+
+Arm ArmRunner::base(std::string name) const {
+  return {.name = std::move(name), .model = settings_.model};
+}
+
+std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
+  Fingerprint all;
+  all.add(uint64_t{kFormat});
+  all.add(text_fingerprint_);
+  all.add(model_json(arm.model));
+  all.add(fmt::format("{} {} {} {} {} {} {} {} {}", settings_.updates, settings_.batch_tokens, settings_.warmup,
+                      settings_.learning_rate, arm.updates, arm.learning_rate, arm.attention_dropout,
+                      arm.member, seed));
+  return all.digits();
+}
+
+std::optional<ArmRun> ArmRunner::find(const Arm& arm, uint64_t seed) const {
+  const std::filesystem::path file = options_.runs / (key(arm, seed) + ".json");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  ArmRun run;
+  from_json(run, read_file(file), file.string());
+  return run;
+}
+
+ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
+  TransformerConfig config = arm.model;
+  config.dropout.weights = arm.attention_dropout;
+  Transformer model(config);
+  const uint64_t own_seed = seed + 1000 * arm.member;
+  model.initialise(own_seed);
+  const auto updates = std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
+  Trainer trainer(model, train_,
+                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                   .adam = {},
+                   .schedule = {.peak = settings_.learning_rate * arm.learning_rate, .warmup = settings_.warmup},
+                   .clip_norm = 1,
+                   .seed = own_seed});
+  const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()), tokenizers_->target(), {.beam_size = 0});
+  ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
+  const auto look = [&](int64_t update) {
+    CurvePoint point{.update = update, .seconds = run.seconds, .loss = validation(model).loss};
+    point.heads = head_telemetry(model, valid_);
+    run.curve.push_back(point);
+  };
+  look(0);
+  for (int64_t update = 1; update <= updates; ++update) {
+    const auto start = Clock::now();
+    const UpdateReport report = trainer.update();
+    run.seconds += seconds_since(start);
+    if (!report.finite) {
+      throw Error(fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
+                              arm.name, seed, update));
+    }
+    if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
+    if (options_.watcher.stop && options_.watcher.stop()) throw Interrupted("the study was stopped; runs that are done are kept");
+  }
+  run.activation_bytes = static_cast<int64_t>(trainer.activation_bytes());
+  trainer.release_memory();
+  run.loss = test_loss(model);
+
+  TranslateOptions greedy;
+  greedy.search.beam_size = 1;
+  greedy.search.max_length_factor = 3;
+  std::vector<std::string> translations;
+  for (const auto& found : translate(model, test_.tokens.source, greedy)) {
+    translations.push_back(found.empty() ? "" : tokenizers_->target().decode(found[0].tokens));
+  }
+  int64_t right = 0;
+  for (size_t i = 0; i < translations.size(); ++i) right += translations[i] == references_[i];
+  run.exact = static_cast<double>(right) / static_cast<double>(translations.size());
+  BleuConfig config_of_bleu;
+  config_of_bleu.lowercase = options_.size == StudySize::kPaper;
+  run.bleu = Bleu(config_of_bleu, std::array{references_}).score(translations).score;
+
+  const std::string name = key(arm, seed);
+  write_file_atomically(options_.runs / (name + ".safetensors"), write_weights(model, ModelType::kMultihead, {}));
+  write_file_atomically(options_.runs / (name + ".json"), to_json(run));  // last: with it the run counts as done
+  return run;
+}
+
+void ArmRunner::prepare(const std::vector<Arm>& arms) {
+  std::error_code error;
+  std::filesystem::create_directories(options_.runs, error);
+  if (error) throw FileError(fmt::format("cannot make {}: {}", options_.runs.string(), error.message()));
+  struct Job {
+    const Arm* arm;
+    uint64_t seed;
+  };
+  std::vector<Job> jobs;
+  std::map<std::string, bool> known;
+  double units = 0;
+  for (const Arm& arm : arms) {
+    for (const uint64_t seed : seeds()) {
+      if (!known.emplace(key(arm, seed), true).second || find(arm, seed)) continue;
+      jobs.push_back({&arm, seed});
+      units += arm.updates;
+    }
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (options_.watcher.step) {
+      const std::string left = seconds_of_run_ > 0 ? fmt::format("; about {:.0f} s to go", seconds_of_run_ * units) : "";
+      options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", i + 1, jobs.size(), jobs[i].arm->name, jobs[i].seed, left));
+    }
+    const auto start = Clock::now();
+    train(*jobs[i].arm, jobs[i].seed);
+    seconds_of_run_ = seconds_since(start) / jobs[i].arm->updates;
+    units -= jobs[i].arm->updates;
+  }
+}
+
+const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
+  std::vector<ArmRun>& all = runs_[key(arm, 0)];
+  if (!all.empty()) return all;
+  prepare({arm});
+  for (const uint64_t seed : seeds()) all.push_back(*find(arm, seed));
+  return all;
+}
+
+std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {
+  runs(arm);
+  const std::string file = (options_.runs / (key(arm, seed) + ".safetensors")).string();
+  return read_weights(SafetensorsFile::open(file), file, arm.model, ModelType::kMultihead, {});
+}
+
+double ArmRunner::test_loss(Transformer& model) const {
+  return TranslatorValidation(test_, std::vector<std::string>(test_.lines.size()), tokenizers_->target(), {.beam_size = 0})(model).loss;
+}
+
+double ArmRunner::ensemble_loss(const std::vector<Transformer*>& models) const {
+  double sum = 0;
+  int64_t tokens = 0;
+  TrainingBatch batch;
+  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch}, 0)) {
+    batch.assign(test_, pairs, settings_.model.decoder_start_id);
+    std::vector<double> mean(batch.target_out.size(), 0);
+    for (Transformer* model : models) {
+      Tape tape;
+      Context context{.tape = tape};
+      const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(), batch.target_out);
+      for (size_t i = 0; i < logs.size(); ++i) mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
+    }
+    for (const double p : mean) sum -= std::log(p);
+    tokens += static_cast<int64_t>(mean.size());
+  }
+  return sum / static_cast<double>(tokens);
+}
+
+}  // namespace mh

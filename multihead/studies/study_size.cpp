@@ -1,0 +1,48 @@
+#include "multihead/studies/study_size.h"
+
+namespace mh {
+
+std::string_view size_name(StudySize size) {
+  switch (size) {
+    case StudySize::kQuick:
+      return "quick";
+    case StudySize::kStandard:
+      return "standard";
+    case StudySize::kPaper:
+      break;
+  }
+  return "paper";
+}
+
+SizeSettings size_settings(StudySize size) {
+  SizeSettings s;
+  TransformerConfig& model = s.model;
+  model = transformer_preset("tiny");
+  switch (size) {
+    case StudySize::kQuick:
+      s.grammar = {.train = 6000, .valid = 100, .test = 200, .compositional = 0, .depth = 0, .max_words = 10};
+      model.encoder_layers = model.decoder_layers = 1;
+      model.d_model = 32;
+      model.encoder_ff = model.decoder_ff = 64;
+      s.updates = 300, s.batch_tokens = 800, s.warmup = 60, s.learning_rate = 1.5e-2;
+      s.seeds = {1, 2, 3};
+      break;
+    case StudySize::kStandard:
+      s.grammar = {.train = 20000, .valid = 200, .test = 400, .compositional = 0, .depth = 1, .max_words = 14};
+      model.encoder_layers = model.decoder_layers = 2;
+      model.d_model = 64;
+      model.encoder_ff = model.decoder_ff = 128;
+      s.updates = 400, s.batch_tokens = 1200, s.warmup = 100, s.learning_rate = 6e-3;
+      s.seeds = {1, 2, 3, 4, 5};
+      break;
+    case StudySize::kPaper:
+      // The recipe of the main job (docs/verbs/train.md), shortened.
+      model.dropout.residual = 0.3f;
+      s.updates = 1500, s.batch_tokens = 4096, s.warmup = 750, s.learning_rate = 5e-3;
+      s.seeds = {1, 2, 3};
+      break;
+  }
+  return s;
+}
+
+}  // namespace mh

@@ -1,0 +1,31 @@
+// How much a study trains: micro tasks in minutes, the built-in grammar, or real text.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "multihead/data/grammar.h"
+#include "multihead/models/transformer_config.h"
+
+namespace mh {
+
+enum class StudySize {
+  kQuick,     // one layer, short sentences: all studies in some minutes on two cores
+  kStandard,  // two layers on the built-in grammar: three quarters of an hour
+  kPaper,     // real parallel text, the tiny model: hours
+};
+std::string_view size_name(StudySize size);  // "quick", ...
+
+struct SizeSettings {
+  GrammarOptions grammar;   // not with kPaper
+  TransformerConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
+  int64_t updates = 0;
+  int64_t batch_tokens = 0;
+  int64_t warmup = 0;
+  double learning_rate = 0;
+  std::vector<uint64_t> seeds;
+};
+SizeSettings size_settings(StudySize size);
+
+}  // namespace mh

@@ -1,0 +1,11 @@
+// Table 3 of "Attention is all you need" in miniature: what the shape of the model is worth.
+#pragma once
+
+#include "multihead/studies/study.h"
+
+namespace mh::table3 {
+
+std::vector<Arm> arms(const ArmRunner& runner);
+std::vector<Claim> trained(ArmRunner& runner);
+
+}  // namespace mh::table3
