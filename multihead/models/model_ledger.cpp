@@ -1,0 +1,119 @@
+#include "multihead/models/model_ledger.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+constexpr int64_t kFloat = 4;  // bytes
+
+LedgerPart named(LedgerPart part, const char* name) {
+  part.name = name;
+  return part;
+}
+
+LedgerPart embeddings(const TransformerConfig& c, int64_t source, int64_t target) {
+  const int64_t d = c.d_model, rows = source + target;
+  const int64_t tables = c.share_embeddings ? c.vocabulary_size : c.vocabulary_size + c.target_vocabulary();
+  return {.name = "embeddings",
+          .parameters = tables * d,
+          .other_flops = rows * d * (c.scale_embedding ? 2 : 1),  // the scale, and the position
+          .read_bytes = kFloat * 2 * rows * d,
+          .written_bytes = kFloat * rows * d,
+          .kept_bytes = kFloat * rows * d};
+}
+
+LedgerPart feed_forward(const TransformerConfig& c, int64_t d_ff, int64_t tokens) {
+  const int64_t d = c.d_model;
+  const bool relu = c.activation == Activation::kRelu;
+  return {.name = {},
+          .parameters = 2 * d * d_ff + d_ff + d,
+          .multiply_adds = 2 * tokens * d * d_ff,
+          .other_flops = tokens * (2 * d_ff + d),
+          .exponentials = relu ? 0 : tokens * d_ff,
+          .read_bytes = kFloat * tokens * (d + d_ff),
+          .written_bytes = kFloat * tokens * (d_ff + d),
+          .kept_bytes = kFloat * tokens * d_ff * (relu ? 1 : 2)};  // others need what went in, too
+}
+
+/// A norm and a residual sum for each of `sublayers`; before the sublayer (kPre) or behind it.
+LedgerPart norms(const TransformerConfig& c, int64_t sublayers, int64_t tokens) {
+  const int64_t d = c.d_model, numbers = tokens * d;
+  return LedgerPart{.name = {},
+                    .parameters = 2 * d,
+                    .other_flops = 8 * numbers,
+                    .read_bytes = kFloat * 3 * numbers,
+                    .written_bytes = kFloat * (2 * numbers + 2 * tokens),
+                    .kept_bytes = kFloat * (2 * numbers + 2 * tokens)}
+      .repeated(sublayers);
+}
+
+/// At the end of a stack of pre-norm layers.
+LedgerPart final_norm(const TransformerConfig& c, int64_t tokens) {
+  if (c.norm == NormPlacement::kPost) return {};
+  const int64_t numbers = tokens * c.d_model;
+  return {.name = {},
+          .parameters = 2 * c.d_model,
+          .other_flops = 7 * numbers,
+          .read_bytes = kFloat * numbers,
+          .written_bytes = kFloat * (numbers + 2 * tokens),
+          .kept_bytes = kFloat * (numbers + 2 * tokens)};
+}
+
+LedgerPart vocabulary(const TransformerConfig& c, int64_t tokens) {
+  const int64_t d = c.d_model, words = c.target_vocabulary();
+  return {.name = "vocabulary",
+          .parameters = c.share_embeddings ? 0 : words * d,
+          .multiply_adds = tokens * d * words,
+          .other_flops = 3 * tokens * words,
+          .exponentials = tokens * words,
+          .read_bytes = kFloat * tokens * d};
+}
+
+HeadGeometry geometry_of(const TransformerConfig& config, int heads) {
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = heads;
+  return geometry;
+}
+
+}  // namespace
+
+LedgerPart ModelLedger::total() const {
+  LedgerPart all{.name = "total"};
+  for (const LedgerPart& part : parts) all += part;
+  return all;
+}
+
+ModelLedger model_ledger(const TransformerConfig& c, int64_t source, int64_t target) {
+  if (const auto wrong = problems(c); !wrong.empty())
+    throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(wrong, "; ")));
+  for (const int64_t tokens : {source, target}) {
+    if (0 <= tokens && tokens <= c.max_positions) continue;
+    throw UsageError(
+        fmt::format("tokens is {}; this model reads sequences of 0 ... {}", tokens, c.max_positions));
+  }
+  ModelLedger found;
+  const HeadGeometry encoder = geometry_of(c, c.encoder_heads), decoder = geometry_of(c, c.decoder_heads);
+  found.encoder_self = ledger(encoder, c.d_model, source, source);
+  found.decoder_self = ledger(decoder, c.d_model, target, target, {.mask = Mask::causal()});
+  found.cross = ledger(decoder, c.d_model, target, source, {.keys = LedgerOptions::Keys::kMemory});
+
+  const auto add = [&](const char* name, LedgerPart part) {
+    found.parts.push_back(named(std::move(part), name));
+  };
+  add("embeddings", embeddings(c, source, target));
+  add("encoder self-attention", found.encoder_self.total().repeated(c.encoder_layers));
+  add("encoder feed-forward", feed_forward(c, c.encoder_ff, source).repeated(c.encoder_layers));
+  add("encoder norms", norms(c, 2 * int64_t{c.encoder_layers}, source) += final_norm(c, source));
+  add("decoder self-attention", found.decoder_self.total().repeated(c.decoder_layers));
+  add("decoder cross-attention", found.cross.total().repeated(c.decoder_layers));
+  add("decoder feed-forward", feed_forward(c, c.decoder_ff, target).repeated(c.decoder_layers));
+  add("decoder norms", norms(c, 3 * int64_t{c.decoder_layers}, target) += final_norm(c, target));
+  add("vocabulary", vocabulary(c, target));
+  return found;
+}
+
+}  // namespace mh

@@ -1,0 +1,91 @@
+// What a layer of attention costs, counted from its description: parameters, floating-point operations,
+// exponentials and bytes, part by part. The counts are of the formula, forward: each product, sum and
+// exponential that it names, each once. (A kernel may do a few more where its tiles end.)
+//
+//   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, h heads, g key heads, u value
+//   heads, k = d_key, v = d_value, s = shared_size, c = columns that all heads together read of a row:
+//
+//   part     geometry            parameters     multiply-adds     other operations
+//   queries  whole row           d h k          Tq d h k
+//            parts of the row    c k            Tq c k            (one_for_all: the parameters of one head)
+//            projected slices    d d + d k      Tq d (d + k)
+//            doubled             d d + d h k    Tq d (d + h k)
+//            merged              d h d          Tq d h d
+//            collaborative       d s + h s      Tq d s            Tq h s (mixing)
+//   keys     as queries, with g for h and Tk for Tq; collaborative d s; none when merged (the rows
+//            themselves) or, of the queries' own rows, tied
+//   values   as queries, with u, v and Tk; whole rows when merged or collaborative
+//   scores                       -              P h k (merged d, collaborative s, for k)
+//   softmax                      -              -                 5 P h: scale, maximum, difference, sum,
+//                                                                 division; and P h exponentials
+//   average                      -              P h v
+//   output   projection          h v d          Tq h v d
+//   Biases add one parameter and, a row, one operation for each column that a projection writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/kernels/mask.h"
+#include "multihead/nn/head_geometry.h"
+
+namespace mh {
+
+struct LedgerPart {
+  std::string name;
+  int64_t parameters = 0;     // numbers that are learned
+  int64_t multiply_adds = 0;  // of products of matrices: a b + c counts as one
+  int64_t other_flops = 0;    // additions of biases, scaling, comparisons, ...
+  int64_t exponentials = 0;   // not among the FLOPs
+  // Of float32 activations, when each is read and written once; caches make it less.
+  int64_t read_bytes = 0;
+  int64_t written_bytes = 0;
+  int64_t kept_bytes = 0;  // of those written: what training keeps until the backward pass
+
+  int64_t weight_bytes() const { return 4 * parameters; }
+  /// A multiply-add is two.
+  int64_t flops() const { return 2 * multiply_adds + other_flops; }
+
+  LedgerPart& operator+=(const LedgerPart& other);
+  /// The same `times` over, e.g. a layer's for all layers. Throws UsageError beyond 2^63.
+  LedgerPart repeated(int64_t times) const;
+
+  bool operator==(const LedgerPart&) const = default;
+};
+
+/// What computes softmax(scale Q K^T) V.
+enum class AttentionPath {
+  kFused,     // the kernel (kernels/attention.h): no matrix of Tq x Tk is written
+  kComposed,  // the formula (nn/attention.h): three of them a head (scores, scaled, weights), one kept
+};
+/// The fused kernel, wherever it can.
+AttentionPath attention_path(const HeadGeometry& geometry);
+
+struct LedgerOptions {
+  enum class Keys {
+    kByLength,  // of the queries' own rows when there are as many of them, else of a memory
+    kMemory,    // of other rows
+  };
+  Keys keys = Keys::kByLength;
+  Mask mask = Mask::none();                // not a dense one
+  std::optional<AttentionPath> path = {};  // unset: attention_path()
+};
+
+struct Ledger {
+  HeadGeometry geometry;  // completed()
+  AttentionPath path = AttentionPath::kFused;
+  std::vector<LedgerPart> parts;  // queries, keys, values, scores, softmax, average, output
+
+  /// Throws UsageError naming the parts there are.
+  const LedgerPart& part(std::string_view name) const;
+  LedgerPart total() const;
+};
+
+/// One layer on one sequence. Throws UsageError on a geometry that cannot be, and on counts beyond 2^63.
+Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64_t tokens_k,
+              const LedgerOptions& options = {});
+
+}  // namespace mh

@@ -1,0 +1,75 @@
+#include "multihead/models/model_ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "multihead/models/transformer.h"
+#include "tests/support/small_model.h"
+
+namespace mh {
+namespace {
+
+TEST(ModelLedger, HasTheModelsParameters) {
+  TransformerConfig config = small_config();
+  const auto check = [&](const char* what) {
+    EXPECT_EQ(model_ledger(config, 5, 7).total().parameters, Transformer(config).parameter_count()) << what;
+  };
+  check("shared embeddings, post-norm");
+  config.norm = NormPlacement::kPre;
+  check("pre-norm");
+  config.share_embeddings = false;
+  config.target_vocabulary_size = 43;
+  check("separate vocabularies");
+  for (const GeometryName& name : geometry_names()) {
+    config.geometry = geometry_preset(name.name, 2, config.d_model);
+    if (name.name == "grouped-query") continue;  // as many groups for 2 as for 5 heads there are not
+    check(std::string(name.name).c_str());
+  }
+}
+
+// The paper's Table 3: 65 M and 213 M; with a joint vocabulary of 37,000 they compute to these.
+TEST(ModelLedger, BaseAndBig) {
+  TransformerConfig config = transformer_preset("base");
+  config.vocabulary_size = 37000;
+  EXPECT_EQ(model_ledger(config, 1, 1).total().parameters, 63'082'496);
+  const int64_t base = config.vocabulary_size;
+  config = transformer_preset("big");
+  config.vocabulary_size = static_cast<int32_t>(base);
+  EXPECT_EQ(model_ledger(config, 1, 1).total().parameters, 214'245'376);
+}
+
+TEST(ModelLedger, IsTheSumOfItsParts) {
+  const TransformerConfig config = small_config();  // 2 and 3 layers, d 20, 2 and 5 heads, d_ff 31 and 29
+  const ModelLedger found = model_ledger(config, 5, 7);
+  const auto part = [&](const std::string& name) {
+    for (const LedgerPart& p : found.parts) {
+      if (p.name == name) return p;
+    }
+    ADD_FAILURE() << name;
+    return LedgerPart();
+  };
+  EXPECT_EQ(part("encoder self-attention").multiply_adds, 2 * found.encoder_self.total().multiply_adds);
+  EXPECT_EQ(part("encoder self-attention").exponentials, 2 * 2 * 5 * 5);
+  EXPECT_EQ(part("decoder self-attention").exponentials, 3 * 5 * (7 * 8 / 2));
+  EXPECT_EQ(part("decoder cross-attention").exponentials, 3 * 5 * 7 * 5);
+  EXPECT_EQ(part("encoder feed-forward").multiply_adds, 2 * 2 * 5 * 20 * 31);
+  EXPECT_EQ(part("decoder feed-forward").multiply_adds, 3 * 2 * 7 * 20 * 29);
+  EXPECT_EQ(part("vocabulary").multiply_adds, 7 * 20 * 37);
+  EXPECT_EQ(part("vocabulary").exponentials, 7 * 37);
+  int64_t sum = 0;
+  for (const LedgerPart& p : found.parts) sum += p.flops();
+  EXPECT_EQ(found.total().flops(), sum);
+}
+
+TEST(ModelLedger, RefusesWhatCannotBe) {
+  TransformerConfig config = small_config();
+  EXPECT_THAT([&] { model_ledger(config, 1, 42); },
+              testing::ThrowsMessage<UsageError>("tokens is 42; this model reads sequences of 0 ... 41"));
+  config.encoder_heads = 3;
+  EXPECT_THAT([&] { model_ledger(config, 1, 1); },
+              testing::ThrowsMessage<UsageError>(
+                  "this Transformer cannot be: encoder_heads is 3; expected a divisor of d_model 20"));
+}
+
+}  // namespace
+}  // namespace mh
