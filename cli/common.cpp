@@ -41,6 +41,13 @@ void write_text(const std::string& path, const std::string& text) {
   }
 }
 
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
 bool quiet() {
   return quiet_wanted;
 }

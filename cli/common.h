@@ -1,6 +1,7 @@
 // What the verbs share: where text comes from and goes to, progress on stderr, numbers of threads.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ std::vector<std::string> read_text(const std::string& path);
 std::string name_of(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.
 void write_text(const std::string& path, const std::string& text);
+
+/// 1234567 -> "1,234,567".
+std::string grouped(uint64_t number);
 
 /// --threads, --quiet: added once for the whole tool (main.cpp); the verbs ask here.
 bool quiet();

@@ -52,14 +52,6 @@ std::vector<FileSize> files_of(const std::filesystem::path& folder) {
   return files;
 }
 
-// 1234567 -> "1,234,567".
-std::string grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
 ordered_json tokenizer_json(const Tokenizer& tokenizer, const TransformerConfig& config) {
   ordered_json json{{"tokens", tokenizer.size()}};
   json["end"] = tokenizer.token_of(config.eos_id);

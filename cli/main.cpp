@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   mh::cli::add_demo(app);
   mh::cli::add_heads(app);
   mh::cli::add_info(app);
+  mh::cli::add_ledger(app);
   mh::cli::add_score(app);
   mh::cli::add_study(app);
   mh::cli::add_tokenize(app);

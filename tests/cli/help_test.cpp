@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<std::string> kVerbs = {"bleu", "data",  "data grammar", "demo",  "heads",
-                                         "info", "score", "tokenize",     "train", "translate"};
+                                         "info", "ledger", "score", "tokenize",     "train", "translate"};
 
 std::string help_of(const std::string& verb) {
   const ToolResult result = run_tool(verb + " --help");

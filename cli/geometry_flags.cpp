@@ -1,0 +1,54 @@
+#include "cli/geometry_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "cli/options.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+
+namespace mh::cli {
+
+void add_geometry_flag(CLI::App& verb, std::string& geometry) {
+  verb.add_option("--geometry", geometry,
+                  "How heads read and write: a name (docs/verbs/ledger.md lists them), a file *.json, or "
+                  "JSON such as '{\"scores\":\"merged\"}'")
+      ->capture_default_str();
+}
+
+void add_geometry_flags(CLI::App& verb, GeometryFlags& flags) {
+  add_geometry_flag(verb, flags.geometry);
+  add_number(verb, "--d-model", flags.d_model, {.low = 1, .high = 65536}, "Width of a row");
+  add_number(verb, "--heads", flags.heads, {.low = 1, .high = 65536}, "Heads of queries");
+  add_number(verb, "--d-key", flags.d_key, {.low = 0, .high = 1024},
+             "Size of a head's queries and keys; 0: as the geometry says, or d_model / heads");
+  add_number(verb, "--d-value", flags.d_value, {.low = 0, .high = 1024},
+             "Size of a head's values; 0: as the geometry says, or d_key");
+  add_number(verb, "--key-heads", flags.key_heads, {.low = 0, .high = 65536},
+             "Heads of keys and values, a divisor of --heads; 0: as the geometry says");
+}
+
+HeadGeometry geometry_of(const std::string& given, int heads, int d_model) {
+  HeadGeometry geometry{.heads = heads};
+  if (given.starts_with('{')) {
+    try {
+      from_json(geometry, given, "--geometry");
+    } catch (const FormatError& error) {
+      throw UsageError(error.what());
+    }
+    return geometry;
+  }
+  if (!given.ends_with(".json")) return geometry_preset(given, heads, d_model);
+  from_json(geometry, read_file(given), given);
+  return geometry;
+}
+
+HeadGeometry geometry_of(const GeometryFlags& flags) {
+  HeadGeometry geometry = geometry_of(flags.geometry, flags.heads, flags.d_model);
+  if (flags.d_key > 0) geometry.d_key = flags.d_key;
+  if (flags.d_value > 0) geometry.d_value = flags.d_value;
+  if (flags.key_heads > 0) geometry.key_heads = flags.key_heads;
+  return geometry;
+}
+
+}  // namespace mh::cli

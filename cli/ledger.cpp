@@ -1,0 +1,279 @@
+// multihead ledger: what heads cost.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/geometry_flags.h"
+#include "cli/options.h"
+#include "cli/verbs.h"
+#include "multihead/base/error.h"
+#include "multihead/models/model_folder.h"
+#include "multihead/models/model_ledger.h"
+
+namespace mh::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct LedgerFlags {
+  GeometryFlags geometry;
+  std::string model, preset, compare;
+  int32_t vocabulary_size = 8000;
+  int64_t tokens = 128, keys = 0, target_tokens = 0;
+  AttentionPath path = AttentionPath::kFused;
+  bool causal = false, json = false;
+
+  CLI::App* verb = nullptr;
+  bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
+  bool whole_model() const { return !model.empty() || !preset.empty(); }
+};
+
+/// What is printed of a layer or of a whole model.
+struct Account {
+  std::string name;    // of the heads, or of the model
+  std::string sizes;   // "d_model 512, 8 heads, ..."
+  std::string tokens;  // "128 queries, 128 keys"
+  AttentionPath path = AttentionPath::kFused;
+  std::vector<LedgerPart> parts;
+  LedgerPart total;
+};
+
+const char* path_name(AttentionPath path) {
+  return path == AttentionPath::kFused ? "the fused kernel, which writes no matrix of weights"
+                                       : "the composed path, which writes matrices of weights";
+}
+
+Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, const std::string& name) {
+  const int64_t keys = flags.keys > 0 ? flags.keys : flags.tokens;
+  LedgerOptions options;
+  if (flags.keys > 0) options.keys = LedgerOptions::Keys::kMemory;
+  if (flags.causal) options.mask = Mask::causal();
+  if (flags.given("--path")) options.path = flags.path;
+  const Ledger found = ledger(geometry, flags.geometry.d_model, flags.tokens, keys, options);
+  const HeadGeometry& g = found.geometry;
+  return {.name = "one layer, " + name,
+          .sizes = fmt::format("d_model {}, {} heads, d_key {}, d_value {}", flags.geometry.d_model, g.heads,
+                               g.d_key, g.d_value),
+          .tokens = fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
+                                flags.keys > 0 ? " of a memory" : " (their own rows)",
+                                flags.causal ? ", causal" : ""),
+          .path = found.path,
+          .parts = found.parts,
+          .total = found.total()};
+}
+
+Account model_account(const LedgerFlags& flags, const TransformerConfig& config, const std::string& name) {
+  const int64_t target = flags.target_tokens > 0 ? flags.target_tokens : flags.tokens;
+  const ModelLedger found = model_ledger(config, flags.tokens, target);
+  return {.name = name,
+          .sizes = fmt::format("d_model {}, {} + {} layers, {} and {} heads, d_ff {} and {}", config.d_model,
+                               config.encoder_layers, config.decoder_layers, config.encoder_heads,
+                               config.decoder_heads, config.encoder_ff, config.decoder_ff),
+          .tokens = fmt::format("{} source tokens, {} target tokens, vocabulary {}", flags.tokens, target,
+                                grouped(static_cast<uint64_t>(config.target_vocabulary()))),
+          .path = found.encoder_self.path,
+          .parts = found.parts,
+          .total = found.total()};
+}
+
+/// For one description of heads by name, file or JSON; empty: as the flags or the model folder say.
+using AccountOf = std::function<Account(const std::string& geometry)>;
+
+AccountOf accounts(const LedgerFlags& flags) {
+  if (!flags.whole_model()) {
+    return [&flags](const std::string& geometry) {
+      GeometryFlags named = flags.geometry;
+      if (!geometry.empty()) named.geometry = geometry;
+      return layer_account(flags, geometry_of(named), named.geometry);
+    };
+  }
+  for (const char* flag :
+       {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--keys", "--causal", "--path"}) {
+    if (!flags.given(flag)) continue;
+    throw UsageError(fmt::format(
+        "{} is of one layer, but a whole model is asked for; describe its heads by --geometry", flag));
+  }
+  if (!flags.model.empty() && !flags.preset.empty())
+    throw UsageError("--preset and a model folder are both given; give one of them");
+  TransformerConfig config;
+  if (flags.model.empty()) {
+    config = transformer_preset(flags.preset);
+    config.vocabulary_size = flags.vocabulary_size;
+    // Sinusoids are no parameters: a preset reads as much as it is given.
+    config.max_positions = static_cast<int32_t>(std::max(flags.tokens, flags.target_tokens));
+  } else {
+    if (flags.given("--vocabulary-size"))
+      throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
+    config = load_model_folder(flags.model).config;
+  }
+  const std::string name = flags.model.empty() ? flags.preset : flags.model;
+  return [&flags, config, name](const std::string& given) {
+    TransformerConfig c = config;
+    const std::string geometry = !given.empty()              ? given
+                                 : flags.given("--geometry") ? flags.geometry.geometry
+                                                             : std::string();
+    if (!geometry.empty()) c.geometry = geometry_of(geometry, c.encoder_heads, c.d_model);
+    return model_account(flags, c, geometry.empty() ? name : fmt::format("{}, {}", name, geometry));
+  };
+}
+
+std::string number(int64_t n) {
+  return grouped(static_cast<uint64_t>(n));
+}
+
+std::string table(const Account& account) {
+  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", account.name, account.sizes,
+                                 account.tokens, path_name(account.path));
+  std::vector<LedgerPart> rows = account.parts;
+  rows.push_back(account.total);
+  text += fmt::format("\n{:<23} {:>13} {:>15} {:>13} {:>12}\n", "", "parameters", "multiply-adds",
+                      "other FLOPs", "exp");
+  for (const LedgerPart& p : rows) {
+    text += fmt::format("{:<23} {:>13} {:>15} {:>13} {:>12}\n", p.name, number(p.parameters),
+                        number(p.multiply_adds), number(p.other_flops), number(p.exponentials));
+  }
+  text +=
+      fmt::format("\n{:<23} {:>13} {:>13} {:>13} {:>13}\n", "bytes", "weights", "read", "written", "kept");
+  for (const LedgerPart& p : rows) {
+    text += fmt::format("{:<23} {:>13} {:>13} {:>13} {:>13}\n", p.name, number(p.weight_bytes()),
+                        number(p.read_bytes), number(p.written_bytes), number(p.kept_bytes));
+  }
+  text += fmt::format(
+      "\n{} FLOPs: a multiply-add is two, exponentials are not among them.\n"
+      "Forward. Bytes are of float32, each activation read and written once; kept: by\n"
+      "training, until the backward pass.\n",
+      number(account.total.flops()));
+  return text;
+}
+
+std::string share(int64_t a, int64_t of) {
+  return of == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(a) / static_cast<double>(of));
+}
+
+struct Compared {
+  std::string name;
+  Account account;
+};
+
+std::string comparison(const std::vector<Compared>& all, const std::string& what) {
+  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", what,
+                                 all.front().account.tokens, "", "parameters", "FLOPs", "exp", "bytes kept");
+  for (const auto& [name, account] : all) {
+    const LedgerPart& p = account.total;
+    text += fmt::format("{:<20} {:>12} {:>16} {:>13} {:>15}\n", name, number(p.parameters), number(p.flops()),
+                        number(p.exponentials), number(p.kept_bytes));
+  }
+  text += fmt::format("\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", "times " + all.front().name, "parameters",
+                      "FLOPs", "exp", "bytes kept");
+  const LedgerPart& first = all.front().account.total;
+  for (const auto& [name, account] : all) {
+    const LedgerPart& p = account.total;
+    text += fmt::format("{:<20} {:>12} {:>16} {:>13} {:>15}\n", name, share(p.parameters, first.parameters),
+                        share(p.flops(), first.flops()), share(p.exponentials, first.exponentials),
+                        share(p.kept_bytes, first.kept_bytes));
+  }
+  for (const auto& [name, account] : all) {
+    if (account.path == AttentionPath::kComposed)
+      text += fmt::format("{}: attention is computed by {}\n", name, path_name(account.path));
+  }
+  return text;
+}
+
+ordered_json json_of(const LedgerPart& p) {
+  return {{"part", p.name},
+          {"parameters", p.parameters},
+          {"multiply_adds", p.multiply_adds},
+          {"other_flops", p.other_flops},
+          {"flops", p.flops()},
+          {"exponentials", p.exponentials},
+          {"bytes",
+           {{"weights", p.weight_bytes()},
+            {"read", p.read_bytes},
+            {"written", p.written_bytes},
+            {"kept", p.kept_bytes}}}};
+}
+
+ordered_json json_of(const Account& account) {
+  ordered_json json{{"of", account.name},
+                    {"sizes", account.sizes},
+                    {"tokens", account.tokens},
+                    {"path", account.path == AttentionPath::kFused ? "fused" : "composed"}};
+  for (const LedgerPart& part : account.parts) json["parts"].push_back(json_of(part));
+  json["total"] = json_of(account.total);
+  return json;
+}
+
+// "a,b,c" -> a, b, c.
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    if (end == at) throw UsageError(fmt::format("--compare: expected names between commas, found {}", list));
+    names.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+void run(const LedgerFlags& flags) {
+  const AccountOf account_of = accounts(flags);
+  if (flags.compare.empty()) {
+    const Account account = account_of("");
+    return write_text("", flags.json ? json_of(account).dump(2) + "\n" : table(account));
+  }
+  if (flags.given("--geometry"))
+    throw UsageError("--geometry and --compare are both given; name all geometries by --compare");
+  std::vector<Compared> all;
+  for (const std::string& name : names_in(flags.compare)) all.push_back({name, account_of(name)});
+  if (flags.json) {
+    ordered_json json;
+    for (const auto& [name, account] : all) json["compared"].push_back(json_of(account));
+    return write_text("", json.dump(2) + "\n");
+  }
+  const GeometryFlags& g = flags.geometry;
+  write_text("", comparison(all, flags.whole_model()
+                                     ? fmt::format("{} with other heads",
+                                                   flags.model.empty() ? flags.preset : flags.model)
+                                     : fmt::format("one layer, d_model {}, {} heads", g.d_model, g.heads)));
+}
+
+}  // namespace
+
+void add_ledger(CLI::App& app) {
+  auto flags = std::make_shared<LedgerFlags>();
+  CLI::App* verb = flags->verb =
+      app.add_subcommand("ledger", "What heads cost: parameters, operations, exponentials, bytes");
+  verb->add_option("model", flags->model, "A model folder: all of it instead of one layer");
+  verb->add_option("--preset", flags->preset, "tiny, small, base or big: a whole model of that shape");
+  add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},
+             "Of the preset's joint vocabulary");
+  add_geometry_flags(*verb, flags->geometry);
+  constexpr int64_t kMostTokens = 1 << 20;
+  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Queries, or source tokens");
+  add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
+             "Rows of a memory that the queries read; 0: their own");
+  add_number(*verb, "--target-tokens", flags->target_tokens, {.low = 0, .high = kMostTokens},
+             "Of a whole model; 0: as many as --tokens");
+  verb->add_flag("--causal", flags->causal, "A query sees the keys up to its own place");
+  add_choice(*verb, "--path", flags->path,
+             {{"fused", AttentionPath::kFused}, {"composed", AttentionPath::kComposed}},
+             "What computes attention; by default the kernel wherever it can");
+  verb->add_option("--compare", flags->compare,
+                   "Geometries (names or files), separated by commas: a line each");
+  verb->add_flag("--json", flags->json, "As JSON");
+  verb->footer(
+      "Example:\n"
+      "  multihead ledger --geometry bloem-narrow --d-model 512 --heads 8 --tokens 100\n"
+      "  multihead ledger --compare canonical,merged,multi-query --tokens 1000\n"
+      "  multihead ledger --preset base --vocabulary-size 37000");
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace mh::cli
