@@ -1,44 +1,50 @@
 #include "multihead/autograd/attention.h"
 
-#include "multihead/kernels/elementwise.h"
+#include <optional>
+
+#include "multihead/autograd/destination.h"
 
 namespace mh {
-namespace {
 
-/// The kernel writes gradients, it does not add: where something is there already it writes beside it.
-struct Destination {
-  Tape::Target target;
-  MatrixView written;
-
-  Destination(Tape& tape, Var input) : target(tape.gradient_of(input)), written(target.gradient) {
-    if (target.write == Write::kAdd) written = tape.arena().matrix<float>(input.rows(), input.cols());
-  }
-  void finish() const {
-    if (target.write == Write::kAdd) copy_or_add(written, target.gradient, Write::kAdd);
-  }
-};
-
-}  // namespace
-
-Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, float* weights) {
+Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias,
+              float* weights) {
   AttentionInputs inputs = settings;
   inputs.q = q.value();
   inputs.k = k.value();
   inputs.v = v.value();
+  if (bias.by_distance != nullptr) {
+    const Tensor& numbers = bias.by_distance->value;
+    inputs.bias.by_distance = {numbers.data(), static_cast<size_t>(numbers.size())};
+  }
+  if (bias.by_query) inputs.bias.by_query = bias.by_query.value();
   Var y = tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value);
   float* lse = y.wants_gradient() ? tape.arena().array<float>(q.rows() * inputs.heads).data() : nullptr;
   attention_forward(inputs, {.output = y.value(), .lse = lse, .weights = weights});
-  tape.record(y, [&tape, q, k, v, y, inputs, lse] {
+  tape.record(y, [&tape, q, k, v, y, inputs, bias, lse] {
     const Destination dq(tape, q), dk(tape, k), dv(tape, v);
-    attention_backward(inputs, {.output = y.value(),
-                                .lse = lse,
-                                .d_output = y.gradient(),
-                                .d_q = dq.written,
-                                .d_k = dk.written,
-                                .d_v = dv.written});
-    dq.finish();
-    dk.finish();
-    dv.finish();
+    AttentionGradients gradients{.output = y.value(),
+                                 .lse = lse,
+                                 .d_output = y.gradient(),
+                                 .d_q = dq.written,
+                                 .d_k = dk.written,
+                                 .d_v = dv.written};
+    MatrixView d_by_distance;
+    if (bias.by_distance != nullptr) {
+      const Tensor& numbers = bias.by_distance->value;
+      d_by_distance = tape.arena().matrix<float>(numbers.rows(), numbers.cols());
+      gradients.d_bias.by_distance = d_by_distance.data;
+    }
+    std::optional<Destination> d_by_query;
+    if (bias.by_query) {
+      d_by_query.emplace(tape, bias.by_query);
+      gradients.d_bias.by_query = d_by_query->written;
+    }
+    attention_backward(inputs, gradients);
+    for (const Destination* written : {&dq, &dk, &dv}) written->finish();
+    if (d_by_query) d_by_query->finish();
+    if (bias.by_distance != nullptr) {
+      copy_or_add(d_by_distance, bias.by_distance->gradient_sum(), Write::kAdd);
+    }
   });
   return y;
 }

@@ -13,9 +13,12 @@ Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const Embe
           options.positions_of.subspan(first, count), block);
     if (options.dropout.active()) dropout(options.dropout, block, block, begin);
   });
-  tape.record(y, [y, ids, drops = options.dropout, scale = options.scale, table = &table] {
-    if (drops.active()) dropout(drops, y.gradient(), y.gradient());
-    embed_gradient(ids, scale, y.gradient(), table->gradient_sum());
+  tape.record(y, [y, ids, options, table = &table] {
+    if (options.dropout.active()) dropout(options.dropout, y.gradient(), y.gradient());
+    embed_gradient(ids, options.scale, y.gradient(), table->gradient_sum());
+    if (options.learned_positions != nullptr) {
+      embed_gradient(options.positions_of, 1, y.gradient(), options.learned_positions->gradient_sum());
+    }
   });
   return y;
 }

@@ -12,8 +12,9 @@ namespace mh {
 
 struct EmbedOptions {
   float scale = 1;
-  ConstMatrixView positions;              // [longest, d], added
-  std::span<const int32_t> positions_of;  // [N] row of `positions`
+  ConstMatrixView positions;               // [longest, d], added
+  std::span<const int32_t> positions_of;   // [N] row of `positions`
+  Parameter* learned_positions = nullptr;  // whose values `positions` are, when they learn
   Dropout dropout;
 };
 

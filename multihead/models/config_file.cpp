@@ -67,11 +67,12 @@ struct Fields {
     if (model_type == model_type_name(ModelType::kMultihead)) {
       v("norm", config.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
       v("head_geometry", config.geometry);
+      v("positions", config.positions, kPositionNames);
     }
     v("multihead_files", files);
     if (writing) {
       constant(v, "forced_eos_token_id", config.eos_id);
-      constant(v, "static_position_embeddings", true);
+      constant(v, "static_position_embeddings", config.positions == Positions::kSinusoidal);
       constant(v, "normalize_before", config.norm == NormPlacement::kPre);
       constant(v, "normalize_embedding", false);
       constant(v, "encoder_layerdrop", 0.0);

@@ -86,7 +86,9 @@ ModelType natural_model_type(const TransformerConfig& config) {
   geometry.heads = HeadGeometry().heads;
   geometry.initialisation = HeadGeometry().initialisation;
   const bool canonical = geometry == HeadGeometry();
-  return config.norm == NormPlacement::kPost && canonical ? ModelType::kMarian : ModelType::kMultihead;
+  const bool marian =
+      config.norm == NormPlacement::kPost && config.positions == Positions::kSinusoidal && canonical;
+  return marian ? ModelType::kMarian : ModelType::kMultihead;
 }
 
 TensorPlace tensor_place(ModelType type, std::string_view parameter, Tying tying) {

@@ -23,6 +23,7 @@ TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, 
   geometry.heads = heads;
   return {.d_model = config.d_model,
           .geometry = std::move(geometry),
+          .positions = config.positions,
           .d_ff = d_ff,
           .activation = config.activation,
           .norm = config.norm,
@@ -30,10 +31,7 @@ TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, 
 }
 
 EmbeddingConfig embedding_config(const TransformerConfig& config, int64_t vocabulary) {
-  return {.vocabulary = vocabulary,
-          .d_model = config.d_model,
-          .max_positions = config.max_positions,
-          .scaled = config.scale_embedding};
+  return {.vocabulary = vocabulary, .d_model = config.d_model, .scaled = config.scale_embedding};
 }
 
 // Dropout sites of the two embeddings; the layers count up from 0.
@@ -53,6 +51,11 @@ Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
                   ? nullptr
                   : std::make_unique<Parameter>(config.target_vocabulary(), config.d_model)),
       logits_bias_(1, config.target_vocabulary()),
+      positions_(config.positions, config.max_positions, config.d_model),
+      target_positions_(
+          config.positions == Positions::kLearned
+              ? std::make_unique<PositionTable>(config.positions, config.max_positions, config.d_model)
+              : nullptr),
       encoder_(config.encoder_layers, layer_config(config, config.encoder_heads, config.encoder_ff), sites),
       decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
       output_packed_({output_ ? output_.get() : &embedding_.table()}) {}
@@ -63,25 +66,30 @@ void Transformer::initialise(uint64_t seed, double embedding_scale) {
   normal(embedding_.table(), random, embedding_scale * deviation);
   if (target_embedding_) normal(target_embedding_->table(), random, embedding_scale * deviation);
   if (output_) normal(*output_, random, deviation);
+  for (PositionTable* positions : {&positions_, target_positions_.get()}) {
+    if (positions != nullptr && positions->learned() != nullptr)
+      normal(*positions->learned(), random, deviation);  // as fairseq starts them
+  }
   encoder_.initialise(random);
   decoder_.initialise(random);
 }
 
 Var Transformer::encode(Context& context, const Sequences& source) {
-  const Var x =
-      embedding_.forward(context, source, dropout_at(context, config_.dropout.residual, kSourceSite, source));
+  const Var x = embedding_.forward(context, source, positions_,
+                                   dropout_at(context, config_.dropout.residual, kSourceSite, source));
   return encoder_.forward(context, x, source);
 }
 
 Var Transformer::decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) {
   Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
-  const Var x = embedding.forward(context, target_in,
+  const Var x = embedding.forward(context, target_in, target_positions(),
                                   dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
   return decoder_.forward(context, x, target_in, memory, source);
 }
 
 Var Transformer::embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) {
-  return (target_embedding_ ? *target_embedding_ : embedding_).at(context, tokens, position);
+  Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
+  return embedding.at(context, tokens, position, target_positions());
 }
 
 Transformer::Loss Transformer::loss(Context& context, const Sequences& source, const Sequences& target_in,
@@ -172,6 +180,8 @@ void Transformer::visit(const ParameterVisitor& visitor) {
   if (target_embedding_) visitor("target_embedding", target_embedding_->table());
   if (output_) visitor("output", *output_);
   visitor("logits_bias", logits_bias_);
+  if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
+  if (target_positions_) visitor("target_positions", *target_positions_->learned());
   encoder_.visit(visitor);
   decoder_.visit(visitor);
 }

@@ -96,12 +96,15 @@ class Transformer {
   /// Empty when it is zero throughout.
   ConstMatrixView output_bias() const;
   OutputLayer output_layer();
+  PositionTable& target_positions() { return target_positions_ ? *target_positions_ : positions_; }
 
   TransformerConfig config_;
   Embedding embedding_;                          // source, and target when they are shared
   std::unique_ptr<Embedding> target_embedding_;  // null: shared
   std::unique_ptr<Parameter> output_;            // [V, d_model]; null: tied to the target's embedding
   Parameter logits_bias_;                        // [1, V]; zero unless a loaded model has one; not trained
+  PositionTable positions_;                      // of the source, and of the target unless it learns its own
+  std::unique_ptr<PositionTable> target_positions_;  // null: the source's
   Encoder encoder_;
   Decoder decoder_;
   PackedParameters output_packed_;

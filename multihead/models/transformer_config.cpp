@@ -43,7 +43,9 @@ void check_heads(std::vector<std::string>& found, std::string_view name, int32_t
   }
   HeadGeometry geometry = config.geometry;
   geometry.heads = heads;
-  for (std::string& problem : problems(geometry, config.d_model)) found.push_back(std::move(problem));
+  std::vector<std::string> wrong = problems(geometry, config.d_model);
+  if (wrong.empty()) wrong = problems(config.positions, geometry, config.d_model);
+  for (std::string& problem : wrong) found.push_back(std::move(problem));
 }
 
 }  // namespace

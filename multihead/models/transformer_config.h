@@ -20,6 +20,7 @@ struct TransformerConfig {
   int32_t encoder_heads = 8;
   int32_t decoder_heads = 8;
   HeadGeometry geometry;  // of all attentions; its `heads` is not looked at
+  Positions positions = Positions::kSinusoidal;
   int32_t encoder_ff = 2048;
   int32_t decoder_ff = 2048;
   Activation activation = Activation::kRelu;

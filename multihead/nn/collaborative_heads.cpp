@@ -22,9 +22,9 @@ class CollaborativeHeads final : public Heads {
         b_k_(1, g.shared_size),
         b_v_(1, w_v_.value.cols()),
         mixing_(g.heads, g.shared_size),
-        all_({&w_q_, &w_k_, &w_v_}, biases({&b_q_, &b_k_, &b_v_})),
-        queries_({&w_q_}, biases({&b_q_})),
-        memory_({&w_k_, &w_v_}, biases({&b_k_, &b_v_})) {}
+        all_({&w_q_, &w_k_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_k_, &b_v_})),
+        queries_({&w_q_}, biases_or_none(g.biases, {&b_q_})),
+        memory_({&w_k_, &w_v_}, biases_or_none(g.biases, {&b_k_, &b_v_})) {}
 
   HeadShape shape() const override {
     return {geometry_.heads, 1, geometry_.heads, geometry_.shared_size, geometry_.d_value, *geometry_.scale};
@@ -66,10 +66,6 @@ class CollaborativeHeads final : public Heads {
   }
 
  private:
-  std::vector<Parameter*> biases(std::initializer_list<Parameter*> all) const {
-    return biased_ ? std::vector<Parameter*>(all) : std::vector<Parameter*>();
-  }
-
   HeadGeometry geometry_;
   bool biased_;
   Parameter w_q_, w_k_, w_v_, b_q_, b_k_, b_v_;

@@ -7,16 +7,20 @@
 namespace mh {
 namespace {
 
-MultiHeadAttentionConfig attention_config(const TransformerLayerConfig& config) {
-  return {.d_model = config.d_model, .geometry = config.geometry, .weights_dropout = config.dropout.weights};
+MultiHeadAttentionConfig attention_config(const TransformerLayerConfig& config, Positions positions) {
+  return {.d_model = config.d_model,
+          .geometry = config.geometry,
+          .weights_dropout = config.dropout.weights,
+          .positions = positions,
+          .direction = Direction::kBackward};
 }
 
 }  // namespace
 
 DecoderLayer::DecoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites)
-    : self_attention_(name + ".self_attention", attention_config(config), sites),
+    : self_attention_(name + ".self_attention", attention_config(config, config.positions), sites),
       self_residual_(config, sites),
-      cross_attention_(name + ".cross_attention", attention_config(config), sites),
+      cross_attention_(name + ".cross_attention", attention_config(config, Positions::kNone), sites),
       cross_residual_(config, sites),
       feed_forward_(config, sites),
       feed_forward_residual_(config, sites) {}
@@ -47,7 +51,8 @@ void DecoderLayer::start(Context& context, Var memory, std::span<const int32_t> 
 
 Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const DecoderCache& cache) {
   Tape& tape = context.tape;
-  const auto p = self_attention_.project(context, self_residual_.before(context, x));
+  const auto p = self_attention_.project(context, self_residual_.before(context, x),
+                                         {.positions = cache.query_positions});
   const int64_t rows = x.rows(), d_k = p.k.cols(), width = d_k + p.v.cols();
   const MatrixView written(own.self.data(), cache.rows_written + rows, width);
   const MatrixView fresh = written.rows_between(cache.rows_written, written.rows);
@@ -138,6 +143,7 @@ Var Decoder::step(Context& context, Var x, std::span<const int32_t> parents, std
   }
   cache.paths.swap(cache.next_paths);
 
+  cache.query_positions.assign(static_cast<size_t>(rows), old_steps);
   cache.queries_alone.clear();
   cache.path_keys.clear();
   for (int32_t i = 0; i < rows; ++i) {

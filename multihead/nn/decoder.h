@@ -33,9 +33,10 @@ struct DecoderCache {
   std::vector<int32_t> paths;  // [hypotheses, steps] row numbers, oldest first
   // Of the step in work; kept here so that steps allocate nothing.
   std::vector<int32_t> next_paths;
-  Ragged queries_alone;      // every hypothesis a sequence of one query
-  Ragged path_keys;          // and its path
-  Ragged queries_by_source;  // hypotheses of one source together
+  std::vector<int32_t> query_positions;  // the same for all
+  Ragged queries_alone;                  // every hypothesis a sequence of one query
+  Ragged path_keys;                      // and its path
+  Ragged queries_by_source;              // hypotheses of one source together
 };
 
 class DecoderLayer {

@@ -15,7 +15,7 @@ struct DoubledProjection {
         bias(1, weight.value.cols()),
         biased(biases == Biases::kAll),
         first({&before}, {}),
-        second({&weight}, biased ? std::vector<Parameter*>{&bias} : std::vector<Parameter*>{}) {}
+        second({&weight}, biases_or_none(biases, {&bias})) {}
   DoubledProjection(const DoubledProjection&) = delete;
   DoubledProjection& operator=(const DoubledProjection&) = delete;
 

@@ -5,19 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "multihead/kernels/embedding.h"
-
 namespace mh {
 
 Embedding::Embedding(const EmbeddingConfig& config)
     : scale_(config.scaled ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f),
-      table_(config.vocabulary, config.d_model),
-      positions_(config.max_positions, config.d_model) {
-  sinusoids(positions_.view());
-}
+      table_(config.vocabulary, config.d_model) {}
 
-Var Embedding::look_up(Context& context, std::span<const int32_t> ids, std::span<const int32_t> positions,
-                       const Dropout& dropout) {
+Var Embedding::look_up(Context& context, std::span<const int32_t> ids, PositionTable& positions,
+                       std::span<const int32_t> rows_of_positions, const Dropout& dropout) {
   const auto vocabulary = static_cast<int32_t>(table_.value.rows());
   for (int32_t id : ids) {
     if (id < 0 || id >= vocabulary) {
@@ -26,32 +21,38 @@ Var Embedding::look_up(Context& context, std::span<const int32_t> ids, std::span
           vocabulary));
     }
   }
-  return embed(
-      context.tape, table_, ids,
-      {.scale = scale_, .positions = positions_.view(), .positions_of = positions, .dropout = dropout});
+  return embed(context.tape, table_, ids,
+               {.scale = scale_,
+                .positions = positions.rows(),
+                .positions_of = rows_of_positions,
+                .learned_positions = positions.learned(),
+                .dropout = dropout});
 }
 
-Var Embedding::forward(Context& context, const Sequences& rows, const Dropout& dropout) {
+Var Embedding::forward(Context& context, const Sequences& rows, PositionTable& positions,
+                       const Dropout& dropout) {
   const Ragged& ragged = *rows.ragged;
-  if (ragged.longest() > positions_.rows()) {
+  if (ragged.longest() > positions.longest()) {
     throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions",
-                                 ragged.longest(), positions_.rows()));
+                                 ragged.longest(), positions.longest()));
   }
-  const std::span<int32_t> positions = context.tape.arena().array<int32_t>(ragged.rows());
+  const std::span<int32_t> row_of = context.tape.arena().array<int32_t>(ragged.rows());
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
-    for (int32_t i = 0; i < ragged.length(s); ++i) positions[static_cast<size_t>(ragged.begin(s) + i)] = i;
+    for (int32_t i = 0; i < ragged.length(s); ++i)
+      row_of[static_cast<size_t>(ragged.begin(s) + i)] = positions.row_of(i);
   }
-  return look_up(context, rows.ids, positions, dropout);
+  return look_up(context, rows.ids, positions, row_of, dropout);
 }
 
-Var Embedding::at(Context& context, std::span<const int32_t> ids, int32_t position) {
-  if (position >= positions_.rows()) {
+Var Embedding::at(Context& context, std::span<const int32_t> ids, int32_t position,
+                  PositionTable& positions) {
+  if (position >= positions.longest()) {
     throw UsageError(
-        fmt::format("position {} is beyond this model's {} positions", position, positions_.rows()));
+        fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));
   }
-  const std::span<int32_t> positions = context.tape.arena().array<int32_t>(static_cast<int64_t>(ids.size()));
-  std::fill(positions.begin(), positions.end(), position);
-  return look_up(context, ids, positions, {});
+  const std::span<int32_t> row_of = context.tape.arena().array<int32_t>(static_cast<int64_t>(ids.size()));
+  std::fill(row_of.begin(), row_of.end(), positions.row_of(position));
+  return look_up(context, ids, positions, row_of, {});
 }
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// Tokens to rows: dropout(sqrt(d_model) * E[token] + sinusoid of the position)   (Vaswani et al. 2017, 3.4
-// and 3.5)
+// Tokens to rows: dropout(sqrt(d_model) * E[token] + what the position adds)    (Vaswani et al. 2017, 3.4 and
+// 3.5)
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 #include "multihead/autograd/vocabulary.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/position_table.h"
 
 namespace mh {
 
 struct EmbeddingConfig {
   int64_t vocabulary = 0;
   int64_t d_model = 512;
-  int64_t max_positions = 512;
   bool scaled = true;  // by sqrt(d_model)
 };
 
@@ -27,17 +27,16 @@ class Embedding {
   Parameter& table() { return table_; }
   /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too
   /// long.
-  Var forward(Context& context, const Sequences& rows, const Dropout& dropout);
+  Var forward(Context& context, const Sequences& rows, PositionTable& positions, const Dropout& dropout);
   /// [R, d_model]; every token stands at `position`.
-  Var at(Context& context, std::span<const int32_t> ids, int32_t position);
+  Var at(Context& context, std::span<const int32_t> ids, int32_t position, PositionTable& positions);
 
  private:
-  Var look_up(Context& context, std::span<const int32_t> ids, std::span<const int32_t> positions,
-              const Dropout& dropout);
+  Var look_up(Context& context, std::span<const int32_t> ids, PositionTable& positions,
+              std::span<const int32_t> rows_of_positions, const Dropout& dropout);
 
   float scale_;
-  Parameter table_;   // [V, d_model]
-  Tensor positions_;  // [max_positions, d_model]
+  Parameter table_;  // [V, d_model]
 };
 
 }  // namespace mh

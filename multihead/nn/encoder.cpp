@@ -7,10 +7,13 @@
 namespace mh {
 
 EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites)
-    : attention_(
-          name + ".self_attention",
-          {.d_model = config.d_model, .geometry = config.geometry, .weights_dropout = config.dropout.weights},
-          sites),
+    : attention_(name + ".self_attention",
+                 {.d_model = config.d_model,
+                  .geometry = config.geometry,
+                  .weights_dropout = config.dropout.weights,
+                  .positions = config.positions,
+                  .direction = Direction::kBoth},
+                 sites),
       attention_residual_(config, sites),
       feed_forward_(config, sites),
       feed_forward_residual_(config, sites) {}

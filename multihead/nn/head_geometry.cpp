@@ -193,6 +193,11 @@ HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_vi
   return g;
 }
 
+int key_size(const HeadGeometry& geometry, int d_model) {
+  if (geometry.scores == Scores::kMerged) return d_model;
+  return geometry.scores == Scores::kCollaborative ? geometry.shared_size : geometry.d_key;
+}
+
 namespace {
 
 struct Preset {

@@ -142,6 +142,8 @@ struct HeadGeometry {
 std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
 /// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
+/// Numbers in the query and in the key that meet in one score. geometry: completed().
+int key_size(const HeadGeometry& geometry, int d_model);
 
 /// The systems people compare, by name: see geometry_names(). Throws UsageError listing the names.
 HeadGeometry geometry_preset(std::string_view name, int heads, int d_model);

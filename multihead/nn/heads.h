@@ -1,9 +1,11 @@
 // From rows to the queries, keys and values of all heads: one class a geometry, behind one interface.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "multihead/autograd/affine.h"
 #include "multihead/autograd/head_affine.h"
@@ -58,6 +60,11 @@ std::unique_ptr<Heads> make_segment_heads(const HeadGeometry& geometry, int d_mo
 std::unique_ptr<Heads> make_merged_heads(const HeadGeometry& geometry, int d_model);
 std::unique_ptr<Heads> make_doubled_heads(const HeadGeometry& geometry, int d_model);
 std::unique_ptr<Heads> make_collaborative_heads(const HeadGeometry& geometry, int d_model);
+
+/// What an Affine gets: these, or none of them.
+inline std::vector<Parameter*> biases_or_none(Biases biases, std::initializer_list<Parameter*> all) {
+  return biases == Biases::kAll ? std::vector<Parameter*>(all) : std::vector<Parameter*>();
+}
 
 /// Starts a matrix of heads side by side, [rows, heads * width], as the geometry says. `packed_columns`: of
 /// all matrices that one in_proj would hold, for kXavierPacked.

@@ -16,8 +16,8 @@ class MergedHeads final : public Heads {
         w_v_(d_model, int64_t{g.heads} * g.d_value),
         c_(1, w_.value.cols()),
         b_v_(1, w_v_.value.cols()),
-        queries_({&w_}, biased_ ? std::vector<Parameter*>{&c_} : std::vector<Parameter*>{}),
-        values_({&w_v_}, biased_ ? std::vector<Parameter*>{&b_v_} : std::vector<Parameter*>{}) {}
+        queries_({&w_}, biases_or_none(g.biases, {&c_})),
+        values_({&w_v_}, biases_or_none(g.biases, {&b_v_})) {}
 
   HeadShape shape() const override {
     return {geometry_.heads, 1, geometry_.heads, d_model_, geometry_.d_value, *geometry_.scale};

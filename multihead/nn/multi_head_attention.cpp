@@ -1,6 +1,8 @@
 #include "multihead/nn/multi_head_attention.h"
 
-#include "multihead/autograd/attention.h"
+#include <fmt/format.h>
+
+#include "multihead/base/error.h"
 
 namespace mh {
 
@@ -11,11 +13,14 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
       weights_dropout_(config.weights_dropout),
       site_(sites.next()),
       heads_(make_heads(geometry_, config.d_model)) {
+  if (const auto wrong = problems(config.positions, geometry_, config.d_model); !wrong.empty()) {
+    throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
+  }
+  positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model);
   if (geometry_.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry_.heads} * geometry_.d_value, config.d_model);
-  const bool biased = geometry_.biases == Biases::kAll;
-  if (biased) b_o_ = Parameter(1, config.d_model);
-  output_ = Affine({&w_o_}, biased ? std::vector<Parameter*>{&b_o_} : std::vector<Parameter*>{});
+  if (geometry_.biases == Biases::kAll) b_o_ = Parameter(1, config.d_model);
+  output_ = Affine({&w_o_}, biases_or_none(geometry_.biases, {&b_o_}));
 }
 
 int64_t MultiHeadAttention::key_width() const {
@@ -58,7 +63,9 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   const bool observed = observer != nullptr && observer->wants_weights(name_);
   float* weights =
       observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
-  const Var heads = attention(context.tape, q, memory.keys, memory.values, inputs, weights);
+  LearnedBias bias;
+  if (positions_) bias = positions_->bias(context, q, inputs.bias);
+  const Var heads = attention(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
   if (observed) {
     observer->weights({.name = name_,
                        .heads = geometry_.heads,
@@ -71,19 +78,31 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   return heads;
 }
 
+Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) {
+  Heads::Projected p = heads_->project(context, x);
+  if (positions_) {
+    const HeadShape shape = heads_->shape();
+    p.q = positions_->turned(context, p.q, shape.heads, places);
+    p.k = positions_->turned(context, p.k, shape.key_heads, places);
+  }
+  return p;
+}
+
 Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) {
-  const Heads::Projected p = project(context, x);
-  return attend(context, p.q, rows,
-                {.keys = p.k, .values = p.v, .offsets = rows.ragged->offsets(), .rows = {}}, mask);
+  const std::span<const int32_t> offsets = rows.ragged->offsets();
+  const Heads::Projected p = project(context, x, {.offsets = offsets});
+  return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask);
 }
 
 void MultiHeadAttention::initialise(Random& random) {
   heads_->initialise(random);
+  if (positions_) positions_->initialise(random);
   if (output() != nullptr) initialise_output(geometry_, w_o_, random);
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {
   heads_->visit(name, visitor);
+  if (positions_) positions_->visit(name, visitor);
   if (w_o_.value.size() > 0) visitor(name + ".w_o", w_o_);
   if (b_o_.value.size() > 0) visitor(name + ".b_o", b_o_);
 }

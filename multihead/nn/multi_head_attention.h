@@ -6,6 +6,7 @@
 #include <string>
 
 #include "multihead/autograd/affine.h"
+#include "multihead/nn/attention_positions.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/heads.h"
 #include "multihead/nn/transformer_layer.h"
@@ -15,7 +16,9 @@ namespace mh {
 struct MultiHeadAttentionConfig {
   int d_model = 512;
   HeadGeometry geometry = {};
-  float weights_dropout = 0;  // rate
+  float weights_dropout = 0;               // rate
+  Positions positions = Positions::kNone;  // those added to embeddings are none of its business
+  Direction direction = Direction::kBoth;  // of self-attention
 };
 
 /// Keys and values that are ready: of a memory (cross-attention), or gathered in a cache (self-attention).
@@ -43,8 +46,8 @@ class MultiHeadAttention {
 
   /// Self-attention: Concat(head_1, ...) before W^O, [N, heads * d_value].
   Var self(Context& context, Var x, const Sequences& rows, const Mask& mask);
-  /// Queries, keys and values of the same rows.
-  Heads::Projected project(Context& context, Var x) { return heads_->project(context, x); }
+  /// Queries, keys and values of the same rows, which stand at these places.
+  Heads::Projected project(Context& context, Var x, const RowPlaces& places);
   /// For queries that meet keys from elsewhere.
   Var project_queries(Context& context, Var x) { return heads_->queries(context, x); }
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets);
@@ -62,6 +65,7 @@ class MultiHeadAttention {
   float weights_dropout_;
   uint32_t site_;
   std::unique_ptr<Heads> heads_;
+  std::unique_ptr<AttentionPositions> positions_;  // null: nothing to do
   Parameter w_o_, b_o_;
   Affine output_;
 };

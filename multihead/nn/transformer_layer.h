@@ -9,6 +9,7 @@
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_geometry.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/positions.h"
 
 namespace mh {
 
@@ -26,6 +27,7 @@ struct DropoutRates {
 struct TransformerLayerConfig {
   int d_model = 512;
   HeadGeometry geometry = {};
+  Positions positions = Positions::kSinusoidal;
   int d_ff = 2048;
   Activation activation = Activation::kRelu;
   NormPlacement norm = NormPlacement::kPost;

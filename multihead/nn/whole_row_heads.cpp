@@ -19,11 +19,11 @@ class WholeRowHeads final : public Heads {
         b_q_(1, w_q_.value.cols()),
         b_k_(tied_ ? Parameter() : Parameter(1, w_k_.value.cols())),
         b_v_(1, w_v_.value.cols()),
-        all_(tied_ ? affine_of({{&w_q_, &b_q_}, {&w_v_, &b_v_}})
-                   : affine_of({{&w_q_, &b_q_}, {&w_k_, &b_k_}, {&w_v_, &b_v_}})),
-        queries_(affine_of({{&w_q_, &b_q_}})),
-        memory_(tied_ ? affine_of({{&w_q_, &b_q_}, {&w_v_, &b_v_}})
-                      : affine_of({{&w_k_, &b_k_}, {&w_v_, &b_v_}})) {}
+        all_(tied_ ? Affine({&w_q_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_v_}))
+                   : Affine({&w_q_, &w_k_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_k_, &b_v_}))),
+        queries_({&w_q_}, biases_or_none(g.biases, {&b_q_})),
+        memory_(tied_ ? Affine({&w_q_, &w_v_}, biases_or_none(g.biases, {&b_q_, &b_v_}))
+                      : Affine({&w_k_, &w_v_}, biases_or_none(g.biases, {&b_k_, &b_v_}))) {}
 
   HeadShape shape() const override {
     return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
@@ -62,15 +62,6 @@ class WholeRowHeads final : public Heads {
   }
 
  private:
-  Affine affine_of(const std::vector<std::pair<Parameter*, Parameter*>>& parts) const {
-    std::vector<Parameter*> weights, biases;
-    for (const auto& [weight, bias] : parts) {
-      weights.push_back(weight);
-      if (biased_) biases.push_back(bias);
-    }
-    return {std::move(weights), std::move(biases)};
-  }
-
   HeadGeometry geometry_;
   bool tied_, biased_;
   Parameter w_q_, w_k_, w_v_;

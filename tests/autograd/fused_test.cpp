@@ -231,25 +231,27 @@ TEST(FusedNorm, StandsAlone) {
         5e-5);
 }
 
-TEST(FusedEmbedding, AddsUpOverRepeatedTokens) {
-  Parameter table(5, 37);
+TEST(FusedEmbedding, AddsUpOverRepeatedTokensAndPlaces) {
+  Parameter table(5, 37), positions(3, 37);
   randomise(table, 1);
+  randomise(positions, 2);
   const std::vector<int32_t> ids = {4, 0, 4, 4, 2}, places = {0, 1, 2, 0, 1};
-  Tensor positions(3, 37);
-  for (int64_t i = 0; i < positions.size(); ++i) positions.data()[i] = static_cast<float>(i % 11);
-  check({.inputs = {&table},
+  check({.inputs = {&table, &positions},
          .fused =
              [&](Tape& tape) {
-               return embed(
-                   tape, table, ids,
-                   {.scale = 3, .positions = positions.view(), .positions_of = places, .dropout = {}});
+               return embed(tape, table, ids,
+                            {.scale = 3,
+                             .positions = positions.value.view(),
+                             .positions_of = places,
+                             .learned_positions = &positions,
+                             .dropout = {}});
              },
          .formula =
              [&](const std::vector<D>& in) {
                D y(5, 37);
                for (int64_t i = 0; i < 5; ++i) {
                  const auto at = static_cast<size_t>(i);
-                 for (int64_t c = 0; c < 37; ++c) y(i, c) = 3 * in[0](ids[at], c) + positions(places[at], c);
+                 for (int64_t c = 0; c < 37; ++c) y(i, c) = 3 * in[0](ids[at], c) + in[1](places[at], c);
                }
                return y;
              }},

@@ -36,6 +36,7 @@ struct FolderCase {
   NormPlacement norm;
   bool share;
   HeadGeometry geometry = {};
+  Positions positions = Positions::kSinusoidal;
 };
 
 class ModelFolders : public testing::TestWithParam<FolderCase> {};
@@ -47,6 +48,7 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   config.norm = GetParam().norm;
   config.share_embeddings = GetParam().share;
   config.geometry = GetParam().geometry;
+  config.positions = GetParam().positions;
   if (!config.share_embeddings) config.target_vocabulary_size = target.size();
   Transformer model(config);
   model.initialise(5);
@@ -60,9 +62,11 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
 
   ModelFolder folder = load_model_folder(scratch / "model");
   EXPECT_EQ(values_of(*folder.model), values_of(model));
-  const bool marian = GetParam().norm == NormPlacement::kPost && config.geometry == HeadGeometry();
+  const bool marian = GetParam().norm == NormPlacement::kPost && config.geometry == HeadGeometry() &&
+                      config.positions == Positions::kSinusoidal;
   EXPECT_EQ(folder.type, marian ? ModelType::kMarian : ModelType::kMultihead);
   EXPECT_EQ(folder.config.geometry, config.geometry);
+  EXPECT_EQ(folder.config.positions, config.positions);
   const TransformerConfig& c = folder.config;
   EXPECT_EQ(c.vocabulary_size, config.vocabulary_size);
   EXPECT_EQ(c.target_vocabulary(), config.target_vocabulary());
@@ -87,6 +91,10 @@ INSTANTIATE_TEST_SUITE_P(
                     FolderCase{"pre_norm", NormPlacement::kPre, true},
                     FolderCase{"pre_norm_separate", NormPlacement::kPre, false},
                     FolderCase{"multi_query", NormPlacement::kPost, true, {.key_heads = 1}},
+                    FolderCase{"learned", NormPlacement::kPost, true, {}, Positions::kLearned},
+                    FolderCase{"rotary", NormPlacement::kPost, true, {.d_key = 4}, Positions::kRotary},
+                    FolderCase{"t5", NormPlacement::kPost, false, {}, Positions::kT5},
+                    FolderCase{"shaw", NormPlacement::kPre, true, {}, Positions::kShaw},
                     FolderCase{
                         "slices",
                         NormPlacement::kPost,

@@ -14,12 +14,14 @@ namespace mh {
 namespace {
 
 using test::Batch;
+using enum Positions;
 
 struct Case {
   const char* name;
   NormPlacement norm;
   bool share;
   const char* geometry = "canonical";
+  Positions positions = Positions::kSinusoidal;
 };
 
 class TransformerProperties : public testing::TestWithParam<Case> {
@@ -30,6 +32,7 @@ class TransformerProperties : public testing::TestWithParam<Case> {
     config.share_embeddings = GetParam().share;
     config.activation = Activation::kGelu;
     config.geometry = geometry_preset(GetParam().geometry, config.encoder_heads, config.d_model);
+    config.positions = GetParam().positions;
     if (!config.share_embeddings) config.target_vocabulary_size = 31;
     return config;
   }
@@ -196,19 +199,28 @@ TEST_P(TransformerProperties, EveryParameterHasAPlaceOfItsOwnInBothFormats) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, TransformerProperties,
-                         testing::Values(Case{"post_shared", NormPlacement::kPost, true},
-                                         Case{"pre_shared", NormPlacement::kPre, true},
-                                         Case{"post_separate", NormPlacement::kPost, false},
-                                         Case{"wide", NormPlacement::kPost, true, "bloem-wide"},
-                                         Case{"narrow", NormPlacement::kPre, true, "bloem-narrow-output"},
-                                         Case{"fourth", NormPlacement::kPost, true, "bloem-fourth"},
-                                         Case{"merged", NormPlacement::kPost, true, "merged"},
-                                         Case{"tied", NormPlacement::kPost, false, "tied"},
-                                         Case{"doubled", NormPlacement::kPost, true, "doubled"},
-                                         Case{"multi_query", NormPlacement::kPost, true, "multi-query"},
-                                         Case{"collaborative", NormPlacement::kPost, true, "collaborative"}),
-                         [](const auto& tested) { return tested.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, TransformerProperties,
+    testing::Values(Case{"post_shared", NormPlacement::kPost, true},
+                    Case{"pre_shared", NormPlacement::kPre, true},
+                    Case{"post_separate", NormPlacement::kPost, false},
+                    Case{"wide", NormPlacement::kPost, true, "bloem-wide"},
+                    Case{"narrow", NormPlacement::kPre, true, "bloem-narrow-output"},
+                    Case{"fourth", NormPlacement::kPost, true, "bloem-fourth"},
+                    Case{"merged", NormPlacement::kPost, true, "merged"},
+                    Case{"tied", NormPlacement::kPost, false, "tied"},
+                    Case{"doubled", NormPlacement::kPost, true, "doubled"},
+                    Case{"multi_query", NormPlacement::kPost, true, "multi-query"},
+                    Case{"collaborative", NormPlacement::kPost, true, "collaborative"},
+                    Case{"learned", NormPlacement::kPost, true, "canonical", kLearned},
+                    Case{"learned_separate", NormPlacement::kPost, false, "canonical", kLearned},
+                    Case{"rotary", NormPlacement::kPost, true, "tensor2tensor", kRotary},
+                    Case{"alibi", NormPlacement::kPre, true, "canonical", kAlibi},
+                    Case{"t5", NormPlacement::kPre, true, "multi-query", kT5},
+                    Case{"shaw", NormPlacement::kPost, true, "canonical", kShaw},
+                    Case{"shaw_merged", NormPlacement::kPost, true, "merged", kShaw},
+                    Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
+    [](const auto& tested) { return tested.param.name; });
 
 TEST(Transformer, InitialisesFromItsSeedAlone) {
   const auto weights = [](uint64_t seed) {

@@ -16,15 +16,16 @@ struct Case {
   std::string name;
   HeadGeometry geometry;
   int d_model;
+  test::Order order = {};
 };
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const GeometryName& named : geometry_names()) {
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6});
+    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
   }
-  const auto add = [&](const char* name, HeadGeometry geometry, int d_model) {
-    all.push_back({name, std::move(geometry), d_model});
+  const auto add = [&](const char* name, HeadGeometry geometry, int d_model, test::Order order = {}) {
+    all.push_back({name, std::move(geometry), d_model, order});
   };
   add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
   add("groups of keys and of values",
@@ -39,17 +40,45 @@ std::vector<Case> cases() {
       {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
   add("merged, no biases", {.heads = 2, .d_key = 2, .scores = Scores::kMerged, .biases = Biases::kNone}, 5);
   add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f}, 4);
+
+  using enum Positions;
+  using enum Direction;
+  const HeadGeometry groups = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2};
+  const HeadGeometry three = {.heads = 3, .d_key = 2};
+  const HeadGeometry collaborative = {
+      .heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 6};
+  add("rotary", groups, 5, {kRotary, kBackward});
+  add("rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBoth});
+  add("rotary collaborative", collaborative, 5, {kRotary, kBackward});
+  add("alibi", three, 5, {kAlibi, kBackward});
+  add("alibi both ways", groups, 5, {kAlibi, kBoth});
+  add("t5", three, 5, {kT5, kBackward});
+  add("t5 both ways", groups, 5, {kT5, kBoth});
+  add("t5 merged", {.heads = 2, .d_key = 2, .scores = Scores::kMerged}, 5, {kT5, kBackward});
+  add("shaw", three, 5, {kShaw, kBackward});
+  add("shaw both ways", groups, 5, {kShaw, kBoth});
+  add("shaw collaborative", collaborative, 5, {kShaw, kBoth});
+  add("shaw slices", {.heads = 2, .input = HeadInput::slices()}, 6, {kShaw, kBackward});
   return all;
 }
 
 class Geometry : public testing::TestWithParam<Case> {
  protected:
-  Geometry() : layer("layer", {.d_model = GetParam().d_model, .geometry = GetParam().geometry}, sites) {
+  Geometry() : layer("layer", config(GetParam().order), sites), crossing("crossing", config({}), sites) {
     Random random(7);
-    layer.initialise(random);
-    layer.visit("", [&](const std::string& name, Parameter& p) {  // biases start at 0, which would hide them
-      if (name[1] == 'b' || name[1] == 'c') normal(p, random, 0.5);
-    });
+    for (MultiHeadAttention* one : {&layer, &crossing}) {
+      one->initialise(random);
+      one->visit("", [&](const std::string& name, Parameter& p) {
+        if (name[1] == 'b' || name[1] == 'c')
+          normal(p, random, 0.5);  // they start at 0, which would hide them
+      });
+    }
+  }
+  static MultiHeadAttentionConfig config(const test::Order& order) {
+    return {.d_model = GetParam().d_model,
+            .geometry = GetParam().geometry,
+            .positions = order.positions,
+            .direction = order.direction};
   }
   static D random_rows(int64_t rows, uint64_t seed) {
     Random random(seed);
@@ -62,12 +91,13 @@ class Geometry : public testing::TestWithParam<Case> {
     for (int64_t i = 0; i < from.size(); ++i) to.data()[i] = static_cast<float>(from.data()[i]);
     return to;
   }
-  Var output_of(Context& context, Var heads) {
+  static Var output_of(Context& context, MultiHeadAttention& layer, Var heads) {
     return layer.output() != nullptr ? affine(context.tape, heads, *layer.output()) : heads;
   }
 
   DropoutSites sites;
-  MultiHeadAttention layer;
+  MultiHeadAttention layer;     // attends to itself
+  MultiHeadAttention crossing;  // to a memory, where there are no positions
 };
 
 /// loss = sum(output * seed); every gradient against (loss(+step) - loss(-step)) / (2 step) of the formula.
@@ -89,20 +119,24 @@ void check_gradient(const std::string& what, MatrixView found, D& numbers,
 
 TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   const HeadGeometry& g = layer.geometry();
-  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 5});
+  const test::Order order = GetParam().order;
+  // Beyond T5's exact buckets and Shaw's clip.
+  const int32_t longest = order.positions == Positions::kNone ? 5 : 19;
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, longest});
   D x = random_rows(ragged.rows(), 11);
   Tensor x_float = in_float(x);
   Parameters p = test::parameters_of(layer);
-  const Mask mask = Mask::causal();
+  const bool both = order.positions != Positions::kNone && order.direction == Direction::kBoth;
+  const Mask mask = both ? Mask::none() : Mask::causal();
   const auto formula = [&] {
-    return test::layer_in_double(g, GetParam().d_model, p, x, ragged, x, ragged, mask);
+    return test::layer_in_double(g, GetParam().d_model, p, x, ragged, x, ragged, mask, order);
   };
 
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var input = tape.constant(x_float.view(), Tape::Gradient::kWants);
-  const Var y =
-      output_of(context, layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
+  const Var y = output_of(context, layer,
+                          layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
   const D expected = formula();
   ASSERT_EQ(y.rows(), expected.rows());
   ASSERT_EQ(y.cols(), expected.cols());
@@ -131,7 +165,7 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
 }
 
 TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
-  const HeadGeometry& g = layer.geometry();
+  const HeadGeometry& g = crossing.geometry();
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{2, 3});
   const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{5, 1});
   const D x = random_rows(queries.rows(), 21), memory = random_rows(keys.rows(), 22);
@@ -139,13 +173,13 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
   Tape tape;
   Context context{.tape = tape};
   const KeysAndValues ready =
-      layer.project_memory(context, tape.constant(memory_float.view()), keys.offsets());
-  EXPECT_EQ(ready.keys.cols(), layer.key_width());
-  EXPECT_EQ(ready.values.cols(), layer.value_width());
-  const Var q = layer.project_queries(context, tape.constant(x_float.view()));
+      crossing.project_memory(context, tape.constant(memory_float.view()), keys.offsets());
+  EXPECT_EQ(ready.keys.cols(), crossing.key_width());
+  EXPECT_EQ(ready.values.cols(), crossing.value_width());
+  const Var q = crossing.project_queries(context, tape.constant(x_float.view()));
   const Sequences rows{.ids = {}, .ragged = &queries, .sentences = {}};
-  const Var y = output_of(context, layer.attend(context, q, rows, ready, Mask::none()));
-  const D expected = test::layer_in_double(g, GetParam().d_model, test::parameters_of(layer), x, queries,
+  const Var y = output_of(context, crossing, crossing.attend(context, q, rows, ready, Mask::none()));
+  const D expected = test::layer_in_double(g, GetParam().d_model, test::parameters_of(crossing), x, queries,
                                            memory, keys, Mask::none());
   for (int64_t i = 0; i < expected.size(); ++i) {
     ASSERT_NEAR(y.value()(i / y.cols(), i % y.cols()), expected.data()[i], 2e-5) << "number " << i;

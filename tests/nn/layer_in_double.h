@@ -1,6 +1,7 @@
 // A whole attention layer in double, word by word from its geometry: what the fused layer is checked against.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -107,12 +108,56 @@ inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Paramete
           projected(g, d_model, p, memory, "k", key_head, g.d_key)};
 }
 
+/// What a self-attention does about positions.
+struct Order {
+  Positions positions = Positions::kNone;
+  Direction direction = Direction::kBoth;
+};
+
+/// Rows of sequences, turned: numbers i and i + size / 2 are a pair whose angle is position * 10000^(-2i /
+/// size).
+inline D turned_by_position(const D& rows, const Ragged& ragged) {
+  const int64_t half = rows.cols() / 2;
+  D out(rows.rows(), rows.cols());
+  for (int32_t s = 0; s < ragged.sequences(); ++s) {
+    for (int32_t n = 0; n < ragged.length(s); ++n) {
+      for (int64_t i = 0; i < half; ++i) {
+        const double angle =
+            n * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(rows.cols()));
+        const int64_t row = ragged.begin(s) + n;
+        const double a = rows(row, i), b = rows(row, i + half);
+        out(row, i) = a * std::cos(angle) - b * std::sin(angle);
+        out(row, i + half) = a * std::sin(angle) + b * std::cos(angle);
+      }
+    }
+  }
+  return out;
+}
+
+/// What order adds to the score of query row `row` of q, `distance` before (or after) the key.
+inline double added_to_score(const HeadGeometry& g, const Order& order, const Parameters& p, int head,
+                             const D& q, int64_t row, int distance) {
+  if (order.positions == Positions::kAlibi)
+    return -std::exp2(-8.0 * (head + 1) / g.heads) * std::abs(distance);
+  if (order.positions == Positions::kT5)
+    return p.at("distance_bias")(head, t5_bucket(distance, order.direction));
+  if (order.positions != Positions::kShaw) return 0;
+  double sum = 0;
+  const int column = std::clamp(distance, -kShawClip, kShawClip) + kShawClip;
+  for (int64_t c = 0; c < q.cols(); ++c) sum += q(row, c) * p.at("distance_keys")(c, column);
+  return sum * *g.scale;
+}
+
 /// Concat(heads) W^O + b^O for rows x that attend to `memory`; sequences by offsets. geometry: completed.
 inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
-                         const Ragged& queries, const D& memory, const Ragged& keys, const Mask& mask) {
+                         const Ragged& queries, const D& memory, const Ragged& keys, const Mask& mask,
+                         const Order& order = {}) {
   D together(x.rows(), int64_t{g.heads} * g.d_value);
   for (int head = 0; head < g.heads; ++head) {
-    const QueryKey qk = query_and_key(g, d_model, p, x, memory, head);
+    QueryKey qk = query_and_key(g, d_model, p, x, memory, head);
+    if (order.positions == Positions::kRotary) {
+      qk = {turned_by_position(qk.q, queries), turned_by_position(qk.k, keys)};
+    }
     const D v = projected(g, d_model, p, memory, "v", head * g.value_heads / g.heads, g.d_value);
     for (int32_t s = 0; s < queries.sequences(); ++s) {
       for (int32_t i = 0; i < queries.length(s); ++i) {
@@ -123,7 +168,9 @@ inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p
           double score = 0;
           for (int64_t c = 0; c < qk.q.cols(); ++c) score += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
           const bool seen = mask.allows(row, i, j, queries.length(s), keys.length(s));
-          weights.push_back(seen ? std::exp(score * *g.scale) : 0);
+          const int distance = j - (i + keys.length(s) - queries.length(s));
+          const double added = added_to_score(g, order, p, head, qk.q, row, distance);
+          weights.push_back(seen ? std::exp(score * *g.scale + added) : 0);
           sum += weights.back();
         }
         for (int32_t j = 0; j < keys.length(s) && sum > 0; ++j) {

@@ -1,0 +1,120 @@
+#include "multihead/nn/attention_positions.h"
+
+#include <cmath>
+#include <vector>
+
+#include "multihead/autograd/head_affine.h"
+#include "multihead/autograd/ops.h"
+#include "multihead/autograd/rotary.h"
+#include "multihead/nn/initialise.h"
+
+namespace mh {
+namespace {
+
+class RotaryPositions final : public AttentionPositions {
+ public:
+  explicit RotaryPositions(int d_key) : d_key_(d_key) {}
+
+  Var turned(Context& context, Var rows, int heads, const RowPlaces& places) override {
+    return rotate(context.tape, rows,
+                  {.heads = heads,
+                   .d_head = d_key_,
+                   .rotated = d_key_,
+                   .offsets = places.offsets,
+                   .positions = places.positions});
+  }
+
+ private:
+  int d_key_;
+};
+
+class AlibiPositions final : public AttentionPositions {
+ public:
+  AlibiPositions(int heads, int maps_per_head) {
+    for (const float slope : alibi_slopes(heads / maps_per_head)) {
+      slopes_.insert(slopes_.end(), static_cast<size_t>(maps_per_head), slope);
+    }
+  }
+  LearnedBias bias(Context&, Var, AttentionBias& fixed) override {
+    fixed.slopes = slopes_;
+    return {};
+  }
+
+ private:
+  std::vector<float> slopes_;
+};
+
+class T5Positions final : public AttentionPositions {
+ public:
+  T5Positions(Direction direction, int heads, int d_model) : d_model_(d_model), table_(heads, kT5Buckets) {
+    for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
+      buckets_.push_back(t5_bucket(distance, direction));
+  }
+  LearnedBias bias(Context&, Var, AttentionBias& fixed) override {
+    fixed.distance_clip = kT5Farthest;
+    fixed.distance_columns = kT5Buckets;
+    fixed.buckets = buckets_;
+    return {.by_distance = &table_, .by_query = {}};
+  }
+  void initialise(Random& random) override {
+    normal(table_, random, 1 / std::sqrt(static_cast<double>(d_model_)));  // as transformers starts them
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    visitor(name + ".distance_bias", table_);
+  }
+
+ private:
+  int d_model_;
+  Parameter table_;               // [heads, buckets]
+  std::vector<int32_t> buckets_;  // of the distances -128 ... 128
+};
+
+// score = scale * q . (k + a_distance): what q meets besides k is one product with all vectors.
+class ShawPositions final : public AttentionPositions {
+ public:
+  explicit ShawPositions(const HeadShape& shape)
+      : scale_(shape.scale),
+        vectors_(shape.d_key, 2 * kShawClip + 1),
+        product_(slice_columns(shape.heads, shape.heads * shape.d_key), &vectors_, nullptr) {}
+
+  LearnedBias bias(Context& context, Var q, AttentionBias& fixed) override {
+    fixed.query_clip = kShawClip;
+    const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
+    return {.by_distance = nullptr, .by_query = scale(context.tape, products, scale_)};
+  }
+  void initialise(Random& random) override {
+    xavier_uniform(vectors_, random, vectors_.value.rows(), vectors_.value.cols());
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    visitor(name + ".distance_keys", vectors_);
+  }
+
+ private:
+  float scale_;
+  Parameter vectors_;  // [d_key, 2k + 1]: a column a distance
+  HeadAffine product_;
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Direction direction,
+                                                             const HeadShape& shape, int d_model,
+                                                             int maps_per_head) {
+  switch (positions) {
+    case Positions::kRotary:
+      return std::make_unique<RotaryPositions>(shape.d_key);
+    case Positions::kAlibi:
+      return std::make_unique<AlibiPositions>(shape.heads, maps_per_head);
+    case Positions::kT5:
+      return std::make_unique<T5Positions>(direction, shape.heads, d_model);
+    case Positions::kShaw:
+      return std::make_unique<ShawPositions>(shape);
+    case Positions::kSinusoidal:
+    case Positions::kLearned:
+    case Positions::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace mh

@@ -1,0 +1,29 @@
+// What is added to the embedding of a token for its position: sinusoids, learned vectors, or nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/nn/positions.h"
+
+namespace mh {
+
+class PositionTable {
+ public:
+  PositionTable(Positions positions, int64_t longest, int64_t d_model);
+
+  int64_t longest() const { return longest_; }
+  /// [rows, d_model], and which of them belongs to a position.
+  ConstMatrixView rows() { return learned() != nullptr ? parameter_.value.view() : fixed_.view(); }
+  int32_t row_of(int32_t position) const { return adds_ ? position : 0; }
+  /// Null unless the vectors are learned.
+  Parameter* learned() { return parameter_.value.size() > 0 ? &parameter_ : nullptr; }
+
+ private:
+  int64_t longest_;
+  bool adds_;
+  Tensor fixed_;         // the sinusoids [longest, d_model], or one row of zeros
+  Parameter parameter_;  // [longest, d_model]
+};
+
+}  // namespace mh

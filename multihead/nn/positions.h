@@ -1,0 +1,54 @@
+// How a model knows in which order its tokens stand: numbers added to the embeddings, or something that each
+// self-attention does to its queries, keys or scores. Attention to a memory knows no positions.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "multihead/nn/head_geometry.h"
+
+namespace mh {
+
+enum class Positions {
+  kSinusoidal,  // fixed waves, added to the embeddings (Vaswani et al. 2017, section 3.5)
+  kLearned,     // a learned vector for each position, added to the embeddings; a table for each side
+  kRotary,      // queries and keys turn with their position (Su et al. 2021)
+  kAlibi,  // scores lose m_i times the distance, m_i = 2^(-8 i / h) for head i = 1 ... h (Press et al. 2022)
+  kT5,     // a learned number for each head and bucket of distances is added to the scores (Raffel et al.
+           // 2020); each layer has its own, where T5 has one for all layers of a stack
+  kShaw,   // the query meets a learned vector for the distance beside the key (Shaw et al. 2018); one set
+           // of vectors a layer for all heads, none for the values, which their table 3 finds unneeded
+  kNone,   // no order but what a causal mask gives away
+};
+
+inline constexpr std::initializer_list<std::pair<const char*, Positions>> kPositionNames = {
+    {"sinusoidal", Positions::kSinusoidal},
+    {"learned", Positions::kLearned},
+    {"rotary", Positions::kRotary},
+    {"alibi", Positions::kAlibi},
+    {"t5", Positions::kT5},
+    {"shaw", Positions::kShaw},
+    {"none", Positions::kNone}};
+
+/// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
+enum class Direction { kBoth, kBackward };
+
+/// All that cannot be, as problems() of a geometry. REQUIRES: problems(geometry, d_model) is empty.
+std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model);
+
+/// m_i of ALiBi, for heads 0 ... heads - 1.
+std::vector<float> alibi_slopes(int heads);
+
+/// T5's: distances of one sign share 32 buckets (kBackward) or 16 of each sign (kBoth); the first half of
+/// them hold one distance each, the others grow as a logarithm up to distance 128, beyond which all is one.
+inline constexpr int kT5Buckets = 32, kT5Farthest = 128;
+/// Bucket of a distance j - i of key j and query i.
+int t5_bucket(int distance, Direction direction);
+
+/// Shaw's k: vectors for the distances -k ... k; farther ones count as these.
+inline constexpr int kShawClip = 16;
+
+}  // namespace mh

@@ -1,0 +1,71 @@
+// Positions: what the formulas' pieces are, and which of them cannot be together.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "multihead/base/error.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/position_table.h"
+
+namespace mh {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Positions, SlopesOfAlibiAreThePapers) {
+  EXPECT_THAT(alibi_slopes(8),
+              ElementsAre(0.5f, 0.25f, 0.125f, 0.0625f, 0.03125f, 0.015625f, 0.0078125f, 0.00390625f));
+  EXPECT_THAT(alibi_slopes(2), ElementsAre(0.0625f, 0.00390625f));
+}
+
+/// The first distance of each bucket, as T5Attention._relative_position_bucket of transformers 4 has them.
+TEST(Positions, BucketsAreThoseOfT5) {
+  const auto first_distances = [](Direction direction, int sign) {
+    std::vector<int> firsts{1};
+    for (int d = 2; d <= 200; ++d) {
+      if (t5_bucket(sign * d, direction) != t5_bucket(sign * (d - 1), direction)) firsts.push_back(d);
+    }
+    return firsts;
+  };
+  const auto both = ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91);
+  EXPECT_THAT(first_distances(Direction::kBoth, 1), both);
+  EXPECT_THAT(first_distances(Direction::kBoth, -1), both);
+  EXPECT_THAT(first_distances(Direction::kBackward, -1),
+              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35, 40,
+                          46, 52, 59, 67, 77, 87, 99, 113));
+  EXPECT_EQ(t5_bucket(0, Direction::kBoth), 0);
+  EXPECT_EQ(t5_bucket(-1, Direction::kBoth), 1);
+  EXPECT_EQ(t5_bucket(1, Direction::kBoth), 17);
+  EXPECT_EQ(t5_bucket(200, Direction::kBoth), 31);
+  EXPECT_EQ(t5_bucket(-200, Direction::kBackward), 31);
+  EXPECT_EQ(t5_bucket(5, Direction::kBackward), 0);
+}
+
+TEST(Positions, ProblemsNameWhatWouldWork) {
+  EXPECT_THAT(problems(Positions::kRotary, {.heads = 2, .scores = Scores::kMerged}, 8),
+              ElementsAre("positions rotary turn queries and keys, of which merged scores have none of their "
+                          "own; use alibi, t5 or shaw, or set scores to query_key"));
+  EXPECT_THAT(problems(Positions::kRotary, {.heads = 2, .d_key = 3}, 8),
+              ElementsAre("positions rotary turn pairs of numbers, but a key has 3; set d_key to an even "
+                          "number, for example 4"));
+  for (const auto& [name, positions] : kPositionNames) {
+    EXPECT_THAT(problems(positions, {.heads = 2, .d_key = 4}, 8), ElementsAre()) << name;
+  }
+  DropoutSites sites;
+  const MultiHeadAttentionConfig impossible = {
+      .d_model = 6, .geometry = {.heads = 2}, .positions = Positions::kRotary};
+  EXPECT_THROW(MultiHeadAttention("layer", impossible, sites), UsageError);
+}
+
+TEST(Positions, TablesAddWhatTheyAreCalled) {
+  PositionTable waves(Positions::kSinusoidal, 5, 4), learned(Positions::kLearned, 5, 4),
+      none(Positions::kRotary, 5, 4);
+  EXPECT_EQ(waves.rows()(waves.row_of(0), 3), 1);  // cos(0)
+  EXPECT_EQ(waves.learned(), nullptr);
+  ASSERT_NE(learned.learned(), nullptr);
+  EXPECT_EQ(learned.rows().data, learned.learned()->value.data());
+  EXPECT_EQ(none.rows()(none.row_of(4), 3), 0);
+  EXPECT_EQ(none.longest(), 5);
+}
+
+}  // namespace
+}  // namespace mh
