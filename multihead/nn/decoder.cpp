@@ -12,7 +12,8 @@ MultiHeadAttentionConfig attention_config(const TransformerLayerConfig& config, 
           .geometry = config.geometry,
           .weights_dropout = config.dropout.weights,
           .positions = positions,
-          .direction = Direction::kBackward};
+          .direction = Direction::kBackward,
+          .layer = config.layer};
 }
 
 }  // namespace
@@ -105,7 +106,11 @@ void DecoderLayer::visit_attentions(const AttentionVisitor& visitor) const {
 }
 
 Decoder::Decoder(int layers, const TransformerLayerConfig& config, DropoutSites& sites) {
-  for (int i = 0; i < layers; ++i) layers_.emplace_back(fmt::format("decoder.{}", i), config, sites);
+  for (int i = 0; i < layers; ++i) {
+    TransformerLayerConfig layer = config;
+    layer.layer = i;
+    layers_.emplace_back(fmt::format("decoder.{}", i), layer, sites);
+  }
   if (config.norm == NormPlacement::kPre) final_norm_ = std::make_unique<LayerNorm>(config.d_model);
 }
 

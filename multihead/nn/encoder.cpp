@@ -12,7 +12,8 @@ EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig
                   .geometry = config.geometry,
                   .weights_dropout = config.dropout.weights,
                   .positions = config.positions,
-                  .direction = Direction::kBoth},
+                  .direction = Direction::kBoth,
+                  .layer = config.layer},
                  sites),
       attention_residual_(config, sites),
       feed_forward_(config, sites),
@@ -38,7 +39,11 @@ void EncoderLayer::visit(const std::string& name, const ParameterVisitor& visito
 }
 
 Encoder::Encoder(int layers, const TransformerLayerConfig& config, DropoutSites& sites) {
-  for (int i = 0; i < layers; ++i) layers_.emplace_back(fmt::format("encoder.{}", i), config, sites);
+  for (int i = 0; i < layers; ++i) {
+    TransformerLayerConfig layer = config;
+    layer.layer = i;
+    layers_.emplace_back(fmt::format("encoder.{}", i), layer, sites);
+  }
   if (config.norm == NormPlacement::kPre) final_norm_ = std::make_unique<LayerNorm>(config.d_model);
 }
 

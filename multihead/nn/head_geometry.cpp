@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -38,6 +37,11 @@ void check_columns(const HeadGeometry& g, int d_model, std::vector<std::string>&
       return;
     }
   }
+}
+
+bool equally_many(const HeadColumns& columns) {
+  return std::all_of(columns.begin(), columns.end(),
+                     [&](const auto& head) { return head.size() == columns.front().size(); });
 }
 
 }  // namespace
@@ -98,13 +102,14 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
   if (g.heads < 1) add(fmt::format("heads is {}; expected at least 1", g.heads));
   if (!found.empty()) return found;
 
-  if (g.d_key == 0 && d_model % g.heads != 0) {
-    add(fmt::format("heads is {}, which does not divide d_model {}; set d_key, for example to {}", g.heads,
-                    d_model, std::max(1, d_model / g.heads)));
+  const int maps = maps_per_head(g);
+  if (g.d_key == 0 && d_model % (maps * g.heads) != 0) {
+    add(fmt::format("heads is {}, {} does not divide d_model {}; set d_key, for example to {}", g.heads,
+                    maps == 1 ? "which" : "twice which", d_model, std::max(1, d_model / (maps * g.heads))));
     return found;
   }
-  const int d_key = g.d_key != 0 ? g.d_key : d_model / g.heads;
-  const int d_value = g.d_value != 0 ? g.d_value : d_key;
+  const int d_key = g.d_key != 0 ? g.d_key : d_model / (maps * g.heads);
+  const int d_value = g.d_value != 0 ? g.d_value : maps * d_key;
   const auto check_size = [&](const char* name, int size) {
     if (size < 1 || size > kLargestHead)
       add(fmt::format("{} is {}; expected 1 ... {}", name, size, kLargestHead));
@@ -138,14 +143,35 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
     if (g.input.kind == Kind::kWholeRow) {
       add("input.one_for_all would make all heads that read the whole row the same; use slices");
     } else if (g.input.kind == Kind::kColumns) {
-      const auto differs = [&](const auto& head) { return head.size() != g.input.columns[0].size(); };
-      if (std::any_of(g.input.columns.begin(), g.input.columns.end(), differs)) {
+      if (!equally_many(g.input.columns)) {
         add("input.one_for_all needs heads that read equally many columns; give each as many");
       }
     } else if (d_model % g.heads != 0) {
       add(fmt::format(
           "input.one_for_all needs slices of one size, but {} heads do not divide d_model {}; use {} heads",
           g.heads, d_model, std::gcd(g.heads, d_model)));
+    }
+  }
+  if (g.weights == HeadWeights::kDifferential &&
+      (g.input.kind != Kind::kWholeRow || g.scores == Scores::kMerged ||
+       g.scores == Scores::kCollaborative)) {
+    add("differential weights need two queries and two keys a head, of the whole row; set input to whole_row "
+        "and scores to query_key");
+  }
+  if (g.query_key_norm == QueryKeyNorm::kL2 && g.scores == Scores::kMerged) {
+    add("query_key_norm scales queries and keys, of which merged scores have none of their own; set scores "
+        "to "
+        "query_key");
+  }
+  if (starts_equal(g.initialisation) && !g.input.one_for_all) {
+    if (g.input.kind == Kind::kColumns && !equally_many(g.input.columns)) {
+      add("heads that start equal must read equally many columns; give each as many, or use another "
+          "initialisation");
+    } else if ((g.input.kind == Kind::kSlices || g.input.kind == Kind::kProjectedSlices) &&
+               d_model % g.heads != 0) {
+      add(fmt::format(
+          "heads that start equal must read equally many columns; use {} heads, or another initialisation",
+          std::gcd(g.heads, d_model)));
     }
   }
   if (g.scores == Scores::kTied && shares) add("tied scores take the keys of every head; set key_heads to 0");
@@ -184,87 +210,27 @@ HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_vi
     throw UsageError(fmt::format("{}: {}", layer, fmt::join(wrong, "; ")));
   }
   HeadGeometry g = geometry;
-  if (g.d_key == 0) g.d_key = d_model / g.heads;
-  if (g.d_value == 0) g.d_value = g.d_key;
+  if (g.d_key == 0) g.d_key = d_model / (maps_per_head(g) * g.heads);
+  if (g.d_value == 0) g.d_value = maps_per_head(g) * g.d_key;
   if (g.key_heads == 0) g.key_heads = g.heads;
   if (g.value_heads == 0) g.value_heads = g.key_heads;
   if (g.scores == Scores::kCollaborative && g.shared_size == 0) g.shared_size = g.heads * g.d_key;
-  if (!g.scale) g.scale = attention_scale(g.d_key);
+  if (!g.scale) {
+    constexpr double kTokens = 32;  // of a long sentence
+    g.scale = g.query_key_norm == QueryKeyNorm::kL2
+                  ? static_cast<float>(std::log2(kTokens * kTokens - kTokens))
+                  : attention_scale(g.d_key);
+  }
   return g;
+}
+
+int maps_per_head(const HeadGeometry& geometry) {
+  return geometry.weights == HeadWeights::kDifferential ? 2 : 1;
 }
 
 int key_size(const HeadGeometry& geometry, int d_model) {
   if (geometry.scores == Scores::kMerged) return d_model;
   return geometry.scores == Scores::kCollaborative ? geometry.shared_size : geometry.d_key;
-}
-
-namespace {
-
-struct Preset {
-  GeometryName name;
-  HeadGeometry (*make)(int heads, int d_model);
-};
-
-HeadGeometry bloem(int heads, int d_model, HeadInput input, HeadOutput output) {
-  return {.heads = heads,
-          .input = std::move(input),
-          .biases = Biases::kNone,
-          .output = output,
-          .scale = attention_scale(d_model)};
-}
-
-const std::array kPresets = {
-    Preset{{"canonical", "every head reads the whole row (Vaswani et al. 2017)"},
-           [](int h, int) { return HeadGeometry{.heads = h}; }},
-    Preset{{"tensor2tensor", "canonical without biases"},
-           [](int h, int) { return HeadGeometry{.heads = h, .biases = Biases::kNone}; }},
-    Preset{{"bloem-narrow-shared", "slices, one s x s projection for all heads, no W^O"},
-           [](int h, int d) { return bloem(h, d, HeadInput::slices(true), HeadOutput::kConcatenation); }},
-    Preset{{"bloem-narrow", "slices, an s x s projection for each head, no W^O"},
-           [](int h, int d) { return bloem(h, d, HeadInput::slices(), HeadOutput::kConcatenation); }},
-    Preset{{"bloem-narrow-output", "slices, an s x s projection for each head, and W^O"},
-           [](int h, int d) { return bloem(h, d, HeadInput::slices(), HeadOutput::kProjection); }},
-    Preset{{"bloem-wide", "every head as wide as the row, d_key = d_model"},
-           [](int h, int d) {
-             HeadGeometry g = bloem(h, d, {}, HeadOutput::kProjection);
-             g.d_key = g.d_value = d;
-             return g;
-           }},
-    Preset{{"bloem-fourth", "d x d first, then slices with an s x s projection for each head"},
-           [](int h, int d) { return bloem(h, d, HeadInput::projected_slices(), HeadOutput::kProjection); }},
-    Preset{{"aggcn", "canonical, W^K starts as a copy of W^Q (Guo et al. 2019)"},
-           [](int h, int) {
-             return HeadGeometry{.heads = h, .initialisation = HeadInitialisation::kCopiedKeys};
-           }},
-    Preset{{"tied", "W^K is W^Q: scores are symmetric"},
-           [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kTied}; }},
-    Preset{{"merged", "one matrix W_i for W_i^Q W_i^K^T"},
-           [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kMerged}; }},
-    Preset{{"doubled", "x W^Q W_i^Q: another d x d before each head's"},
-           [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kDoubled}; }},
-    Preset{{"collaborative", "shared W^Q and W^K, a mixing vector a head (Cordonnier et al. 2020)"},
-           [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kCollaborative}; }},
-    Preset{{"multi-query", "all heads share one head of keys and values (Shazeer 2019)"},
-           [](int h, int) { return HeadGeometry{.heads = h, .key_heads = 1}; }},
-    Preset{{"grouped-query", "pairs of heads share keys and values (Ainslie et al. 2023)"},
-           [](int h, int) { return HeadGeometry{.heads = h, .key_heads = h % 2 == 0 ? h / 2 : h}; }},
-};
-
-}  // namespace
-
-HeadGeometry geometry_preset(std::string_view name, int heads, int d_model) {
-  std::string names;
-  for (const Preset& preset : kPresets) {
-    if (preset.name.name == name) return preset.make(heads, d_model);
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name.name);
-  }
-  throw UsageError(fmt::format("geometry '{}' is unknown; choose one of {}", name, names));
-}
-
-std::vector<GeometryName> geometry_names() {
-  std::vector<GeometryName> names;
-  for (const Preset& preset : kPresets) names.push_back(preset.name);
-  return names;
 }
 
 }  // namespace mh

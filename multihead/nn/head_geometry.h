@@ -9,9 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/autograd/head_affine.h"
@@ -61,6 +63,22 @@ enum class Scores {
                    // 2020)
 };
 
+/// What is done to queries and keys before they meet.
+enum class QueryKeyNorm {
+  kNone,
+  kL2,  // each head's are scaled to length 1, and scores are a learned number times their cosine (Henry et
+        // al. 2020); `scale` is where that number starts
+};
+
+/// What a head weighs its values with.
+enum class HeadWeights {
+  kSoftmax,       // the softmax of its scores
+  kDifferential,  // the difference of two softmaxes, A_1 - lambda A_2; then a norm for each head (Ye et al.
+                  // 2024)
+  kTalking,       // heads mix their scores, and their weights again (Shazeer et al. 2020); not in the fused
+                  // kernel: slow, and memory for every Tq x Tk
+};
+
 enum class Biases { kAll, kNone };  // Tensor2Tensor has none
 
 /// What becomes of the heads' outputs side by side.
@@ -81,19 +99,60 @@ enum class HeadInitialisation {
   kCopiedKeys,      // Xavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
 };
 
+/// In files and flags.
+template <class E>
+using Names = std::initializer_list<std::pair<const char*, E>>;
+inline constexpr Names<HeadInput::Kind> kHeadInputNames = {
+    {"whole_row", HeadInput::Kind::kWholeRow},
+    {"slices", HeadInput::Kind::kSlices},
+    {"columns", HeadInput::Kind::kColumns},
+    {"projected_slices", HeadInput::Kind::kProjectedSlices}};
+inline constexpr Names<Scores> kScoresNames = {{"query_key", Scores::kQueryKey},
+                                               {"tied", Scores::kTied},
+                                               {"merged", Scores::kMerged},
+                                               {"doubled", Scores::kDoubled},
+                                               {"collaborative", Scores::kCollaborative}};
+inline constexpr Names<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
+                                                           {"l2", QueryKeyNorm::kL2}};
+inline constexpr Names<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
+                                                         {"differential", HeadWeights::kDifferential},
+                                                         {"talking", HeadWeights::kTalking}};
+inline constexpr Names<Biases> kBiasesNames = {{"all", Biases::kAll}, {"none", Biases::kNone}};
+inline constexpr Names<HeadOutput> kHeadOutputNames = {{"projection", HeadOutput::kProjection},
+                                                       {"concatenation", HeadOutput::kConcatenation}};
+inline constexpr Names<HeadInitialisation> kHeadInitialisationNames = {
+    {"xavier", HeadInitialisation::kXavier},
+    {"xavier_head", HeadInitialisation::kXavierHead},
+    {"xavier_packed", HeadInitialisation::kXavierPacked},
+    {"orthogonal", HeadInitialisation::kOrthogonal},
+    {"equal", HeadInitialisation::kEqual},
+    {"equal_input", HeadInitialisation::kEqualInput},
+    {"equal_with_noise", HeadInitialisation::kEqualWithNoise},
+    {"copied_keys", HeadInitialisation::kCopiedKeys}};
+
+/// All heads the same; with segments, which read different columns, their matrices are.
+inline bool starts_equal(HeadInitialisation initialisation) {
+  return initialisation == HeadInitialisation::kEqual || initialisation == HeadInitialisation::kEqualInput ||
+         initialisation == HeadInitialisation::kEqualWithNoise;
+}
+
 struct HeadGeometry {
   int heads = 8;    // h, of queries
-  int d_key = 0;    // of one head; 0: d_model / heads
-  int d_value = 0;  // 0: d_key
+  int d_key = 0;    // of one head; 0: d_model / heads; with differential weights half of it, as it has two
+  int d_value = 0;  // 0: d_key; with differential weights twice as many
   int key_heads =
       0;  // 0: as many as heads; a divisor of it: that many share keys (grouped-query; 1: multi-query)
   int value_heads = 0;  // 0: key_heads
   HeadInput input = {};
   Scores scores = Scores::kQueryKey;
   int shared_size = 0;  // kCollaborative: D_k of the shared projections; 0: heads * d_key
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  HeadWeights weights = HeadWeights::kSoftmax;
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
-  std::optional<float> scale = std::nullopt;  // of scores; unset: 1 / sqrt(d_key). Bloem's: 1 / sqrt(d_model)
+  std::optional<float> scale =
+      std::nullopt;  // of scores; unset: 1 / sqrt(d_key) (Bloem's: 1 / sqrt(d_model));
+                     // with query_key_norm log2(L^2 - L) of L = 32 tokens
   /// The smaller bound by default: with kXavier the cross-attention of the tiny model on Multi30k begins to
   /// align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
@@ -107,33 +166,17 @@ struct HeadGeometry {
     v("d_value", d_value);
     v("key_heads", key_heads);
     v("value_heads", value_heads);
-    v("input", input.kind,
-      {{"whole_row", HeadInput::Kind::kWholeRow},
-       {"slices", HeadInput::Kind::kSlices},
-       {"columns", HeadInput::Kind::kColumns},
-       {"projected_slices", HeadInput::Kind::kProjectedSlices}});
+    v("input", input.kind, kHeadInputNames);
     v("columns", input.columns);
     v("one_for_all", input.one_for_all);
-    v("scores", scores,
-      {{"query_key", Scores::kQueryKey},
-       {"tied", Scores::kTied},
-       {"merged", Scores::kMerged},
-       {"doubled", Scores::kDoubled},
-       {"collaborative", Scores::kCollaborative}});
+    v("scores", scores, kScoresNames);
     v("shared_size", shared_size);
-    v("biases", biases, {{"all", Biases::kAll}, {"none", Biases::kNone}});
-    v("output", output,
-      {{"projection", HeadOutput::kProjection}, {"concatenation", HeadOutput::kConcatenation}});
+    v("query_key_norm", query_key_norm, kQueryKeyNormNames);
+    v("weights", weights, kHeadWeightsNames);
+    v("biases", biases, kBiasesNames);
+    v("output", output, kHeadOutputNames);
     v("scale", scale);
-    v("initialisation", initialisation,
-      {{"xavier", HeadInitialisation::kXavier},
-       {"xavier_head", HeadInitialisation::kXavierHead},
-       {"xavier_packed", HeadInitialisation::kXavierPacked},
-       {"orthogonal", HeadInitialisation::kOrthogonal},
-       {"equal", HeadInitialisation::kEqual},
-       {"equal_input", HeadInitialisation::kEqualInput},
-       {"equal_with_noise", HeadInitialisation::kEqualWithNoise},
-       {"copied_keys", HeadInitialisation::kCopiedKeys}});
+    v("initialisation", initialisation, kHeadInitialisationNames);
   }
 };
 
@@ -142,6 +185,8 @@ struct HeadGeometry {
 std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
 /// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
+/// How many softmaxes make one head.
+int maps_per_head(const HeadGeometry& geometry);
 /// Numbers in the query and in the key that meet in one score. geometry: completed().
 int key_size(const HeadGeometry& geometry, int d_model);
 

@@ -9,7 +9,9 @@
 
 namespace mh {
 
-std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
+namespace {
+
+std::unique_ptr<Heads> make_plain_heads(const HeadGeometry& geometry, int d_model) {
   if (geometry.input.kind != HeadInput::Kind::kWholeRow) return make_segment_heads(geometry, d_model);
   switch (geometry.scores) {
     case Scores::kQueryKey:
@@ -25,8 +27,6 @@ std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
   MH_ASSERT(!"a kind of scores that no class makes");
   return nullptr;
 }
-
-namespace {
 
 /// Gram-Schmidt on normal numbers, in double: columns orthonormal, or rows when there are fewer of them.
 void orthogonal(MatrixView w, Random& random) {
@@ -56,7 +56,11 @@ void orthogonal(MatrixView w, Random& random) {
   }
 }
 
-void copy_first_block(const std::vector<MatrixView>& blocks, double noise, Random& random) {
+}  // namespace
+
+void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blocks, Random& random) {
+  if (!starts_equal(geometry.initialisation)) return;
+  const double noise = geometry.initialisation == HeadInitialisation::kEqualWithNoise ? 1e-6 : 0;
   for (size_t b = 1; b < blocks.size(); ++b) {
     for (int64_t r = 0; r < blocks[b].rows; ++r) {
       for (int64_t c = 0; c < blocks[b].cols; ++c) {
@@ -67,9 +71,14 @@ void copy_first_block(const std::vector<MatrixView>& blocks, double noise, Rando
   }
 }
 
-constexpr double kNoise = 1e-6;
-
-}  // namespace
+std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
+  HeadGeometry of_kernel = geometry;
+  of_kernel.heads *= maps_per_head(geometry);
+  of_kernel.key_heads *= maps_per_head(geometry);
+  std::unique_ptr<Heads> heads = make_plain_heads(of_kernel, d_model);
+  if (geometry.query_key_norm == QueryKeyNorm::kNone) return heads;
+  return make_normalised_heads(std::move(heads), geometry);
+}
 
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,
                       Random& random) {
@@ -95,8 +104,7 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
     case HeadInitialisation::kEqualInput:
     case HeadInitialisation::kEqualWithNoise:
       xavier_uniform(weight, random, rows, cols);
-      copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0,
-                       random);
+      make_equal(geometry, blocks, random);
       break;
   }
   weight.changed();
@@ -104,16 +112,13 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
 
 void initialise_output(const HeadGeometry& geometry, Parameter& weight, Random& random) {
   xavier_uniform(weight, random, weight.value.rows(), weight.value.cols());
-  const bool equal = geometry.initialisation == HeadInitialisation::kEqual ||
-                     geometry.initialisation == HeadInitialisation::kEqualWithNoise;
-  if (!equal) return;
+  if (geometry.initialisation == HeadInitialisation::kEqualInput) return;
   std::vector<MatrixView> blocks;
   for (int h = 0; h < geometry.heads; ++h) {
     blocks.push_back(
         weight.value.view().rows_between(int64_t{h} * geometry.d_value, (int64_t{h} + 1) * geometry.d_value));
   }
-  copy_first_block(blocks, geometry.initialisation == HeadInitialisation::kEqualWithNoise ? kNoise : 0,
-                   random);
+  make_equal(geometry, blocks, random);
   weight.changed();
 }
 

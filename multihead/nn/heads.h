@@ -51,7 +51,7 @@ class Heads {
   virtual void visit(const std::string& name, const ParameterVisitor& visitor) = 0;
 };
 
-/// geometry: completed().
+/// geometry: completed(). A differential head is two of the kernel's.
 std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model);
 
 // One file each:
@@ -60,12 +60,15 @@ std::unique_ptr<Heads> make_segment_heads(const HeadGeometry& geometry, int d_mo
 std::unique_ptr<Heads> make_merged_heads(const HeadGeometry& geometry, int d_model);
 std::unique_ptr<Heads> make_doubled_heads(const HeadGeometry& geometry, int d_model);
 std::unique_ptr<Heads> make_collaborative_heads(const HeadGeometry& geometry, int d_model);
+std::unique_ptr<Heads> make_normalised_heads(std::unique_ptr<Heads> heads, const HeadGeometry& geometry);
 
 /// What an Affine gets: these, or none of them.
 inline std::vector<Parameter*> biases_or_none(Biases biases, std::initializer_list<Parameter*> all) {
   return biases == Biases::kAll ? std::vector<Parameter*>(all) : std::vector<Parameter*>();
 }
 
+/// Where heads start equal: makes every block the first one, plus the noise of kEqualWithNoise.
+void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blocks, Random& random);
 /// Starts a matrix of heads side by side, [rows, heads * width], as the geometry says. `packed_columns`: of
 /// all matrices that one in_proj would hold, for kXavierPacked.
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,

@@ -12,11 +12,13 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
       geometry_(completed(config.geometry, config.d_model, name_)),
       weights_dropout_(config.weights_dropout),
       site_(sites.next()),
-      heads_(make_heads(geometry_, config.d_model)) {
+      heads_(make_heads(geometry_, config.d_model)),
+      values_(make_weighted_values(geometry_, config.layer)) {
   if (const auto wrong = problems(config.positions, geometry_, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
-  positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model);
+  positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model,
+                                        maps_per_head(geometry_));
   if (geometry_.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry_.heads} * geometry_.d_value, config.d_model);
   if (geometry_.biases == Biases::kAll) b_o_ = Parameter(1, config.d_model);
@@ -65,7 +67,7 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
       observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
   LearnedBias bias;
   if (positions_) bias = positions_->bias(context, q, inputs.bias);
-  const Var heads = attention(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
+  const Var heads = values_->apply(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
   if (observed) {
     observer->weights({.name = name_,
                        .heads = geometry_.heads,
@@ -97,12 +99,14 @@ Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, con
 void MultiHeadAttention::initialise(Random& random) {
   heads_->initialise(random);
   if (positions_) positions_->initialise(random);
+  values_->initialise(random);
   if (output() != nullptr) initialise_output(geometry_, w_o_, random);
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {
   heads_->visit(name, visitor);
   if (positions_) positions_->visit(name, visitor);
+  values_->visit(name, visitor);
   if (w_o_.value.size() > 0) visitor(name + ".w_o", w_o_);
   if (b_o_.value.size() > 0) visitor(name + ".b_o", b_o_);
 }

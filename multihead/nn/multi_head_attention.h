@@ -10,6 +10,7 @@
 #include "multihead/nn/context.h"
 #include "multihead/nn/heads.h"
 #include "multihead/nn/transformer_layer.h"
+#include "multihead/nn/weighted_values.h"
 
 namespace mh {
 
@@ -19,6 +20,7 @@ struct MultiHeadAttentionConfig {
   float weights_dropout = 0;               // rate
   Positions positions = Positions::kNone;  // those added to embeddings are none of its business
   Direction direction = Direction::kBoth;  // of self-attention
+  int layer = 0;                           // which of the stack
 };
 
 /// Keys and values that are ready: of a memory (cross-attention), or gathered in a cache (self-attention).
@@ -66,6 +68,7 @@ class MultiHeadAttention {
   uint32_t site_;
   std::unique_ptr<Heads> heads_;
   std::unique_ptr<AttentionPositions> positions_;  // null: nothing to do
+  std::unique_ptr<WeightedValues> values_;
   Parameter w_o_, b_o_;
   Affine output_;
 };

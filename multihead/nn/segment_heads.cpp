@@ -30,6 +30,7 @@ class SegmentProjection {
     if (before_.value.size() > 0) xavier_uniform(before_, random, before_.value.rows(), before_.value.cols());
     // Each head's own fans: there is no whole matrix here that others would share.
     const int64_t columns = weight_.value.cols();
+    std::vector<MatrixView> blocks;
     for (int h = 0; h < heads_.heads(); ++h) {
       const HeadAffine::Rows rows = heads_.rows(h);
       Parameter one(rows.end - rows.begin, columns);
@@ -37,8 +38,10 @@ class SegmentProjection {
       for (int64_t r = rows.begin; r < rows.end; ++r) {
         for (int64_t c = 0; c < columns; ++c) weight_.value(r, c) = one.value(r - rows.begin, c);
       }
+      blocks.push_back(weight_.value.view().rows_between(rows.begin, rows.end));
       if (geometry.input.one_for_all) break;
     }
+    make_equal(geometry, blocks, random);
     weight_.changed();
   }
   void visit(const std::string& name, const char* letter, const ParameterVisitor& visitor) {

@@ -28,6 +28,7 @@ struct TransformerLayerConfig {
   int d_model = 512;
   HeadGeometry geometry = {};
   Positions positions = Positions::kSinusoidal;
+  int layer = 0;  // which of the stack
   int d_ff = 2048;
   Activation activation = Activation::kRelu;
   NormPlacement norm = NormPlacement::kPost;

@@ -86,20 +86,24 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ModelFolders,
-    testing::Values(FolderCase{"marian", NormPlacement::kPost, true},
-                    FolderCase{"marian_separate", NormPlacement::kPost, false},
-                    FolderCase{"pre_norm", NormPlacement::kPre, true},
-                    FolderCase{"pre_norm_separate", NormPlacement::kPre, false},
-                    FolderCase{"multi_query", NormPlacement::kPost, true, {.key_heads = 1}},
-                    FolderCase{"learned", NormPlacement::kPost, true, {}, Positions::kLearned},
-                    FolderCase{"rotary", NormPlacement::kPost, true, {.d_key = 4}, Positions::kRotary},
-                    FolderCase{"t5", NormPlacement::kPost, false, {}, Positions::kT5},
-                    FolderCase{"shaw", NormPlacement::kPre, true, {}, Positions::kShaw},
-                    FolderCase{
-                        "slices",
-                        NormPlacement::kPost,
-                        true,
-                        {.d_key = 2, .input = HeadInput::slices(), .biases = Biases::kNone, .scale = 0.3f}}),
+    testing::Values(
+        FolderCase{"marian", NormPlacement::kPost, true},
+        FolderCase{"marian_separate", NormPlacement::kPost, false},
+        FolderCase{"pre_norm", NormPlacement::kPre, true},
+        FolderCase{"pre_norm_separate", NormPlacement::kPre, false},
+        FolderCase{"multi_query", NormPlacement::kPost, true, {.key_heads = 1}},
+        FolderCase{"learned", NormPlacement::kPost, true, {}, Positions::kLearned},
+        FolderCase{"rotary", NormPlacement::kPost, true, {.d_key = 4}, Positions::kRotary},
+        FolderCase{"t5", NormPlacement::kPost, false, {}, Positions::kT5},
+        FolderCase{"shaw", NormPlacement::kPre, true, {}, Positions::kShaw},
+        FolderCase{"normalised", NormPlacement::kPost, true, {.query_key_norm = QueryKeyNorm::kL2}},
+        FolderCase{
+            "differential", NormPlacement::kPost, true, {.d_key = 2, .weights = HeadWeights::kDifferential}},
+        FolderCase{"talking", NormPlacement::kPost, true, {.weights = HeadWeights::kTalking}},
+        FolderCase{"slices",
+                   NormPlacement::kPost,
+                   true,
+                   {.d_key = 2, .input = HeadInput::slices(), .biases = Biases::kNone, .scale = 0.3f}}),
     [](const auto& tested) { return tested.param.name; });
 
 class SavedFolder : public testing::Test {

@@ -219,6 +219,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"t5", NormPlacement::kPre, true, "multi-query", kT5},
                     Case{"shaw", NormPlacement::kPost, true, "canonical", kShaw},
                     Case{"shaw_merged", NormPlacement::kPost, true, "merged", kShaw},
+                    Case{"normalised", NormPlacement::kPost, true, "query-key-norm", kRotary},
+                    Case{"differential", NormPlacement::kPre, true, "differential"},
+                    Case{"talking", NormPlacement::kPost, true, "talking", kT5},
                     Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
     [](const auto& tested) { return tested.param.name; });
 

@@ -1,5 +1,4 @@
 // Every geometry against its formula in double: outputs, and the gradient of every number that is learned.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,6 +57,26 @@ std::vector<Case> cases() {
   add("shaw", three, 5, {kShaw, kBackward});
   add("shaw both ways", groups, 5, {kShaw, kBoth});
   add("shaw collaborative", collaborative, 5, {kShaw, kBoth});
+  const HeadGeometry cosine = {
+      .heads = 4, .d_key = 2, .key_heads = 2, .query_key_norm = QueryKeyNorm::kL2, .scale = 3.0f};
+  const HeadGeometry difference = {
+      .heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kDifferential};
+  const HeadGeometry talking = {.heads = 3, .d_key = 2, .weights = HeadWeights::kTalking};
+  add("normalised", cosine, 5);
+  add("normalised rotary", cosine, 5, {kRotary, kBackward});
+  add("normalised shaw", cosine, 5, {kShaw, kBoth});
+  add("normalised slices", {.heads = 2, .input = HeadInput::slices(), .query_key_norm = QueryKeyNorm::kL2},
+      6);
+  add("normalised tied", {.heads = 2, .scores = Scores::kTied, .query_key_norm = QueryKeyNorm::kL2}, 6);
+  add("differential groups", difference, 5);
+  add("differential rotary", difference, 5, {kRotary, kBackward});
+  add("differential alibi", difference, 5, {kAlibi, kBoth});
+  add("differential t5", difference, 5, {kT5, kBackward});
+  add("talking groups", {.heads = 4, .d_key = 2, .key_heads = 2, .weights = HeadWeights::kTalking}, 5);
+  add("talking alibi", talking, 5, {kAlibi, kBoth});
+  add("talking t5", talking, 5, {kT5, kBackward});
+  add("talking shaw", talking, 5, {kShaw, kBackward});
+  add("talking merged", {.heads = 2, .scores = Scores::kMerged, .weights = HeadWeights::kTalking}, 6);
   add("shaw slices", {.heads = 2, .input = HeadInput::slices()}, 6, {kShaw, kBackward});
   return all;
 }
@@ -69,8 +88,9 @@ class Geometry : public testing::TestWithParam<Case> {
     for (MultiHeadAttention* one : {&layer, &crossing}) {
       one->initialise(random);
       one->visit("", [&](const std::string& name, Parameter& p) {
-        if (name[1] == 'b' || name[1] == 'c')
-          normal(p, random, 0.5);  // they start at 0, which would hide them
+        // They start at 0 or 1, which would hide them.
+        if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm")
+          normal(p, random, 0.5);
       });
     }
   }
@@ -78,7 +98,8 @@ class Geometry : public testing::TestWithParam<Case> {
     return {.d_model = GetParam().d_model,
             .geometry = GetParam().geometry,
             .positions = order.positions,
-            .direction = order.direction};
+            .direction = order.direction,
+            .layer = test::kLayer};
   }
   static D random_rows(int64_t rows, uint64_t seed) {
     Random random(seed);
@@ -193,98 +214,50 @@ INSTANTIATE_TEST_SUITE_P(All, Geometry, testing::ValuesIn(cases()), [](const aut
   return name;
 });
 
-TEST(GeometryProblems, NameTheFieldAndWhatWouldWork) {
-  const auto expect = [](const HeadGeometry& geometry, int d_model, const char* text) {
-    const auto found = problems(geometry, d_model);
-    ASSERT_EQ(found.size(), 1u) << testing::PrintToString(found);
-    EXPECT_EQ(found[0], text);
-  };
-  expect({.heads = 0}, 8, "heads is 0; expected at least 1");
-  expect({.heads = 3}, 8, "heads is 3, which does not divide d_model 8; set d_key, for example to 2");
-  expect({.heads = 2, .d_key = -1, .d_value = 2}, 8, "d_key is -1; expected 1 ... 1024");
-  expect({.heads = 4, .key_heads = 3}, 8, "key_heads is 3; expected a divisor of the 4 heads, for example 1");
-  expect({.heads = 2, .input = HeadInput::of_columns({{0, 1}, {7, 8}})}, 8,
-         "input.columns of head 1 is 7 8; expected rising numbers below d_model 8");
-  expect({.heads = 2, .input = HeadInput::of_columns({{0, 1}})}, 8,
-         "input.columns has 1 lists for 2 heads; give one a head");
-  expect({.heads = 4, .key_heads = 2, .scores = Scores::kMerged}, 8,
-         "merged scores already share their keys; set key_heads and value_heads to 0");
-  expect({.heads = 2, .d_value = 3, .output = HeadOutput::kConcatenation}, 8,
-         "output is the concatenation of 2 heads of 3, not d_model 8; use a projection or d_value 4");
-  expect({.heads = 3, .d_key = 2, .input = HeadInput::slices(true)}, 8,
-         "input.one_for_all needs slices of one size, but 3 heads do not divide d_model 8; use 1 heads");
-  EXPECT_THROW(geometry_preset("narrow", 2, 8), UsageError);
-}
-
-TEST(GeometryColumns, SlicesAndSegmentsCoverWhatTheySay) {
-  EXPECT_EQ(slice_columns(3, 7), (HeadColumns{{0, 1}, {2, 3}, {4, 5, 6}}));
-  EXPECT_EQ(spread_segments(3, 4, 8), (HeadColumns{{0, 1, 2, 3}, {2, 3, 4, 5}, {4, 5, 6, 7}}));
-  std::vector<int32_t> all;
-  for (const auto& head : permuted_slices(3, 11, 4)) all.insert(all.end(), head.begin(), head.end());
-  EXPECT_THAT(all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
-  EXPECT_NE(permuted_slices(3, 11, 4), slice_columns(3, 11));
-  for (const auto& head : random_columns(5, 4, 11, 2)) {
-    EXPECT_EQ(head.size(), 4u);
-    EXPECT_TRUE(std::is_sorted(head.begin(), head.end()));
-    EXPECT_EQ(std::adjacent_find(head.begin(), head.end()), head.end());
-  }
-}
-
-/// What the layer's heads start with, side by side.
-std::vector<D> head_matrices(HeadInitialisation initialisation) {
-  DropoutSites sites;
-  MultiHeadAttention layer("layer",
-                           {.d_model = 9, .geometry = {.heads = 3, .initialisation = initialisation}}, sites);
-  Random random(3);
-  layer.initialise(random);
-  const Parameters p = test::parameters_of(layer);
-  std::vector<D> matrices;
-  for (int h = 0; h < 3; ++h) matrices.push_back(test::columns_of(p.at("w_q"), h * 3, h * 3 + 3));
-  D first(3, 9), second(3, 9);
-  for (int64_t i = 0; i < 27; ++i) {
-    first.data()[i] = p.at("w_o").data()[i];
-    second.data()[i] = p.at("w_o").data()[27 + i];
-  }
-  matrices.push_back(std::move(first));
-  matrices.push_back(std::move(second));
-  return matrices;
-}
-
-double distance(const D& a, const D& b) {
-  double most = 0;
-  for (int64_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.data()[i] - b.data()[i]));
-  return most;
-}
-
-TEST(HeadInitialisations, AreWhatTheyAreCalled) {
-  using enum HeadInitialisation;
-  const auto xavier = head_matrices(kXavier), equal = head_matrices(kEqual),
-             input = head_matrices(kEqualInput);
-  const auto noise = head_matrices(kEqualWithNoise), orthogonal = head_matrices(kOrthogonal);
-  EXPECT_GT(distance(xavier[0], xavier[1]), 0.01);
-  EXPECT_EQ(distance(equal[0], equal[2]), 0);
-  EXPECT_EQ(distance(equal[3], equal[4]), 0);
-  EXPECT_EQ(distance(input[0], input[2]), 0);
-  EXPECT_GT(distance(input[3], input[4]), 0.01);
-  EXPECT_GT(distance(noise[0], noise[2]), 0);
-  EXPECT_LT(distance(noise[0], noise[2]), 1e-5);
-  for (int64_t a = 0; a < 3; ++a) {
-    for (int64_t b = 0; b < 3; ++b) {
-      double dot = 0;
-      for (int64_t n = 0; n < 9; ++n) dot += orthogonal[1](n, a) * orthogonal[1](n, b);
-      EXPECT_NEAR(dot, a == b ? 1 : 0, 1e-6);
+struct Watcher final : Observer {
+  bool wants_weights(std::string_view) const override { return true; }
+  void weights(const ObservedWeights& observed) override {
+    heads = observed.heads;
+    for (int s = 0; s + 1 < static_cast<int>(observed.query_offsets.size()); ++s) {
+      for (int h = 0; h < heads; ++h) maps.push_back(test::in_double(observed.matrix(s, h)));
     }
   }
-}
+  int heads = 0;
+  std::vector<D> maps;  // of each sequence and head
+};
 
-TEST(HeadInitialisations, CopiedKeysAreTheQueries) {
-  DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 8, .geometry = geometry_preset("aggcn", 2, 8)}, sites);
-  Random random(3);
-  layer.initialise(random);
+TEST_P(Geometry, ObserversSeeWhatTheValuesAreWeighedWith) {
+  const HeadGeometry& g = layer.geometry();
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 4});
+  Tensor x = in_float(random_rows(ragged.rows(), 31));
+  Tape tape;
+  Watcher watcher;
+  Context context{.tape = tape, .observer = &watcher};
+  const Var input = tape.constant(x.view());
+  const Var out = layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::causal());
+  const Var v = layer.project(context, input, {.offsets = ragged.offsets()}).v;
   const Parameters p = test::parameters_of(layer);
-  EXPECT_EQ(distance(p.at("w_q"), p.at("w_k")), 0);
-  EXPECT_GT(distance(p.at("w_q"), p.at("w_v")), 0.01);
+  ASSERT_EQ(watcher.heads, g.heads);
+  size_t next = 0;
+  for (int32_t s = 0; s < ragged.sequences(); ++s) {
+    for (int h = 0; h < g.heads; ++h) {
+      const D& map = watcher.maps[next++];
+      ASSERT_EQ(map.rows(), ragged.length(s));
+      const int64_t first = int64_t{h} * g.value_heads / g.heads * g.d_value;
+      D values(ragged.length(s), g.d_value);
+      for (int64_t i = 0; i < map.rows(); ++i) {
+        for (int c = 0; c < g.d_value; ++c) values(i, c) = v.value()(ragged.begin(s) + i, first + c);
+      }
+      D expected = test::product(map, values);
+      if (g.weights == HeadWeights::kDifferential) {
+        test::norm_of_differential_head(p, test::lambda_start(test::kLayer), expected);
+      }
+      for (int64_t i = 0; i < map.rows(); ++i) {
+        for (int c = 0; c < g.d_value; ++c)
+          ASSERT_NEAR(out.value()(ragged.begin(s) + i, int64_t{h} * g.d_value + c), expected(i, c), 2e-5);
+      }
+    }
+  }
 }
 
 }  // namespace

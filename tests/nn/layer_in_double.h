@@ -51,6 +51,14 @@ inline D columns_of(const D& a, int64_t begin, int64_t end) {
   return part;
 }
 
+inline D rows_of(const D& a, int64_t begin, int64_t end) {
+  D part(end - begin, a.cols());
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t c = 0; c < a.cols(); ++c) part(i - begin, c) = a(i, c);
+  }
+  return part;
+}
+
 /// Head `head` of projection `letter` ("q", "k", "v"), of `size` numbers: what the geometry's formula says of
 /// rows x.
 inline D projected(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
@@ -134,51 +142,150 @@ inline D turned_by_position(const D& rows, const Ragged& ragged) {
   return out;
 }
 
-/// What order adds to the score of query row `row` of q, `distance` before (or after) the key.
-inline double added_to_score(const HeadGeometry& g, const Order& order, const Parameters& p, int head,
+/// What order adds to the score of query row `row` of q, `distance` before (or after) the key. `map`: which
+/// softmax.
+inline double added_to_score(const HeadGeometry& g, const Order& order, const Parameters& p, int map,
                              const D& q, int64_t row, int distance) {
   if (order.positions == Positions::kAlibi)
-    return -std::exp2(-8.0 * (head + 1) / g.heads) * std::abs(distance);
+    return -std::exp2(-8.0 * (map / maps_per_head(g) + 1) / g.heads) * std::abs(distance);
   if (order.positions == Positions::kT5)
-    return p.at("distance_bias")(head, t5_bucket(distance, order.direction));
+    return p.at("distance_bias")(map, t5_bucket(distance, order.direction));
   if (order.positions != Positions::kShaw) return 0;
   double sum = 0;
   const int column = std::clamp(distance, -kShawClip, kShawClip) + kShawClip;
   for (int64_t c = 0; c < q.cols(); ++c) sum += q(row, c) * p.at("distance_keys")(c, column);
-  return sum * *g.scale;
+  return sum;
 }
+
+/// Each row at length 1, times `factor`.
+inline D at_length(const D& rows, double factor) {
+  D out(rows.rows(), rows.cols());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    double squares = 0;
+    for (int64_t c = 0; c < rows.cols(); ++c) squares += rows(i, c) * rows(i, c);
+    for (int64_t c = 0; c < rows.cols(); ++c) out(i, c) = factor * rows(i, c) / std::sqrt(squares);
+  }
+  return out;
+}
+
+/// A number for each head, query and key of one sequence.
+using Maps = std::vector<D>;
+
+inline Maps mixed(const Maps& maps, const D& mixing) {
+  Maps out;
+  for (size_t g = 0; g < maps.size(); ++g) {
+    D& sum = out.emplace_back(maps[0].rows(), maps[0].cols());
+    for (size_t h = 0; h < maps.size(); ++h) {
+      for (int64_t n = 0; n < sum.size(); ++n)
+        sum.data()[n] += mixing(static_cast<int64_t>(h), static_cast<int64_t>(g)) * maps[h].data()[n];
+    }
+  }
+  return out;
+}
+
+/// The softmax of each row; `first`: the row of the batch that row 0 is.
+inline Maps softmax_of(const Maps& scores, const Mask& mask, int64_t first) {
+  Maps out;
+  for (const D& map : scores) {
+    D& weights = out.emplace_back(map.rows(), map.cols());
+    for (int64_t i = 0; i < map.rows(); ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j < map.cols(); ++j) {
+        if (mask.allows(first + i, i, j, map.rows(), map.cols())) weights(i, j) = std::exp(map(i, j));
+        sum += weights(i, j);
+      }
+      for (int64_t j = 0; j < map.cols() && sum > 0; ++j) weights(i, j) /= sum;
+    }
+  }
+  return out;
+}
+
+inline double lambda_in_double(const Parameters& p, double start) {
+  const D& vectors = p.at("lambda");
+  double first = 0, second = 0;
+  for (int64_t c = 0; c < vectors.cols(); ++c) {
+    first += vectors(0, c) * vectors(1, c);
+    second += vectors(2, c) * vectors(3, c);
+  }
+  return std::exp(first) - std::exp(second) + start;
+}
+
+/// lambda_init of Ye et al.
+inline double lambda_start(int layer) {
+  return 0.8 - 0.6 * std::exp(-0.3 * layer);
+}
+
+/// What the heads weigh their values with, from the scores of all softmaxes.
+inline Maps weights_in_double(const HeadGeometry& g, const Parameters& p, Maps scores, const Mask& mask,
+                              int64_t first, int layer) {
+  const bool talking = g.weights == HeadWeights::kTalking;
+  if (talking) scores = mixed(scores, p.at("mixing_of_scores"));
+  Maps weights = softmax_of(scores, mask, first);
+  if (talking) return mixed(weights, p.at("mixing_of_weights"));
+  if (g.weights == HeadWeights::kSoftmax) return weights;
+  const double lambda = lambda_in_double(p, lambda_start(layer));
+  Maps differences;
+  for (size_t h = 0; h < weights.size(); h += 2) {
+    D& map = differences.emplace_back(weights[h].rows(), weights[h].cols());
+    for (int64_t n = 0; n < map.size(); ++n)
+      map.data()[n] = weights[h].data()[n] - lambda * weights[h + 1].data()[n];
+  }
+  return differences;
+}
+
+/// (1 - lambda_init) gain * x / rms(x), of one head's numbers of every row.
+inline void norm_of_differential_head(const Parameters& p, double start, D& rows) {
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    double squares = 0;
+    for (int64_t c = 0; c < rows.cols(); ++c) squares += rows(i, c) * rows(i, c);
+    const double rms = std::sqrt(squares / static_cast<double>(rows.cols()) + 1e-5);
+    for (int64_t c = 0; c < rows.cols(); ++c) rows(i, c) *= (1 - start) * p.at("head_norm")(0, c) / rms;
+  }
+}
+
+/// Which layer of a stack the tests' attentions say they are.
+inline constexpr int kLayer = 1;
 
 /// Concat(heads) W^O + b^O for rows x that attend to `memory`; sequences by offsets. geometry: completed.
 inline D layer_in_double(const HeadGeometry& g, int d_model, const Parameters& p, const D& x,
                          const Ragged& queries, const D& memory, const Ragged& keys, const Mask& mask,
                          const Order& order = {}) {
-  D together(x.rows(), int64_t{g.heads} * g.d_value);
-  for (int head = 0; head < g.heads; ++head) {
-    QueryKey qk = query_and_key(g, d_model, p, x, memory, head);
+  std::vector<QueryKey> pairs;
+  for (int map = 0; map < g.heads * maps_per_head(g); ++map) {
+    QueryKey qk = query_and_key(g, d_model, p, x, memory, map);
+    if (g.query_key_norm == QueryKeyNorm::kL2) {
+      qk = {at_length(qk.q, p.at("score_factor")(0, 0)), at_length(qk.k, 1)};
+    } else {
+      for (int64_t n = 0; n < qk.q.size(); ++n) qk.q.data()[n] *= *g.scale;
+    }
     if (order.positions == Positions::kRotary) {
       qk = {turned_by_position(qk.q, queries), turned_by_position(qk.k, keys)};
     }
-    const D v = projected(g, d_model, p, memory, "v", head * g.value_heads / g.heads, g.d_value);
-    for (int32_t s = 0; s < queries.sequences(); ++s) {
+    pairs.push_back(std::move(qk));
+  }
+  D together(x.rows(), int64_t{g.heads} * g.d_value);
+  for (int32_t s = 0; s < queries.sequences(); ++s) {
+    Maps scores;
+    for (const QueryKey& qk : pairs) {
+      const auto map = static_cast<int>(scores.size());
+      D& of = scores.emplace_back(queries.length(s), keys.length(s));
       for (int32_t i = 0; i < queries.length(s); ++i) {
         const int64_t row = queries.begin(s) + i;
-        std::vector<double> weights;
-        double sum = 0;
         for (int32_t j = 0; j < keys.length(s); ++j) {
-          double score = 0;
-          for (int64_t c = 0; c < qk.q.cols(); ++c) score += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
-          const bool seen = mask.allows(row, i, j, queries.length(s), keys.length(s));
+          for (int64_t c = 0; c < qk.q.cols(); ++c) of(i, j) += qk.q(row, c) * qk.k(keys.begin(s) + j, c);
           const int distance = j - (i + keys.length(s) - queries.length(s));
-          const double added = added_to_score(g, order, p, head, qk.q, row, distance);
-          weights.push_back(seen ? std::exp(score * *g.scale + added) : 0);
-          sum += weights.back();
+          of(i, j) += added_to_score(g, order, p, map, qk.q, row, distance);
         }
-        for (int32_t j = 0; j < keys.length(s) && sum > 0; ++j) {
-          for (int c = 0; c < g.d_value; ++c) {
-            together(row, int64_t{head} * g.d_value + c) +=
-                weights[static_cast<size_t>(j)] / sum * v(keys.begin(s) + j, c);
-          }
-        }
+      }
+    }
+    const Maps weights = weights_in_double(g, p, scores, mask, queries.begin(s), kLayer);
+    for (int head = 0; head < g.heads; ++head) {
+      const D v = projected(g, d_model, p, memory, "v", head * g.value_heads / g.heads, g.d_value);
+      D out = product(weights[static_cast<size_t>(head)], rows_of(v, keys.begin(s), keys.end(s)));
+      if (g.weights == HeadWeights::kDifferential) norm_of_differential_head(p, lambda_start(kLayer), out);
+      for (int64_t i = 0; i < out.rows(); ++i) {
+        for (int64_t c = 0; c < out.cols(); ++c)
+          together(queries.begin(s) + i, int64_t{head} * g.d_value + c) = out(i, c);
       }
     }
   }

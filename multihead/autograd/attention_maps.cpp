@@ -1,0 +1,292 @@
+#include "multihead/autograd/attention_maps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "multihead/autograd/loops.h"
+#include "multihead/base/thread_pool.h"
+
+namespace mh {
+namespace {
+
+/// One sequence's maps, [heads][Tq][Tk] from `first` on.
+struct SequenceMaps {
+  int64_t number, first;
+  int64_t query_begin, queries;
+  int64_t key_begin, keys;
+
+  int64_t at(int64_t head) const { return first + head * queries * keys; }
+};
+
+/// In the order of sequences; memory of the tape.
+std::span<SequenceMaps> sequences_of(Tape& tape, const AttentionInputs& in) {
+  const auto count = static_cast<int64_t>(in.query_offsets.size()) - 1;
+  const auto all = tape.arena().array<SequenceMaps>(count);
+  int64_t first = 0;
+  for (int64_t s = 0; s < count; ++s) {
+    const auto n = static_cast<size_t>(s);
+    const int64_t query = in.query_offsets[n], key = in.key_offsets[n];
+    all[n] = {.number = s,
+              .first = first,
+              .query_begin = query,
+              .queries = in.query_offsets[n + 1] - query,
+              .key_begin = key,
+              .keys = in.key_offsets[n + 1] - key};
+    first += in.heads * all[n].queries * all[n].keys;
+  }
+  return all;
+}
+
+/// body(sequence), a task each.
+template <class Body>
+void for_sequences(std::span<const SequenceMaps> all, const Body& body) {
+  parallel_for(static_cast<int64_t>(all.size()), [&](int64_t s) { body(all[static_cast<size_t>(s)]); });
+}
+
+int64_t key_row(const AttentionInputs& in, const SequenceMaps& s, int64_t key) {
+  const int64_t n = s.key_begin + key;
+  return in.key_rows.empty() ? n : in.key_rows[static_cast<size_t>(n)];
+}
+
+/// Where the bias of query i and key j is found.
+struct BiasPlace {
+  int64_t distance, by_distance, by_query;
+};
+
+BiasPlace bias_place(const AttentionBias& bias, const SequenceMaps& s, int64_t i, int64_t j) {
+  const int64_t distance = j - (i + s.keys - s.queries);
+  const auto clipped = [&](int64_t clip) { return std::clamp(distance, -clip, clip) + clip; };
+  int64_t column = clipped(bias.distance_clip);
+  if (!bias.buckets.empty()) column = bias.buckets[static_cast<size_t>(column)];
+  return {distance, column, clipped(bias.query_clip)};
+}
+
+/// A gradient that is added up: zero when nothing is there yet. Empty when it is not wanted.
+MatrixView sums_of(Tape& tape, Var input) {
+  if (!input.wants_gradient()) return {};
+  const Tape::Target target = tape.gradient_of(input);
+  if (target.write == Write::kOverwrite) {
+    for (int64_t r = 0; r < input.rows(); ++r) std::fill_n(target.gradient.row(r), input.cols(), 0.0f);
+  }
+  return target.gradient;
+}
+
+/// to += the sum of the rows of `parts`, in order.
+void merge(ConstMatrixView parts, MatrixView to) {
+  for (int64_t p = 0; p < parts.rows; ++p) add_scaled(1, parts.row(p), parts.cols, to.data);
+}
+
+}  // namespace
+
+Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+  const AttentionBias& fixed = inputs.bias;
+  MH_ASSERT(fixed.elements.empty());
+  const auto sequences = sequences_of(tape, inputs);
+  Var y = tape.make(1, attention_weights_size(inputs));
+  const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
+  for_sequences(sequences, [&](const SequenceMaps& s) {
+    for (int64_t h = 0; h < inputs.heads; ++h) {
+      const int64_t g = h * inputs.key_heads / inputs.heads;
+      float* out = y.value().data + s.at(h);
+      for (int64_t i = 0; i < s.queries; ++i) {
+        const float* query = q.value().row(s.query_begin + i) + h * size;
+        for (int64_t j = 0; j < s.keys; ++j) {
+          const BiasPlace place = bias_place(fixed, s, i, j);
+          float score = inputs.scale * dot(query, k.value().row(key_row(inputs, s, j)) + g * size, size);
+          if (!fixed.slopes.empty())
+            score -= fixed.slopes[static_cast<size_t>(h)] * static_cast<float>(std::abs(place.distance));
+          if (bias.by_distance != nullptr) score += bias.by_distance->value(h, place.by_distance);
+          if (bias.by_query)
+            score += bias.by_query.value()(s.query_begin + i, h * query_columns + place.by_query);
+          *out++ = score;
+        }
+      }
+    }
+  });
+  // dq_i = scale sum_j dy_ij k_j;  dk_j += scale sum_i dy_ij q_i; a bias gets what its scores get
+  tape.record(y, [&tape, q, k, y, inputs, bias, sequences, size, query_columns] {
+    MH_ASSERT(inputs.key_rows.empty());
+    const MatrixView dq = sums_of(tape, q), dk = sums_of(tape, k);
+    const MatrixView d_by_query = bias.by_query ? sums_of(tape, bias.by_query) : MatrixView();
+    const Arena::Mark mark = tape.arena().mark();
+    MatrixView tables;
+    if (bias.by_distance != nullptr) {
+      tables =
+          tape.arena().matrix<float>(static_cast<int64_t>(sequences.size()), bias.by_distance->value.size());
+    }
+    for_sequences(sequences, [&](const SequenceMaps& s) {
+      float* table = tables.data != nullptr ? tables.row(s.number) : nullptr;
+      if (table != nullptr) std::fill_n(table, tables.cols, 0.0f);
+      for (int64_t h = 0; h < inputs.heads; ++h) {
+        const int64_t g = h * inputs.key_heads / inputs.heads;
+        const float* dy = y.gradient().data + s.at(h);
+        for (int64_t i = 0; i < s.queries; ++i) {
+          const int64_t row = s.query_begin + i;
+          for (int64_t j = 0; j < s.keys; ++j, ++dy) {
+            const int64_t key = s.key_begin + j;
+            const BiasPlace place = bias_place(inputs.bias, s, i, j);
+            const float d = inputs.scale * *dy;
+            if (dq.data != nullptr)
+              add_scaled(d, k.value().row(key) + g * size, size, dq.row(row) + h * size);
+            if (dk.data != nullptr)
+              add_scaled(d, q.value().row(row) + h * size, size, dk.row(key) + g * size);
+            if (table != nullptr) table[h * bias.by_distance->value.cols() + place.by_distance] += *dy;
+            if (d_by_query.data != nullptr) d_by_query(row, h * query_columns + place.by_query) += *dy;
+          }
+        }
+      }
+    });
+    if (tables.data != nullptr) merge(tables, bias.by_distance->gradient_sum());
+    tape.arena().rewind(mark);
+  });
+  return y;
+}
+
+Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
+  const auto sequences = sequences_of(tape, inputs);
+  Var y = tape.make(1, maps.cols());
+  for_sequences(sequences, [&](const SequenceMaps& s) {
+    for (int64_t h = 0; h < inputs.heads; ++h) {
+      for (int64_t i = 0; i < s.queries; ++i) {
+        const int64_t at = s.at(h) + i * s.keys;
+        const float* in = maps.value().data + at;
+        float* out = y.value().data + at;
+        const auto allowed = [&](int64_t j) {
+          return inputs.mask.allows(s.query_begin + i, i, j, s.queries, s.keys);
+        };
+        float highest = -std::numeric_limits<float>::infinity(), sum = 0;
+        for (int64_t j = 0; j < s.keys; ++j) {
+          if (allowed(j)) highest = std::max(highest, in[j]);
+        }
+        for (int64_t j = 0; j < s.keys; ++j) {
+          out[j] = allowed(j) ? std::exp(in[j] - highest) : 0;
+          sum += out[j];
+        }
+        for (int64_t j = 0; j < s.keys && sum > 0; ++j) out[j] /= sum;
+      }
+    }
+  });
+  // dx_j = y_j (dy_j - sum_k dy_k y_k)
+  tape.record(y, [&tape, maps, y, inputs, sequences] {
+    const MatrixView dx = sums_of(tape, maps);
+    for_sequences(sequences, [&](const SequenceMaps& s) {
+      for (int64_t row = 0; row < inputs.heads * s.queries; ++row) {
+        const int64_t at = s.first + row * s.keys;
+        const float *p = y.value().data + at, *d = y.gradient().data + at;
+        const float mean = dot(p, d, s.keys);
+        for (int64_t j = 0; j < s.keys; ++j) dx.data[at + j] += p[j] * (d[j] - mean);
+      }
+    });
+  });
+  return y;
+}
+
+Var mix_maps(Tape& tape, Var maps, Parameter& mixing, const AttentionInputs& inputs) {
+  MH_ASSERT(mixing.value.rows() == inputs.heads && mixing.value.cols() == inputs.heads);
+  const auto sequences = sequences_of(tape, inputs);
+  const int64_t heads = inputs.heads;
+  Var y = tape.make(1, maps.cols());
+  for_sequences(sequences, [&](const SequenceMaps& s) {
+    const int64_t size = s.queries * s.keys;
+    std::fill_n(y.value().data + s.first, heads * size, 0.0f);
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int64_t g = 0; g < heads; ++g)
+        add_scaled(mixing.value(h, g), maps.value().data + s.at(h), size, y.value().data + s.at(g));
+    }
+  });
+  // dx_h = sum_g mixing(h, g) dy_g;  dmixing(h, g) += x_h . dy_g
+  tape.record(y, [&tape, maps, y, sequences, heads, mixing = &mixing] {
+    const MatrixView dx = sums_of(tape, maps);
+    const Arena::Mark mark = tape.arena().mark();
+    const MatrixView parts =
+        tape.arena().matrix<float>(static_cast<int64_t>(sequences.size()), heads * heads);
+    for_sequences(sequences, [&](const SequenceMaps& s) {
+      const int64_t size = s.queries * s.keys;
+      for (int64_t h = 0; h < heads; ++h) {
+        for (int64_t g = 0; g < heads; ++g) {
+          const float* dy = y.gradient().data + s.at(g);
+          if (dx.data != nullptr) add_scaled(mixing->value(h, g), dy, size, dx.data + s.at(h));
+          parts(s.number, h * heads + g) = dot(maps.value().data + s.at(h), dy, size);
+        }
+      }
+    });
+    merge(parts, mixing->gradient_sum());
+    tape.arena().rewind(mark);
+  });
+  return y;
+}
+
+Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
+  if (!inputs.dropout.active()) return maps;
+  const auto sequences = sequences_of(tape, inputs);
+  Var y = tape.make(1, maps.cols());
+  const auto dropped = [sequences, inputs](const float* from, float* to, Write write) {
+    const Dropout& drops = inputs.dropout;
+    for_sequences(sequences, [&](const SequenceMaps& s) {
+      const int64_t sentence = drops.sentences[static_cast<size_t>(s.number)];
+      int64_t at = s.first;
+      for (int64_t h = 0; h < inputs.heads; ++h) {
+        for (int64_t i = 0; i < s.queries; ++i) {
+          for (int64_t j = 0; j < s.keys; ++j, ++at) {
+            const bool kept = weight_bits(drops.stream, sentence, h, i, j) >= drops.threshold();
+            const float x = kept ? from[at] * drops.keep_scale() : 0;
+            to[at] = write == Write::kAdd ? to[at] + x : x;
+          }
+        }
+      }
+    });
+  };
+  dropped(maps.value().data, y.value().data, Write::kOverwrite);
+  tape.record(y, [&tape, maps, y, dropped] {
+    const Tape::Target dx = tape.gradient_of(maps);
+    dropped(y.gradient().data, dx.gradient.data, dx.write);
+  });
+  return y;
+}
+
+Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs) {
+  const auto sequences = sequences_of(tape, inputs);
+  const int64_t size = inputs.d_value;
+  const auto gate = [gates = inputs.gate](int64_t h) {
+    return gates.empty() ? 1 : gates[static_cast<size_t>(h)];
+  };
+  Var y = tape.make(inputs.query_offsets.back(), inputs.heads * size);
+  for_sequences(sequences, [&](const SequenceMaps& s) {
+    for (int64_t h = 0; h < inputs.heads; ++h) {
+      const int64_t u = h * inputs.value_heads / inputs.heads;
+      const float* p = maps.value().data + s.at(h);
+      for (int64_t i = 0; i < s.queries; ++i) {
+        float* out = y.value().row(s.query_begin + i) + h * size;
+        std::fill_n(out, size, 0.0f);
+        for (int64_t j = 0; j < s.keys; ++j, ++p) {
+          if (*p == 0) continue;  // hidden, whatever the value holds
+          add_scaled(gate(h) * *p, v.value().row(key_row(inputs, s, j)) + u * size, size, out);
+        }
+      }
+    }
+  });
+  // dmaps_ij = gate dy_i . v_j;  dv_j += gate sum_i p_ij dy_i
+  tape.record(y, [&tape, maps, v, y, inputs, sequences, size, gate] {
+    MH_ASSERT(inputs.key_rows.empty());
+    const MatrixView d_maps = sums_of(tape, maps), dv = sums_of(tape, v);
+    for_sequences(sequences, [&](const SequenceMaps& s) {
+      for (int64_t h = 0; h < inputs.heads; ++h) {
+        const int64_t u = h * inputs.value_heads / inputs.heads;
+        const float* p = maps.value().data + s.at(h);
+        float* dp = d_maps.data + s.at(h);
+        for (int64_t i = 0; i < s.queries; ++i) {
+          const float* dy = y.gradient().row(s.query_begin + i) + h * size;
+          for (int64_t j = 0; j < s.keys; ++j, ++p, ++dp) {
+            const int64_t key = s.key_begin + j;
+            *dp += gate(h) * dot(dy, v.value().row(key) + u * size, size);
+            if (dv.data != nullptr && *p != 0) add_scaled(gate(h) * *p, dy, size, dv.row(key) + u * size);
+          }
+        }
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace mh

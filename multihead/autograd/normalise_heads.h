@@ -1,0 +1,13 @@
+// Each head's numbers of a row scaled to length 1: what query-key normalisation does (Henry et al. 2020).
+#pragma once
+
+#include "multihead/autograd/parameter.h"
+#include "multihead/autograd/tape.h"
+
+namespace mh {
+
+/// y_i = factor * x_i / |x_i| for every head i of every row; 0 where x_i is 0. x [N, heads * D]; factor [1,
+/// 1], or null for 1.
+Var normalise_heads(Tape& tape, Var x, int heads, Parameter* factor = nullptr);
+
+}  // namespace mh

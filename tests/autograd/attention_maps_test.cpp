@@ -1,0 +1,103 @@
+// The composed path of attention against the fused kernel: with equal decisions of dropout, gates and masks.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "multihead/autograd/attention_maps.h"
+#include "multihead/base/ragged.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+namespace {
+
+Tensor random_tensor(int64_t rows, int64_t cols, uint64_t seed) {
+  Random random(seed);
+  Tensor t(rows, cols);
+  for (int64_t i = 0; i < t.size(); ++i) t.data()[i] = static_cast<float>(random.normal());
+  return t;
+}
+
+struct Result {
+  std::vector<float> output, dq, dk, dv, d_table, d_by_query, weights;
+};
+
+TEST(AttentionMaps, AreTheFusedKernelInPieces) {
+  constexpr int kHeads = 4, kKeyHeads = 2, kKey = 3, kValue = 5, kClip = 2;
+  const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{3, 1, 6});
+  const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{4, 2, 7});
+  Tensor q = random_tensor(queries.rows(), kHeads * kKey, 1),
+         k = random_tensor(keys.rows(), kKeyHeads * kKey, 2), v = random_tensor(keys.rows(), kValue, 3),
+         seed = random_tensor(queries.rows(), kHeads * kValue, 4),
+         by_query = random_tensor(queries.rows(), kHeads * (2 * kClip + 1), 5);
+  const std::vector<float> gate = {1, 0.5f, -2, 1}, slopes = {0.5f, 0.25f, 0, 1};
+  const std::vector<int32_t> buckets = {0, 2, 1, 2, 0, 1, 1};  // of the distances -3 ... 3
+  const std::vector<int64_t> sentences = {7, 0, 3};
+  AttentionInputs inputs;
+  inputs.heads = kHeads;
+  inputs.key_heads = kKeyHeads;
+  inputs.d_key = kKey;
+  inputs.d_value = kValue;
+  inputs.query_offsets = queries.offsets();
+  inputs.key_offsets = keys.offsets();
+  inputs.scale = 0.4f;
+  inputs.mask = Mask::causal();
+  inputs.dropout = {
+      .rate = 0.3f, .stream = dropout_stream(3, 4, 5), .offsets = queries.offsets(), .sentences = sentences};
+  inputs.gate = gate;
+  inputs.bias.slopes = slopes;
+  inputs.bias.distance_clip = 3;
+  inputs.bias.distance_columns = 3;
+  inputs.bias.buckets = buckets;
+  inputs.bias.query_clip = kClip;
+  const auto run = [&](bool composed) {
+    Parameter table(kHeads, 3);
+    for (int64_t i = 0; i < table.value.size(); ++i)
+      table.value.data()[i] = 0.1f * static_cast<float>(i * i % 7);
+    Tape tape(Tape::Mode::kRecord);
+    using enum Tape::Gradient;
+    const Var vq = tape.constant(q.view(), kWants), vk = tape.constant(k.view(), kWants),
+              vv = tape.constant(v.view(), kWants), vb = tape.constant(by_query.view(), kWants);
+    const LearnedBias bias{.by_distance = &table, .by_query = vb};
+    std::vector<float> weights(static_cast<size_t>(attention_weights_size(inputs)));
+    Var y;
+    if (composed) {
+      const Var maps = softmax_maps(tape, attention_scores(tape, vq, vk, inputs, bias), inputs);
+      std::copy_n(maps.value().data, weights.size(), weights.begin());
+      y = weigh_values(tape, drop_maps(tape, maps, inputs), vv, inputs);
+    } else {
+      y = attention(tape, vq, vk, vv, inputs, bias, weights.data());
+    }
+    tape.seed(y, static_cast<const Tensor&>(seed).view());
+    const auto numbers = [](ConstMatrixView m) { return std::vector<float>(m.data, m.data + m.size()); };
+    Result result;
+    result.output = numbers(y.value());
+    result.weights = weights;
+    tape.backward();
+    result.dq = numbers(vq.gradient());
+    result.dk = numbers(vk.gradient());
+    result.dv = numbers(vv.gradient());
+    result.d_by_query = numbers(vb.gradient());
+    result.d_table = numbers(table.gradient.view());
+    return result;
+  };
+  const Result pieces = run(true), fused = run(false);
+  const auto expect_near = [](const char* what, const std::vector<float>& a, const std::vector<float>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    float largest = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_NEAR(a[i], b[i], 2e-5f) << what << " number " << i;
+      largest = std::max(largest, std::abs(a[i]));
+    }
+    EXPECT_GT(largest, 0.01f) << what;
+  };
+  expect_near("output", pieces.output, fused.output);
+  expect_near("weights", pieces.weights, fused.weights);
+  expect_near("dq", pieces.dq, fused.dq);
+  expect_near("dk", pieces.dk, fused.dk);
+  expect_near("dv", pieces.dv, fused.dv);
+  expect_near("d_by_query", pieces.d_by_query, fused.d_by_query);
+  expect_near("d_table", pieces.d_table, fused.d_table);
+}
+
+}  // namespace
+}  // namespace mh
