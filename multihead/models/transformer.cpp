@@ -94,13 +94,24 @@ Var Transformer::embed_target(Context& context, std::span<const int32_t> tokens,
 
 Transformer::Loss Transformer::loss(Context& context, const Sequences& source, const Sequences& target_in,
                                     std::span<const int32_t> target_out, const LossOptions& options) {
-  const Var states = decode(context, target_in, encode(context, source), source);
+  AlikeHeads alike{.form = options.disagreement};
+  Context own = context;
+  if (options.disagreement != Disagreement::kNone) own.alike = &alike;
+  const Var states = decode(own, target_in, encode(own, source), source);
   CrossEntropySums sums;
   const Var loss = cross_entropy(
       context.tape, states, output_packed_, output_bias(),
       {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch_,
       sums);
-  return {.loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
+  Loss result{
+      .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
+  for (const Var sum : alike.sums) {
+    const double share = 1.0 / static_cast<double>(alike.sums.size());
+    result.alike_heads += share * static_cast<double>(sum.value()(0, 0));
+    const auto factor = static_cast<float>(share * options.disagreement_weight * options.scale);
+    if (sum.wants_gradient()) context.tape.seed(sum, {&factor, 1, 1});
+  }
+  return result;
 }
 
 ConstMatrixView Transformer::output_bias() const {

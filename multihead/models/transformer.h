@@ -40,11 +40,14 @@ class Transformer {
   struct LossOptions {
     float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary
     float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
+    Disagreement disagreement = Disagreement::kNone;  // added to what is differentiated, not to `loss`
+    float disagreement_weight = 1;                    // lambda
   };
   struct Loss {
     Var loss;                        // [1, 1], smoothed and scaled
     double negative_log_likelihood;  // of the targets, natural log, summed, not smoothed
     double smoothed;                 // with smoothing, summed, not scaled
+    double alike_heads = 0;  // the disagreement's sum over rows, the mean of all attentions, not scaled
   };
   /// target_out[i] is what follows target_in.ids[i].
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,

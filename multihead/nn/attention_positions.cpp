@@ -46,9 +46,9 @@ class AlibiPositions final : public AttentionPositions {
 
 class T5Positions final : public AttentionPositions {
  public:
-  T5Positions(Direction direction, int heads, int d_model) : d_model_(d_model), table_(heads, kT5Buckets) {
+  T5Positions(Sight sight, int heads, int d_model) : d_model_(d_model), table_(heads, kT5Buckets) {
     for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
-      buckets_.push_back(t5_bucket(distance, direction));
+      buckets_.push_back(t5_bucket(distance, sight));
   }
   LearnedBias bias(Context&, Var, AttentionBias& fixed) override {
     fixed.distance_clip = kT5Farthest;
@@ -97,7 +97,7 @@ class ShawPositions final : public AttentionPositions {
 
 }  // namespace
 
-std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Direction direction,
+std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Sight sight,
                                                              const HeadShape& shape, int d_model,
                                                              int maps_per_head) {
   switch (positions) {
@@ -106,7 +106,7 @@ std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions
     case Positions::kAlibi:
       return std::make_unique<AlibiPositions>(shape.heads, maps_per_head);
     case Positions::kT5:
-      return std::make_unique<T5Positions>(direction, shape.heads, d_model);
+      return std::make_unique<T5Positions>(sight, shape.heads, d_model);
     case Positions::kShaw:
       return std::make_unique<ShawPositions>(shape);
     case Positions::kSinusoidal:

@@ -11,6 +11,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/base/ragged.h"
 #include "multihead/kernels/attention.h"
+#include "multihead/nn/disagreement.h"
 
 namespace mh {
 
@@ -80,6 +81,7 @@ struct Context {
   std::optional<DropoutKey> dropout = std::nullopt;
   Observer* observer = nullptr;
   const Interventions* interventions = nullptr;
+  AlikeHeads* alike = nullptr;  // where attentions say how alike their heads are
 };
 
 /// The dropout of one site for rows of these sequences; none when the context evaluates or the rate is 0.

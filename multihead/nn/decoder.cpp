@@ -12,7 +12,7 @@ MultiHeadAttentionConfig attention_config(const TransformerLayerConfig& config, 
           .geometry = config.geometry,
           .weights_dropout = config.dropout.weights,
           .positions = positions,
-          .direction = Direction::kBackward,
+          .sight = Sight::kBackward,
           .layer = config.layer};
 }
 

@@ -12,7 +12,7 @@ EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig
                   .geometry = config.geometry,
                   .weights_dropout = config.dropout.weights,
                   .positions = config.positions,
-                  .direction = Direction::kBoth,
+                  .sight = Sight::kBoth,
                   .layer = config.layer},
                  sites),
       attention_residual_(config, sites),

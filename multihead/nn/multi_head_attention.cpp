@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "multihead/autograd/disagreement.h"
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -17,7 +18,7 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   if (const auto wrong = problems(config.positions, geometry_, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
-  positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model,
+  positions_ = make_attention_positions(config.positions, config.sight, heads_->shape(), config.d_model,
                                         maps_per_head(geometry_));
   if (geometry_.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry_.heads} * geometry_.d_value, config.d_model);
@@ -77,7 +78,28 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
                        .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
                        .output = heads.value()});
   }
+  if (context.alike != nullptr) note_alike_heads(context, q, memory, inputs, bias, heads);
   return heads;
+}
+
+void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAndValues& memory,
+                                          const AttentionInputs& inputs, const LearnedBias& bias,
+                                          Var outputs) {
+  Tape& tape = context.tape;
+  std::vector<Var>& sums = context.alike->sums;
+  switch (context.alike->form) {
+    case Disagreement::kSubspace:
+      sums.push_back(alike_rows(tape, memory.values, inputs.value_heads));
+      break;
+    case Disagreement::kPositions:
+      sums.push_back(alike_maps(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
+      break;
+    case Disagreement::kOutput:
+      sums.push_back(alike_rows(tape, outputs, geometry_.heads));
+      break;
+    case Disagreement::kNone:
+      break;
+  }
 }
 
 Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) {

@@ -19,7 +19,7 @@ struct MultiHeadAttentionConfig {
   HeadGeometry geometry = {};
   float weights_dropout = 0;               // rate
   Positions positions = Positions::kNone;  // those added to embeddings are none of its business
-  Direction direction = Direction::kBoth;  // of self-attention
+  Sight sight = Sight::kBoth;              // of self-attention
   int layer = 0;                           // which of the stack
 };
 
@@ -62,6 +62,10 @@ class MultiHeadAttention {
   void visit(const std::string& name, const ParameterVisitor& visitor);
 
  private:
+  /// What context.alike asks for. q and memory: as attend() has them.
+  void note_alike_heads(Context& context, Var q, const KeysAndValues& memory, const AttentionInputs& inputs,
+                        const LearnedBias& bias, Var outputs);
+
   std::string name_;
   HeadGeometry geometry_;
   float weights_dropout_;

@@ -29,10 +29,10 @@ std::vector<float> alibi_slopes(int heads) {
   return slopes;
 }
 
-int t5_bucket(int distance, Direction direction) {
+int t5_bucket(int distance, Sight sight) {
   int buckets = kT5Buckets, first = 0;
   int away = std::max(0, -distance);
-  if (direction == Direction::kBoth) {
+  if (sight == Sight::kBoth) {
     buckets /= 2;
     first = distance > 0 ? buckets : 0;
     away = std::abs(distance);

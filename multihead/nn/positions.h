@@ -31,7 +31,7 @@ inline constexpr Names<Positions> kPositionNames = {{"sinusoidal", Positions::kS
                                                     {"none", Positions::kNone}};
 
 /// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
-enum class Direction { kBoth, kBackward };
+enum class Sight { kBoth, kBackward };
 
 /// All that cannot be, as problems() of a geometry. REQUIRES: problems(geometry, d_model) is empty.
 std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model);
@@ -43,7 +43,7 @@ std::vector<float> alibi_slopes(int heads);
 /// them hold one distance each, the others grow as a logarithm up to distance 128, beyond which all is one.
 inline constexpr int kT5Buckets = 32, kT5Farthest = 128;
 /// Bucket of a distance j - i of key j and query i.
-int t5_bucket(int distance, Direction direction);
+int t5_bucket(int distance, Sight sight);
 
 /// Shaw's k: vectors for the distances -k ... k; farther ones count as these.
 inline constexpr int kShawClip = 16;

@@ -17,14 +17,16 @@ class TalkingValues final : public WeightedValues {
 
   Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
             float* weights) override {
-    const Var scores = mix_maps(tape, attention_scores(tape, q, k, inputs, bias), scores_, inputs);
-    const Var each = softmax_maps(tape, scores, inputs);
+    const Var each = softmaxes(tape, q, k, inputs, bias);
     const Var mixed = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
     if (weights != nullptr) {
       const Var undropped = inputs.dropout.active() ? mix_maps(tape, each, weights_, inputs) : mixed;
       std::copy_n(undropped.value().data, undropped.cols(), weights);
     }
     return weigh_values(tape, mixed, v, inputs);
+  }
+  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) override {
+    return mix_maps(tape, softmaxes(tape, q, k, inputs, bias), weights_, inputs);
   }
   void initialise(Random&) override {
     for (Parameter* mixing : {&scores_, &weights_}) {
@@ -39,6 +41,11 @@ class TalkingValues final : public WeightedValues {
   }
 
  private:
+  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+    const Var scores = attention_scores(tape, q, k, inputs, bias);
+    return softmax_maps(tape, mix_maps(tape, scores, scores_, inputs), inputs);
+  }
+
   Parameter scores_, weights_;  // [heads, heads]: from, to
 };
 

@@ -1,5 +1,7 @@
 #include "multihead/nn/weighted_values.h"
 
+#include "multihead/autograd/attention_maps.h"
+
 namespace mh {
 namespace {
 
@@ -12,6 +14,10 @@ class SoftmaxValues final : public WeightedValues {
 };
 
 }  // namespace
+
+Var WeightedValues::maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+  return softmax_maps(tape, attention_scores(tape, q, k, inputs, bias), inputs);
+}
 
 std::unique_ptr<WeightedValues> make_weighted_values(const HeadGeometry& geometry, int layer) {
   switch (geometry.weights) {

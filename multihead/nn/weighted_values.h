@@ -22,6 +22,9 @@ class WeightedValues {
   /// which the maps of each head, laid out as AttentionOutputs::weights, fill the first.
   virtual Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
                     float* weights) = 0;
+  /// The weights as a value, laid out as AttentionOutputs::weights, by the composed path; with differential
+  /// weights those of all softmaxes.
+  virtual Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias);
   virtual void initialise(Random&) {}
   /// In a fixed order, names "NAME.lambda", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}

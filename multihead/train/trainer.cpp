@@ -51,7 +51,9 @@ UpdateReport Trainer::update() {
   UpdateReport report;
   for (size_t b = range.begin; b < range.end; ++b) report.target_tokens += target_tokens(corpus_, plan_[b]);
   const Transformer::LossOptions loss_options{.label_smoothing = options_.label_smoothing,
-                                              .scale = 1.0f / static_cast<float>(report.target_tokens)};
+                                              .scale = 1.0f / static_cast<float>(report.target_tokens),
+                                              .disagreement = options_.disagreement,
+                                              .disagreement_weight = options_.disagreement_weight};
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
   for (size_t b = range.begin; b < range.end; ++b) {
@@ -63,6 +65,7 @@ UpdateReport Trainer::update() {
     tape_->backward();
     report.smoothed_loss += loss.smoothed;
     report.negative_log_likelihood += loss.negative_log_likelihood;
+    report.alike_heads += loss.alike_heads;
     report.source_tokens += batch_.source.ragged.rows();
     report.sentences += batch_.source.ragged.sequences();
   }

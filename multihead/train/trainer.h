@@ -22,6 +22,8 @@ struct TrainerOptions {
   Schedule schedule;
   double clip_norm = 0;  // 0: never clipped
   float label_smoothing = 0;
+  Disagreement disagreement = Disagreement::kNone;  // of heads, and its weight in the loss
+  float disagreement_weight = 1;
   uint64_t seed = 1;  // of dropout
 };
 
@@ -30,6 +32,7 @@ struct UpdateReport {
   bool finite = true;        // false: the loss or a gradient was not a number; the parameters were left alone
   double smoothed_loss = 0;  // sums over target tokens
   double negative_log_likelihood = 0;
+  double alike_heads = 0;  // as in Transformer::Loss
   int64_t target_tokens = 0;
   int64_t source_tokens = 0;
   int64_t sentences = 0;

@@ -41,7 +41,7 @@ std::vector<Case> cases() {
   add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f}, 4);
 
   using enum Positions;
-  using enum Direction;
+  using enum Sight;
   const HeadGeometry groups = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2};
   const HeadGeometry three = {.heads = 3, .d_key = 2};
   const HeadGeometry collaborative = {
@@ -98,7 +98,7 @@ class Geometry : public testing::TestWithParam<Case> {
     return {.d_model = GetParam().d_model,
             .geometry = GetParam().geometry,
             .positions = order.positions,
-            .direction = order.direction,
+            .sight = order.sight,
             .layer = test::kLayer};
   }
   static D random_rows(int64_t rows, uint64_t seed) {
@@ -147,7 +147,7 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   D x = random_rows(ragged.rows(), 11);
   Tensor x_float = in_float(x);
   Parameters p = test::parameters_of(layer);
-  const bool both = order.positions != Positions::kNone && order.direction == Direction::kBoth;
+  const bool both = order.positions != Positions::kNone && order.sight == Sight::kBoth;
   const Mask mask = both ? Mask::none() : Mask::causal();
   const auto formula = [&] {
     return test::layer_in_double(g, GetParam().d_model, p, x, ragged, x, ragged, mask, order);
@@ -219,7 +219,7 @@ struct Watcher final : Observer {
   void weights(const ObservedWeights& observed) override {
     heads = observed.heads;
     for (int s = 0; s + 1 < static_cast<int>(observed.query_offsets.size()); ++s) {
-      for (int h = 0; h < heads; ++h) maps.push_back(test::in_double(observed.matrix(s, h)));
+      for (int h = 0; h < heads; ++h) maps.push_back(in_double(observed.matrix(s, h)));
     }
   }
   int heads = 0;

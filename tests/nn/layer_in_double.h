@@ -119,7 +119,7 @@ inline QueryKey query_and_key(const HeadGeometry& g, int d_model, const Paramete
 /// What a self-attention does about positions.
 struct Order {
   Positions positions = Positions::kNone;
-  Direction direction = Direction::kBoth;
+  Sight sight = Sight::kBoth;
 };
 
 /// Rows of sequences, turned: numbers i and i + size / 2 are a pair whose angle is position * 10000^(-2i /
@@ -148,8 +148,7 @@ inline double added_to_score(const HeadGeometry& g, const Order& order, const Pa
                              const D& q, int64_t row, int distance) {
   if (order.positions == Positions::kAlibi)
     return -std::exp2(-8.0 * (map / maps_per_head(g) + 1) / g.heads) * std::abs(distance);
-  if (order.positions == Positions::kT5)
-    return p.at("distance_bias")(map, t5_bucket(distance, order.direction));
+  if (order.positions == Positions::kT5) return p.at("distance_bias")(map, t5_bucket(distance, order.sight));
   if (order.positions != Positions::kShaw) return 0;
   double sum = 0;
   const int column = std::clamp(distance, -kShawClip, kShawClip) + kShawClip;

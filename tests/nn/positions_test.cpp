@@ -19,25 +19,25 @@ TEST(Positions, SlopesOfAlibiAreThePapers) {
 
 /// The first distance of each bucket, as T5Attention._relative_position_bucket of transformers 4 has them.
 TEST(Positions, BucketsAreThoseOfT5) {
-  const auto first_distances = [](Direction direction, int sign) {
+  const auto first_distances = [](Sight sight, int sign) {
     std::vector<int> firsts{1};
     for (int d = 2; d <= 200; ++d) {
-      if (t5_bucket(sign * d, direction) != t5_bucket(sign * (d - 1), direction)) firsts.push_back(d);
+      if (t5_bucket(sign * d, sight) != t5_bucket(sign * (d - 1), sight)) firsts.push_back(d);
     }
     return firsts;
   };
   const auto both = ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91);
-  EXPECT_THAT(first_distances(Direction::kBoth, 1), both);
-  EXPECT_THAT(first_distances(Direction::kBoth, -1), both);
-  EXPECT_THAT(first_distances(Direction::kBackward, -1),
+  EXPECT_THAT(first_distances(Sight::kBoth, 1), both);
+  EXPECT_THAT(first_distances(Sight::kBoth, -1), both);
+  EXPECT_THAT(first_distances(Sight::kBackward, -1),
               ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35, 40,
                           46, 52, 59, 67, 77, 87, 99, 113));
-  EXPECT_EQ(t5_bucket(0, Direction::kBoth), 0);
-  EXPECT_EQ(t5_bucket(-1, Direction::kBoth), 1);
-  EXPECT_EQ(t5_bucket(1, Direction::kBoth), 17);
-  EXPECT_EQ(t5_bucket(200, Direction::kBoth), 31);
-  EXPECT_EQ(t5_bucket(-200, Direction::kBackward), 31);
-  EXPECT_EQ(t5_bucket(5, Direction::kBackward), 0);
+  EXPECT_EQ(t5_bucket(0, Sight::kBoth), 0);
+  EXPECT_EQ(t5_bucket(-1, Sight::kBoth), 1);
+  EXPECT_EQ(t5_bucket(1, Sight::kBoth), 17);
+  EXPECT_EQ(t5_bucket(200, Sight::kBoth), 31);
+  EXPECT_EQ(t5_bucket(-200, Sight::kBackward), 31);
+  EXPECT_EQ(t5_bucket(5, Sight::kBackward), 0);
 }
 
 TEST(Positions, ProblemsNameWhatWouldWork) {

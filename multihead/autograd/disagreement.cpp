@@ -1,0 +1,125 @@
+#include "multihead/autograd/disagreement.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/autograd/loops.h"
+#include "multihead/base/thread_pool.h"
+
+namespace mh {
+namespace {
+
+double total(std::span<const double> parts) {
+  double sum = 0;
+  for (const double part : parts) sum += part;
+  return sum;
+}
+
+/// sum_i x_i / |x_i|; inverses[i] = 1 / |x_i|, or 0.
+void sum_of_directions(const float* x, int64_t heads, int64_t size, float* sum, float* inverses) {
+  std::fill_n(sum, size, 0.0f);
+  for (int64_t h = 0; h < heads; ++h) {
+    const float squares = dot(x + h * size, x + h * size, size);
+    inverses[h] = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    add_scaled(inverses[h], x + h * size, size, sum);
+  }
+}
+
+}  // namespace
+
+// With n_i = x_i / |x_i| and s = sum_i n_i, sum_ij cos(x_i, x_j) = |s|^2: no pair has to be visited.
+Var alike_rows(Tape& tape, Var x, int heads) {
+  const int64_t size = x.cols() / heads, blocks = (x.rows() + kRowsPerTask - 1) / kRowsPerTask;
+  MH_ASSERT(x.cols() == heads * size);
+  const double share = 1.0 / (static_cast<double>(heads) * heads);
+  Var y = tape.make(1, 1);
+  const auto sums = tape.arena().array<double>(blocks);
+  const auto work = tape.arena().matrix<float>(blocks, size + heads);
+  for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
+    float* s = work.row(begin / kRowsPerTask);
+    double sum = 0;
+    for (int64_t r = begin; r < end; ++r) {
+      sum_of_directions(x.value().row(r), heads, size, s, s + size);
+      sum += static_cast<double>(dot(s, s, size));
+    }
+    sums[static_cast<size_t>(begin / kRowsPerTask)] = sum;
+  });
+  y.value()(0, 0) = static_cast<float>(share * total(sums));
+  // dx_i = dy (2 / h^2) (s - n_i (n_i . s)) / |x_i|
+  tape.record(y, [&tape, x, y, heads, size, share, work] {
+    if (!x.wants_gradient()) return;
+    const Tape::Target dx = tape.gradient_of(x);
+    const float by = static_cast<float>(2 * share) * y.gradient()(0, 0);
+    for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
+      float *s = work.row(begin / kRowsPerTask), *inverses = s + size;
+      for (int64_t r = begin; r < end; ++r) {
+        const float* row = x.value().row(r);
+        sum_of_directions(row, heads, size, s, inverses);
+        float* to = dx.gradient.row(r);
+        if (dx.write == Write::kOverwrite) std::fill_n(to, x.cols(), 0.0f);
+        for (int64_t h = 0; h < heads; ++h) {
+          const float along = inverses[h] * dot(row + h * size, s, size);
+          add_scaled(by * inverses[h], s, size, to + h * size);
+          add_scaled(-by * inverses[h] * inverses[h] * along, row + h * size, size, to + h * size);
+        }
+      }
+    });
+  });
+  return y;
+}
+
+// sum_ij |A_i * A_j| = (sum_i |A_i|)^2 at every query and key.
+Var alike_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
+  const auto count = static_cast<int64_t>(inputs.query_offsets.size()) - 1;
+  const int64_t heads = inputs.heads;
+  const double share = 1.0 / (static_cast<double>(heads) * static_cast<double>(heads));
+  /// The heads' maps of a sequence lie one behind the other, `size` numbers each.
+  struct Place {
+    int64_t first, size;
+  };
+  const auto places = tape.arena().array<Place>(count);
+  int64_t first = 0;
+  for (int64_t s = 0; s < count; ++s) {
+    const auto n = static_cast<size_t>(s);
+    const int64_t size = int64_t{inputs.query_offsets[n + 1] - inputs.query_offsets[n]} *
+                         (inputs.key_offsets[n + 1] - inputs.key_offsets[n]);
+    places[n] = {first, size};
+    first += heads * size;
+  }
+  const auto sum_at = [maps, heads](const Place& place, int64_t n) {
+    float sum = 0;
+    for (int64_t h = 0; h < heads; ++h) sum += std::abs(maps.value().data[place.first + h * place.size + n]);
+    return sum;
+  };
+  Var y = tape.make(1, 1);
+  const auto sums = tape.arena().array<double>(count);
+  parallel_for(count, [&](int64_t s) {
+    const Place& place = places[static_cast<size_t>(s)];
+    double sum = 0;
+    for (int64_t n = 0; n < place.size; ++n) {
+      const double all = sum_at(place, n);
+      sum += all * all;
+    }
+    sums[static_cast<size_t>(s)] = sum;
+  });
+  y.value()(0, 0) = static_cast<float>(share * total(sums));
+  // dA_i = dy (2 / h^2) (sum_j |A_j|) sign(A_i)
+  tape.record(y, [&tape, maps, y, places, heads, share, sum_at] {
+    const Tape::Target dx = tape.gradient_of(maps);
+    const float by = static_cast<float>(2 * share) * y.gradient()(0, 0);
+    parallel_for(static_cast<int64_t>(places.size()), [&](int64_t s) {
+      const Place& place = places[static_cast<size_t>(s)];
+      for (int64_t n = 0; n < place.size; ++n) {
+        const float each = by * sum_at(place, n);
+        for (int64_t h = 0; h < heads; ++h) {
+          const int64_t at = place.first + h * place.size + n;
+          const float a = maps.value().data[at], d = a > 0 ? each : a < 0 ? -each : 0;
+          dx.gradient.data[at] = dx.write == Write::kAdd ? dx.gradient.data[at] + d : d;
+        }
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace mh

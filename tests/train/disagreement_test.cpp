@@ -1,0 +1,61 @@
+// Regularisers that make heads differ, in training.
+#include <gtest/gtest.h>
+
+#include "tests/train/small_run.h"
+
+namespace mh {
+namespace {
+
+class DisagreementTraining : public testing::TestWithParam<Disagreement> {
+ protected:
+  static double alike_after(float weight) {
+    TransformerConfig config = small_config();
+    config.dropout = {};
+    Transformer model(config);
+    model.initialise(3);
+    TrainerOptions options = small_options();
+    options.disagreement = GetParam();
+    options.disagreement_weight = weight;
+    const TrainingCorpus corpus = small_corpus();
+    Trainer trainer(model, corpus, options);
+    double last = 0;
+    for (int i = 0; i < 40; ++i) {
+      const UpdateReport report = trainer.update();
+      EXPECT_TRUE(report.finite);
+      last = report.alike_heads / static_cast<double>(report.target_tokens);
+    }
+    return last;
+  }
+};
+
+TEST_P(DisagreementTraining, LeavesHeadsLessAlike) {
+  const double with = alike_after(5), without = alike_after(0);
+  EXPECT_GT(with, 0);
+  EXPECT_LT(with, 0.95 * without);  // a query that sees one key has equal heads, whatever is learned
+}
+
+TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
+  const TrainingCorpus corpus = small_corpus();
+  std::vector<UpdateReport> reports;
+  for (const bool accumulate : {false, true}) {
+    Transformer model(small_config());
+    model.initialise(3);
+    TrainerOptions options = small_options();
+    options.batches.max_tokens = accumulate ? 40 : 100000;
+    options.accumulate = accumulate ? 1000 : 1;
+    options.disagreement = GetParam();
+    options.disagreement_weight = 2;
+    Trainer trainer(model, corpus, options);
+    reports.push_back(trainer.update());
+  }
+  EXPECT_GT(reports[0].alike_heads, 0);
+  EXPECT_NEAR(reports[0].alike_heads, reports[1].alike_heads, 1e-5 * reports[0].alike_heads);
+  EXPECT_NEAR(reports[0].gradient_norm, reports[1].gradient_norm, 1e-5 * reports[0].gradient_norm);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, DisagreementTraining,
+                         testing::Values(Disagreement::kSubspace, Disagreement::kPositions,
+                                         Disagreement::kOutput));
+
+}  // namespace
+}  // namespace mh
