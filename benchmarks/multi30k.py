@@ -13,8 +13,8 @@ import platform
 import statistics
 import subprocess
 
-RECIPE = ("--preset tiny --lowercase --vocabulary-size 8000 --dropout 0.3 --batch-tokens 5600 --learning-rate 5e-3 --warmup 2000 "
-          "--schedule linear --label-smoothing 0.1 --clip-norm 0 --adam-epsilon 1e-8 --updates 6000 --validate-every 500 "
+RECIPE = ("--preset tiny --lowercase --vocabulary-size 8000 --dropout 0.3 --batch-tokens 5600 --learning-rate 5e-3 --warmup 1500 "
+          "--schedule linear --label-smoothing 0.1 --clip-norm 0 --adam-epsilon 1e-8 --updates 4000 --validate-every 500 "
           "--save-every 100 --average 10 --average-of last --keep 2")
 
 

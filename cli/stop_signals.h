@@ -7,8 +7,8 @@
 
 namespace mh::cli {
 
-/// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for an orderly end; a second such signal ends at once.
-/// Signals that are ignored stay so (nohup, jobs in the background). One at a time.
+/// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for an orderly end; a second such signal
+/// ends at once. Signals that are ignored stay so (nohup, jobs in the background). One at a time.
 class StopSignals {
  public:
   StopSignals();

@@ -30,8 +30,7 @@ std::string list_of_studies() {
   for (const Study& study : studies()) {
     text += fmt::format("{}\n{}", study.name, wrapped(std::string(study.question), "    "));
   }
-  return text +
-         "\nRun one with: multihead study NAME   (--quick: micro tasks; --all: every study)\n";
+  return text + "\nRun one with: multihead study NAME   (--quick: micro tasks; --all: every study)\n";
 }
 
 bool run(const StudyFlags& flags) {
@@ -51,7 +50,9 @@ bool run(const StudyFlags& flags) {
   };
   const auto stop = [] { return StopSignals::asked() != 0; };
   const std::filesystem::path out = flags.out;
-  ArmRunner runner({.size = flags.quick ? StudySize::kQuick : flags.paper ? StudySize::kPaper : StudySize::kStandard,
+  ArmRunner runner({.size = flags.quick   ? StudySize::kQuick
+                            : flags.paper ? StudySize::kPaper
+                                          : StudySize::kStandard,
                     .data = flags.data,
                     .runs = out / "runs",
                     .watcher = {.step = step, .stop = stop}});
@@ -67,7 +68,8 @@ bool run(const StudyFlags& flags) {
     write_file_atomically(out / (report.name + ".json"), to_json(report));
     write_file_atomically(out / (report.name + ".md"), page.text);
     for (const auto& [name, svg] : page.plots) write_file_atomically(out / name, svg);
-    step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds, out.string(), report.name));
+    step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds,
+                     out.string(), report.name));
     failed += report.count(Verdict::kFail);
   }
   return failed == 0;
@@ -80,15 +82,23 @@ void add_study(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("study", "Five questions about heads, answered by running");
   verb->add_option("name", flags->names, "Which studies; none: list them");
   verb->add_flag("--all", flags->all, "Every study");
-  auto* quick = verb->add_flag("--quick", flags->quick, "Micro tasks, some minutes for all; what they leave open is UNDECIDED");
-  verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")->excludes(quick);
-  verb->add_option("--data", flags->data, "With --paper: folder of train, val and test_2016_flickr, .en.gz and .de.gz");
-  verb->add_option("--out", flags->out, "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")->capture_default_str();
+  auto* quick = verb->add_flag("--quick", flags->quick,
+                               "Micro tasks, some minutes for all; what they leave open is UNDECIDED");
+  verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")
+      ->excludes(quick);
+  verb->add_option("--data", flags->data,
+                   "With --paper: folder of train, val and test_2016_flickr, .en.gz and .de.gz");
+  verb->add_option("--out", flags->out,
+                   "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
+      ->capture_default_str();
   verb->add_flag("--strict", flags->strict, "Exit 1 when a claim fails");
-  verb->footer("Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick --out study");
+  verb->footer(
+      "Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick "
+      "--out study");
   verb->callback([flags] {
     for (const std::string& name : flags->names) find_study(name);
-    if (flags->all && !flags->names.empty()) throw UsageError("--all runs every study; leave out the names, or --all");
+    if (flags->all && !flags->names.empty())
+      throw UsageError("--all runs every study; leave out the names, or --all");
     bool right = false;
     try {
       right = run(*flags);

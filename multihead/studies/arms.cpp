@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -17,6 +18,7 @@
 #include "multihead/models/config_file.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/translator_validation.h"
+#include "multihead/studies/micro_language.h"
 #include "multihead/train/trainer.h"
 
 namespace mh {
@@ -26,10 +28,17 @@ using Clock = std::chrono::steady_clock;
 constexpr int kCurvePoints = 8;
 constexpr int64_t kMaxLength = 256;
 constexpr int64_t kTokensOfBatch = 1024;
-constexpr int kFormat = 1;  // raise it when a run comes to mean something else
+constexpr int kFormat = 2;  // raise it when a run comes to mean something else
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Of all threads: what others do on the machine does not count.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 std::string model_json(const TransformerConfig& model) {
@@ -44,17 +53,21 @@ ArmRunner::ArmRunner(const Options& options) : options_(options), settings_(size
   ParallelText train, valid, test;
   if (options.size == StudySize::kPaper) {
     if (options.data.empty()) {
-      throw UsageError("--paper trains on real text: name with --data the folder of train, val and test_2016_flickr, "
-                       ".en.gz and .de.gz");
+      throw UsageError(
+          "--paper trains on real text: name with --data the folder of train, val and test_2016_flickr, "
+          ".en.gz and .de.gz");
     }
     const auto read = [&](const char* part) {
-      return read_parallel_text(options.data / (std::string(part) + ".en.gz"), options.data / (std::string(part) + ".de.gz"));
+      return read_parallel_text(options.data / (std::string(part) + ".en.gz"),
+                                options.data / (std::string(part) + ".de.gz"));
     };
     train = read("train"), valid = read("val"), test = read("test_2016_flickr");
     text.lowercase = true;
   } else {
-    GrammarCorpus corpus = make_grammar_corpus(settings_.grammar);
-    train = parallel_text(corpus.train), valid = parallel_text(corpus.valid), test = parallel_text(corpus.test);
+    GrammarCorpus corpus = options.size == StudySize::kQuick ? make_micro_corpus(1, 8000, 100, 200)
+                                                             : make_grammar_corpus(settings_.grammar);
+    train = parallel_text(corpus.train), valid = parallel_text(corpus.valid),
+    test = parallel_text(corpus.test);
     test_sentences_ = std::move(corpus.test);
     text.word_level = true;
   }
@@ -83,9 +96,10 @@ std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
   all.add(uint64_t{kFormat});
   all.add(text_fingerprint_);
   all.add(model_json(arm.model));
-  all.add(fmt::format("{} {} {} {} {} {} {} {} {}", settings_.updates, settings_.batch_tokens, settings_.warmup,
-                      settings_.learning_rate, arm.updates, arm.learning_rate, arm.attention_dropout,
-                      arm.member, seed));
+  all.add(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", settings_.updates, settings_.batch_tokens,
+                      settings_.warmup, settings_.learning_rate, arm.updates, arm.learning_rate,
+                      arm.attention_dropout, arm.member, static_cast<int>(arm.disagreement),
+                      arm.disagreement_weight, seed));
   return all.digits();
 }
 
@@ -103,14 +117,19 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   Transformer model(config);
   const uint64_t own_seed = seed + 1000 * arm.member;
   model.initialise(own_seed);
-  const auto updates = std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
-  Trainer trainer(model, train_,
-                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
-                   .adam = {},
-                   .schedule = {.peak = settings_.learning_rate * arm.learning_rate, .warmup = settings_.warmup},
-                   .clip_norm = 1,
-                   .seed = own_seed});
-  const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()), tokenizers_->target(), {.beam_size = 0});
+  const auto updates =
+      std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
+  Trainer trainer(
+      model, train_,
+      {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+       .adam = {},
+       .schedule = {.peak = settings_.learning_rate * arm.learning_rate, .warmup = settings_.warmup},
+       .clip_norm = 1,
+       .disagreement = arm.disagreement,
+       .disagreement_weight = arm.disagreement_weight,
+       .seed = own_seed});
+  const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
+                                        tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
   const auto look = [&](int64_t update) {
     CurvePoint point{.update = update, .seconds = run.seconds, .loss = validation(model).loss};
@@ -119,15 +138,17 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   };
   look(0);
   for (int64_t update = 1; update <= updates; ++update) {
-    const auto start = Clock::now();
+    const double start = cpu_seconds();
     const UpdateReport report = trainer.update();
-    run.seconds += seconds_since(start);
+    run.seconds += cpu_seconds() - start;
     if (!report.finite) {
-      throw Error(fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
-                              arm.name, seed, update));
+      throw Error(
+          fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
+                      arm.name, seed, update));
     }
     if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
-    if (options_.watcher.stop && options_.watcher.stop()) throw Interrupted("the study was stopped; runs that are done are kept");
+    if (options_.watcher.stop && options_.watcher.stop())
+      throw Interrupted("the study was stopped; runs that are done are kept");
   }
   run.activation_bytes = static_cast<int64_t>(trainer.activation_bytes());
   trainer.release_memory();
@@ -148,8 +169,10 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   run.bleu = Bleu(config_of_bleu, std::array{references_}).score(translations).score;
 
   const std::string name = key(arm, seed);
-  write_file_atomically(options_.runs / (name + ".safetensors"), write_weights(model, ModelType::kMultihead, {}));
-  write_file_atomically(options_.runs / (name + ".json"), to_json(run));  // last: with it the run counts as done
+  write_file_atomically(options_.runs / (name + ".safetensors"),
+                        write_weights(model, ModelType::kMultihead, {}));
+  write_file_atomically(options_.runs / (name + ".json"),
+                        to_json(run));  // last: with it the run counts as done
   return run;
 }
 
@@ -173,8 +196,10 @@ void ArmRunner::prepare(const std::vector<Arm>& arms) {
   }
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (options_.watcher.step) {
-      const std::string left = seconds_of_run_ > 0 ? fmt::format("; about {:.0f} s to go", seconds_of_run_ * units) : "";
-      options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", i + 1, jobs.size(), jobs[i].arm->name, jobs[i].seed, left));
+      const std::string left =
+          seconds_of_run_ > 0 ? fmt::format("; about {:.0f} s to go", seconds_of_run_ * units) : "";
+      options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", i + 1, jobs.size(), jobs[i].arm->name,
+                                        jobs[i].seed, left));
     }
     const auto start = Clock::now();
     train(*jobs[i].arm, jobs[i].seed);
@@ -198,7 +223,9 @@ std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {
 }
 
 double ArmRunner::test_loss(Transformer& model) const {
-  return TranslatorValidation(test_, std::vector<std::string>(test_.lines.size()), tokenizers_->target(), {.beam_size = 0})(model).loss;
+  return TranslatorValidation(test_, std::vector<std::string>(test_.lines.size()), tokenizers_->target(),
+                              {.beam_size = 0})(model)
+      .loss;
 }
 
 double ArmRunner::ensemble_loss(const std::vector<Transformer*>& models) const {
@@ -211,8 +238,10 @@ double ArmRunner::ensemble_loss(const std::vector<Transformer*>& models) const {
     for (Transformer* model : models) {
       Tape tape;
       Context context{.tape = tape};
-      const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(), batch.target_out);
-      for (size_t i = 0; i < logs.size(); ++i) mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
+      const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(),
+                                                 batch.target_out);
+      for (size_t i = 0; i < logs.size(); ++i)
+        mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
     }
     for (const double p : mean) sum -= std::log(p);
     tokens += static_cast<int64_t>(mean.size());

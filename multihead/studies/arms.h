@@ -1,5 +1,5 @@
-// Arms of experiments, trained once each: a run is found again by its configuration, so that a study that was stopped
-// goes on with the runs it lacks, and two studies share a run.
+// Arms of experiments, trained once each: a run is found again by its configuration, so that a study that was
+// stopped goes on with the runs it lacks, and two studies share a run.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,20 @@ namespace mh {
 
 /// One way to make a model; seeds are the runner's.
 struct Arm {
-  std::string name;              // for people; not part of what is cached
-  TransformerConfig model;       // begin with ArmRunner::base()
-  double updates = 1;            // times the size's
-  double learning_rate = 1;      // times the size's
+  std::string name;          // for people; not part of what is cached
+  TransformerConfig model;   // begin with ArmRunner::base()
+  double updates = 1;        // times the size's
+  double learning_rate = 1;  // times the size's
   float attention_dropout = 0;
-  uint64_t member = 0;           // of an ensemble: another stream of seeds
+  Disagreement disagreement = Disagreement::kNone;  // a regulariser
+  float disagreement_weight = 1;                    // its lambda
+  uint64_t member = 0;                              // of an ensemble: another stream of seeds
 };
 
 struct CurvePoint {
   int64_t update = 0;
-  double seconds = 0;  // of training, validation not counted
-  double loss = 0;     // validation: natural log a target token
+  double seconds = 0;        // of training, of all threads' CPU time; validation not counted
+  double loss = 0;           // validation: natural log a target token
   HeadTelemetry heads = {};  // of the encoder, on validation sentences
 
   template <class V>
@@ -46,10 +48,10 @@ struct CurvePoint {
 struct ArmRun {
   std::string arm;
   uint64_t seed = 0;
-  double loss = 0;   // of the test part: natural log a target token
-  double exact = 0;  // share of test sentences translated to the letter (greedy)
-  double bleu = 0;   // of those translations
-  double seconds = 0;
+  double loss = 0;     // of the test part: natural log a target token
+  double exact = 0;    // share of test sentences translated to the letter (greedy)
+  double bleu = 0;     // of those translations
+  double seconds = 0;  // CPU time of training
   int64_t updates = 0;
   int64_t parameters = 0;
   int64_t activation_bytes = 0;  // kept for the backward pass, of the last batch
@@ -79,7 +81,7 @@ class ArmRunner {
  public:
   struct Options {
     StudySize size = StudySize::kStandard;
-    std::filesystem::path data = {};    // kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
+    std::filesystem::path data = {};  // kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
     std::filesystem::path runs = "study/runs";
     ArmWatcher watcher = {};
   };

@@ -107,7 +107,7 @@ struct StudyReport {
   std::string command;     // that repeats it
   std::string machine;     // dispatch target and threads
   double seconds = 0;
-  std::vector<Claim> claims;
+  std::vector<Claim> claims = {};
 
   template <class V>
   void visit(V& v) {

@@ -19,7 +19,8 @@ double loss_at(const ArmRun& run, double seconds) {
   for (size_t i = 1; i < run.curve.size(); ++i) {
     const CurvePoint &a = run.curve[i - 1], &b = run.curve[i];
     if (seconds > b.seconds && i + 1 < run.curve.size()) continue;
-    const double share = b.seconds > a.seconds ? std::clamp((seconds - a.seconds) / (b.seconds - a.seconds), 0.0, 1.0) : 1;
+    const double share =
+        b.seconds > a.seconds ? std::clamp((seconds - a.seconds) / (b.seconds - a.seconds), 0.0, 1.0) : 1;
     return a.loss + share * (b.loss - a.loss);
   }
   return std::numeric_limits<double>::quiet_NaN();
@@ -27,7 +28,8 @@ double loss_at(const ArmRun& run, double seconds) {
 
 }  // namespace
 
-std::vector<double> of_runs(const std::vector<ArmRun>& runs, const std::function<double(const ArmRun&)>& number) {
+std::vector<double> of_runs(const std::vector<ArmRun>& runs,
+                            const std::function<double(const ArmRun&)>& number) {
   std::vector<double> numbers;
   for (const ArmRun& run : runs) numbers.push_back(number(run));
   return numbers;
@@ -39,20 +41,23 @@ std::vector<double> losses(const std::vector<ArmRun>& runs) {
 
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
   const bool paper = runner.size() == StudySize::kPaper;
-  Table table{std::move(caption), {"arm", "parameters", "loss", "minus first", paper ? "BLEU" : "exact %", "s"}, {}};
+  Table table{std::move(caption),
+              {"arm", "parameters", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
+              {}};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     const auto score = [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; };
-    table.rows.push_back({arm.name, std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
-                          &arm == &arms.front() ? "" : shown(difference_of(losses(runs), losses(runner.runs(arms.front())))),
-                          fmt::format("{:.1f}", mean_of(runs, score)),
-                          fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});
+    table.rows.push_back(
+        {arm.name, std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
+         &arm == &arms.front() ? "" : shown(difference_of(losses(runs), losses(runner.runs(arms.front())))),
+         fmt::format("{:.1f}", mean_of(runs, score)),
+         fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});
   }
   return table;
 }
 
 Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
-  Table table{std::move(caption), {"arm", "ms an update", "validation loss then", "minus first"}, {}};
+  Table table{std::move(caption), {"arm", "CPU ms an update", "validation loss then", "minus first"}, {}};
   std::vector<std::vector<double>> then;
   for (const Arm& arm : arms) {
     std::vector<double> numbers;
@@ -62,7 +67,8 @@ Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::str
       numbers.push_back(loss_at(runner.runs(arm)[seed], quickest));
     }
     then.push_back(numbers);
-    const double update = mean_of(runner.runs(arm), [](const ArmRun& run) { return run.seconds / static_cast<double>(run.updates); });
+    const double update = mean_of(
+        runner.runs(arm), [](const ArmRun& run) { return run.seconds / static_cast<double>(run.updates); });
     table.rows.push_back({arm.name, fmt::format("{:.2f}", 1e3 * update), shown(interval_of(numbers)),
                           &arm == &arms.front() ? "" : shown(difference_of(numbers, then.front()))});
   }
@@ -108,7 +114,8 @@ int64_t parameters_of(const TransformerConfig& model) {
 TransformerConfig with_parameters(TransformerConfig model, int64_t parameters) {
   const int64_t layers = model.encoder_layers + model.decoder_layers;
   const int64_t of_unit = layers * (2 * int64_t{model.d_model} + 1);  // two matrices and a bias
-  const auto more = static_cast<int32_t>(std::llround(static_cast<double>(parameters - parameters_of(model)) / static_cast<double>(of_unit)));
+  const auto more = static_cast<int32_t>(
+      std::llround(static_cast<double>(parameters - parameters_of(model)) / static_cast<double>(of_unit)));
   model.encoder_ff = std::max(1, model.encoder_ff + more);
   model.decoder_ff = std::max(1, model.decoder_ff + more);
   return model;

@@ -11,7 +11,8 @@
 namespace mh {
 
 std::vector<double> losses(const std::vector<ArmRun>& runs);
-std::vector<double> of_runs(const std::vector<ArmRun>& runs, const std::function<double(const ArmRun&)>& number);
+std::vector<double> of_runs(const std::vector<ArmRun>& runs,
+                            const std::function<double(const ArmRun&)>& number);
 
 /// A line an arm: parameters, test loss, its difference from the first arm's by seeds, score, seconds.
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);

@@ -20,15 +20,15 @@ SizeSettings size_settings(StudySize size) {
   model = transformer_preset("tiny");
   switch (size) {
     case StudySize::kQuick:
-      s.grammar = {.train = 6000, .valid = 100, .test = 200, .compositional = 0, .depth = 0, .max_words = 10};
       model.encoder_layers = model.decoder_layers = 1;
       model.d_model = 32;
       model.encoder_ff = model.decoder_ff = 64;
-      s.updates = 300, s.batch_tokens = 800, s.warmup = 60, s.learning_rate = 1.5e-2;
+      s.updates = 240, s.batch_tokens = 800, s.warmup = 60, s.learning_rate = 1e-2;
       s.seeds = {1, 2, 3};
       break;
     case StudySize::kStandard:
-      s.grammar = {.train = 20000, .valid = 200, .test = 400, .compositional = 0, .depth = 1, .max_words = 14};
+      s.grammar = {
+          .train = 20000, .valid = 200, .test = 400, .compositional = 0, .depth = 1, .max_words = 14};
       model.encoder_layers = model.decoder_layers = 2;
       model.d_model = 64;
       model.encoder_ff = model.decoder_ff = 128;

@@ -54,22 +54,25 @@ class Diversity : public CorpusObserver {
                                     .cosine();
           alike(i, j) = alike(j, i) = output;
           sums_.output += output;
-          sums_.subspace += products(head_columns(o.values, key, first.cols, i * value_heads / o.heads, value_heads),
-                                     head_columns(o.values, key, first.cols, j * value_heads / o.heads, value_heads))
-                                .cosine();
+          sums_.subspace +=
+              products(head_columns(o.values, key, first.cols, i * value_heads / o.heads, value_heads),
+                       head_columns(o.values, key, first.cols, j * value_heads / o.heads, value_heads))
+                  .cosine();
           add_pair(head_matrix(first, i), head_matrix(first, j));
           ++pairs_;
         }
       }
       double spread = 0;
-      for (const double value : symmetric_eigen(alike.view()).values) spread += entropy_term(std::max(0.0, value) / o.heads);
+      for (const double value : symmetric_eigen(alike.view()).values)
+        spread += entropy_term(std::max(0.0, value) / o.heads);
       sums_.effective += std::exp(spread);
       ++matrices_;
     });
   }
 
   HeadTelemetry result() const {
-    const double pairs = std::max<double>(1, static_cast<double>(pairs_)), rows = std::max<double>(1, static_cast<double>(rows_));
+    const double pairs = std::max<double>(1, static_cast<double>(pairs_)),
+                 rows = std::max<double>(1, static_cast<double>(rows_));
     HeadTelemetry mean = sums_;
     mean.subspace /= pairs, mean.positions /= pairs, mean.output /= pairs, mean.divergence /= pairs;
     mean.entropy /= rows, mean.effective /= std::max<double>(1, static_cast<double>(matrices_));

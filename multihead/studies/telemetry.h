@@ -10,12 +10,13 @@ namespace mh {
 
 /// Means over all encoder self-attentions, all pairs of their heads and all sentences.
 struct HeadTelemetry {
-  double subspace = 0;   // cosine of V_i and V_j (Li et al. 2018, "disagreement of subspaces")
-  double positions = 0;  // sum over keys of A_i A_j, a query ("of attended positions")
-  double output = 0;     // cosine of A_i V_i and A_j V_j ("of outputs")
+  double subspace = 0;    // cosine of V_i and V_j (Li et al. 2018, "disagreement of subspaces")
+  double positions = 0;   // sum over keys of A_i A_j, a query ("of attended positions")
+  double output = 0;      // cosine of A_i V_i and A_j V_j ("of outputs")
   double divergence = 0;  // Jensen-Shannon divergence of rows of A_i and A_j, nats
   double entropy = 0;     // of a row over log T
-  double effective = 0;   // heads: exp of the entropy of the normalised eigenvalues of the heads' cosine matrix
+  double effective =
+      0;  // heads: exp of the entropy of the normalised eigenvalues of the heads' cosine matrix
 
   template <class V>
   void visit(V& v) {

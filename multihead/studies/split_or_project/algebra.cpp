@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/nn/ledger.h"
 #include "multihead/studies/lab.h"
 #include "multihead/studies/split_or_project/claims.h"
 
@@ -112,6 +113,56 @@ Claim basis(const AlgebraCase& a) {
   return claim;
 }
 
+/// mistaken: the sizes of heads do not shrink as they become more.
+Claim cost(const AlgebraCase& a) {
+  constexpr int kRow = 64, kTokens = 50;
+  Claim claim{
+      .id = "000.3",
+      .statement =
+          "At d_k = d/h multiply-adds and parameters are the same for any number of heads; exponentials grow "
+          "as h T^2.",
+      .original =
+          "\"The total computational cost of the Multi-Head Attention is similar to that of a single-head "
+          "attention with full dimensionality.\"",
+      .said = Said::kRight,
+      .tolerance =
+          "parameters as counted in layers made here; equal parameters and multiply-adds for h = 1 ... 16; "
+          "h T^2 exponentials"};
+  Table table{fmt::format("a layer, d = {}, T = {}", kRow, kTokens),
+              {"h", "parameters", "multiply-adds", "exponentials", "kept MiB", "forward us"},
+              {}};
+  Random random(a.seed, 3);
+  const Matrix x = random_matrix(kTokens, kRow, random);
+  bool right = true;
+  std::vector<double> times;
+  int64_t parameters = 0, multiply_adds = 0;
+  for (const int h : {1, 2, 4, 8, 16}) {
+    HeadGeometry geometry = plain(h);
+    if (a.mistaken) geometry.d_key = 16;
+    Layer layer(geometry, kRow, a.seed);
+    const LedgerPart total = ledger(geometry, kRow, kTokens, kTokens).total();
+    if (h == 1) parameters = total.parameters, multiply_adds = total.multiply_adds;
+    right = right && total.parameters == layer.parameter_count() && total.parameters == parameters &&
+            total.multiply_adds == multiply_adds && total.exponentials == int64_t{h} * kTokens * kTokens;
+    std::vector<double> seconds;
+    for (int repeat = 0; repeat < 15; ++repeat) seconds.push_back(layer.forward_seconds(x));
+    std::nth_element(seconds.begin(), seconds.begin() + 7, seconds.end());
+    times.push_back(seconds[7]);
+    table.rows.push_back({std::to_string(h), std::to_string(total.parameters),
+                          std::to_string(total.multiply_adds), std::to_string(total.exponentials),
+                          fmt::format("{:.3f}", static_cast<double>(total.kept_bytes) / (1 << 20)),
+                          fmt::format("{:.0f}", 1e6 * times.back())});
+  }
+  claim.measured = fmt::format(
+      "{}; 16 heads take {:.1f} times the time of one: the exponentials, and products too narrow to fill the "
+      "registers",
+      right ? "parameters and multiply-adds are equal, exponentials grow with h" : "the counts differ",
+      times.back() / times.front());
+  claim.tables.push_back(std::move(table));
+  claim.verdict = right ? Verdict::kPass : Verdict::kFail;
+  return claim;
+}
+
 /// mistaken: the formula beside it forgets the scale.
 Claim output_shape(const AlgebraCase& a) {
   Claim claim{
@@ -201,8 +252,11 @@ Claim split_after_projecting(const AlgebraCase& a) {
   return claim;
 }
 
-constexpr AlgebraCheck kChecks[] = {
-    {"000.1", receptive_field}, {"000.2", basis}, {"000.4", output_shape}, {"000.5", split_after_projecting}};
+constexpr AlgebraCheck kChecks[] = {{"000.1", receptive_field},
+                                    {"000.2", basis},
+                                    {"000.3", cost},
+                                    {"000.4", output_shape},
+                                    {"000.5", split_after_projecting}};
 
 }  // namespace
 

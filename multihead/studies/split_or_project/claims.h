@@ -6,7 +6,7 @@
 namespace mh::split_or_project {
 
 std::span<const AlgebraCheck> algebra();
-/// 000.3's times, 000.6 and 000.7.
+/// 000.6 and 000.7.
 std::vector<Arm> arms(const ArmRunner& runner);
 std::vector<Claim> trained(ArmRunner& runner);
 

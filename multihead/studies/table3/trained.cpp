@@ -23,8 +23,10 @@ std::vector<Row> rows(const ArmRunner& runner) {
     all.push_back({std::move(arm), std::move(paper)});
   };
   add("base", "base 25.8", [](TransformerConfig&) {});
-  for (const auto& [heads, paper] : {std::pair(1, "h=1 24.9"), std::pair(2, "h=4 25.5"), std::pair(8, "h=16 25.8"), std::pair(16, "h=32 25.4")}) {
-    add(fmt::format("(A) h={}", heads), paper, [h = heads](TransformerConfig& m) { m.encoder_heads = m.decoder_heads = h; });
+  for (const auto& [heads, paper] : {std::pair(1, "h=1 24.9"), std::pair(2, "h=4 25.5"),
+                                     std::pair(8, "h=16 25.8"), std::pair(16, "h=32 25.4")}) {
+    add(fmt::format("(A) h={}", heads), paper,
+        [h = heads](TransformerConfig& m) { m.encoder_heads = m.decoder_heads = h; });
   }
   const int key = base.d_model / base.encoder_heads;
   for (const auto& [part, paper] : {std::pair(4, "d_k=16 25.1"), std::pair(2, "d_k=32 25.4")}) {
@@ -37,12 +39,15 @@ std::vector<Row> rows(const ArmRunner& runner) {
     const int layers = std::max(1, base.encoder_layers * percent / 100);
     if (layers == base.encoder_layers && percent < 100) continue;
     const int n = layers == base.encoder_layers ? layers + 1 : layers;
-    add(fmt::format("(C) N={}", n), paper, [n](TransformerConfig& m) { m.encoder_layers = m.decoder_layers = n; });
+    add(fmt::format("(C) N={}", n), paper,
+        [n](TransformerConfig& m) { m.encoder_layers = m.decoder_layers = n; });
   }
   add(fmt::format("(C) d={}", base.d_model / 2), "d=256 24.5", [](TransformerConfig& m) { m.d_model /= 2; });
   add(fmt::format("(C) d={}", base.d_model * 2), "d=1024 26.0", [](TransformerConfig& m) { m.d_model *= 2; });
-  add(fmt::format("(C) d_ff={}", base.encoder_ff / 2), "d_ff=1024 25.4", [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff / 2; });
-  add(fmt::format("(C) d_ff={}", base.encoder_ff * 2), "d_ff=4096 26.2", [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff * 2; });
+  add(fmt::format("(C) d_ff={}", base.encoder_ff / 2), "d_ff=1024 25.4",
+      [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff / 2; });
+  add(fmt::format("(C) d_ff={}", base.encoder_ff * 2), "d_ff=4096 26.2",
+      [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff * 2; });
   return all;
 }
 
@@ -57,21 +62,26 @@ std::vector<Arm> arms(const ArmRunner& runner) {
 std::vector<Claim> trained(ArmRunner& runner) {
   const std::vector<Row> all = rows(runner);
   Claim claim{.id = "table 3",
-              .statement = "The rows of the paper's Table 3 in miniature: every number the same part or multiple of the base's.",
+              .statement =
+                  "The rows of the paper's Table 3 in miniature: every number the same part or multiple of "
+                  "the base's.",
               .original = "Vaswani et al. 2017, Table 3: newstest2013 BLEU of the base 25.8.",
               .said = Said::kNotSaid,
               .trained = true};
   const bool paper = runner.size() == StudySize::kPaper;
-  Table table{"", {"row", "parameters", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"}, {}};
+  Table table{
+      "", {"row", "parameters", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"}, {}};
   const auto base = losses(runner.runs(all[0].arm));
   std::vector<Arm> heads;
   int agree = 0, clear = 0;
   for (const Row& row : all) {
     const auto& runs = runner.runs(row.arm);
     const Interval difference = difference_of(losses(runs), base);
-    const auto score = interval_of(of_runs(runs, [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; }));
+    const auto score =
+        interval_of(of_runs(runs, [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; }));
     table.rows.push_back({row.arm.name, std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
-                          &row == &all[0] ? "" : shown(difference), fmt::format("{:.1f}", score.mean), row.paper});
+                          &row == &all[0] ? "" : shown(difference), fmt::format("{:.1f}", score.mean),
+                          row.paper});
     if (row.arm.name.find("(A)") == 0 || &row == &all[0]) heads.push_back(row.arm);
     if (&row == &all[0]) continue;
     const double there = std::stod(row.paper.substr(row.paper.rfind(' '))) - 25.8;
@@ -79,7 +89,9 @@ std::vector<Claim> trained(ArmRunner& runner) {
     clear += decided && there != 0;
     agree += decided && there != 0 && (difference.mean < 0) == (there > 0);
   }
-  claim.measured = fmt::format("of {} rows whose difference from the base is clear here, {} go the way they went in the paper", clear, agree);
+  claim.measured = fmt::format(
+      "of {} rows whose difference from the base is clear here, {} go the way they went in the paper", clear,
+      agree);
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(loss_plot(runner, arms(runner), "Table 3 in miniature"));
   claim.plots.push_back(curve_plot(runner, heads, "Row (A): the number of heads at equal cost"));

@@ -19,8 +19,8 @@ struct Arms {
   Arm canonical, merged, doubled;
 };
 Arms make(const ArmRunner& runner) {
-  Arms a{runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads)), runner.base("merged W_i"),
-         runner.base("doubled projection")};
+  Arms a{runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads)),
+         runner.base("merged W_i"), runner.base("doubled projection")};
   a.merged.model.geometry.scores = Scores::kMerged;
   a.doubled.model.geometry.scores = Scores::kDoubled;
   return a;
@@ -43,12 +43,14 @@ Matrix head_of(const Parameter& p, int head, int64_t width) {
 
 void put(Parameter& p, int head, const Matrix& numbers) {
   for (int64_t r = 0; r < numbers.rows(); ++r) {
-    for (int64_t c = 0; c < numbers.cols(); ++c) p.value(r, head * numbers.cols() + c) = static_cast<float>(numbers(r, c));
+    for (int64_t c = 0; c < numbers.cols(); ++c)
+      p.value(r, head * numbers.cols() + c) = static_cast<float>(numbers(r, c));
   }
   p.changed();
 }
 
-/// Every head's W_i^Q W_i^K^T becomes the nearest matrix of this rank; its query bias follows as well as it can.
+/// Every head's W_i^Q W_i^K^T becomes the nearest matrix of this rank; its query bias follows as well as it
+/// can.
 void truncate(Transformer& model, int heads, int64_t rank) {
   AttentionParameters attentions(model);
   for (auto& [name, p] : attentions.of) {
@@ -74,12 +76,16 @@ void truncate(Transformer& model, int heads, int64_t rank) {
 
 Claim ranks(ArmRunner& runner, const Arms& a) {
   const int heads = a.canonical.model.encoder_heads, key = a.canonical.model.d_model / heads;
-  Claim claim{.id = "002.2",
-              .statement = "rank(W_i) <= d_k: what two thin matrices give up is rank; trained heads do not need all of it.",
-              .original = "\"I understand now, actually the resulting W matrix is rank deficient.\"",
-              .said = Said::kRight,
-              .tolerance = "singular values beyond d_k at most 1e-6 of the largest; truncated to d_k the loss moves by at most 1e-3",
-              .trained = true};
+  Claim claim{
+      .id = "002.2",
+      .statement =
+          "rank(W_i) <= d_k: what two thin matrices give up is rank; trained heads do not need all of it.",
+      .original = "\"I understand now, actually the resulting W matrix is rank deficient.\"",
+      .said = Said::kRight,
+      .tolerance =
+          "singular values beyond d_k at most 1e-6 of the largest; truncated to d_k the loss moves by at "
+          "most 1e-3",
+      .trained = true};
   const auto model = runner.trained(a.canonical, runner.seeds()[0]);
   AttentionParameters attentions(*model);
   double beyond = 0;
@@ -88,17 +94,24 @@ Claim ranks(ArmRunner& runner, const Arms& a) {
     Series mean{name, {}, std::vector<double>(static_cast<size_t>(key), 0), {}, {}};
     for (int n = 1; n <= key; ++n) mean.x.push_back(n);
     for (int h = 0; h < heads; ++h) {
-      const auto values = svd(product_transposed(head_of(*p.at("w_q"), h, key), head_of(*p.at("w_k"), h, key)).view()).values;
+      const auto values =
+          svd(product_transposed(head_of(*p.at("w_q"), h, key), head_of(*p.at("w_k"), h, key)).view()).values;
       for (size_t n = 0; n < values.size(); ++n) {
-        if (n < static_cast<size_t>(key)) mean.y[n] += values[n] / values[0] / heads;
-        else beyond = std::max(beyond, values[n] / values[0]);
+        if (n < static_cast<size_t>(key))
+          mean.y[n] += values[n] / values[0] / heads;
+        else
+          beyond = std::max(beyond, values[n] / values[0]);
       }
     }
     spectra.series.push_back(std::move(mean));
   }
   const double whole = runner.test_loss(*model);
   Table table{"test loss against rank kept in every head", {"rank", "loss", "more than all"}, {}};
-  Plot plot{"Loss against the rank kept", "rank of W_i", "test loss a token", true, {{"all heads truncated", {}, {}, {}, {}}}};
+  Plot plot{"Loss against the rank kept",
+            "rank of W_i",
+            "test loss a token",
+            true,
+            {{"all heads truncated", {}, {}, {}, {}}}};
   double at_key = 0;
   int enough = key;
   for (int rank = key; rank >= 1; rank = rank > 4 ? rank / 2 : rank - 1) {
@@ -107,13 +120,15 @@ Claim ranks(ArmRunner& runner, const Arms& a) {
     const double loss = runner.test_loss(*cut);
     if (rank == key) at_key = std::abs(loss - whole);
     if (loss - whole <= 0.01) enough = rank;
-    table.rows.push_back({std::to_string(rank), fmt::format("{:.4f}", loss), fmt::format("{:+.4f}", loss - whole)});
+    table.rows.push_back(
+        {std::to_string(rank), fmt::format("{:.4f}", loss), fmt::format("{:+.4f}", loss - whole)});
     plot.series[0].x.insert(plot.series[0].x.begin(), rank);
     plot.series[0].y.insert(plot.series[0].y.begin(), loss);
   }
-  claim.measured = fmt::format("singular values beyond d_k = {}: at most {:.1e} of the largest; truncation to d_k moves the loss by "
-                               "{:.1e}; rank {} is enough for a loss within 0.01",
-                               key, beyond, at_key, enough);
+  claim.measured = fmt::format(
+      "singular values beyond d_k = {}: at most {:.1e} of the largest; truncation to d_k moves the loss by "
+      "{:.1e}; rank {} is enough for a loss within 0.01",
+      key, beyond, at_key, enough);
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(spectra));
   claim.plots.push_back(std::move(plot));
@@ -122,7 +137,8 @@ Claim ranks(ArmRunner& runner, const Arms& a) {
 }
 
 double seconds_of(int d_model, int key, Scores scores, int tokens) {
-  lab::Layer layer({.heads = 2, .d_key = key, .d_value = 16, .scores = scores, .biases = Biases::kNone}, d_model, 1);
+  lab::Layer layer({.heads = 2, .d_key = key, .d_value = 16, .scores = scores, .biases = Biases::kNone},
+                   d_model, 1);
   Random random(1, 23);
   const Matrix x = lab::random_matrix(tokens, d_model, random);
   std::vector<double> seconds;
@@ -132,32 +148,42 @@ double seconds_of(int d_model, int key, Scores scores, int tokens) {
 }
 
 Claim times(ArmRunner&, const Arms&) {
-  Claim claim{.id = "002.3",
-              .statement = "In time, too, one matrix pays off only for wide keys or few words: merged wins iff T (d - d_k) < d (2 d_k - d).",
-              .original = "\"In deep learning applications, I think it would be very inefficient\" (of two matrices).",
-              .said = Said::kHalfRight,
-              .trained = true};
-  Table table{"a layer's forward pass, 2 heads", {"T, d, d_k", "two us", "one us", "quicker", "formula says"}, {}};
+  Claim claim{
+      .id = "002.3",
+      .statement =
+          "In time, too, one matrix pays off only for wide keys or few words: merged wins iff T (d - d_k) < "
+          "d (2 d_k - d).",
+      .original =
+          "\"In deep learning applications, I think it would be very inefficient\" (of two matrices).",
+      .said = Said::kHalfRight,
+      .trained = true};
+  Table table{
+      "a layer's forward pass, 2 heads", {"T, d, d_k", "two us", "one us", "quicker", "formula says"}, {}};
   int agree = 0;
-  for (const auto& [t, d, k] : {std::array{16, 256, 256}, std::array{64, 256, 224}, std::array{512, 256, 64}, std::array{512, 128, 32},
-                                std::array{32, 128, 128}, std::array{1024, 128, 96}}) {
+  for (const auto& [t, d, k] :
+       {std::array{16, 256, 256}, std::array{64, 256, 224}, std::array{512, 256, 64},
+        std::array{512, 128, 32}, std::array{32, 128, 128}, std::array{1024, 128, 96}}) {
     const double two = seconds_of(d, k, Scores::kQueryKey, t), one = seconds_of(d, k, Scores::kMerged, t);
     const bool merged_wins = int64_t{t} * (d - k) < int64_t{d} * (2 * k - d);
     agree += merged_wins == (one < two);
-    table.rows.push_back({fmt::format("{}, {}, {}", t, d, k), fmt::format("{:.0f}", 1e6 * two), fmt::format("{:.0f}", 1e6 * one),
-                          one < two ? "one" : "two", merged_wins ? "one" : "two"});
+    table.rows.push_back({fmt::format("{}, {}, {}", t, d, k), fmt::format("{:.0f}", 1e6 * two),
+                          fmt::format("{:.0f}", 1e6 * one), one < two ? "one" : "two",
+                          merged_wins ? "one" : "two"});
   }
-  claim.measured = fmt::format("the clock agrees with the count of multiplications in {} of {} shapes", agree, table.rows.size());
+  claim.measured = fmt::format("the clock agrees with the count of multiplications in {} of {} shapes", agree,
+                               table.rows.size());
   claim.tables.push_back(std::move(table));
   return claim;
 }
 
 Claim merged(ArmRunner& runner, const Arms& a) {
-  Claim claim{.id = "002.4",
-              .statement = "Trained with one merged W_i a head, against two factors, from equal variance of scores.",
-              .original = "\"Why did the authors not define only a W_i?\"",
-              .trained = true};
-  claim.tables.push_back(arm_table(runner, {a.canonical, a.merged}, "merged has d^2 numbers a head, factored 2 d d_k"));
+  Claim claim{
+      .id = "002.4",
+      .statement = "Trained with one merged W_i a head, against two factors, from equal variance of scores.",
+      .original = "\"Why did the authors not define only a W_i?\"",
+      .trained = true};
+  claim.tables.push_back(
+      arm_table(runner, {a.canonical, a.merged}, "merged has d^2 numbers a head, factored 2 d d_k"));
   const auto model = runner.trained(a.merged, runner.seeds()[0]);
   const int heads = a.merged.model.encoder_heads, d = a.merged.model.d_model;
   double effective = 0, largest = 0;
@@ -176,9 +202,10 @@ Claim merged(ArmRunner& runner, const Arms& a) {
   });
   const Interval difference = difference_of(losses(runner.runs(a.merged)), losses(runner.runs(a.canonical)));
   claim.plots.push_back(curve_plot(runner, {a.canonical, a.merged}, "One matrix or two"));
-  claim.measured = fmt::format("loss of merged minus factored {}; the effective rank that merged heads end with is {:.1f} in the mean "
-                               "and at most {:.1f} of {} (factored could have {})",
-                               shown(difference), effective / matrices, largest, d, d / heads);
+  claim.measured = fmt::format(
+      "loss of merged minus factored {}; the effective rank that merged heads end with is {:.1f} in the mean "
+      "and at most {:.1f} of {} (factored could have {})",
+      shown(difference), effective / matrices, largest, d, d / heads);
   return claim;
 }
 

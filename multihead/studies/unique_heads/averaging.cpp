@@ -1,5 +1,5 @@
-// 003.5: "With a single attention head, averaging inhibits this" (Vaswani et al. 2017, section 3.2.2), as a task: a query
-// wants P x_a + R x_b of two other words.
+// 003.5: "With a single attention head, averaging inhibits this" (Vaswani et al. 2017, section 3.2.2), as a
+// task: a query wants P x_a + R x_b of two other words.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,9 @@ using namespace lab;
 
 constexpr int kWords = 4, kContent = 3, kRow = kContent + kWords, kBatch = 64;
 
-/// With one head the output is M (alpha x_a + beta x_b), so the error is at least what the best rank-one matrix misses of
-/// [vec P, vec R]: the square of its second singular value (x normal, Eckart and Young 1936).
+/// With one head the output is M (alpha x_a + beta x_b), so the error is at least what the best rank-one
+/// matrix misses of [vec P, vec R]: the square of its second singular value (x normal, Eckart and Young
+/// 1936).
 double least_error(const Matrix& p, const Matrix& r) {
   Matrix both(p.size(), 2);
   for (int64_t i = 0; i < p.size(); ++i) both(i, 0) = p.data()[i], both(i, 1) = r.data()[i];
@@ -47,19 +48,23 @@ Batch make_batch(const Matrix& p, const Matrix& r, Random& random) {
   return b;
 }
 
-/// Mean squared error, summed over the outputs, in the last fifth of the training. `wide`: a feed-forward layer of that
-/// width stands between attention and the read-out (0: none).
+/// Mean squared error, summed over the outputs, in the last fifth of the training. `wide`: a feed-forward
+/// layer of that width stands between attention and the read-out (0: none).
 double trained_error(int heads, int wide, const Matrix& p, const Matrix& r, uint64_t seed, int updates) {
   Layer layer({.heads = heads, .d_key = 4, .d_value = kRow}, kRow, seed);
   Random random(seed, 351);
-  Parameter in(kRow, std::max(1, wide)), in_bias(1, std::max(1, wide)), read(wide ? wide : kRow, kContent), read_bias(1, kContent);
+  Parameter in(kRow, std::max(1, wide)), in_bias(1, std::max(1, wide)), read(wide ? wide : kRow, kContent),
+      read_bias(1, kContent);
   for (Parameter* w : {&in, &read}) {
-    w->value = in_float(random_matrix(w->value.rows(), w->value.cols(), random, 1 / std::sqrt(static_cast<double>(w->value.rows()))));
+    w->value = in_float(random_matrix(w->value.rows(), w->value.cols(), random,
+                                      1 / std::sqrt(static_cast<double>(w->value.rows()))));
   }
   Affine inner({&in}, {&in_bias}), readout({&read}, {&read_bias});
   std::vector<NamedParameter> learned = {{"read", &read}, {"read_bias", &read_bias}};
   if (wide) learned.insert(learned.end(), {{"in", &in}, {"in_bias", &in_bias}});
-  layer.attention().visit("layer", [&](const std::string& name, Parameter& q) { learned.push_back({name, &q}); });
+  layer.attention().visit("layer", [&](const std::string& name, Parameter& q) {
+    learned.push_back({name, &q});
+  });
   Adam adam(learned, {.beta2 = 0.99});
   double late = 0;
   int counted = 0;
@@ -68,7 +73,8 @@ double trained_error(int heads, int wide, const Matrix& p, const Matrix& r, uint
     Tape tape(Tape::Mode::kRecord);
     Context context{.tape = tape};
     const Var x = tape.constant(const_cast<Tensor&>(batch.x).view());
-    const Var heads_out = layer.attention().self(context, x, {.ids = {}, .ragged = &batch.ragged, .sentences = {}}, Mask::none());
+    const Var heads_out = layer.attention().self(
+        context, x, {.ids = {}, .ragged = &batch.ragged, .sentences = {}}, Mask::none());
     Var h = affine(tape, heads_out, *layer.attention().output());
     if (wide) h = affine(tape, h, inner, {.activation = Activation::kRelu, .dropout = {}});
     const Var y = affine(tape, h, readout);
@@ -92,25 +98,34 @@ double trained_error(int heads, int wide, const Matrix& p, const Matrix& r, uint
 }  // namespace
 
 Claim averaging_inhibits(uint64_t seed, int updates) {
-  Claim claim{.id = "003.5",
-              .statement = "One head brings one average: a target P x_a + R x_b with P and R not proportional is out of reach for it, "
-                           "and exact for two heads. A feed-forward layer behind the one head cannot undo the average.",
-              .original = "\"With a single attention head, averaging inhibits this\" (the paper, quoted in the answer).",
-              .said = Said::kRight,
-              .tolerance = "h = 1, with and without feed-forward: error at least 0.9 of the bound; h = 2: below a fifth of it",
-              .trained = true};
+  Claim claim{
+      .id = "003.5",
+      .statement =
+          "One head brings one average: a target P x_a + R x_b with P and R not proportional is out of reach "
+          "for it, "
+          "and exact for two heads. A feed-forward layer behind the one head cannot undo the average.",
+      .original =
+          "\"With a single attention head, averaging inhibits this\" (the paper, quoted in the answer).",
+      .said = Said::kRight,
+      .tolerance =
+          "h = 1, with and without feed-forward: error at least 0.9 of the bound; h = 2: below a fifth of it",
+      .trained = true};
   Random random(seed, 350);
   const Matrix p = random_matrix(kContent, kContent, random), r = random_matrix(kContent, kContent, random);
   const double bound = least_error(p, r);
-  const double one = trained_error(1, 0, p, r, seed, updates), one_wide = trained_error(1, 32, p, r, seed, updates),
+  const double one = trained_error(1, 0, p, r, seed, updates),
+               one_wide = trained_error(1, 32, p, r, seed, updates),
                two = trained_error(2, 0, p, r, seed, updates);
-  claim.tables.push_back({"mean squared error after training",
-                          {"layer", "error", "of the bound"},
-                          {{"bound of one head, sigma_2^2 of [vec P, vec R]", fmt::format("{:.3f}", bound), "1"},
-                           {"h = 1", fmt::format("{:.3f}", one), fmt::format("{:.2f}", one / bound)},
-                           {"h = 1 and feed-forward of 32", fmt::format("{:.3f}", one_wide), fmt::format("{:.2f}", one_wide / bound)},
-                           {"h = 2", fmt::format("{:.3f}", two), fmt::format("{:.2f}", two / bound)}}});
-  claim.measured = fmt::format("bound {:.3f}; h = 1 {:.3f}, with feed-forward {:.3f}, h = 2 {:.3f}", bound, one, one_wide, two);
+  claim.tables.push_back(
+      {"mean squared error after training",
+       {"layer", "error", "of the bound"},
+       {{"bound of one head, sigma_2^2 of [vec P, vec R]", fmt::format("{:.3f}", bound), "1"},
+        {"h = 1", fmt::format("{:.3f}", one), fmt::format("{:.2f}", one / bound)},
+        {"h = 1 and feed-forward of 32", fmt::format("{:.3f}", one_wide),
+         fmt::format("{:.2f}", one_wide / bound)},
+        {"h = 2", fmt::format("{:.3f}", two), fmt::format("{:.2f}", two / bound)}}});
+  claim.measured = fmt::format("bound {:.3f}; h = 1 {:.3f}, with feed-forward {:.3f}, h = 2 {:.3f}", bound,
+                               one, one_wide, two);
   const bool right = one >= 0.9 * bound && one_wide >= 0.9 * bound && two < 0.2 * bound;
   claim.verdict = right ? Verdict::kPass : Verdict::kFail;
   return claim;

@@ -1,0 +1,50 @@
+// multihead study: the list, one study of algebra alone, what it writes, wrong names.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/run_tool.h"
+#include "tests/cli/small_folder.h"
+
+namespace mh {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(StudyVerb, ListsTheStudies) {
+  const ToolResult result = run_tool("study");
+  EXPECT_EQ(result.status, 0);
+  for (const char* name :
+       {"split-or-project", "diversity", "two-matrices-or-one", "unique-heads", "one-product", "table3"}) {
+    EXPECT_THAT(result.out, HasSubstr(std::string(name) + "\n    "));
+  }
+}
+
+TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
+  const ScratchFolder folder;
+  const ToolResult result = run_tool("study one-product --quick --strict --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("Why is it called multi-head"), HasSubstr("004.4"), HasSubstr("PASS (asked:"),
+                    HasSubstr("One product is how the heads are computed")));
+  const auto report = nlohmann::json::parse(folder.read("out/one-product.json"));
+  EXPECT_EQ(report["claims"].size(), 5u);
+  EXPECT_EQ(report["claims"][0]["verdict"], "PASS");
+  EXPECT_THAT(folder.read("out/one-product.md"), HasSubstr("# Why is it called multi-head"));
+}
+
+TEST(StudyVerb, NamesWhatIsWrong) {
+  ToolResult result = run_tool("study split");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("study 'split' is unknown; choose one of split-or-project,"));
+  result = run_tool("study --all table3");
+  EXPECT_EQ(result.status, 2);
+  result = run_tool("study table3 --paper");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("name with --data the folder"));
+  result = run_tool("study table3 --paper --data /nowhere");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("/nowhere/train.en.gz"));
+}
+
+}  // namespace
+}  // namespace mh

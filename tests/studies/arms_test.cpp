@@ -1,0 +1,126 @@
+// Runs are kept: a study that was stopped goes on with what it lacks, and the same configuration is found
+// again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "multihead/base/error.h"
+#include "multihead/studies/arms.h"
+#include "multihead/studies/comparison.h"
+#include "multihead/studies/micro_language.h"
+#include "multihead/studies/report.h"
+#include "tests/support/scratch_folder.h"
+
+namespace mh {
+namespace {
+
+TEST(MicroLanguage, AgreesAndHasTreesOfBothSides) {
+  const GrammarCorpus corpus = make_micro_corpus(3, 300, 20, 40);
+  ASSERT_EQ(corpus.train.size(), 300u);
+  ASSERT_EQ(corpus.test.size(), 40u);
+  bool inverted = false, last = false;
+  for (const GrammarSentence& sentence : corpus.train) {
+    EXPECT_TRUE(is_tree(sentence.source)) << text_of(sentence.source);
+    EXPECT_TRUE(is_tree(sentence.target)) << text_of(sentence.target);
+    const std::string english = text_of(sentence.source), german = text_of(sentence.target);
+    if (german.find("heute sieht") == 0) inverted = true;
+    if (german.find("dass") != std::string::npos)
+      last = last || sentence.target[sentence.target.size() - 2].upos == "VERB";
+    EXPECT_EQ(english.find("the queen") == 0, german.find("die Königin") == 0) << english << " / " << german;
+    EXPECT_EQ(german.find("ein Frau"), std::string::npos) << german;
+  }
+  EXPECT_TRUE(inverted);
+  EXPECT_TRUE(last);
+}
+
+TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
+  const test::ScratchFolder folder;
+  int begun = 0;
+  bool stop = false;
+  ArmRunner::Options options{.size = StudySize::kQuick, .runs = folder.path() / "runs"};
+  options.watcher.step = [&](const std::string&) { stop = ++begun == 2; };
+  options.watcher.stop = [&] { return stop; };
+  Arm arm;
+  {
+    ArmRunner runner(options);
+    arm = runner.base("base");
+    arm.updates = 0.1;
+    EXPECT_THROW(runner.runs(arm), Interrupted);
+    EXPECT_EQ(begun, 2);
+  }
+  stop = false;
+  begun = 2;
+  ArmRunner runner(options);
+  ASSERT_EQ(runner.runs(arm).size(), 3u);
+  EXPECT_EQ(begun, 4) << "the first seed's run was there; two were missing";
+  const ArmRun first = runner.runs(arm)[0];
+  EXPECT_EQ(first.updates, 24);
+  EXPECT_LT(first.curve.back().loss, first.curve.front().loss);
+  EXPECT_NEAR(runner.test_loss(*runner.trained(arm, 1)), first.loss, 1e-6);
+  EXPECT_NEAR(runner.ensemble_loss({runner.trained(arm, 1).get()}), first.loss, 1e-4);
+
+  begun = 0;
+  ArmRunner again(options);
+  EXPECT_EQ(again.runs(arm)[0].loss, first.loss);
+  EXPECT_EQ(begun, 0);
+  Arm other = arm;
+  other.member = 1;
+  EXPECT_NE(again.runs(other)[0].loss, first.loss);
+}
+
+TEST(Arms, RealTextNeedsItsFolder) {
+  EXPECT_THROW(ArmRunner({.size = StudySize::kPaper}), UsageError);
+}
+
+TEST(Comparison, FeedForwardMakesParametersEqual) {
+  TransformerConfig model = size_settings(StudySize::kStandard).model;
+  model.vocabulary_size = 101;
+  TransformerConfig sliced = model;
+  sliced.geometry.input = HeadInput::slices();
+  const int64_t target = parameters_of(model);
+  EXPECT_LT(parameters_of(sliced), target);
+  EXPECT_NEAR(static_cast<double>(parameters_of(with_parameters(sliced, target))),
+              static_cast<double>(target), 4 * (2 * 64 + 1) / 2.0 + 1);
+}
+
+TEST(Statistics, IntervalsAreStudents) {
+  const Interval i = interval_of(std::vector<double>{1, 2, 3, 4});
+  EXPECT_DOUBLE_EQ(i.mean, 2.5);
+  EXPECT_NEAR(i.half, 3.182 * 1.2909944487 / 2, 1e-9);  // scipy.stats.t.interval(0.95, 3, 2.5, sem)
+  EXPECT_EQ(above(i, 0), Verdict::kPass);
+  EXPECT_EQ(above(i, 2), Verdict::kUndecided);
+  EXPECT_EQ(above(i, 5), Verdict::kFail);
+  EXPECT_EQ(below(i, 5), Verdict::kPass);
+  EXPECT_EQ(above(interval_of(std::vector<double>{7}), 0), Verdict::kUndecided) << "one seed says nothing";
+}
+
+TEST(Report, TerminalLinesFitAndMarkdownHasPlots) {
+  StudyReport report{.name = "n",
+                     .question = "Why?",
+                     .answer = "So.",
+                     .conclusion = "Thus.",
+                     .size = "quick",
+                     .command = "c",
+                     .machine = "m"};
+  Claim claim{.id = "000.1",
+              .statement = std::string(30, 'x') + " says that a < b",
+              .measured = "1 | 2",
+              .tolerance = "3",
+              .verdict = Verdict::kFail};
+  claim.tables.push_back({"caption", {"a", "b"}, {{"x|y", "2"}}});
+  claim.plots.push_back({"title <1>", "x", "y", false, {{"s", {1, 2}, {3, 4}, {2, 3}, {4, 5}}}});
+  report.claims.push_back(claim);
+  EXPECT_EQ(report.count(Verdict::kFail), 1);
+  EXPECT_THAT(report_for_terminal(report), testing::HasSubstr("FAIL (asked: 3)"));
+  const MarkdownReport page = report_as_markdown(report);
+  EXPECT_THAT(page.text, testing::HasSubstr("| x\\|y | 2 |"));
+  ASSERT_EQ(page.plots.size(), 1u);
+  EXPECT_THAT(page.text, testing::HasSubstr(page.plots[0].first));
+  EXPECT_THAT(page.plots[0].second,
+              testing::AllOf(testing::HasSubstr("title &lt;1&gt;"), testing::HasSubstr("<polygon")));
+  EXPECT_EQ(wrapped("aa bb cc", "  ", 7, "  "), "  aa bb\n    cc\n");
+}
+
+}  // namespace
+}  // namespace mh
