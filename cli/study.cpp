@@ -50,6 +50,9 @@ bool run(const StudyFlags& flags) {
   };
   const auto stop = [] { return StopSignals::asked() != 0; };
   const std::filesystem::path out = flags.out;
+  std::error_code error;
+  std::filesystem::create_directories(out, error);
+  if (error) throw FileError(fmt::format("cannot make {}: {}", out.string(), error.message()));
   ArmRunner runner({.size = flags.quick   ? StudySize::kQuick
                             : flags.paper ? StudySize::kPaper
                                           : StudySize::kStandard,
