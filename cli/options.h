@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -35,9 +36,10 @@ CLI::Option* add_number(CLI::App& verb, const std::string& flag, T& value, Rule<
   return option;
 }
 
-/// Makes `option`, whose variable is an enum that holds `value` now, take one of these names.
+/// Makes `option`, whose variable is an enum that holds `value` now (or nothing yet), take one of these
+/// names.
 template <class E>
-void take_names(CLI::Option* option, E value, EnumNames<E> names) {
+void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type_identity_t<E>> names) {
   std::string all, now;
   std::vector<std::pair<std::string, E>> known;
   for (const auto& [text, meaning] : names) {
@@ -53,7 +55,8 @@ void take_names(CLI::Option* option, E value, EnumNames<E> names) {
     }
     return fmt::format("expected {}, found {}", all, text);
   };
-  option->transform(CLI::Validator(to_number, ""))->type_name(all)->default_str(now);
+  option->transform(CLI::Validator(to_number, ""))->type_name(all);
+  if (value) option->default_str(now);
 }
 
 /// A flag for one of several names.
@@ -61,7 +64,7 @@ template <class E>
 CLI::Option* add_choice(CLI::App& verb, const std::string& flag, E& value,
                         EnumNames<std::type_identity_t<E>> names, const std::string& help) {
   CLI::Option* option = verb.add_option(flag, value, help);
-  take_names(option, value, names);
+  take_names(option, std::optional<E>(value), names);
   return option;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/common.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
+#include "cli/train_help.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
@@ -24,72 +25,6 @@
 namespace mh::cli {
 namespace {
 
-struct Help {
-  const char* group;
-  const char* text;
-};
-constexpr const char* kText = "Text";
-constexpr const char* kTokens = "Tokenizer";
-constexpr const char* kShape = "Model";
-constexpr const char* kLearning = "Learning";
-constexpr const char* kValidation = "Validation";
-constexpr const char* kCheckpoints = "Checkpoints";
-
-const std::map<std::string_view, Help>& helps() {
-  static const std::map<std::string_view, Help> kHelps = {
-      {"train-source", {kText, "Training text to translate from, a sentence a line, plain or gzip"}},
-      {"train-target", {kText, "Its translation, line by line"}},
-      {"valid-source", {kText, "Validation text to translate from"}},
-      {"valid-target", {kText, "Its translation"}},
-      {"model", {kText, "Folder to make; when a run was stopped there, it goes on"}},
-      {"tokenizer", {kTokens, "Use this tokenizer.json; without it one is learned on the training text"}},
-      {"vocabulary-size", {kTokens, "Tokens to learn, at most"}},
-      {"separate-vocabularies", {kTokens, "A vocabulary for each side, instead of a joint one"}},
-      {"word-level", {kTokens, "Whole words between spaces, instead of byte-pair encoding"}},
-      {"lowercase", {kTokens, "Lower-case all text"}},
-      {"normalization", {kTokens, "Unicode normal form"}},
-      {"max-length", {kTokens, "Longest sentence in tokens; longer pairs are left out and counted"}},
-      {"preset", {kShape, "tiny, small, base or big"}},
-      {"d-model", {kShape, "Width"}},
-      {"d-ff", {kShape, "Width inside feed-forward layers"}},
-      {"encoder-layers", {kShape, "Layers of the encoder"}},
-      {"decoder-layers", {kShape, "Layers of the decoder"}},
-      {"heads", {kShape, "Heads of each attention"}},
-      {"norm", {kShape, "Layer norm after (the paper) or before each sub-layer"}},
-      {"activation", {kShape, "Of feed-forward layers"}},
-      {"dropout", {kShape, "Of sub-layers' outputs and embeddings"}},
-      {"attention-dropout", {kShape, "Of attention weights"}},
-      {"activation-dropout", {kShape, "Inside feed-forward layers"}},
-      {"embedding-init", {kShape, "Embeddings begin as N(0, x^2 / d_model) for this x"}},
-      {"init-from", {kShape, "Begin with the weights of this model folder"}},
-      {"updates", {kLearning, "Stop after this many; 0: no limit"}},
-      {"epochs", {kLearning, "Stop after this many passes over the text; 0: no limit"}},
-      {"batch-tokens", {kLearning, "Tokens of a batch, at most"}},
-      {"batch-count", {kLearning, "Count the target's tokens, or both sides padded as others do"}},
-      {"accumulate", {kLearning, "Batches that make one update"}},
-      {"learning-rate", {kLearning, "Peak of the schedule"}},
-      {"warmup", {kLearning, "Updates until the peak"}},
-      {"schedule", {kLearning, "Then the rate falls as 1/sqrt(update), or in a line to 0 at --updates"}},
-      {"label-smoothing", {kLearning, "Share of the target spread over the vocabulary"}},
-      {"adam-beta1", {kLearning, "Memory of Adam's first moment"}},
-      {"adam-beta2", {kLearning, "Memory of Adam's second moment"}},
-      {"adam-epsilon", {kLearning, "Adam's epsilon"}},
-      {"weight-decay", {kLearning, "Decoupled, of matrices"}},
-      {"clip-norm", {kLearning, "Largest norm of the gradient; 0: any"}},
-      {"seed", {kLearning, "Of weights, batches and dropout"}},
-      {"validate-every", {kValidation, "Updates between validations"}},
-      {"validate-beam", {kValidation, "Beam of the translations for BLEU; 0: no translations"}},
-      {"metric", {kValidation, "What is better: lower loss or higher BLEU"}},
-      {"patience", {kValidation, "Stop after this many validations without a better one; 0: never"}},
-      {"save-every", {kCheckpoints, "Updates between checkpoints; 0: with every validation"}},
-      {"keep", {kCheckpoints, "Newest checkpoints to keep, besides those that averaging needs"}},
-      {"average", {kCheckpoints, "The final model is the mean of this many checkpoints"}},
-      {"average-of", {kCheckpoints, "Which ones: the last or the best"}},
-      {"log-every", {kCheckpoints, "Updates between lines of metrics.jsonl"}},
-  };
-  return kHelps;
-}
-
 // Shown each setting, makes its flag.
 class AddFlags : public SettingVisitor<AddFlags> {
  public:
@@ -97,15 +32,17 @@ class AddFlags : public SettingVisitor<AddFlags> {
 
   template <class T, class About>
   void setting(std::string_view name, T& value, const About& about) {
-    const Help& help = helps().at(name);
+    const TrainHelp& help = train_help(name);
     const std::string flag = fmt::format("--{}", name);
     CLI::Option* option = nullptr;
     if constexpr (std::is_same_v<T, bool>) {
       option = verb_.add_flag(flag, value, help.text);
     } else {
       option = verb_.add_option(flag, value, help.text);
-      if constexpr (std::is_enum_v<T>) {
+      if constexpr (detail::IsOptionalEnum<T>::value) {
         take_names(option, value, about);
+      } else if constexpr (std::is_enum_v<T>) {
+        take_names(option, std::optional<T>(value), about);
       } else if constexpr (!std::is_same_v<T, std::string>) {
         check_number(option, about);
       }

@@ -64,6 +64,10 @@ struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 template <class T>
+struct IsOptionalEnum : std::false_type {};
+template <class T>
+struct IsOptionalEnum<std::optional<T>> : std::is_enum<T> {};
+template <class T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 }  // namespace detail
 
@@ -101,15 +105,18 @@ class ConfigVisitor {
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names) {
+    member(name, false, [&] { choose(value, names); });
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names) {
     member(name, false, [&] {
-      std::vector<const char*> allowed;
-      size_t chosen = names.size();
-      for (const auto& [text, meaning] : names) {
-        if (meaning == value && chosen == names.size()) chosen = allowed.size();
-        allowed.push_back(text);
+      if (!has_value(value.has_value())) {
+        value.reset();
+        return;
       }
-      choice(allowed, chosen);
-      if (chosen < allowed.size()) value = (names.begin() + chosen)->second;
+      if (!value) value = names.begin()->second;
+      choose(*value, names);
     });
   }
   /// Anything else: bool, string, struct, optional or vector of them.
@@ -151,6 +158,17 @@ class ConfigVisitor {
     if (!open_member(name, required)) return;
     body();
     close();
+  }
+  template <class E>
+  void choose(E& value, EnumNames<E> names) {
+    std::vector<const char*> allowed;
+    size_t chosen = names.size();
+    for (const auto& [text, meaning] : names) {
+      if (meaning == value && chosen == names.size()) chosen = allowed.size();
+      allowed.push_back(text);
+    }
+    choice(allowed, chosen);
+    if (chosen < allowed.size()) value = (names.begin() + chosen)->second;
   }
   template <class T, class R>
   void value(T& field, const R& rule) {

@@ -2,26 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "multihead/base/error.h"
 
 namespace mh {
 namespace {
-
-struct Preset {
-  std::string_view name;
-  int32_t layers, d_model, d_ff, heads;
-  float dropout;
-};
-
-// base and big: Vaswani et al. 2017, Table 3. tiny: fairseq's transformer_tiny as used on Multi30k.
-constexpr std::array kPresets = {
-    Preset{"tiny", 4, 128, 256, 4, 0.3f},
-    Preset{"small", 6, 256, 1024, 4, 0.1f},
-    Preset{"base", 6, 512, 2048, 8, 0.1f},
-    Preset{"big", 6, 1024, 4096, 16, 0.3f},
-};
 
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high) {
@@ -81,23 +65,6 @@ std::vector<std::string> problems(const TransformerConfig& config) {
   check_token("eos_id", config.eos_id);
   check_token("decoder_start_id", config.decoder_start_id);
   return found;
-}
-
-TransformerConfig transformer_preset(std::string_view name) {
-  std::string names;
-  for (const Preset& preset : kPresets) {
-    if (preset.name == name) {
-      TransformerConfig config;
-      config.d_model = preset.d_model;
-      config.encoder_layers = config.decoder_layers = preset.layers;
-      config.encoder_heads = config.decoder_heads = preset.heads;
-      config.encoder_ff = config.decoder_ff = preset.d_ff;
-      config.dropout.residual = preset.dropout;
-      return config;
-    }
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
-  }
-  throw UsageError(fmt::format("preset '{}' is unknown; choose one of {}", name, names));
 }
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// The shape of an encoder-decoder Transformer, and the presets named after the paper's rows.
+// The shape of an encoder-decoder Transformer.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +41,8 @@ struct TransformerConfig {
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
 std::vector<std::string> problems(const TransformerConfig& config);
 
-/// "tiny" (4 + 4 layers, d_model 128, d_ff 256, 4 heads), "small" (6 + 6, 256, 1024, 4), "base" and "big"
-/// (the paper's Table 3). Vocabulary and special tokens are the caller's to set. Throws UsageError listing
-/// the names.
+/// The shape of that name: transformer_presets() lists them. Vocabulary and special tokens are the caller's
+/// to set. Throws UsageError listing the names.
 TransformerConfig transformer_preset(std::string_view name);
 
 }  // namespace mh

@@ -11,7 +11,7 @@
 namespace mh {
 
 /// Derived has setting(name, value, about) for every type of value: `about` is a Rule for numbers and
-/// optional numbers, EnumNames for enums, Presence for the others.
+/// optional numbers, EnumNames for enums and optional enums, Presence for the others.
 template <class Derived>
 class SettingVisitor {
  public:
@@ -28,6 +28,11 @@ class SettingVisitor {
   template <class E>
     requires std::is_enum_v<E>
   void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names) {
+    derived().setting(name, value, names);
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names) {
     derived().setting(name, value, names);
   }
   template <class T>

@@ -75,7 +75,9 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
                    .weight_decay = s.weight_decay},
           .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup, .decay = s.schedule, .end = s.updates},
           .clip_norm = s.clip_norm,
-          .label_smoothing = s.label_smoothing,
+          .label_smoothing = *s.label_smoothing,
+          .disagreement = s.disagreement,
+          .disagreement_weight = s.disagreement_weight,
           .seed = s.seed};
 }
 
@@ -178,7 +180,10 @@ class Training {
   }
 
   void refuse_changes(const CheckpointStore& store, const TrainingState& saved) const {
-    std::vector<std::string> clauses = differences(saved.settings, lasting_settings(settings_));
+    TranslatorSettings usual;
+    usual.preset = settings_.preset;
+    std::vector<std::string> clauses =
+        differences(saved.settings, lasting_settings(settings_), lasting_settings(resolved(usual)));
     if (!settings_.tokenizer.empty() &&
         Tokenizer::from_json(read_file(settings_.tokenizer), settings_.tokenizer).to_json() !=
             tokenizers_->source.to_json()) {

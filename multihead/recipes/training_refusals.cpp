@@ -11,6 +11,7 @@
 #include "multihead/base/error.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/weights_file.h"
+#include "multihead/recipes/translator_heads.h"
 
 namespace mh {
 
@@ -46,6 +47,7 @@ void refuse_other_shape(const TranslatorSettings& given, const TransformerConfig
   if (given.activation != usual.activation && given.activation != config.activation) {
     clauses.emplace_back("--activation is another");
   }
+  for (std::string& clause : other_heads(given, config)) clauses.push_back(std::move(clause));
   if (clauses.empty()) return;
   throw UsageError(
       fmt::format("--init-from {} has another shape: {}", given.init_from, fmt::join(clauses, "; ")));

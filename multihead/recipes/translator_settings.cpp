@@ -8,7 +8,9 @@
 #include <type_traits>
 
 #include "multihead/base/error.h"
+#include "multihead/models/transformer_presets.h"
 #include "multihead/recipes/setting_visitor.h"
+#include "multihead/recipes/translator_heads.h"
 
 namespace mh {
 namespace {
@@ -39,7 +41,12 @@ class SettingTexts : public SettingVisitor<SettingTexts> {
  public:
   template <class T, class About>
   void setting(std::string_view name, const T& value, const About& about) {
-    if constexpr (detail::IsOptional<T>::value) {
+    if constexpr (detail::IsOptionalEnum<T>::value) {
+      settings.push_back({std::string(name), std::string()});
+      for (const auto& [text, meaning] : about) {
+        if (value == meaning) settings.back().value = text;
+      }
+    } else if constexpr (detail::IsOptional<T>::value) {
       settings.push_back({std::string(name), value ? fmt::format("{}", *value) : std::string()});
     } else if constexpr (std::is_enum_v<T>) {
       for (const auto& [text, meaning] : about) {
@@ -60,15 +67,20 @@ constexpr std::array<std::string_view, 11> kMayChange = {
 
 TranslatorSettings resolved(TranslatorSettings settings) {
   const TransformerConfig preset = transformer_preset(settings.preset);
-  const auto* habits = std::find_if(kHabits.begin(), kHabits.end(),
-                                    [&](const Habits& h) { return h.preset == settings.preset; });
-  if (habits == kHabits.end()) habits = &kHabits[1];
+  const TransformerPreset about = about_transformer_preset(settings.preset);
+  const auto* habits =
+      std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return h.preset == about.family; });
+  MH_ASSERT(habits != kHabits.end());
   fill(settings.d_model, preset.d_model);
   fill(settings.d_ff, preset.encoder_ff);
   fill(settings.encoder_layers, preset.encoder_layers);
   fill(settings.decoder_layers, preset.decoder_layers);
   fill(settings.heads, preset.encoder_heads);
-  fill(settings.dropout, habits->dropout);
+  fill(settings.positions, preset.positions);
+  // A row about dropout says which; a family's own is how it is usually trained.
+  fill(settings.dropout,
+       about.name == about.family ? habits->dropout : about.dropout.value_or(habits->dropout));
+  fill(settings.label_smoothing, about.label_smoothing.value_or(0.1f));
   fill(settings.batch_tokens, habits->batch_tokens);
   fill(settings.learning_rate, habits->learning_rate);
   fill(settings.warmup, habits->warmup);
@@ -89,11 +101,7 @@ void check(const TranslatorSettings& settings) {
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
     throw UsageError("--valid-source and --valid-target belong together: give both or neither");
   }
-  const TranslatorSettings whole = resolved(settings);
-  if (settings.init_from.empty() && *whole.d_model % *whole.heads != 0) {
-    throw UsageError(fmt::format("--heads {} does not divide --d-model {}: every head has as many columns",
-                                 *whole.heads, *whole.d_model));
-  }
+  if (settings.init_from.empty()) check_heads(resolved(settings));
   if (settings.updates == 0 && settings.epochs == 0 &&
       (settings.patience == 0 || settings.valid_source.empty())) {
     throw UsageError(
@@ -126,6 +134,8 @@ TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocab
   config.encoder_layers = *settings.encoder_layers;
   config.decoder_layers = *settings.decoder_layers;
   config.encoder_heads = config.decoder_heads = *settings.heads;
+  config.geometry = head_geometry(settings, config);
+  config.positions = *settings.positions;
   config.norm = settings.norm;
   config.activation = settings.activation;
   config.dropout.residual = *settings.dropout;

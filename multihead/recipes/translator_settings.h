@@ -15,6 +15,14 @@
 
 namespace mh {
 
+/// Segments of the row that heads read, instead of all of it.
+enum class Segments {
+  kNone,
+  kPermuted,  // slices of a random permutation
+  kSpread,    // contiguous, of --segment-size, spread evenly: they may overlap
+  kRandom,    // random columns, --segment-size of them
+};
+
 /// Names are those of the flags. Empty strings and optionals are "not given"; resolved() fills the optionals.
 struct TranslatorSettings {
   // Text, a sentence a line, plain or gzip.
@@ -35,6 +43,21 @@ struct TranslatorSettings {
   // Shape: a preset and what differs from it.
   std::string preset = "tiny";
   std::optional<int32_t> d_model, d_ff, encoder_layers, decoder_layers, heads;
+  // Heads: a geometry by name (geometry_names()), and what differs from it.
+  std::string geometry;  // empty: the preset's, which is canonical
+  std::optional<int32_t> d_key, d_value, key_heads, value_heads;
+  std::optional<HeadInput::Kind> head_input;
+  Segments segments = Segments::kNone;
+  std::optional<int32_t> segment_size;
+  std::optional<Scores> scores;
+  std::optional<int32_t> shared_size;
+  std::optional<QueryKeyNorm> query_key_norm;
+  std::optional<HeadWeights> head_weights;
+  std::optional<Biases> biases;
+  std::optional<HeadOutput> head_output;
+  std::optional<float> scale;
+  std::optional<HeadInitialisation> initialisation;
+  std::optional<Positions> positions;
   NormPlacement norm = NormPlacement::kPost;
   Activation activation = Activation::kRelu;
   std::optional<float> dropout;  // residual: of each sub-layer's output and of the embeddings
@@ -52,7 +75,9 @@ struct TranslatorSettings {
   std::optional<double> learning_rate;  // the peak
   std::optional<int64_t> warmup;
   Schedule::Decay schedule = Schedule::Decay::kInverseSquareRoot;  // kLinear falls to 0 at `updates`
-  float label_smoothing = 0.1f;
+  std::optional<float> label_smoothing;
+  Disagreement disagreement = Disagreement::kNone;  // a regulariser that makes heads differ
+  float disagreement_weight = 1;
   double adam_beta1 = 0.9, adam_beta2 = 0.98, adam_epsilon = 1e-9;
   double weight_decay = 0;
   double clip_norm = 1;
@@ -92,6 +117,30 @@ struct TranslatorSettings {
     v("encoder-layers", encoder_layers, {.low = 1, .high = 512});
     v("decoder-layers", decoder_layers, {.low = 1, .high = 512});
     v("heads", heads, {.low = 1, .high = 1024});
+    v("geometry", geometry);
+    v("d-key", d_key, {.low = 1, .high = 1024});
+    v("d-value", d_value, {.low = 1, .high = 1024});
+    v("key-heads", key_heads, {.low = 1, .high = 1024});
+    v("value-heads", value_heads, {.low = 1, .high = 1024});
+    v("head-input", head_input,
+      {{"whole_row", HeadInput::Kind::kWholeRow},
+       {"slices", HeadInput::Kind::kSlices},
+       {"projected_slices", HeadInput::Kind::kProjectedSlices}});
+    v("segments", segments,
+      {{"none", Segments::kNone},
+       {"permuted", Segments::kPermuted},
+       {"spread", Segments::kSpread},
+       {"random", Segments::kRandom}});
+    v("segment-size", segment_size, {.low = 1, .high = 65536});
+    v("scores", scores, kScoresNames);
+    v("shared-size", shared_size, {.low = 1, .high = 1024});
+    v("qk-norm", query_key_norm, kQueryKeyNormNames);
+    v("head-weights", head_weights, kHeadWeightsNames);
+    v("biases", biases, kBiasesNames);
+    v("head-output", head_output, kHeadOutputNames);
+    v("scale", scale, {.low = 0, .high = 1000});
+    v("initialisation", initialisation, kHeadInitialisationNames);
+    v("positions", positions, kPositionNames);
     v("norm", norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
     v("activation", activation,
       {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}});
@@ -111,6 +160,8 @@ struct TranslatorSettings {
     v("schedule", schedule,
       {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}});
     v("label-smoothing", label_smoothing, {.low = 0, .high = 0.95f});
+    v("disagreement", disagreement, kDisagreementNames);
+    v("disagreement-weight", disagreement_weight, {.low = 0, .high = 1000});
     v("adam-beta1", adam_beta1, {.low = 0, .high = 0.999999});
     v("adam-beta2", adam_beta2, {.low = 0, .high = 0.999999});
     v("adam-epsilon", adam_epsilon, {.low = 1e-30, .high = 1});

@@ -26,7 +26,8 @@ int32_t stalled(const std::vector<Validation>& validations, Metric metric) {
   return best == nullptr ? 0 : static_cast<int32_t>(&validations.back() - best);
 }
 
-std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now) {
+std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now,
+                                     const std::vector<Setting>& usual) {
   std::vector<std::string> clauses;
   const auto find = [](const std::vector<Setting>& settings, const std::string& name) {
     const auto found =
@@ -39,6 +40,8 @@ std::vector<std::string> differences(const std::vector<Setting>& before, const s
   for (const Setting& setting : now) {
     const Setting* old = find(before, setting.name);
     if (old == nullptr) {
+      const Setting* untold = find(usual, setting.name);
+      if (untold != nullptr && untold->value == setting.value) continue;
       clauses.push_back(fmt::format("--{} was unknown, is now {}", setting.name, shown(setting.value)));
     } else if (old->value != setting.value) {
       clauses.push_back(

@@ -45,8 +45,10 @@ struct Setting {
     v("value", value, {.required = true});
   }
 };
-/// One clause for each setting that differs, "--seed was 1, is now 2"; empty when none does.
-std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now);
+/// One clause for each setting that differs, "--seed was 1, is now 2"; empty when none does. One that the run
+/// did not know yet has its `usual` value there.
+std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now,
+                                     const std::vector<Setting>& usual = {});
 
 /// Batches are a pure function of (seed, epoch) and dropout of (seed, update, sentence), so these few numbers
 /// say everything about what comes next.

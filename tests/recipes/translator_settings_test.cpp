@@ -46,6 +46,26 @@ TEST(TranslatorSettings, APresetFillsWhatWasNotGiven) {
   EXPECT_THROW(resolved(settings), UsageError);
 }
 
+TEST(TranslatorSettings, RowsOfTable3AreTrainedAsTheirFamily) {
+  TranslatorSettings settings = enough();
+  settings.preset = "base-smoothing0";
+  EXPECT_EQ(resolved(settings).label_smoothing, 0.0f);
+  EXPECT_EQ(resolved(settings).warmup, 4000);
+  settings.preset = "base-dropout0.2";
+  EXPECT_EQ(resolved(settings).dropout, 0.2f);
+  EXPECT_EQ(resolved(settings).label_smoothing, 0.1f);
+  settings.preset = "tiny-learned";
+  EXPECT_EQ(resolved(settings).dropout, 0.3f);
+  EXPECT_EQ(resolved(settings).positions, Positions::kLearned);
+  EXPECT_EQ(model_config(resolved(settings), 777, 0).positions, Positions::kLearned);
+  settings.preset = "base-dk16";
+  const TransformerConfig config = model_config(resolved(settings), 777, 0);
+  EXPECT_EQ(config.geometry.d_key, 16);
+  EXPECT_EQ(config.geometry.d_value, 64);
+  settings.d_key = 24;
+  EXPECT_EQ(model_config(resolved(settings), 777, 0).geometry.d_key, 24);
+}
+
 TEST(TranslatorSettings, ModelConfigTakesThemAll) {
   TranslatorSettings settings = enough();
   settings.d_model = 60;

@@ -50,6 +50,8 @@ TEST(TrainingState, DifferencesNameEveryChange) {
                           {{"seed", "2"}, {"norm", "post"}, {"new", ""}}),
               ElementsAre("--seed was 1, is now 2", "--new was unknown, is now not given",
                           "--gone was x, is now unknown"));
+  EXPECT_THAT(differences({}, {{"new", "a"}, {"newer", "b"}}, {{"new", "a"}, {"newer", "c"}}),
+              ElementsAre("--newer was unknown, is now b"));
 }
 
 TEST(ChosenCheckpoints, LastOnesLeaveOutWhatAKillWrote) {
