@@ -111,6 +111,7 @@ int main(int argc, char** argv) {
   mh::cli::add_score(app);
   mh::cli::add_study(app);
   mh::cli::add_tokenize(app);
+  mh::cli::add_trace(app);
   mh::cli::add_train(app);
   mh::cli::add_translate(app);
   tell_common_flags(app);

@@ -16,6 +16,7 @@ void add_ledger(CLI::App& app);
 void add_score(CLI::App& app);
 void add_study(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_trace(CLI::App& app);
 void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
 

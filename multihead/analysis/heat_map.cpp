@@ -197,6 +197,10 @@ class Picture {
 
 }  // namespace
 
+std::string cell_text(std::string_view text, int width) {
+  return shortened(printable(text), width);
+}
+
 int display_width(std::string_view text) {
   int width = 0;
   for (const Character& character : characters(text)) width += character.width;

@@ -28,6 +28,9 @@ std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_l
 /// The scale of shades or colours, in one line.
 std::string heat_map_legend(HeatMapOptions::Cells cells);
 
+/// Text for one cell: control characters as dots, cut to `width` columns of a terminal with an ellipsis.
+std::string cell_text(std::string_view text, int width);
+
 /// Columns that a terminal needs for UTF-8 text: 2 for the wide characters of East Asia, 0 for combining
 /// marks.
 int display_width(std::string_view text);

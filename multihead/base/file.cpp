@@ -176,6 +176,22 @@ void remove_leftovers(const fs::path& path) {
   for (const fs::path& name : left) fs::remove_all(name, code);
 }
 
+void refuse_foreign_files(const fs::path& folder, const std::function<bool(std::string_view)>& ours) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return;
+  if (!fs::is_directory(folder, error)) {
+    throw FileError(fmt::format("cannot write the folder {}: it is a file; name a folder", folder.string()));
+  }
+  fs::directory_iterator files(folder, error);
+  if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
+  for (const auto& file : files) {
+    const std::string name = file.path().filename().string();
+    if (ours(name)) continue;
+    throw FileError(fmt::format("cannot replace {}: it holds {}, which was not saved here; name a new folder",
+                                folder.string(), name));
+  }
+}
+
 FolderWriter::FolderWriter(const fs::path& folder)
     : folder_(without_trailing_slash(folder)), staging_(temporary_beside(folder_)) {
   std::error_code code;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
 /// Removes what a process that was killed while it wrote `path` left beside it under its temporary name,
 /// .NAME.tmp.PID. Both writers here begin with it. A process that lives keeps what it is writing.
 void remove_leftovers(const std::filesystem::path& path);
+
+/// Throws FileError when `folder` is a file, or holds a file that `ours` does not know by its name: who
+/// replaces a folder as a whole must not cost anybody anything else.
+void refuse_foreign_files(const std::filesystem::path& folder,
+                          const std::function<bool(std::string_view name)>& ours);
 
 /// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames
 /// the folder to its final name (replacing an older folder of that name) and syncs its parent. Without

@@ -172,10 +172,10 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
     throw FormatError(
         fmt::format("{}: expected C order, found Fortran order; save np.ascontiguousarray(x)", name));
   }
-  const int64_t size = header.type == "<i8" ? 8 : 4;
-  if (header.type != "<f4" && header.type != "<i4" && header.type != "<i8") {
+  const int64_t size = header.type == "<i8" || header.type == "<f8" ? 8 : 4;
+  if (header.type != "<f4" && header.type != "<f8" && header.type != "<i4" && header.type != "<i8") {
     throw FormatError(
-        fmt::format("{}: expected elements <f4, <i4 or <i8, found {}", name, header.type.substr(0, 20)));
+        fmt::format("{}: expected elements <f4, <f8, <i4 or <i8, found {}", name, header.type.substr(0, 20)));
   }
   const std::string_view data = bytes.substr(kPreamble + length);
   int64_t expected = size;
@@ -191,6 +191,10 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
   NpyArray array;
   array.shape = *std::move(header.shape);
   if (header.type == "<f4") array.data = copy_elements<float>(data);
+  if (header.type == "<f8") {
+    const std::vector<double> wide = copy_elements<double>(data);
+    array.data = std::vector<float>(wide.begin(), wide.end());
+  }
   if (header.type == "<i4") array.data = copy_elements<int32_t>(data);
   if (header.type == "<i8") array.data = copy_elements<int64_t>(data);
   return array;

@@ -1,4 +1,5 @@
-// NumPy's .npy, version 1.0: one array of float32, int32 or int64, little-endian, in C order.
+// NumPy's .npy, version 1.0: one array of float32, int32 or int64, little-endian, in C order; float64,
+// NumPy's own choice, is read as float32.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ std::string write_npy(std::span<const int64_t> shape, std::span<const float> dat
 std::string write_npy(std::span<const int64_t> shape, std::span<const int32_t> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int64_t> data);
 
-/// Reads what write_npy writes. Throws FormatError (starting with `name`) on another version, type or order,
-/// a header that is no such dictionary, and data that is not exactly as long as the shape says.
+/// Reads what write_npy writes, and float64, rounded to the nearest float32. Throws FormatError (starting
+/// with `name`) on another version, type or order, a header that is no such dictionary, and data that is not
+/// exactly as long as the shape says.
 NpyArray read_npy(std::string_view bytes, std::string_view name);
 
 }  // namespace mh

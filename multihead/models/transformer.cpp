@@ -171,17 +171,26 @@ std::vector<Transformer::AttentionName> Transformer::attentions() const {
   return names;
 }
 
+void Transformer::throw_no_attention(std::string_view name) const {
+  throw UsageError(
+      fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
+                  "decoder.0 ... {}.self_attention and .cross_attention",
+                  name, config_.encoder_layers - 1, config_.decoder_layers - 1));
+}
+
+MultiHeadAttention& Transformer::attention(std::string_view name) {
+  MultiHeadAttention* found = encoder_.find_attention(name);
+  if (found == nullptr) found = decoder_.find_attention(name);
+  if (found == nullptr) throw_no_attention(name);
+  return *found;
+}
+
 void Transformer::check(const Interventions& interventions) const {
   const std::vector<AttentionName> known = attentions();
   for (const std::string& name : interventions.attentions()) {
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
-    if (found == known.end()) {
-      throw UsageError(
-          fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
-                      "decoder.0 ... {}.self_attention and .cross_attention",
-                      name, config_.encoder_layers - 1, config_.decoder_layers - 1));
-    }
+    if (found == known.end()) throw_no_attention(name);
     interventions.gates(name, found->heads);
   }
 }

@@ -84,6 +84,8 @@ class Transformer {
     int heads;
   };
   std::vector<AttentionName> attentions() const;
+  /// Throws UsageError on a name that is none of these, saying what there is.
+  MultiHeadAttention& attention(std::string_view name);
   /// Throws UsageError naming what this model does not have, and what it has.
   void check(const Interventions& interventions) const;
 
@@ -96,6 +98,7 @@ class Transformer {
 
  private:
   Transformer(const TransformerConfig& config, DropoutSites sites);
+  [[noreturn]] void throw_no_attention(std::string_view name) const;
   /// Empty when it is zero throughout.
   ConstMatrixView output_bias() const;
   OutputLayer output_layer();

@@ -7,10 +7,11 @@ namespace mh {
 template <class T>
 AttentionResult<T> attention_formula(BasicTape<T>& tape, BasicVar<T> q, BasicVar<T> k, BasicVar<T> v,
                                      T scale_factor, const Mask& mask, int64_t first_row) {
-  const auto scores = scale(tape, matmul_transposed(tape, q, k), scale_factor);  // [Tq, Tk]
-  const auto weights = masked_softmax(tape, scores, mask, first_row);            // [Tq, Tk]
-  const auto output = matmul(tape, weights, v);                                  // [Tq, d_value]
-  return {output, weights};
+  const auto scores = matmul_transposed(tape, q, k);                   // [Tq, Tk]
+  const auto scaled = scale(tape, scores, scale_factor);               // [Tq, Tk]
+  const auto weights = masked_softmax(tape, scaled, mask, first_row);  // [Tq, Tk]
+  const auto output = matmul(tape, weights, v);                        // [Tq, d_value]
+  return {output, weights, scores, scaled};
 }
 
 template AttentionResult<float> attention_formula(BasicTape<float>&, BasicVar<float>, BasicVar<float>,

@@ -15,6 +15,8 @@ template <class T>
 struct AttentionResult {
   BasicVar<T> output;   // [Tq, d_value]
   BasicVar<T> weights;  // [Tq, Tk]; rows sum to 1, or are 0 where nothing may be attended to
+  BasicVar<T> scores;   // [Tq, Tk]: Q K^T
+  BasicVar<T> scaled;   // [Tq, Tk]: scale * Q K^T, of which `weights` is the softmax where the mask allows
 };
 
 /// One head of one sequence: q [Tq, d_key], k [Tk, d_key], v [Tk, d_value]. `first_row`: the row of the batch

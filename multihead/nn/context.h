@@ -40,6 +40,9 @@ struct ObservedWeights {
   ConstMatrixView matrix(int s, int h) const;
 };
 
+/// What an attention projects rows to.
+enum class ProjectedTo { kQueries, kKeysAndValues };
+
 /// Watches, never steers.
 class Observer {
  public:
@@ -47,6 +50,9 @@ class Observer {
   /// Asked first: the weights are made only for those who want them.
   virtual bool wants_weights(std::string_view name) const = 0;
   virtual void weights(const ObservedWeights& observed) = 0;
+  /// The rows [N, d_model] that attention `name`, whose weights are wanted, is about to project; in
+  /// self-attention the same rows twice. Not called in cached decoding.
+  virtual void rows(std::string_view /*name*/, ProjectedTo, ConstMatrixView /*rows*/) {}
 };
 
 /// Changes to what heads do: the output of head h of attention `name` is multiplied by gate(name)[h].

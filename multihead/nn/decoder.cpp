@@ -192,4 +192,13 @@ void Decoder::visit_attentions(const AttentionVisitor& visitor) const {
   for (const DecoderLayer& layer : layers_) layer.visit_attentions(visitor);
 }
 
+MultiHeadAttention* Decoder::find_attention(std::string_view name) {
+  for (DecoderLayer& layer : layers_) {
+    for (MultiHeadAttention* attention : {&layer.self_attention(), &layer.cross_attention()}) {
+      if (attention->name() == name) return attention;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace mh

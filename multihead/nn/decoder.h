@@ -52,6 +52,8 @@ class DecoderLayer {
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const;
+  MultiHeadAttention& self_attention() { return self_attention_; }
+  MultiHeadAttention& cross_attention() { return cross_attention_; }
 
  private:
   MultiHeadAttention self_attention_;
@@ -80,6 +82,8 @@ class Decoder {
   /// Names begin with "decoder.".
   void visit(const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const;
+  /// By its name; null when there is no such attention.
+  MultiHeadAttention* find_attention(std::string_view name);
 
  private:
   std::deque<DecoderLayer> layers_;

@@ -78,4 +78,11 @@ void Encoder::visit_attentions(const AttentionVisitor& visitor) const {
   for (const EncoderLayer& layer : layers_) layer.visit_attentions(visitor);
 }
 
+MultiHeadAttention* Encoder::find_attention(std::string_view name) {
+  for (EncoderLayer& layer : layers_) {
+    if (layer.self_attention().name() == name) return &layer.self_attention();
+  }
+  return nullptr;
+}
+
 }  // namespace mh

@@ -26,6 +26,7 @@ class EncoderLayer {
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const { visitor(attention_); }
+  MultiHeadAttention& self_attention() { return attention_; }
 
  private:
   MultiHeadAttention attention_;
@@ -45,6 +46,8 @@ class Encoder {
   /// Names begin with "encoder.".
   void visit(const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const;
+  /// By its name; null when there is no such attention.
+  MultiHeadAttention* find_attention(std::string_view name);
 
  private:
   std::deque<EncoderLayer> layers_;

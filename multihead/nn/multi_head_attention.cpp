@@ -36,8 +36,19 @@ int64_t MultiHeadAttention::value_width() const {
   return int64_t{shape.value_heads} * shape.d_value;
 }
 
+void MultiHeadAttention::show_rows(Context& context, ProjectedTo to, Var rows) const {
+  if (context.observer != nullptr && context.observer->wants_weights(name_))
+    context.observer->rows(name_, to, rows.value());
+}
+
+Var MultiHeadAttention::project_queries(Context& context, Var x) {
+  show_rows(context, ProjectedTo::kQueries, x);
+  return heads_->queries(context, x);
+}
+
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
                                                  std::span<const int32_t> offsets) {
+  show_rows(context, ProjectedTo::kKeysAndValues, memory);
   const Heads::KeysValues both = heads_->keys_and_values(context, memory);
   return {.keys = both.k, .values = both.v, .offsets = offsets, .rows = {}};
 }
@@ -113,6 +124,7 @@ Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowP
 }
 
 Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) {
+  for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
   const std::span<const int32_t> offsets = rows.ragged->offsets();
   const Heads::Projected p = project(context, x, {.offsets = offsets});
   return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask);

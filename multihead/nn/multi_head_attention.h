@@ -51,7 +51,7 @@ class MultiHeadAttention {
   /// Queries, keys and values of the same rows, which stand at these places.
   Heads::Projected project(Context& context, Var x, const RowPlaces& places);
   /// For queries that meet keys from elsewhere.
-  Var project_queries(Context& context, Var x) { return heads_->queries(context, x); }
+  Var project_queries(Context& context, Var x);
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets);
   /// Concat(head_1, ...) for queries against keys that are ready. [Nq, heads * d_value].
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask);
@@ -62,6 +62,7 @@ class MultiHeadAttention {
   void visit(const std::string& name, const ParameterVisitor& visitor);
 
  private:
+  void show_rows(Context& context, ProjectedTo to, Var rows) const;
   /// What context.alike asks for. q and memory: as attend() has them.
   void note_alike_heads(Context& context, Var q, const KeysAndValues& memory, const AttentionInputs& inputs,
                         const LearnedBias& bias, Var outputs);

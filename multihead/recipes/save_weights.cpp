@@ -57,25 +57,6 @@ std::string lines_of(const std::vector<std::string>& tokens) {
   return text;
 }
 
-// The folder will be replaced: it must hold nothing but what was saved so before.
-void refuse_foreign_files(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (!std::filesystem::exists(folder, error)) return;
-  if (!std::filesystem::is_directory(folder, error)) {
-    throw FileError(
-        fmt::format("cannot write {}: it is a file; name a folder, or a file that ends with .safetensors",
-                    folder.string()));
-  }
-  std::filesystem::directory_iterator files(folder, error);
-  if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
-  for (const auto& file : files) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(".npy") || name == "source_tokens.txt" || name == "target_tokens.txt") continue;
-    throw FileError(fmt::format("cannot replace {}: it holds {}, which was not saved here; name a new folder",
-                                folder.string(), name));
-  }
-}
-
 }  // namespace
 
 void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path) {
@@ -93,7 +74,9 @@ void save_weights(const SentenceWeights& sentence, const std::filesystem::path& 
                                                       {"target_tokens", json_list(sentence.target_tokens)}}));
     return;
   }
-  refuse_foreign_files(path);
+  refuse_foreign_files(path, [](std::string_view name) {
+    return name.ends_with(".npy") || name == "source_tokens.txt" || name == "target_tokens.txt";
+  });
   FolderWriter writer(path);
   for (const Stack& stack : stacks) {
     writer.add(stack.name + ".npy", write_npy(stack.shape, std::span<const float>(stack.numbers)));

@@ -14,8 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kVerbs = {"bleu",   "data",  "data grammar", "demo",     "heads", "info",
-                                         "ledger", "score", "study",        "tokenize", "train", "translate"};
+const std::vector<std::string> kVerbs = {"bleu",  "data",   "data grammar", "demo",  "heads",
+                                         "info",  "ledger", "score",        "study", "tokenize",
+                                         "trace", "train",  "translate"};
 
 std::string help_of(const std::string& verb) {
   const ToolResult result = run_tool(verb + " --help");

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <limits>
 #include <numeric>
 
 #include "hostile.h"
@@ -75,6 +76,15 @@ TEST(Npy, RefusesWhatIsNotWhole) {
                         "too long");
 }
 
+TEST(Npy, ReadsDoublesAsFloats) {
+  const std::vector<double> numbers = {0.1, -3e200, 7};
+  const std::string bytes(reinterpret_cast<const char*>(numbers.data()), 3 * sizeof(double));
+  const NpyArray array =
+      read_npy(with_header("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }\n", bytes), "a");
+  EXPECT_EQ(std::get<std::vector<float>>(array.data),
+            (std::vector<float>{0.1f, -std::numeric_limits<float>::infinity(), 7}));
+}
+
 TEST(Npy, RefusesHostileHeaders) {
   const std::string four(4, '\0');
   EXPECT_EQ(read_npy(with_header("{'shape':(1,),'fortran_order':False,\"descr\":\"<f4\"}\n", four), "a")
@@ -89,6 +99,7 @@ TEST(Npy, RefusesHostileHeaders) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'shape': (1,)}\n", "twice"},
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,)}\n", "Fortran"},
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}\n", "<f4"},
+      {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}\n", "expected 8 bytes"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n", "<f4"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}\n", "shape"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}\n", "comma"},

@@ -1,0 +1,169 @@
+// multihead trace: one layer of attention, step by step.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/geometry_flags.h"
+#include "cli/options.h"
+#include "cli/trace_report.h"
+#include "cli/verbs.h"
+#include "multihead/analysis/trace_files.h"
+#include "multihead/base/error.h"
+#include "multihead/nn/initialise.h"
+#include "multihead/recipes/inspect_heads.h"
+
+namespace mh::cli {
+namespace {
+
+struct TraceFlags {
+  std::string model, text, target_text, attention = "encoder.0.self_attention";
+  std::string weights, input, memory, mask, save;
+  GeometryFlags geometry{.d_model = 8, .heads = 2};
+  int64_t tokens = 4, keys = 0;
+  uint64_t seed = 1;
+  float scale = 0;
+  bool causal = false;
+
+  CLI::App* verb = nullptr;
+  bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
+};
+
+/// Which layer is traced, and the flags that speak of such a layer only.
+struct Kind {
+  const char* what;
+  std::vector<const char*> flags;
+};
+
+void refuse_flags_of(const TraceFlags& flags, const Kind& other, const Kind& chosen) {
+  for (const char* flag : other.flags) {
+    const bool too = std::any_of(chosen.flags.begin(), chosen.flags.end(),
+                                 [&](const char* own) { return std::string_view(own) == flag; });
+    if (!too && flags.given(flag))
+      throw UsageError(fmt::format("{} is of {}, but {} is traced", flag, other.what, chosen.what));
+  }
+}
+
+void check_kind(const TraceFlags& flags) {
+  const Kind kinds[] = {
+      {"a model folder's layer", {"--text", "--target-text", "--attention"}},
+      {"a layer of --weights", {"--input", "--memory", "--heads", "--scale", "--causal", "--mask"}},
+      {"a random layer",
+       {"--geometry", "--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--tokens", "--keys",
+        "--seed", "--causal"}},
+  };
+  if (!flags.model.empty() && !flags.weights.empty())
+    throw UsageError("a model folder and --weights are both given; give one of them");
+  const Kind& chosen = kinds[!flags.model.empty() ? 0 : !flags.weights.empty() ? 1 : 2];
+  for (const Kind& other : kinds) {
+    if (&other != &chosen) refuse_flags_of(flags, other, chosen);
+  }
+  if (!flags.model.empty() && flags.text.empty())
+    throw UsageError("--text is missing; give a sentence for the model to read");
+  if (!flags.weights.empty() && flags.input.empty())
+    throw UsageError("--input is missing; give the rows as a .npy file [tokens, d_model]");
+}
+
+struct Traced {
+  AttentionTrace trace;
+  TraceLabels labels;
+};
+
+Traced of_model(const TraceFlags& flags) {
+  check_utf8(flags.text, "--text");
+  check_utf8(flags.target_text, "--target-text");
+  const ModelFolder folder = load_model_folder(flags.model);
+  folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
+  const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text, nullptr);
+  const AttentionKind kind = attention_place(flags.attention).kind;
+  Traced traced{trace_attention(*folder.model, flags.attention, sentence.source_ids, sentence.target_ids),
+                {kind == AttentionKind::kEncoderSelf ? sentence.source_tokens : sentence.target_tokens,
+                 sentence.key_labels(kind)}};
+  traced.trace.attention += " of " + flags.model;
+  return traced;
+}
+
+Traced of_own_weights(const TraceFlags& flags) {
+  OwnLayerOptions options;
+  if (flags.given("--heads")) options.heads = flags.geometry.heads;
+  if (flags.given("--scale")) options.scale = flags.scale;
+  const auto layer = read_own_layer(flags.weights, options);
+  const Tensor x = read_rows(flags.input), memory = flags.memory.empty() ? Tensor() : read_rows(flags.memory);
+  if (flags.causal && !flags.mask.empty())
+    throw UsageError("--causal and --mask are both given; give one of them");
+  OwnMask bits;
+  Mask mask = flags.causal ? Mask::causal() : Mask::none();
+  if (!flags.mask.empty()) {
+    bits = read_mask(flags.mask, x.rows(), flags.memory.empty() ? x.rows() : memory.rows());
+    mask = bits.mask();
+  }
+  return {trace_attention(*layer, x.view(), memory.view(), mask), {}};
+}
+
+Traced of_random_layer(const TraceFlags& flags) {
+  DropoutSites sites;
+  const int d_model = flags.geometry.d_model;
+  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
+                           {.d_model = d_model, .geometry = geometry_of(flags.geometry)}, sites);
+  Random random(flags.seed);
+  layer.initialise(random);
+  Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
+  normal(x, random, 1);
+  normal(memory, random, 1);
+  return {trace_attention(layer, x.value.view(), memory.value.view(),
+                          flags.causal ? Mask::causal() : Mask::none()),
+          {}};
+}
+
+void run(const TraceFlags& flags) {
+  check_kind(flags);
+  const Traced traced = !flags.model.empty()     ? of_model(flags)
+                        : !flags.weights.empty() ? of_own_weights(flags)
+                                                 : of_random_layer(flags);
+  if (!flags.save.empty()) save_trace(traced.trace, flags.save);
+  write_text("", trace_text(traced.trace, traced.labels));
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  auto flags = std::make_shared<TraceFlags>();
+  CLI::App* verb = flags->verb = app.add_subcommand(
+      "trace", "One layer of attention step by step: every tensor, its formula, its owner");
+  verb->add_option("model", flags->model, "A model folder; without it and --weights: a random layer");
+  verb->add_option("--text", flags->text, "The sentence that the model reads");
+  verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
+  verb->add_option("--attention", flags->attention, "Which layer of the model")->capture_default_str();
+  verb->add_option(
+      "--weights", flags->weights,
+      "Your own layer: a .safetensors file with w_q, w_k, w_v, w_o, perhaps b_q, ..., or a folder "
+      "of such .npy files");
+  verb->add_option("--input", flags->input, "Its rows, a .npy file [tokens, d_model]");
+  verb->add_option("--memory", flags->memory, "The rows that they read, if others, a .npy file");
+  add_number(*verb, "--scale", flags->scale, {}, "Of its scores; without: 1 / sqrt(d_key)")->default_str("");
+  verb->add_option("--mask", flags->mask,
+                   "A .npy file [tokens, rows read]: attends where the number is not 0");
+  verb->add_flag("--causal", flags->causal, "A row reads the rows up to its own place");
+  add_geometry_flags(*verb, flags->geometry);
+  constexpr int64_t kMostTokens = 4096;
+  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
+  add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
+             "Rows of a memory that they read; 0: their own");
+  add_number(*verb, "--seed", flags->seed, {}, "Of a random layer's weights and rows");
+  verb->add_option("--save", flags->save, "Save every tensor in this folder, NAME.npy, and steps.txt");
+  verb->footer(
+      "Example:\n"
+      "  multihead trace --d-model 4 --heads 2 --tokens 3\n"
+      "  multihead trace model --text 'the small dog sees a cat .' --attention encoder.1.self_attention\n"
+      "  multihead trace --weights weights --input x.npy --heads 2 --save steps");
+  verb->callback([flags] { run(*flags); });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,186 @@
+// The walk of every geometry is the layer's own computation, and its formulas say what happened.
+#include "multihead/analysis/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "multihead/analysis/kept_weights.h"
+#include "multihead/nn/initialise.h"
+#include "multihead/tensor/linear_algebra.h"
+#include "tests/support/small_model.h"
+
+namespace mh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor random_rows(int64_t rows, int64_t cols, uint64_t seed) {
+  Random random(seed);
+  Parameter x(rows, cols);
+  normal(x, random, 1);
+  return x.value;
+}
+
+struct Layer {
+  Layer(const HeadGeometry& geometry, int d_model)
+      : layer("layer", {.d_model = d_model, .geometry = geometry}, sites) {
+    Random random(5);
+    layer.initialise(random);
+    layer.visit("", [&](const std::string& name, Parameter& p) {
+      if (name[1] == 'b' || name[1] == 'c') normal(p, random, 0.5);
+    });
+  }
+  DropoutSites sites;
+  MultiHeadAttention layer;
+};
+
+DoubleMatrix product_of(const Tensor& a, const Tensor& b) {
+  return product(in_double(a.view()).view(), in_double(b.view()).view());
+}
+void expect_near(const Tensor& found, const DoubleMatrix& expected) {
+  ASSERT_EQ(found.rows(), expected.rows());
+  ASSERT_EQ(found.cols(), expected.cols());
+  for (int64_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found.data()[i], expected.data()[i], 1e-5) << i;
+}
+
+std::vector<std::string> names_of(const AttentionTrace& trace) {
+  std::vector<std::string> names;
+  for (const TraceStep& step : trace.steps) names.push_back(step.name);
+  return names;
+}
+
+TEST(Trace, WalksThroughACanonicalLayer) {
+  Layer made({.heads = 2, .d_key = 3}, 5);
+  const Tensor x = random_rows(4, 5, 3), none;
+  const AttentionTrace trace = trace_attention(made.layer, x.view(), none.view(), Mask::none());
+  EXPECT_THAT(
+      names_of(trace),
+      ElementsAre("x", "w_q_0", "b_q_0", "w_k_0", "b_k_0", "w_v_0", "b_v_0", "q_0", "k_0", "v_0", "scores_0",
+                  "scaled_0", "weights_0", "z_0", "w_q_1", "b_q_1", "w_k_1", "b_k_1", "w_v_1", "b_v_1", "q_1",
+                  "k_1", "v_1", "scores_1", "scaled_1", "weights_1", "z_1", "z", "w_o", "b_o", "output"));
+  EXPECT_EQ(trace.step("q_1").formula, "x w_q_1 + b_q_1");
+  EXPECT_EQ(trace.step("q_1").owner, "head 1");
+  EXPECT_EQ(trace.step("w_q_1").formula, "learned: columns 3 ... 5 of w_q");
+  EXPECT_EQ(trace.step("scores_1").formula, "q_1 k_1^T");
+  EXPECT_EQ(trace.step("output").owner, "all heads");
+
+  // Each step is what its formula says of the steps before.
+  DoubleMatrix q = product_of(x, trace.step("w_q_1").value);
+  for (int64_t i = 0; i < q.rows(); ++i) {
+    for (int64_t j = 0; j < q.cols(); ++j) q(i, j) += trace.step("b_q_1").value(0, j);
+  }
+  expect_near(trace.step("q_1").value, q);
+  const Tensor& k = trace.step("k_1").value;
+  DoubleMatrix scores = product(in_double(trace.step("q_1").value.view()).view(),
+                                transposed(in_double(k.view()).view()).view());
+  expect_near(trace.step("scores_1").value, scores);
+  for (int64_t i = 0; i < scores.rows(); ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < scores.cols(); ++j) sum += scores(i, j) = std::exp(scores(i, j) / std::sqrt(3));
+    for (int64_t j = 0; j < scores.cols(); ++j) scores(i, j) /= sum;
+  }
+  expect_near(trace.step("weights_1").value, scores);
+  expect_near(trace.step("z_1").value, product_of(trace.step("weights_1").value, trace.step("v_1").value));
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(trace.step("z").value(i, 4), trace.step("z_1").value(i, 1));
+  DoubleMatrix output = product_of(trace.step("z").value, trace.step("w_o").value);
+  for (int64_t i = 0; i < output.rows(); ++i) {
+    for (int64_t j = 0; j < output.cols(); ++j) output(i, j) += trace.step("b_o").value(0, j);
+  }
+  expect_near(trace.step("output").value, output);
+}
+
+TEST(Trace, EveryGeometryIsTheLayerItself) {
+  for (const GeometryName& name : geometry_names()) {
+    for (const bool own_rows : {true, false}) {
+      Layer made(geometry_preset(name.name, 4, 12), 12);
+      const Tensor x = random_rows(5, 12, 3), memory = own_rows ? Tensor() : random_rows(7, 12, 4);
+      const AttentionTrace trace = trace_attention(made.layer, x.view(), memory.view(), Mask::none());
+      EXPECT_LT(trace.difference, 1e-5 * trace.magnitude) << name.name;
+      EXPECT_GT(trace.magnitude, 0.01) << name.name;
+      EXPECT_EQ(trace.step("output").value.cols(), 12);
+      EXPECT_EQ(trace.step("weights_3").value.cols(), own_rows ? 5 : 7);
+    }
+  }
+}
+
+TEST(Trace, SaysWhatHeadsShare) {
+  const Tensor x = random_rows(3, 12, 3), none;
+  const auto walk = [&](const HeadGeometry& geometry) {
+    Layer made(geometry, 12);
+    return trace_attention(made.layer, x.view(), none.view(), Mask::none());
+  };
+  const AttentionTrace groups = walk({.heads = 4, .key_heads = 2});
+  EXPECT_EQ(groups.step("k_2").owner, "heads 2, 3");
+  EXPECT_EQ(groups.step("w_v_2").owner, "heads 2, 3");
+  EXPECT_EQ(groups.step("scores_3").formula, "q_3 k_2^T");
+  EXPECT_THAT([&] { groups.step("k_3"); },
+              ThrowsMessage<UsageError>(HasSubstr("no step 'k_3'; it has x, w_q_0")));
+  const AttentionTrace merged = walk({.heads = 2, .scores = Scores::kMerged});
+  EXPECT_EQ(merged.step("q_1").formula, "x w_qk_1 + c_qk_1");
+  EXPECT_EQ(merged.step("k_0").formula, "x");
+  EXPECT_EQ(merged.step("k_0").owner, "all heads");
+  const AttentionTrace collaborative = walk({.heads = 2, .scores = Scores::kCollaborative});
+  EXPECT_EQ(collaborative.step("q_1").formula, "(x w_q + b_q) * mixing_1");
+  EXPECT_EQ(collaborative.step("w_q").owner, "all heads");
+  const AttentionTrace sliced = walk({.heads = 3, .input = HeadInput::slices(), .biases = Biases::kNone});
+  EXPECT_EQ(sliced.step("v_2").formula, "x[:, 8 ... 11] w_v_2");
+  const AttentionTrace fourth = walk({.heads = 3, .input = HeadInput::projected_slices(true)});
+  EXPECT_EQ(fourth.step("q_1").formula, "(x w_before_q)[:, 4 ... 7] w_q + b_q_1");
+  EXPECT_EQ(walk({.heads = 2, .scores = Scores::kTied}).step("k_1").formula, "x w_q_1 + b_q_1");
+  EXPECT_EQ(walk({.heads = 2, .scores = Scores::kDoubled}).step("k_1").formula, "x w_before_k w_k_1 + b_k_1");
+}
+
+TEST(Trace, ShowsTheMask) {
+  Layer made({.heads = 1}, 4);
+  const Tensor x = random_rows(3, 4, 3), none;
+  const AttentionTrace trace = trace_attention(made.layer, x.view(), none.view(), Mask::causal());
+  EXPECT_EQ(trace.step("masked_0").value(0, 1), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(trace.step("masked_0").value(2, 1), trace.step("scaled_0").value(2, 1));
+  EXPECT_EQ(trace.step("weights_0").value(0, 0), 1);
+}
+
+TEST(Trace, WalksThroughTheLayersOfAModel) {
+  Transformer model(small_config());
+  model.initialise(7);
+  const std::vector<int32_t> source = {5, 9, 4, 8, kEnd}, target = {kPad, 7, 3};
+  KeptWeights kept;
+  observe_corpus(model, std::vector<std::vector<int32_t>>{source}, std::vector<std::vector<int32_t>>{{7, 3}},
+                 std::vector<CorpusObserver*>{&kept});
+  for (const auto& [name, heads] : model.attentions()) {
+    const AttentionTrace trace = trace_attention(model, name, source, target);
+    const KeptAttention* expected = kept.find(name);
+    ASSERT_NE(expected, nullptr) << name;
+    for (int h = 0; h < heads; ++h) {
+      const Tensor& weights = trace.step("weights_" + std::to_string(h)).value;
+      const Tensor& of_kernel = expected->heads[static_cast<size_t>(h)];
+      ASSERT_EQ(weights.rows(), of_kernel.rows()) << name;
+      ASSERT_EQ(weights.cols(), of_kernel.cols()) << name;
+      for (int64_t i = 0; i < weights.size(); ++i)
+        ASSERT_NEAR(weights.data()[i], of_kernel.data()[i], 1e-5) << name;
+    }
+  }
+}
+
+TEST(Trace, RefusesWhatCannotBe) {
+  Transformer model(small_config());
+  const std::vector<int32_t> source = {5, kEnd}, none;
+  EXPECT_THAT([&] { trace_attention(model, "encoder.2.self_attention", source, none); },
+              ThrowsMessage<UsageError>(HasSubstr("it has encoder.0 ... 1.self_attention")));
+  EXPECT_THAT([&] { trace_attention(model, "decoder.0.cross_attention", source, none); },
+              ThrowsMessage<UsageError>(HasSubstr("give a target")));
+  EXPECT_THAT([&] { trace_attention(model, "encoder.0.self_attention", none, none); },
+              ThrowsMessage<UsageError>(HasSubstr("at least one token")));
+  Layer made({.heads = 1}, 4);
+  EXPECT_THAT(
+      [&] { trace_attention(made.layer, random_rows(2, 4, 1).view(), random_rows(2, 5, 1).view(), {}); },
+      ThrowsMessage<ShapeError>(HasSubstr("the rows of queries are [2,4], those of the memory [2,5]")));
+  EXPECT_THAT([&] { trace_attention(made.layer, random_rows(2, 5, 1).view(), Tensor().view(), {}); },
+              ThrowsMessage<ShapeError>(HasSubstr("[2,5]")));
+}
+
+}  // namespace
+}  // namespace mh
