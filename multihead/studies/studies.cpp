@@ -93,7 +93,7 @@ std::string unique_conclusion(const std::vector<Claim>& c) {
 }
 
 std::string product_conclusion(const std::vector<Claim>& c) {
-  return all_pass(c, {"004.1", "004.2", "004.3", "004.4", "004.5"})
+  return all_pass(c, {"004.1", "004.2", "004.3", "004.4", "004.5", "004.6"})
              ? "One product is how the heads are computed, not what they are: behind it stand h matrices of "
                "weights. A single head with "
                "the same numbers has one such matrix and computes something else."

@@ -27,7 +27,7 @@ TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
               AllOf(HasSubstr("Why is it called multi-head"), HasSubstr("004.4"), HasSubstr("PASS (asked:"),
                     HasSubstr("One product is how the heads are computed")));
   const auto report = nlohmann::json::parse(folder.read("out/one-product.json"));
-  EXPECT_EQ(report["claims"].size(), 5u);
+  EXPECT_EQ(report["claims"].size(), 6u);
   EXPECT_EQ(report["claims"][0]["verdict"], "PASS");
   EXPECT_THAT(folder.read("out/one-product.md"), HasSubstr("# Why is it called multi-head"));
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "multihead/analysis/trace.h"
 #include "multihead/autograd/affine.h"
 #include "multihead/studies/lab.h"
 #include "multihead/studies/one_product/claims.h"
@@ -285,11 +286,61 @@ Claim memory(const AlgebraCase& a) {
   return claim;
 }
 
-constexpr AlgebraCheck kChecks[] = {{"004.1", packed_product},
-                                    {"004.2", scores_add_up},
-                                    {"004.3", outputs_differ},
-                                    {"004.4", blocks},
-                                    {"004.5", memory}};
+/// mistaken: the head's weights are transposed before they meet its values.
+Claim walk(const AlgebraCase& a) {
+  constexpr int kTokens = 10, kModel = 8, kHeads = 8, kKey = 8;  // the asker's shape
+  Claim claim{.id = "004.6",
+              .statement =
+                  "A step-by-step walk of one layer, every tensor with its shape, formula and owner: behind "
+                  "the one product "
+                  "stand h matrices of weights.",
+              .original =
+                  "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64 "
+                  "... multiplied by "
+                  "64x8.\"",
+              .said = Said::kRight,
+              .tolerance =
+                  "the walk's outputs equal the layer's to 1e-5; every head's output is its weights times "
+                  "its values"};
+  Random random(a.seed, 46);
+  const Matrix x = random_matrix(kTokens, kModel, random);
+  Layer layer({.heads = kHeads, .d_key = kKey, .biases = Biases::kNone}, kModel, a.seed);
+  const Tensor rows = in_float(x);
+  const AttentionTrace trace = trace_attention(layer.attention(), rows.view(), {}, Mask::none());
+  Table table{
+      "the walk at T = 10, d = 8, h = 8, d_k = 8, head 0 and what all share (multihead trace prints the "
+      "numbers)",
+      {"tensor", "shape", "formula", "owner"},
+      {}};
+  for (const TraceStep& step : trace.steps) {
+    const bool other = step.owner.find("head ") == 0 && step.owner != "head 0";
+    if (other) continue;
+    table.rows.push_back(
+        {step.name, fmt::format("[{}, {}]", step.value.rows(), step.value.cols()), step.formula, step.owner});
+  }
+  int matrices = 0;
+  double worst = 0;
+  for (int h = 0; h < kHeads; ++h) {
+    const auto step = [&](const char* name) {
+      return in_double(trace.step(fmt::format("{}_{}", name, h)).value.view());
+    };
+    const Matrix w = step("weights"), output = step("head");
+    matrices += w.rows() == kTokens && w.cols() == kTokens;
+    worst = std::max(worst, largest_difference(product(a.mistaken ? transposed(w) : w, step("v")), output) /
+                                largest(output));
+  }
+  const double difference = trace.difference / trace.magnitude;
+  claim.measured = fmt::format(
+      "{} tensors, {} matrices of weights [10, 10]; the walk is {:.1e} from the layer's own output",
+      trace.steps.size(), matrices, difference);
+  claim.tables.push_back(std::move(table));
+  claim.verdict = difference <= 1e-5 && worst <= 1e-5 && matrices == kHeads ? Verdict::kPass : Verdict::kFail;
+  return claim;
+}
+
+constexpr AlgebraCheck kChecks[] = {{"004.1", packed_product}, {"004.2", scores_add_up},
+                                    {"004.3", outputs_differ}, {"004.4", blocks},
+                                    {"004.5", memory},         {"004.6", walk}};
 
 }  // namespace
 
