@@ -3,9 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options.h"
-#include "multihead/base/error.h"
-#include "multihead/base/file.h"
-#include "multihead/io/config.h"
+#include "multihead/models/named_geometry.h"
 
 namespace mh::cli {
 
@@ -28,23 +26,8 @@ void add_geometry_flags(CLI::App& verb, GeometryFlags& flags) {
              "Heads of keys and values, a divisor of --heads; 0: as the geometry says");
 }
 
-HeadGeometry geometry_of(const std::string& given, int heads, int d_model) {
-  HeadGeometry geometry{.heads = heads};
-  if (given.starts_with('{')) {
-    try {
-      from_json(geometry, given, "--geometry");
-    } catch (const FormatError& error) {
-      throw UsageError(error.what());
-    }
-    return geometry;
-  }
-  if (!given.ends_with(".json")) return geometry_preset(given, heads, d_model);
-  from_json(geometry, read_file(given), given);
-  return geometry;
-}
-
 HeadGeometry geometry_of(const GeometryFlags& flags) {
-  HeadGeometry geometry = geometry_of(flags.geometry, flags.heads, flags.d_model);
+  HeadGeometry geometry = named_geometry(flags.geometry, flags.heads, flags.d_model);
   if (flags.d_key > 0) geometry.d_key = flags.d_key;
   if (flags.d_value > 0) geometry.d_value = flags.d_value;
   if (flags.key_heads > 0) geometry.key_heads = flags.key_heads;

@@ -22,9 +22,7 @@ void add_geometry_flag(CLI::App& verb, std::string& geometry);
 /// and --d-model, --heads, --d-key, --d-value, --key-heads.
 void add_geometry_flags(CLI::App& verb, GeometryFlags& flags);
 
-/// What `given` names: one of geometry_names(), or an object of the fields of config.json's "head_geometry",
-/// in a file *.json or as it is. Throws UsageError, FileError, FormatError.
-HeadGeometry geometry_of(const std::string& given, int heads, int d_model);
+/// What they describe. Throws UsageError, FileError, FormatError.
 HeadGeometry geometry_of(const GeometryFlags& flags);
 
 }  // namespace mh::cli

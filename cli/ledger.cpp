@@ -16,6 +16,7 @@
 #include "multihead/base/error.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
+#include "multihead/models/named_geometry.h"
 
 namespace mh::cli {
 namespace {
@@ -28,6 +29,7 @@ struct LedgerFlags {
   int32_t vocabulary_size = 8000;
   int64_t tokens = 128, keys = 0, target_tokens = 0;
   AttentionPath path = AttentionPath::kFused;
+  Positions positions = Positions::kNone;
   bool causal = false, json = false;
 
   CLI::App* verb = nullptr;
@@ -56,6 +58,7 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
   if (flags.keys > 0) options.keys = LedgerOptions::Keys::kMemory;
   if (flags.causal) options.mask = Mask::causal();
   if (flags.given("--path")) options.path = flags.path;
+  options.positions = flags.positions;
   const Ledger found = ledger(geometry, flags.geometry.d_model, flags.tokens, keys, options);
   const HeadGeometry& g = found.geometry;
   return {.name = "one layer, " + name,
@@ -94,8 +97,8 @@ AccountOf accounts(const LedgerFlags& flags) {
       return layer_account(flags, geometry_of(named), named.geometry);
     };
   }
-  for (const char* flag :
-       {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--keys", "--causal", "--path"}) {
+  for (const char* flag : {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--keys",
+                           "--causal", "--path", "--positions"}) {
     if (!flags.given(flag)) continue;
     throw UsageError(fmt::format(
         "{} is of one layer, but a whole model is asked for; describe its heads by --geometry", flag));
@@ -119,7 +122,7 @@ AccountOf accounts(const LedgerFlags& flags) {
     const std::string geometry = !given.empty()              ? given
                                  : flags.given("--geometry") ? flags.geometry.geometry
                                                              : std::string();
-    if (!geometry.empty()) c.geometry = geometry_of(geometry, c.encoder_heads, c.d_model);
+    if (!geometry.empty()) c.geometry = named_geometry(geometry, c.encoder_heads, c.d_model);
     return model_account(flags, c, geometry.empty() ? name : fmt::format("{}, {}", name, geometry));
   };
 }
@@ -251,7 +254,8 @@ void add_ledger(CLI::App& app) {
   CLI::App* verb = flags->verb =
       app.add_subcommand("ledger", "What heads cost: parameters, operations, exponentials, bytes");
   verb->add_option("model", flags->model, "A model folder: all of it instead of one layer");
-  verb->add_option("--preset", flags->preset, "tiny, small, base or big: a whole model of that shape");
+  verb->add_option("--preset", flags->preset,
+                   "A whole model of that shape: tiny, small, base, big, or another preset of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},
              "Of the preset's joint vocabulary");
   add_geometry_flags(*verb, flags->geometry);
@@ -265,6 +269,7 @@ void add_ledger(CLI::App& app) {
   add_choice(*verb, "--path", flags->path,
              {{"fused", AttentionPath::kFused}, {"composed", AttentionPath::kComposed}},
              "What computes attention; by default the kernel wherever it can");
+  add_choice(*verb, "--positions", flags->positions, kPositionNames, "What self-attention does about order");
   verb->add_option("--compare", flags->compare,
                    "Geometries (names or files), separated by commas: a line each");
   verb->add_flag("--json", flags->json, "As JSON");

@@ -50,7 +50,10 @@ const TrainHelp& train_help(std::string_view setting) {
       {"encoder-layers", {kShape, "Layers of the encoder"}},
       {"decoder-layers", {kShape, "Layers of the decoder"}},
       {"heads", {kShape, "Heads of each attention"}},
-      {"geometry", {kHeads, fmt::format("How heads read and write, by name: {}", names_of_geometries())}},
+      {"geometry",
+       {kHeads, fmt::format("How heads read and write: a file *.json, JSON such as "
+                            "'{{\"scores\":\"merged\"}}', or a name: {}",
+                            names_of_geometries())}},
       {"d-key", {kHeads, "Numbers in a head's query and key"}},
       {"d-value", {kHeads, "Numbers in a head's value"}},
       {"key-heads", {kHeads, "Heads of keys, a divisor of --heads: that many share keys"}},

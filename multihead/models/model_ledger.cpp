@@ -18,9 +18,11 @@ LedgerPart named(LedgerPart part, const char* name) {
 LedgerPart embeddings(const TransformerConfig& c, int64_t source, int64_t target) {
   const int64_t d = c.d_model, rows = source + target;
   const int64_t tables = c.share_embeddings ? c.vocabulary_size : c.vocabulary_size + c.target_vocabulary();
+  const bool learned = c.positions == Positions::kLearned;
+  const int64_t added = learned || c.positions == Positions::kSinusoidal ? 1 : 0;
   return {.name = "embeddings",
-          .parameters = tables * d,
-          .other_flops = rows * d * (c.scale_embedding ? 2 : 1),  // the scale, and the position
+          .parameters = tables * d + (learned ? 2 * int64_t{c.max_positions} * d : 0),
+          .other_flops = rows * d * ((c.scale_embedding ? 1 : 0) + added),
           .read_bytes = kFloat * 2 * rows * d,
           .written_bytes = kFloat * rows * d,
           .kept_bytes = kFloat * rows * d};
@@ -97,8 +99,9 @@ ModelLedger model_ledger(const TransformerConfig& c, int64_t source, int64_t tar
   }
   ModelLedger found;
   const HeadGeometry encoder = geometry_of(c, c.encoder_heads), decoder = geometry_of(c, c.decoder_heads);
-  found.encoder_self = ledger(encoder, c.d_model, source, source);
-  found.decoder_self = ledger(decoder, c.d_model, target, target, {.mask = Mask::causal()});
+  found.encoder_self = ledger(encoder, c.d_model, source, source, {.positions = c.positions});
+  found.decoder_self =
+      ledger(decoder, c.d_model, target, target, {.mask = Mask::causal(), .positions = c.positions});
   found.cross = ledger(decoder, c.d_model, target, source, {.keys = LedgerOptions::Keys::kMemory});
 
   const auto add = [&](const char* name, LedgerPart part) {

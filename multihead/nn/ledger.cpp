@@ -51,6 +51,7 @@ class LayerLedger {
         tokens_k_(tokens_k),
         own_rows_(options.keys == LedgerOptions::Keys::kByLength && tokens_q == tokens_k),
         biased_(g.biases == Biases::kAll),
+        positions_(options.positions),
         path_(path) {
     if (options.mask.kind() == Mask::Kind::kDense)
       throw UsageError("the ledger counts no dense masks; give none, causal or a window");
@@ -68,8 +69,12 @@ class LayerLedger {
   bool merged() const { return g_.scores == Scores::kMerged; }
   bool collaborative() const { return g_.scores == Scores::kCollaborative; }
   /// Numbers that a score sums over, and how many different keys a row has.
-  int64_t score_size() const { return merged() ? d_ : collaborative() ? g_.shared_size : g_.d_key; }
-  int64_t key_heads() const { return merged() || collaborative() ? 1 : g_.key_heads; }
+  int64_t score_size() const { return key_size(g_, d_); }
+  int64_t key_heads() const { return merged() || collaborative() ? 1 : maps_per_head(g_) * g_.key_heads; }
+  /// Softmaxes of a row.
+  int64_t softmaxes() const { return int64_t{maps_per_head(g_)} * g_.heads; }
+  bool normed() const { return g_.query_key_norm == QueryKeyNorm::kL2; }
+  bool talking() const { return g_.weights == HeadWeights::kTalking; }
 
   /// Reads, and writes what stays until the backward pass.
   static void moves(LedgerPart& part, int64_t read, int64_t written) {
@@ -116,9 +121,24 @@ class LayerLedger {
     return part;
   }
 
+  /// Each head of each row to length 1: square, sum and scale its numbers; a root and a division.
+  LedgerPart with_norm(LedgerPart part, int64_t tokens, int64_t heads) const {
+    if (!normed()) return part;
+    const int64_t numbers = times({tokens, heads, score_size()});
+    part.other_flops = added(part.other_flops, added(times({3, numbers}), times({2, tokens, heads})));
+    moves(part, numbers, numbers);
+    return part;
+  }
   LedgerPart queries() const {
+    LedgerPart part = with_norm(projected_queries(), tokens_q_, softmaxes());
+    part.parameters += normed() ? 1 : 0;
+    return part;
+  }
+  LedgerPart keys() const { return with_norm(projected_keys(), tokens_k_, key_heads()); }
+
+  LedgerPart projected_queries() const {
     if (merged()) return projection("queries", tokens_q_, g_.heads, d_);
-    if (!collaborative()) return projection("queries", tokens_q_, g_.heads, g_.d_key);
+    if (!collaborative()) return projection("queries", tokens_q_, softmaxes(), g_.d_key);
     LedgerPart part = projection("queries", tokens_q_, 1, g_.shared_size);
     const int64_t mixed = times({tokens_q_, g_.heads, g_.shared_size});
     part.parameters = added(part.parameters, times({g_.heads, g_.shared_size}));
@@ -126,40 +146,75 @@ class LayerLedger {
     moves(part, times({tokens_q_, g_.shared_size}), mixed);
     return part;
   }
-  LedgerPart keys() const {
+  LedgerPart projected_keys() const {
     if (merged()) return {.name = "keys"};
     if (collaborative()) return projection("keys", tokens_k_, 1, g_.shared_size);
-    if (g_.scores != Scores::kTied) return projection("keys", tokens_k_, g_.key_heads, g_.d_key);
+    if (g_.scores != Scores::kTied) return projection("keys", tokens_k_, key_heads(), g_.d_key);
     if (own_rows_) return {.name = "keys"};
-    LedgerPart part = projection("keys", tokens_k_, g_.heads, g_.d_key);
+    LedgerPart part = projection("keys", tokens_k_, softmaxes(), g_.d_key);
     part.parameters = 0;  // the queries'
     return part;
   }
   LedgerPart values() const { return projection("values", tokens_k_, g_.value_heads, g_.d_value); }
 
-  /// Numbers in the matrices of Tq x Tk, one a head.
-  int64_t matrices() const { return times({g_.heads, tokens_q_, tokens_k_}); }
+  /// Numbers in the matrices of Tq x Tk, one a softmax.
+  int64_t matrices() const { return times({softmaxes(), tokens_q_, tokens_k_}); }
   /// The composed path multiplies what the mask hides, too.
   int64_t products() const {
-    return path_ == AttentionPath::kComposed ? matrices() : times({g_.heads, pairs_});
+    return path_ == AttentionPath::kComposed ? matrices() : times({softmaxes(), pairs_});
+  }
+  /// All matrices of weights or scores mixed by one [heads, heads].
+  void mixing(LedgerPart& part) const {
+    part.parameters = added(part.parameters, times({g_.heads, g_.heads}));
+    part.multiply_adds = added(part.multiply_adds, times({matrices(), g_.heads}));
+    moves(part, matrices(), matrices());
+  }
+  void order(LedgerPart& part) const {
+    constexpr int64_t kVectors = 2 * kShawClip + 1;
+    const int64_t all = times({softmaxes(), pairs_}), queries = times({tokens_q_, softmaxes()});
+    int64_t others = 0;
+    if (positions_ == Positions::kRotary) {
+      const int64_t numbers = times({added(queries, times({tokens_k_, key_heads()})), score_size()});
+      others = times({3, numbers});
+      moves(part, numbers, numbers);
+    } else if (positions_ == Positions::kAlibi) {
+      others = times({2, all});
+    } else if (positions_ == Positions::kT5) {
+      others = all;
+      part.parameters = added(part.parameters, softmaxes() * kT5Buckets);
+    } else if (positions_ == Positions::kShaw) {
+      const int64_t products = times({queries, kVectors});
+      others = added(products, all);
+      part.parameters = added(part.parameters, times({score_size(), kVectors}));
+      part.multiply_adds = added(part.multiply_adds, times({products, score_size()}));
+      moves(part, added(times({queries, score_size()}), products), times({2, products}));
+    }
+    part.other_flops = added(part.other_flops, others);
   }
 
   LedgerPart scores() const {
     LedgerPart part{.name = "scores"};
     part.multiply_adds = times({products(), score_size()});
     const int64_t read =
-        added(times({tokens_q_, g_.heads, score_size()}), times({tokens_k_, key_heads(), score_size()}));
+        added(times({tokens_q_, softmaxes(), score_size()}), times({tokens_k_, key_heads(), score_size()}));
     part.read_bytes = times({kFloatBytes, read});
     if (path_ == AttentionPath::kComposed) part.written_bytes = times({kFloatBytes, matrices()});
+    if (talking()) {
+      part.kept_bytes = part.written_bytes;
+      mixing(part);
+    }
+    order(part);
     return part;
   }
   LedgerPart softmax() const {
     LedgerPart part{.name = "softmax"};
-    const int64_t weights = times({g_.heads, pairs_});
+    const int64_t weights = times({softmaxes(), pairs_});
     part.exponentials = weights;
-    part.other_flops = added(times({4, weights}), products());  // products(): the scaling
+    part.other_flops = added(times({4, weights}), normed() ? 0 : products());  // products(): the scaling
     if (path_ == AttentionPath::kFused) {
-      moves(part, 0, times({tokens_q_, g_.heads}));  // log sum exp of each row
+      moves(part, 0, times({tokens_q_, softmaxes()}));  // log sum exp of each row
+    } else if (talking()) {
+      moves(part, matrices(), matrices());  // the scores are scaled as they are made
     } else {
       part.read_bytes = times({2, kFloatBytes, matrices()});
       part.written_bytes = times({2, kFloatBytes, matrices()});  // scaled scores, and weights
@@ -169,11 +224,23 @@ class LayerLedger {
   }
   LedgerPart average() const {
     LedgerPart part{.name = "average"};
-    part.multiply_adds = times({products(), g_.d_value});
+    if (talking()) mixing(part);
+    part.multiply_adds = added(part.multiply_adds, times({products(), g_.d_value}));
     int64_t read = times({tokens_k_, g_.value_heads, g_.d_value});
     if (path_ == AttentionPath::kComposed) read = added(read, matrices());
-    moves(part, read, times({tokens_q_, g_.heads, g_.d_value}));
+    moves(part, read, times({tokens_q_, softmaxes(), g_.d_value}));
+    if (g_.weights == HeadWeights::kDifferential) difference(part);
     return part;
+  }
+  /// Of each pair of averages, and its norm: lambda times, minus, square, sum, gain and factor of each
+  /// number; mean, epsilon, root and division.
+  void difference(LedgerPart& part) const {
+    const int64_t rows = times({tokens_q_, g_.heads}), numbers = times({rows, g_.d_value});
+    part.parameters = added(part.parameters, added(times({4, g_.d_key}), g_.d_value));
+    part.multiply_adds = added(part.multiply_adds, times({2, g_.d_key}));
+    part.exponentials = added(part.exponentials, 2);
+    part.other_flops = added(part.other_flops, added(added(times({6, numbers}), times({4, rows})), 2));
+    moves(part, times({2, numbers}), numbers);
   }
   LedgerPart output() const {
     LedgerPart part{.name = "output"};
@@ -187,6 +254,7 @@ class LayerLedger {
   int d_;
   int64_t tokens_q_, tokens_k_, pairs_ = 0;
   bool own_rows_, biased_;
+  Positions positions_;
   AttentionPath path_;
 };
 
@@ -203,8 +271,8 @@ LedgerPart LedgerPart::repeated(int64_t count) const {
   return part;
 }
 
-AttentionPath attention_path(const HeadGeometry&) {
-  return AttentionPath::kFused;  // there is no geometry yet that the kernel cannot do
+AttentionPath attention_path(const HeadGeometry& geometry) {
+  return geometry.weights == HeadWeights::kTalking ? AttentionPath::kComposed : AttentionPath::kFused;
 }
 
 const LedgerPart& Ledger::part(std::string_view name) const {
@@ -227,6 +295,11 @@ Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64
   MH_ASSERT(tokens_q >= 0 && tokens_k >= 0);
   Ledger found{.geometry = completed(geometry, d_model, "ledger"), .parts = {}};
   found.path = options.path.value_or(attention_path(found.geometry));
+  if (found.path == AttentionPath::kFused && attention_path(found.geometry) != AttentionPath::kFused) {
+    throw UsageError("the fused kernel cannot compute talking heads; take the composed path");
+  }
+  if (const auto wrong = problems(options.positions, found.geometry, d_model); !wrong.empty())
+    throw UsageError(fmt::format("ledger: {}", wrong[0]));
   found.parts = LayerLedger(found.geometry, d_model, tokens_q, tokens_k, options, found.path).parts();
   return found;
 }

@@ -19,8 +19,15 @@
 //   softmax                      -              -                 5 P h: scale, maximum, difference, sum,
 //                                                                 division; and P h exponentials
 //   average                      -              P h v
-//   output   projection          h v d          Tq h v d
-//   Biases add one parameter and, a row, one operation for each column that a projection writes.
+//   Differential weights: 2 h and 2 g for h and g in queries, keys, scores, softmax and average; then, in
+//   average, 4 k + v parameters, Tq h (6 v + 4) others for difference and norm, and lambda's 2 k
+//   multiply-adds, 2 others, 2 exponentials. Talking weights, for M = Tq Tk h numbers in all matrices: h h
+//   parameters and M h multiply-adds in scores, and again in average, and M for P h in all products.
+//   Query-key norms: a parameter, and 3 k + 2 others for each head of a row of queries and of keys; no scale.
+//   Positions, in scores: rotary 3 others for each number of queries and keys; alibi 2 P h; t5 32 h
+//   parameters, P h others; shaw 33 k parameters, Tq h k 33 multiply-adds, Tq h 33 + P h others. output
+//   projection          h v d          Tq h v d Biases add one parameter and, a row, one operation for each
+//   column that a projection writes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +37,7 @@
 #include <vector>
 
 #include "multihead/kernels/mask.h"
-#include "multihead/nn/head_geometry.h"
+#include "multihead/nn/positions.h"
 
 namespace mh {
 
@@ -59,9 +66,10 @@ struct LedgerPart {
 /// What computes softmax(scale Q K^T) V.
 enum class AttentionPath {
   kFused,     // the kernel (kernels/attention.h): no matrix of Tq x Tk is written
-  kComposed,  // the formula (nn/attention.h): three of them a head (scores, scaled, weights), one kept
+  kComposed,  // the formula (nn/attention.h): three of them a head (scores, scaled, weights), one kept. With
+              // talking weights (autograd/attention_maps.h) four, before and after each mixing, all kept
 };
-/// The fused kernel, wherever it can.
+/// The fused kernel, wherever it can: not with talking weights.
 AttentionPath attention_path(const HeadGeometry& geometry);
 
 struct LedgerOptions {
@@ -72,6 +80,7 @@ struct LedgerOptions {
   Keys keys = Keys::kByLength;
   Mask mask = Mask::none();                // not a dense one
   std::optional<AttentionPath> path = {};  // unset: attention_path()
+  Positions positions = Positions::kNone;  // of self-attention
 };
 
 struct Ledger {
@@ -84,7 +93,8 @@ struct Ledger {
   LedgerPart total() const;
 };
 
-/// One layer on one sequence. Throws UsageError on a geometry that cannot be, and on counts beyond 2^63.
+/// One layer on one sequence. Throws UsageError on a geometry that cannot be, or not by that path, and on
+/// counts beyond 2^63.
 Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64_t tokens_k,
               const LedgerOptions& options = {});
 

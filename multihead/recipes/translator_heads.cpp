@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "multihead/base/error.h"
-#include "multihead/models/transformer_presets.h"
+#include "multihead/models/named_geometry.h"
 
 namespace mh {
 namespace {
@@ -35,7 +35,7 @@ const char* name_of(Positions positions) {
 
 HeadGeometry head_geometry(const TranslatorSettings& s, const TransformerConfig& preset) {
   const int heads = s.heads.value_or(preset.encoder_heads), d_model = s.d_model.value_or(preset.d_model);
-  HeadGeometry g = s.geometry.empty() ? preset.geometry : geometry_preset(s.geometry, heads, d_model);
+  HeadGeometry g = s.geometry.empty() ? preset.geometry : named_geometry(s.geometry, heads, d_model);
   g.heads = heads;
   replace(g.d_key, s.d_key);
   replace(g.d_value, s.d_value);

@@ -9,7 +9,8 @@
 namespace mh {
 
 /// The geometry by name (the preset's when there is none), with what else is given in its place. Its heads
-/// are those of the settings, when given. Throws UsageError on an unknown name, or segments without a size.
+/// are those of the settings, when given. Throws as named_geometry() does, and UsageError on segments without
+/// a size.
 HeadGeometry head_geometry(const TranslatorSettings& settings, const TransformerConfig& preset);
 
 /// Throws UsageError when heads cannot be so. REQUIRES: settings are resolved.

@@ -44,7 +44,8 @@ struct TranslatorSettings {
   std::string preset = "tiny";
   std::optional<int32_t> d_model, d_ff, encoder_layers, decoder_layers, heads;
   // Heads: a geometry by name (geometry_names()), and what differs from it.
-  std::string geometry;  // empty: the preset's, which is canonical
+  std::string
+      geometry;  // or JSON, or a file of it (named_geometry()); empty: the preset's, which is canonical
   std::optional<int32_t> d_key, d_value, key_heads, value_heads;
   std::optional<HeadInput::Kind> head_input;
   Segments segments = Segments::kNone;

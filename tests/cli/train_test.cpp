@@ -106,6 +106,13 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.errors, HasSubstr("other heads than it has; --positions t5 but it has rotary"));
 
+  outcome = train("json", {"--geometry", R"({"input": "columns", "columns": [[0, 1, 5], [2]], "d_key": 3})"});
+  ASSERT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(load_model_folder(folder / "json").config.geometry.input.columns, (HeadColumns{{0, 1, 5}, {2}}));
+  outcome = train("json2", {"--geometry", R"({"inputs": "slices"})"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("inputs"));
+
   outcome = train("learned", {"--positions", "learned", "--segments", "spread", "--segment-size", "11"});
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   made = load_model_folder(folder / "learned");

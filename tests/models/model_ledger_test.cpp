@@ -15,6 +15,11 @@ TEST(ModelLedger, HasTheModelsParameters) {
     EXPECT_EQ(model_ledger(config, 5, 7).total().parameters, Transformer(config).parameter_count()) << what;
   };
   check("shared embeddings, post-norm");
+  for (const auto& [name, positions] : kPositionNames) {
+    config.positions = positions;
+    check(name);
+  }
+  config.positions = Positions::kSinusoidal;
   config.norm = NormPlacement::kPre;
   check("pre-norm");
   config.share_embeddings = false;

@@ -21,14 +21,16 @@ struct Case {
   std::string name;
   HeadGeometry geometry;
   int d_model;
+  Positions positions = Positions::kNone;
 };
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const GeometryName& named : geometry_names())
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6});
-  const auto add = [&](const char* name, HeadGeometry geometry, int d_model) {
-    all.push_back({name, std::move(geometry), d_model});
+    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, Positions::kNone});
+  const auto add = [&](const char* name, HeadGeometry geometry, int d_model,
+                       Positions positions = Positions::kNone) {
+    all.push_back({name, std::move(geometry), d_model, positions});
   };
   add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
   add("groups of keys and of values",
@@ -43,6 +45,22 @@ std::vector<Case> cases() {
       {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
   add("merged of another size", {.heads = 3, .d_key = 2, .d_value = 4, .scores = Scores::kMerged}, 5);
   add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled}, 4);
+  const HeadGeometry groups = {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2};
+  HeadGeometry normed = groups, difference = groups, talking = groups;
+  normed.query_key_norm = QueryKeyNorm::kL2;
+  difference.weights = HeadWeights::kDifferential;
+  talking.weights = HeadWeights::kTalking;
+  add("normed groups", normed, 5);
+  add("normed tied", {.heads = 2, .scores = Scores::kTied, .query_key_norm = QueryKeyNorm::kL2}, 6);
+  add("differential groups", difference, 5);
+  add("talking groups", talking, 5);
+  add("rotary groups", groups, 5, Positions::kRotary);
+  add("rotary differential", difference, 5, Positions::kRotary);
+  add("alibi groups", groups, 5, Positions::kAlibi);
+  add("t5 differential", difference, 5, Positions::kT5);
+  add("shaw groups", groups, 5, Positions::kShaw);
+  add("shaw collaborative", {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4,
+      Positions::kShaw);
   return all;
 }
 
@@ -71,6 +89,9 @@ Counted larger(Counted a, Counted b) {
 }
 Counted exponential(Counted a) {
   return ++Counted::exponentials, Counted{std::exp(a.value)};
+}
+Counted root(Counted a) {
+  return ++Counted::others, Counted{std::sqrt(a.value)};
 }
 void multiply_add(Counted a, Counted b, Counted& sum) {
   ++Counted::products;
@@ -122,6 +143,70 @@ Rows projected(const HeadGeometry& g, int d, Rows x, int heads, int size) {
   return out;
 }
 
+/// Each head's numbers at length 1.
+void normalise(Rows& rows, size_t size) {
+  for (auto& row : rows) {
+    for (size_t at = 0; at < row.size(); at += size) {
+      Counted squares;
+      for (size_t c = 0; c < size; ++c) squares = squares + row[at + c] * row[at + c];
+      const Counted inverse = Counted{1} / root(squares);
+      for (size_t c = 0; c < size; ++c) row[at + c] = row[at + c] * inverse;
+    }
+  }
+}
+
+/// Pairs of numbers of a row turned by an angle each.
+void turn(Rows& rows) {
+  for (auto& row : rows) {
+    for (size_t c = 0; c + 1 < row.size(); c += 2) {
+      const Counted a = row[c], b = row[c + 1];
+      row[c] = a * Counted{0.5f} - b * Counted{0.5f};
+      row[c + 1] = a * Counted{0.5f} + b * Counted{0.5f};
+    }
+  }
+}
+
+/// Matrices of all heads mixed.
+std::vector<Rows> mixed(const std::vector<Rows>& maps) {
+  std::vector<Rows> out;
+  for (size_t g = 0; g < maps.size(); ++g) {
+    Rows& to = out.emplace_back(
+        zeros(static_cast<int64_t>(maps[0].size()), static_cast<int64_t>(maps[0][0].size())));
+    for (const Rows& from : maps) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        for (size_t j = 0; j < from[i].size(); ++j) multiply_add(Counted{0.1f}, from[i][j], to[i][j]);
+      }
+    }
+  }
+  return out;
+}
+
+/// lambda, and each pair of averages made one head with a norm.
+Rows difference(const HeadGeometry& g, const Rows& pairs) {
+  Counted first, second;
+  for (int c = 0; c < g.d_key; ++c) {
+    multiply_add(Counted{0.1f}, Counted{0.1f}, first);
+    multiply_add(Counted{0.1f}, Counted{0.1f}, second);
+  }
+  const Counted lambda = exponential(first) - exponential(second) + Counted{0.8f};
+  const auto size = static_cast<size_t>(g.d_value);
+  Rows out = zeros(static_cast<int64_t>(pairs.size()), int64_t{g.heads} * g.d_value);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    for (size_t h = 0; h < static_cast<size_t>(g.heads); ++h) {
+      Counted squares;
+      for (size_t c = 0; c < size; ++c) {
+        Counted& u = out[i][h * size + c];
+        u = pairs[i][2 * h * size + c] - lambda * pairs[i][(2 * h + 1) * size + c];
+        squares = squares + u * u;
+      }
+      const Counted factor =
+          Counted{0.2f} / root(squares * Counted{1.0f / static_cast<float>(size)} + Counted{1e-5f});
+      for (size_t c = 0; c < size; ++c) out[i][h * size + c] = out[i][h * size + c] * factor * Counted{1};
+    }
+  }
+  return out;
+}
+
 struct Count {
   std::string part;
   int64_t products, others, exponentials;
@@ -134,7 +219,7 @@ void PrintTo(const Count& c, std::ostream* out) {
 
 /// The layer, word by word, and what each part of it did. own_rows: keys of the queries' rows.
 std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64_t tokens_k, bool own_rows,
-                           const Mask& mask) {
+                           const Mask& mask, Positions positions) {
   std::vector<Count> counts;
   const auto done = [&](const char* part) {
     counts.push_back({part, Counted::products, Counted::others, Counted::exponentials});
@@ -144,7 +229,9 @@ std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64
   const Rows x = zeros(tokens_q, d), memory = zeros(tokens_k, d);
   const bool merged = g.scores == Scores::kMerged, shared = g.scores == Scores::kCollaborative;
   const int size = merged ? d : shared ? g.shared_size : g.d_key;
-  Rows q = projected(g, d, x, shared ? 1 : g.heads, size);
+  const int softmaxes = maps_per_head(g) * g.heads;
+  const bool normed = g.query_key_norm == QueryKeyNorm::kL2, talking = g.weights == HeadWeights::kTalking;
+  Rows q = projected(g, d, x, shared ? 1 : softmaxes, size);
   if (shared) {
     Rows mixed = zeros(tokens_q, 0);
     for (size_t i = 0; i < q.size(); ++i) {
@@ -154,10 +241,13 @@ std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64
     }
     q = mixed;
   }
+  const Rows queries = q;
+  if (normed) normalise(q, static_cast<size_t>(size));
   done("queries");
   const bool tied = g.scores == Scores::kTied;
-  const int key_heads = merged || shared ? 1 : g.key_heads;
-  const Rows k = merged ? memory : tied && own_rows ? q : projected(g, d, memory, key_heads, size);
+  const int key_heads = merged || shared ? 1 : maps_per_head(g) * g.key_heads;
+  Rows k = merged ? memory : tied && own_rows ? queries : projected(g, d, memory, key_heads, size);
+  if (normed) normalise(k, static_cast<size_t>(size));
   done("keys");
   const Rows v = projected(g, d, memory, g.value_heads, g.d_value);
   done("values");
@@ -166,23 +256,40 @@ std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64
   const auto sees = [&](size_t i, size_t j) {
     return mask.allows(0, static_cast<int64_t>(i), static_cast<int64_t>(j), tokens_q, tokens_k);
   };
-  for (int h = 0; h < g.heads; ++h) {
+  // The composed path, which talking heads take, multiplies and mixes what is hidden, too.
+  const auto computed = [&](size_t i, size_t j) { return talking || sees(i, j); };
+  if (positions == Positions::kRotary) {
+    turn(q);
+    turn(k);
+  }
+  for (int h = 0; h < softmaxes; ++h) {
     Rows& s = scores.emplace_back(zeros(tokens_q, tokens_k));
     for (size_t i = 0; i < q.size(); ++i) {
+      const auto number = [&](int c) { return q[i][static_cast<size_t>(h * size + c)]; };
+      std::vector<Counted> met;  // the query and each vector of distances
+      for (int n = 0; n < 33 && positions == Positions::kShaw; ++n) {
+        Counted& sum = met.emplace_back();
+        for (int c = 0; c < size; ++c) multiply_add(number(c), Counted{0.1f}, sum);
+        sum = sum * Counted{0.5f};
+      }
       for (size_t j = 0; j < k.size(); ++j) {
-        for (int c = 0; c < size && sees(i, j); ++c) {
-          multiply_add(q[i][static_cast<size_t>(h * size + c)],
-                       k[j][static_cast<size_t>(h * key_heads / g.heads * size + c)], s[i][j]);
-        }
+        for (int c = 0; c < size && computed(i, j); ++c)
+          multiply_add(number(c), k[j][static_cast<size_t>(h * key_heads / softmaxes * size + c)], s[i][j]);
+        if (!sees(i, j)) continue;
+        if (positions == Positions::kAlibi) s[i][j] = s[i][j] - Counted{0.5f} * Counted{1};
+        if (positions == Positions::kT5) s[i][j] = s[i][j] + Counted{0.5f};
+        if (positions == Positions::kShaw) s[i][j] = s[i][j] + met[0];
       }
     }
   }
+  if (talking) scores = mixed(scores);
   done("scores");
   for (Rows& head : scores) {
     for (size_t i = 0; i < q.size(); ++i) {
       Counted highest{-1e30f}, total{0};
       for (size_t j = 0; j < k.size(); ++j) {
-        if (sees(i, j)) highest = larger(highest, head[i][j] = head[i][j] * Counted{0.5f});
+        if (computed(i, j) && !normed) head[i][j] = head[i][j] * Counted{0.5f};
+        if (sees(i, j)) highest = larger(highest, head[i][j]);
       }
       for (size_t j = 0; j < k.size(); ++j) {
         if (sees(i, j)) total = total + (head[i][j] = exponential(head[i][j] - highest));
@@ -193,18 +300,20 @@ std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64
     }
   }
   done("softmax");
-  Rows together = zeros(tokens_q, int64_t{g.heads} * g.d_value);
-  for (int h = 0; h < g.heads; ++h) {
+  if (talking) scores = mixed(scores);
+  Rows together = zeros(tokens_q, int64_t{softmaxes} * g.d_value);
+  for (int h = 0; h < softmaxes; ++h) {
     for (size_t i = 0; i < q.size(); ++i) {
       for (size_t j = 0; j < k.size(); ++j) {
-        for (int c = 0; c < g.d_value && sees(i, j); ++c) {
+        for (int c = 0; c < g.d_value && computed(i, j); ++c) {
           multiply_add(scores[static_cast<size_t>(h)][i][j],
-                       v[j][static_cast<size_t>(h * g.value_heads / g.heads * g.d_value + c)],
+                       v[j][static_cast<size_t>(h * g.value_heads / softmaxes * g.d_value + c)],
                        together[i][static_cast<size_t>(h * g.d_value + c)]);
         }
       }
     }
   }
+  if (g.weights == HeadWeights::kDifferential) together = difference(g, together);
   done("average");
   if (g.output == HeadOutput::kProjection) {
     Rows out = product(together, zeros(int64_t{g.heads} * g.d_value, d));
@@ -229,14 +338,15 @@ class LedgerOf : public testing::TestWithParam<Case> {
 
 TEST_P(LedgerOf, HasTheLayersParameters) {
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry}, sites);
+  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.positions},
+                           sites);
   int64_t all = 0, output = 0, values = 0;
   layer.visit("", [&](const std::string& name, Parameter& p) {
     all += p.value.size();
     if (name == ".w_o" || name == ".b_o") output += p.value.size();
     if (name == ".w_v" || name == ".b_v" || name == ".w_before_v") values += p.value.size();
   });
-  const Ledger found = ledger(c.geometry, c.d_model, 3, 5);
+  const Ledger found = ledger(c.geometry, c.d_model, 3, 5, {.positions = c.positions});
   EXPECT_EQ(found.total().parameters, all);
   EXPECT_EQ(found.part("output").parameters, output);
   EXPECT_EQ(found.part("values").parameters, values);
@@ -245,25 +355,28 @@ TEST_P(LedgerOf, HasTheLayersParameters) {
 
 TEST_P(LedgerOf, CountsTheOperationsOfTheFormula) {
   const auto expected = [&](int64_t tokens_q, int64_t tokens_k, bool own_rows, const Mask& mask) {
-    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask);
+    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask, c.positions);
   };
-  EXPECT_EQ(counts_of(ledger(c.geometry, c.d_model, 3, 5)), expected(3, 5, false, Mask::none()));
-  EXPECT_EQ(counts_of(ledger(c.geometry, c.d_model, 5, 5)), expected(5, 5, true, Mask::none()));
-  EXPECT_EQ(counts_of(ledger(c.geometry, c.d_model, 5, 5, {.keys = LedgerOptions::Keys::kMemory})),
-            expected(5, 5, false, Mask::none()));
-  EXPECT_EQ(counts_of(ledger(c.geometry, c.d_model, 5, 5, {.mask = Mask::causal()})),
-            expected(5, 5, true, Mask::causal()));
-  EXPECT_EQ(counts_of(ledger(c.geometry, c.d_model, 3, 7, {.mask = Mask::window(2, 1)})),
-            expected(3, 7, false, Mask::window(2, 1)));
+  const auto found = [&](int64_t tokens_q, int64_t tokens_k, LedgerOptions options = {}) {
+    options.positions = c.positions;
+    return counts_of(ledger(c.geometry, c.d_model, tokens_q, tokens_k, options));
+  };
+  EXPECT_EQ(found(3, 5), expected(3, 5, false, Mask::none()));
+  EXPECT_EQ(found(5, 5), expected(5, 5, true, Mask::none()));
+  EXPECT_EQ(found(5, 5, {.keys = LedgerOptions::Keys::kMemory}), expected(5, 5, false, Mask::none()));
+  EXPECT_EQ(found(5, 5, {.mask = Mask::causal()}), expected(5, 5, true, Mask::causal()));
+  EXPECT_EQ(found(3, 7, {.mask = Mask::window(2, 1)}), expected(3, 7, false, Mask::window(2, 1)));
 }
 
 // Of the tape's memory, all but its own notes and the last product is what the ledger says is kept.
 TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
-  constexpr int64_t kTokens = 1536;  // so that the notes are small beside it
+  // So that the notes are small beside it, and matrices of Tq x Tk are not too large.
+  const int64_t tokens = c.geometry.weights == HeadWeights::kTalking ? 96 : 1536;
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry}, sites);
-  Tensor x(kTokens, c.d_model);
-  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{kTokens});
+  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.positions},
+                           sites);
+  Tensor x(tokens, c.d_model);
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(tokens)});
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var input = tape.constant(x.view());
@@ -271,7 +384,8 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::window(1, 1));
   ASSERT_EQ(tape.arena().mark().block, 0u);
   const auto used = static_cast<int64_t>(tape.arena().mark().used - before);
-  const int64_t kept = ledger(c.geometry, c.d_model, kTokens, kTokens).total().kept_bytes;
+  const int64_t kept =
+      ledger(c.geometry, c.d_model, tokens, tokens, {.positions = c.positions}).total().kept_bytes;
   EXPECT_GE(used, kept);
   EXPECT_LT(used, kept + 4096) << kept;
 }
@@ -347,6 +461,11 @@ TEST(Ledger, TheComposedPathKeepsTheWeights) {
 }
 
 TEST(Ledger, RefusesWhatCannotBe) {
+  EXPECT_THAT(
+      [] {
+        ledger({.heads = 1, .weights = HeadWeights::kTalking}, 7, 1, 1, {.path = AttentionPath::kFused});
+      },
+      ThrowsMessage<UsageError>("the fused kernel cannot compute talking heads; take the composed path"));
   EXPECT_THAT([] { ledger({.heads = 3}, 7, 1, 1); },
               ThrowsMessage<UsageError>(HasSubstr("ledger: heads is 3, which does not divide d_model 7")));
   EXPECT_THAT([] { ledger({.heads = 1}, 7, int64_t{1} << 20, int64_t{1} << 20).total().repeated(1 << 30); },

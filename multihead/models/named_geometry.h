@@ -1,0 +1,14 @@
+// Heads by name, or described in JSON: what --geometry takes.
+#pragma once
+
+#include <string>
+
+#include "multihead/nn/head_geometry.h"
+
+namespace mh {
+
+/// What `given` names: one of geometry_names(), or an object of the fields of config.json's "head_geometry",
+/// in a file *.json or as it is. Throws UsageError, FileError, FormatError.
+HeadGeometry named_geometry(const std::string& given, int heads, int d_model);
+
+}  // namespace mh
