@@ -176,7 +176,7 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   return run;
 }
 
-void ArmRunner::prepare(const std::vector<Arm>& arms) {
+void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds) {
   std::error_code error;
   std::filesystem::create_directories(options_.runs, error);
   if (error) throw FileError(fmt::format("cannot make {}: {}", options_.runs.string(), error.message()));
@@ -188,7 +188,7 @@ void ArmRunner::prepare(const std::vector<Arm>& arms) {
   std::map<std::string, bool> known;
   double units = 0;
   for (const Arm& arm : arms) {
-    for (const uint64_t seed : seeds()) {
+    for (const uint64_t seed : seeds) {
       if (!known.emplace(key(arm, seed), true).second || find(arm, seed)) continue;
       jobs.push_back({&arm, seed});
       units += arm.updates;
@@ -214,6 +214,20 @@ const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
   prepare({arm});
   for (const uint64_t seed : seeds()) all.push_back(*find(arm, seed));
   return all;
+}
+
+Arm ArmRunner::with_best_learning_rate(Arm arm) {
+  if (size() == StudySize::kQuick) return arm;
+  std::vector<Arm> tried;
+  for (const double factor : {0.5, 1.0, 2.0}) {
+    tried.push_back(arm);
+    tried.back().learning_rate = factor;
+  }
+  const uint64_t seed = seeds().front();
+  prepare(tried, {seed});
+  const auto loss = [&](const Arm& one) { return find(one, seed)->curve.back().loss; };
+  return *std::min_element(tried.begin(), tried.end(),
+                           [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
 }
 
 std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {

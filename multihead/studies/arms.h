@@ -95,9 +95,12 @@ class ArmRunner {
   Arm base(std::string name) const;
 
   /// Trains what is not there yet, with progress over all of them.
-  void prepare(const std::vector<Arm>& arms);
+  void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
   /// One run a seed, in the order of the seeds.
   const std::vector<ArmRun>& runs(const Arm& arm);
+  /// The arm with that of half, one and two times the size's learning rate which gives the first seed the
+  /// lowest loss on validation; kQuick: the arm as it is.
+  Arm with_best_learning_rate(Arm arm);
   /// The weights of a run.
   std::unique_ptr<Transformer> trained(const Arm& arm, uint64_t seed);
 
@@ -112,6 +115,7 @@ class ArmRunner {
   std::string key(const Arm& arm, uint64_t seed) const;
   std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const;
   ArmRun train(const Arm& arm, uint64_t seed);
+  void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
 
   Options options_;
   SizeSettings settings_;

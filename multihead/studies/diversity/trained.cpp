@@ -244,7 +244,8 @@ Claim segments(ArmRunner& runner, const Arms& a) {
       .statement =
           "Deil's question: are the cuts ideal, and would random, overlapping segments find more? Six ways "
           "to cut "
-          "at equal parameters (by d_ff), and at equal time.",
+          "at equal parameters (by d_ff), and at equal time; except in the quick size each arm has the "
+          "learning rate that was best for it on validation.",
       .original = "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
       .tolerance = "the 95 % interval of contiguous minus canonical lies above 0",
       .trained = true};
@@ -315,13 +316,17 @@ Claim ensemble(ArmRunner& runner, const Arms& a) {
 std::vector<Arm> arms(const ArmRunner& runner) {
   const Arms a = make(runner);
   std::vector<Arm> all = {a.canonical, a.equal_dropout};
-  for (const auto* more : {&a.starts, &a.regularised, &a.cuts, &a.members})
+  if (runner.size() == StudySize::kQuick)
+    all.insert(all.end(), a.cuts.begin(), a.cuts.end());  // else first tuned
+  for (const auto* more : {&a.starts, &a.regularised, &a.members})
     all.insert(all.end(), more->begin(), more->end());
   return all;
 }
 
 std::vector<Claim> trained(ArmRunner& runner) {
-  const Arms a = make(runner);
+  Arms a = make(runner);
+  for (Arm& arm : a.cuts) arm = runner.with_best_learning_rate(arm);
+  runner.prepare(a.cuts);
   return {from_the_start(runner, a), starts_trained(runner, a), regularisers(runner, a), segments(runner, a),
           ensemble(runner, a)};
 }

@@ -324,7 +324,7 @@ Claim walk(const AlgebraCase& a) {
     const auto step = [&](const char* name) {
       return in_double(trace.step(fmt::format("{}_{}", name, h)).value.view());
     };
-    const Matrix w = step("weights"), output = step("head");
+    const Matrix w = step("weights"), output = step("z");
     matrices += w.rows() == kTokens && w.cols() == kTokens;
     worst = std::max(worst, largest_difference(product(a.mistaken ? transposed(w) : w, step("v")), output) /
                                 largest(output));
