@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/verbs.h"
+#include "multihead/io/config.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {
@@ -60,6 +61,17 @@ ordered_json tokenizer_json(const Tokenizer& tokenizer, const TransformerConfig&
   return json;
 }
 
+// The fields of config.json's head_geometry that are not as in canonical heads.
+ordered_json unusual(const HeadGeometry& geometry) {
+  const auto usual = ordered_json::parse(to_json_line(HeadGeometry()));
+  const auto found = ordered_json::parse(to_json_line(geometry));
+  ordered_json fields = ordered_json::object();
+  for (const auto& [name, value] : found.items()) {
+    if (value != usual[name]) fields[name] = value;
+  }
+  return fields;
+}
+
 ordered_json describe(const ModelFolder& folder) {
   const TransformerConfig& c = folder.config;
   ordered_json json;
@@ -70,7 +82,9 @@ ordered_json describe(const ModelFolder& folder) {
   json["d_model"] = c.d_model;
   json["encoder"] = {{"layers", c.encoder_layers}, {"heads", c.encoder_heads}, {"d_ff", c.encoder_ff}};
   json["decoder"] = {{"layers", c.decoder_layers}, {"heads", c.decoder_heads}, {"d_ff", c.decoder_ff}};
+  json["head_geometry"] = unusual(c.geometry);
   json["activation"] = activation_name(c.activation);
+  json["positions"] = name_of(c.positions, kPositionNames);
   json["max_positions"] = c.max_positions;
   json["vocabulary"] = {{"source", c.vocabulary_size},
                         {"target", c.target_vocabulary()},
@@ -104,9 +118,14 @@ std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const Tran
       unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
 }
 
-std::string side_text(int32_t layers, int32_t heads, int32_t d_model, int32_t d_ff) {
-  return fmt::format("{} layers of {} heads (size {}), feed-forward {}", layers, heads, d_model / heads,
-                     d_ff);
+std::string side_text(const TransformerConfig& config, int32_t layers, int32_t heads, int32_t d_ff) {
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = heads;
+  const HeadGeometry g = completed(geometry, config.d_model, "heads");
+  const std::string size = g.d_key == g.d_value
+                               ? fmt::format("size {}", g.d_key)
+                               : fmt::format("keys of size {}, values of size {}", g.d_key, g.d_value);
+  return fmt::format("{} layers of {} heads ({}), feed-forward {}", layers, heads, size, d_ff);
 }
 
 std::string table(const ModelFolder& folder) {
@@ -119,10 +138,14 @@ std::string table(const ModelFolder& folder) {
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
   line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
   line("d_model", std::to_string(c.d_model));
-  line("encoder", side_text(c.encoder_layers, c.encoder_heads, c.d_model, c.encoder_ff));
-  line("decoder", side_text(c.decoder_layers, c.decoder_heads, c.d_model, c.decoder_ff));
+  line("encoder", side_text(c, c.encoder_layers, c.encoder_heads, c.encoder_ff));
+  line("decoder", side_text(c, c.decoder_layers, c.decoder_heads, c.decoder_ff));
+  if (const ordered_json fields = unusual(c.geometry); !fields.empty()) line("heads", fields.dump());
   line("activation", activation_name(c.activation));
-  line("positions", fmt::format("sinusoids, up to {} tokens", c.max_positions));
+  line("positions",
+       fmt::format("{}, up to {} tokens",
+                   c.positions == Positions::kSinusoidal ? "sinusoids" : name_of(c.positions, kPositionNames),
+                   c.max_positions));
   line("vocabulary", fmt::format("{} source, {} target; {} embeddings{}", c.vocabulary_size,
                                  c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
                                  c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : ""));

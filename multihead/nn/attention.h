@@ -2,8 +2,8 @@
 // sqrt(d_k))
 //
 // In a few composed ops that return output and weights, differentiable in both, in float or double. It stores
-// a matrix of Tq x Tk for one head of one sequence: the oracle of the fused kernel (kernels/attention.h), and
-// the path for what that one cannot do.
+// a matrix of Tq x Tk for one head of one sequence: the oracle of the fused kernel (kernels/attention.h). The
+// same in steps for whole batches, for what that one cannot do, is autograd/attention_maps.h.
 #pragma once
 
 #include "multihead/autograd/tape.h"

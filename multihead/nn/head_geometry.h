@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -102,6 +103,13 @@ enum class HeadInitialisation {
 /// In files and flags.
 template <class E>
 using Names = std::initializer_list<std::pair<const char*, E>>;
+template <class E>
+const char* name_of(E value, Names<std::type_identity_t<E>> names) {
+  for (const auto& [name, meaning] : names) {
+    if (meaning == value) return name;
+  }
+  return "";
+}
 inline constexpr Names<HeadInput::Kind> kHeadInputNames = {
     {"whole_row", HeadInput::Kind::kWholeRow},
     {"slices", HeadInput::Kind::kSlices},

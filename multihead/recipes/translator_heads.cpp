@@ -24,13 +24,6 @@ HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
                                          : random_columns(heads, *s.segment_size, d_model, s.seed);
 }
 
-const char* name_of(Positions positions) {
-  for (const auto& [name, meaning] : kPositionNames) {
-    if (meaning == positions) return name;
-  }
-  return "";
-}
-
 }  // namespace
 
 HeadGeometry head_geometry(const TranslatorSettings& s, const TransformerConfig& preset) {
@@ -84,8 +77,9 @@ std::vector<std::string> other_heads(const TranslatorSettings& settings, const T
     clauses.emplace_back("--geometry and the flags of heads describe other heads than it has");
   }
   if (settings.positions && *settings.positions != config.positions) {
-    clauses.push_back(
-        fmt::format("--positions {} but it has {}", name_of(*settings.positions), name_of(config.positions)));
+    clauses.push_back(fmt::format("--positions {} but it has {}",
+                                  name_of(*settings.positions, kPositionNames),
+                                  name_of(config.positions, kPositionNames)));
   }
   // With learned positions a longer sentence has no vector.
   if (config.positions == Positions::kLearned && settings.max_length > config.max_positions) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -106,12 +105,14 @@ void MetricsLog::scalars(int64_t update, std::span<const Scalar> values) {
 
 void MetricsLog::add(const TrainingLine& line) {
   write(lines_, to_json_line(line) + "\n", lines_path_);
-  scalars(line.update, std::array{Scalar{"train/loss", static_cast<float>(line.loss)},
-                                  Scalar{"train/perplexity", static_cast<float>(line.perplexity)},
-                                  Scalar{"train/learning_rate", static_cast<float>(line.learning_rate)},
-                                  Scalar{"train/gradient_norm", static_cast<float>(line.gradient_norm)},
-                                  Scalar{"train/target_tokens_per_second",
-                                         static_cast<float>(line.target_tokens_per_second)}});
+  std::vector<Scalar> values = {
+      {"train/loss", static_cast<float>(line.loss)},
+      {"train/perplexity", static_cast<float>(line.perplexity)},
+      {"train/learning_rate", static_cast<float>(line.learning_rate)},
+      {"train/gradient_norm", static_cast<float>(line.gradient_norm)},
+      {"train/target_tokens_per_second", static_cast<float>(line.target_tokens_per_second)}};
+  if (line.alike_heads) values.push_back({"train/alike_heads", static_cast<float>(*line.alike_heads)});
+  scalars(line.update, values);
 }
 
 void MetricsLog::add(const Validation& validation, std::string_view kind) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,7 +24,8 @@ struct TrainingLine {
   double gradient_norm = 0;  // of the last update, before clipping
   int64_t target_tokens = 0;
   double target_tokens_per_second = 0;
-  double seconds = 0;  // since this process began to train
+  double seconds = 0;                 // since this process began to train
+  std::optional<double> alike_heads;  // what a disagreement makes smaller, a target token, of the last update
 
   template <class V>
   void visit(V& v) {
@@ -38,6 +40,7 @@ struct TrainingLine {
     v("target_tokens", target_tokens);
     v("target_tokens_per_second", target_tokens_per_second);
     v("seconds", seconds);
+    if (alike_heads) v("alike_heads", alike_heads);
   }
 };
 

@@ -61,6 +61,7 @@ class Trainer {
   Adam& adam() { return adam_; }
   Transformer& model() { return model_; }
   int32_t accumulate() const { return options_.accumulate; }
+  Disagreement disagreement() const { return options_.disagreement; }
   /// Batches of the present epoch.
   int64_t batches_in_epoch();
   /// Line numbers of what the next update trains on.

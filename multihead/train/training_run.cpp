@@ -115,6 +115,8 @@ class Run {
     line.perplexity = std::exp(std::min(state.negative_log_likelihood / tokens, 700.0));
     line.learning_rate = last_report_->learning_rate;
     line.gradient_norm = last_report_->gradient_norm;
+    if (trainer_.disagreement() != Disagreement::kNone)
+      line.alike_heads = last_report_->alike_heads / static_cast<double>(last_report_->target_tokens);
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
     line.seconds = seconds_since(start_);

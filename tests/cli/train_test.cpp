@@ -86,6 +86,11 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   EXPECT_EQ(made.config.geometry.query_key_norm, QueryKeyNorm::kL2);
   EXPECT_EQ(made.config.positions, Positions::kRotary);
 
+  EXPECT_THAT(read_file(folder / "m/metrics.jsonl"), HasSubstr("\"alike_heads\":"));
+  const Outcome info = tool({"info", folder / "m"});
+  EXPECT_THAT(info.output, HasSubstr(R"({"d_key":4,"key_heads":1,"query_key_norm":"l2"})"));
+  EXPECT_THAT(info.output, HasSubstr("rotary, up to 512 tokens"));
+
   // The same command again knows the run; with other heads it refuses.
   outcome = train("m", flags);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
