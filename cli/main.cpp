@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
     if (threads > 0) mh::set_thread_count(threads);
   });
   mh::cli::add_bleu(app);
+  mh::cli::add_convert(app);
   mh::cli::add_data(app);
   mh::cli::add_demo(app);
   mh::cli::add_heads(app);

@@ -8,6 +8,7 @@ class App;
 namespace mh::cli {
 
 void add_bleu(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_heads(CLI::App& app);

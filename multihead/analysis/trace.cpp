@@ -169,6 +169,10 @@ class Walk {
     if (find(bias) != nullptr) formula += " + " + named(bias);
     if (letter == 'q' && find("mixing") != nullptr)
       formula = fmt::format("({}) * {}", formula, named("mixing"));
+    if (g_.query_key_norm == QueryKeyNorm::kL2 && letter != 'v') {
+      formula = fmt::format("({}) / its length", formula);
+      if (letter == 'q') formula = "score_factor " + formula;
+    }
     return formula;
   }
 

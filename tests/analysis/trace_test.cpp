@@ -26,8 +26,8 @@ Tensor random_rows(int64_t rows, int64_t cols, uint64_t seed) {
 }
 
 struct Layer {
-  Layer(const HeadGeometry& geometry, int d_model)
-      : layer("layer", {.d_model = d_model, .geometry = geometry}, sites) {
+  Layer(const HeadGeometry& geometry, int d_model, Positions positions = Positions::kNone)
+      : layer("layer", {.d_model = d_model, .geometry = geometry, .positions = positions}, sites) {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {
@@ -96,7 +96,9 @@ TEST(Trace, WalksThroughACanonicalLayer) {
 TEST(Trace, EveryGeometryIsTheLayerItself) {
   for (const GeometryName& name : geometry_names()) {
     for (const bool own_rows : {true, false}) {
-      Layer made(geometry_preset(name.name, 4, 12), 12);
+      const HeadGeometry geometry = geometry_preset(name.name, 4, 12);
+      if (geometry.weights != HeadWeights::kSoftmax) continue;
+      Layer made(geometry, 12);
       const Tensor x = random_rows(5, 12, 3), memory = own_rows ? Tensor() : random_rows(7, 12, 4);
       const AttentionTrace trace = trace_attention(made.layer, x.view(), memory.view(), Mask::none());
       EXPECT_LT(trace.difference, 1e-5 * trace.magnitude) << name.name;
@@ -132,6 +134,33 @@ TEST(Trace, SaysWhatHeadsShare) {
   EXPECT_EQ(fourth.step("q_1").formula, "(x w_before_q)[:, 4 ... 7] w_q + b_q_1");
   EXPECT_EQ(walk({.heads = 2, .scores = Scores::kTied}).step("k_1").formula, "x w_q_1 + b_q_1");
   EXPECT_EQ(walk({.heads = 2, .scores = Scores::kDoubled}).step("k_1").formula, "x w_before_k w_k_1 + b_k_1");
+}
+
+TEST(Trace, ShowsRotaryPositionsAndNorms) {
+  const Tensor x = random_rows(5, 12, 3), none;
+  Layer rotary({.heads = 2}, 12, Positions::kRotary);
+  const AttentionTrace trace = trace_attention(rotary.layer, x.view(), none.view(), Mask::causal());
+  EXPECT_EQ(trace.step("scores_1").formula, "q_1_turned k_1_turned^T");
+  const Tensor &before = trace.step("k_1").value, &turned = trace.step("k_1_turned").value;
+  EXPECT_NEAR(turned(0, 2), before(0, 2), 1e-5);  // the first place turns nothing
+  EXPECT_GT(std::abs(turned(3, 2) - before(3, 2)), 1e-3);
+  Layer normed({.heads = 2, .query_key_norm = QueryKeyNorm::kL2}, 12);
+  const AttentionTrace cosines = trace_attention(normed.layer, x.view(), none.view(), Mask::none());
+  EXPECT_EQ(cosines.step("q_0").formula, "score_factor (x w_q_0 + b_q_0) / its length");
+  EXPECT_EQ(cosines.step("scaled_0").formula, "1 scores_0");
+}
+
+// What the walk does not know it refuses, rather than to show something else.
+TEST(Trace, RefusesOtherWeights) {
+  const Tensor x = random_rows(5, 12, 3), none;
+  const auto refused = [&](const HeadGeometry& geometry, Positions positions) {
+    Layer made(geometry, 12, positions);
+    EXPECT_THAT([&] { trace_attention(made.layer, x.view(), none.view(), Mask::none()); },
+                ThrowsMessage<Error>(HasSubstr("which a trace would not show")));
+  };
+  refused({.heads = 2}, Positions::kAlibi);
+  refused({.heads = 2}, Positions::kShaw);
+  refused({.heads = 2, .weights = HeadWeights::kDifferential}, Positions::kNone);
 }
 
 TEST(Trace, ShowsTheMask) {

@@ -14,9 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kVerbs = {"bleu",  "data",   "data grammar", "demo",  "heads",
-                                         "info",  "ledger", "score",        "study", "tokenize",
-                                         "trace", "train",  "translate"};
+const std::vector<std::string> kVerbs = {"bleu",     "convert", "data",   "data grammar", "demo",
+                                         "heads",    "info",    "ledger", "score",        "study",
+                                         "tokenize", "trace",   "train",  "translate"};
 
 std::string help_of(const std::string& verb) {
   const ToolResult result = run_tool(verb + " --help");
@@ -119,7 +119,7 @@ TEST(SlowHelp, NumbersAreCheckedBeforeAnythingIsRead) {
 }
 
 TEST(Help, MistypedVerbsAndFlagsAreNamed) {
-  expect_error(run_tool(""), 2, "no verb is given; multihead VERB is one of bleu, data,");
+  expect_error(run_tool(""), 2, "no verb is given; multihead VERB is one of bleu, convert, data,");
   expect_error(run_tool("trainslate"), 2, "trainslate is no verb");
   expect_error(run_tool("data grammer"), 2, "grammer is no verb; multihead data VERB is one of grammar");
   expect_error(run_tool("translate --beam-siez 3"), 2,

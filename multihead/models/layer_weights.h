@@ -1,0 +1,34 @@
+// One attention's description and numbers by themselves: what conversions take and give.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/tensor/linear_algebra.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+struct LayerWeights {
+  int d_model = 0;
+  HeadGeometry geometry;                 // completed()
+  std::map<std::string, Tensor> values;  // "w_q", "b_o", ...: as MultiHeadAttention::visit calls them
+
+  bool has(const std::string& name) const { return values.contains(name); }
+};
+
+LayerWeights weights_of(MultiHeadAttention& layer, int d_model);
+/// REQUIRES: the layer has these parameters, of these shapes.
+void put_weights(const LayerWeights& weights, MultiHeadAttention& layer);
+
+/// One head's queries, keys or values as a canonical head computes them: y = x weight + bias.
+struct HeadMatrix {
+  DoubleMatrix weight;  // [d_model, size]; rows of zeros for numbers that the head does not read
+  DoubleMatrix bias;    // [1, size]; zeros when there is none
+};
+/// letter: 'q', 'k' or 'v'; head: of queries. Not for the queries and keys of merged scores.
+HeadMatrix head_matrix(const LayerWeights& layer, char letter, int head);
+
+}  // namespace mh
