@@ -84,13 +84,20 @@ class Walk {
     const Var x = tape_.constant(x_.view()), memory = tape_.constant(memory_.view());
     const Var q = layer_.project_queries(context, x);
     const KeysAndValues kv = layer_.project_memory(context, memory, keys.offsets());
+    // As they meet: rotary positions turn those of self-attention.
+    Var met_q = q, met_k = kv.keys;
+    if (own_rows_) {
+      const Heads::Projected projected = layer_.project(context, x, {.offsets = queries.offsets()});
+      if (differs(projected.q, q)) met_q = projected.q;
+      if (differs(projected.k, kv.keys)) met_k = projected.k;
+    }
     const Var fused =
         own_rows_ ? layer_.self(context, x, rows, mask_) : layer_.attend(context, q, rows, kv, mask_);
 
     add("x", own_rows_ ? "the rows that come in" : "the rows that ask", {}, x_, kQueries);
     if (!own_rows_) add("memory", "the rows that are read", {}, memory_, kKeys);
     shared_parameters();
-    const Tensor together = heads(q, kv);
+    const Tensor together = heads(q, kv, met_q, met_k);
     compare(together, fused.value());
     output(together);
     return std::move(trace_);
@@ -176,8 +183,31 @@ class Walk {
     return formula;
   }
 
+  /// By more than the rounding of products in another order.
+  static bool differs(Var a, Var b) {
+    double difference = 0, magnitude = 0;
+    for (int64_t i = 0; i < a.rows(); ++i) {
+      for (int64_t j = 0; j < a.cols(); ++j) {
+        difference = std::max(difference, static_cast<double>(std::abs(a.value()(i, j) - b.value()(i, j))));
+        magnitude = std::max(magnitude, static_cast<double>(std::abs(b.value()(i, j))));
+      }
+    }
+    return difference > 1e-5 * magnitude;
+  }
+
+  /// Adds part `name` of `met`, when it is not the same as `before`; returns how it is called.
+  std::string turned(const std::string& name, Var before, Var met, int64_t begin, int64_t end,
+                     const std::vector<int>& owners, TraceAxis rows, bool shown) {
+    if (before.value().data == met.value().data) return name;
+    if (shown) {
+      add(name + "_turned", name + ", pairs of numbers turned by the row's place", owners,
+          copied(met.value().columns_between(begin, end)), rows);
+    }
+    return name + "_turned";
+  }
+
   /// Returns Concat(head_1, ...).
-  Tensor heads(Var q, const KeysAndValues& kv) {
+  Tensor heads(Var q, const KeysAndValues& kv, Var met_q, Var met_k) {
     const int64_t d_key = q.cols() / g_.heads, key_heads = kv.keys.cols() / d_key;
     const int64_t value_heads = kv.values.cols() / g_.d_value;
     const auto key_head = [&](int h) { return h * key_heads / g_.heads; };
@@ -199,12 +229,19 @@ class Walk {
       if (value_owners.front() == h)
         add(v_name, projection(rows_name(), 'v', h), value_owners, copied(v_h.value()), kKeys);
 
+      const std::string met_q_name =
+          turned(fmt::format("q_{}", h), q, met_q, h * d_key, (h + 1) * d_key, {h}, kQueries, true);
+      const std::string met_k_name = turned(k_name, kv.keys, met_k, k * d_key, (k + 1) * d_key, key_owners,
+                                            kKeys, key_owners.front() == h);
+
+      const float scale = g_.query_key_norm == QueryKeyNorm::kL2 ? 1 : *g_.scale;  // q has its factor already
       const AttentionResult<float> result =
-          attention_formula(tape_, q_h, k_h, v_h, *g_.scale, mask_, int64_t{0});
-      add(fmt::format("scores_{}", h), fmt::format("q_{} {}^T", h, k_name), {h},
+          attention_formula(tape_, tape_.columns(met_q, h * d_key, (h + 1) * d_key),
+                            tape_.columns(met_k, k * d_key, (k + 1) * d_key), v_h, scale, mask_, int64_t{0});
+      add(fmt::format("scores_{}", h), fmt::format("{} {}^T", met_q_name, met_k_name), {h},
           copied(result.scores.value()), kQueries, kKeys);
       std::string last = fmt::format("scaled_{}", h);
-      add(last, fmt::format("{:.4g} scores_{}", *g_.scale, h), {h}, copied(result.scaled.value()), kQueries,
+      add(last, fmt::format("{:.4g} scores_{}", scale, h), {h}, copied(result.scaled.value()), kQueries,
           kKeys);
       if (mask_.kind() != Mask::Kind::kNone) {
         add(fmt::format("masked_{}", h), fmt::format("{}, -infinity where the mask hides the key", last), {h},
