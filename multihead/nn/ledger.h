@@ -19,15 +19,21 @@
 //   softmax                      -              -                 5 P h: scale, maximum, difference, sum,
 //                                                                 division; and P h exponentials
 //   average                      -              P h v
-//   Differential weights: 2 h and 2 g for h and g in queries, keys, scores, softmax and average; then, in
-//   average, 4 k + v parameters, Tq h (6 v + 4) others for difference and norm, and lambda's 2 k
-//   multiply-adds, 2 others, 2 exponentials. Talking weights, for M = Tq Tk h numbers in all matrices: h h
-//   parameters and M h multiply-adds in scores, and again in average, and M for P h in all products.
-//   Query-key norms: a parameter, and 3 k + 2 others for each head of a row of queries and of keys; no scale.
-//   Positions, in scores: rotary 3 others for each number of queries and keys; alibi 2 P h; t5 32 h
-//   parameters, P h others; shaw 33 k parameters, Tq h k 33 multiply-adds, Tq h 33 + P h others. output
-//   projection          h v d          Tq h v d Biases add one parameter and, a row, one operation for each
-//   column that a projection writes.
+//   output   projection          h v d          Tq h v d
+//
+// Biases add one parameter and, a row, one operation for each column that a projection writes.
+//
+// Differential weights: 2 h and 2 g for h and g in queries, keys, scores, softmax and average; then, in
+// average, 4 k + v parameters, Tq h (6 v + 4) others for difference and norm, and lambda's 2 k multiply-adds,
+// 2 others, 2 exponentials.
+//
+// Talking weights, for M = Tq Tk h numbers in all matrices: h h parameters and M h multiply-adds in scores,
+// and again in average, and M for P h in all products.
+//
+// Query-key norms: a parameter, and 3 k + 2 others for each head of a row of queries and of keys; no scale.
+//
+// Positions, in scores: rotary 3 others for each number of queries and keys; alibi 2 P h; t5 32 h parameters,
+// P h others; shaw 33 k parameters, Tq h k 33 multiply-adds, Tq h 33 + P h others.
 #pragma once
 
 #include <cstdint>
