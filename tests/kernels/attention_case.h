@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <array>
 #include <string>
@@ -187,12 +186,5 @@ inline double worst(const std::vector<double>& want, ConstMatrixView got) {
   }
   return most;
 }
-
-/// Only these dispatch targets exist while this lives.
-class OnlyTargets {
- public:
-  explicit OnlyTargets(int64_t targets) { hwy::SetSupportedTargetsForTest(targets); }
-  ~OnlyTargets() { hwy::SetSupportedTargetsForTest(0); }
-};
 
 }  // namespace mh

@@ -10,6 +10,7 @@
 
 #include "attention_case.h"
 #include "multihead/base/thread_pool.h"
+#include "on_target.h"
 
 namespace mh {
 namespace {
@@ -40,9 +41,8 @@ class GuardedFloats {
 };
 
 TEST(AttentionSafety, NothingIsReadOrWrittenBehindTheEnd) {
-  for (const int64_t target : {int64_t{HWY_AVX3}, int64_t{HWY_AVX2}, int64_t{HWY_SCALAR}}) {
-    if (target != HWY_SCALAR && !(hwy::SupportedTargets() & target)) continue;
-    const OnlyTargets only(target | HWY_SCALAR);
+  for (const std::string& target : dispatch_targets()) {
+    const OnTarget only(target);
     for (const int size : {1, 3, 8, 31, 32, 33, 80}) {
       for (const int length : {1, 2, 5, 7, 15, 17, 33}) {
         AttentionCase c;

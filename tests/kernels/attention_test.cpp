@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "attention_case.h"
+#include "on_target.h"
 
 namespace mh {
 namespace {
@@ -129,17 +130,11 @@ TEST(AttentionReference, GradientsAreCentralDifferences) {
   check("by_query", x.by_query, g.by_query);
 }
 
-class AttentionOnTarget : public testing::TestWithParam<int64_t> {
- protected:
-  void SetUp() override {
-    if ((hwy::SupportedTargets() & GetParam()) == 0) GTEST_SKIP() << "no such instructions here";
-    targets_ = std::make_unique<OnlyTargets>(GetParam() | HWY_SCALAR);
-  }
-  std::unique_ptr<OnlyTargets> targets_;
+class AttentionOnTarget : public testing::TestWithParam<std::string> {
+  const OnTarget target_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Targets, AttentionOnTarget,
-                         testing::Values(int64_t{HWY_AVX3}, int64_t{HWY_AVX2}, int64_t{HWY_SCALAR}),
-                         [](const auto& target) { return std::string(hwy::TargetName(target.param)); });
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionOnTarget, testing::ValuesIn(dispatch_targets()),
+                         [](const auto& target) { return target.param; });
 
 const int kLengths[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 5, 6, 7};
 const int kSizes[] = {1, 3, 8, 16, 31, 32, 33, 64, 80, 128};
@@ -253,6 +248,8 @@ TEST_P(AttentionOnTarget, AFewQueriesAgainstALongCache) {
       c.padding = n % 4 == 1 ? 9 : 0;
       c.bias.slopes = n % 3 == 1;
       c.bias.by_distance = n % 5 == 1;
+      c.bias.elements = n % 7 == 2;
+      c.bias.by_query = n % 4 == 3;
       ++n;
       expect_right(c);
     }

@@ -2,11 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <vector>
 
 #include "multihead/base/thread_pool.h"
+#include "on_target.h"
 
 namespace mh {
 namespace {
@@ -15,8 +15,8 @@ TEST(Dropout, EveryElementFollowsItsBitsOnEveryTarget) {
   const std::vector<int32_t> offsets{0, 5, 5, 12};
   const std::vector<int64_t> sentences{3, 9, (int64_t{1} << 33) + 4};
   Dropout settings{0.3f, dropout_stream(1, 2, 3), offsets, sentences};
-  for (const int64_t target : {int64_t{HWY_AVX3}, int64_t{HWY_AVX2}, int64_t{HWY_SCALAR}}) {
-    hwy::SetSupportedTargetsForTest(target | HWY_SCALAR);
+  for (const std::string& target : dispatch_targets()) {
+    const OnTarget only(target);
     for (const int64_t cols : {1, 15, 16, 17, 127, 128, 129, 300}) {
       const int64_t stride = cols + 3, begin = 2, rows = 9;
       std::vector<float> x(static_cast<size_t>(rows * stride), 2.0f), y(x.size(), 77.0f);
@@ -32,7 +32,6 @@ TEST(Dropout, EveryElementFollowsItsBitsOnEveryTarget) {
         ASSERT_EQ(y[static_cast<size_t>(i * stride + cols)], 77.0f);
       }
     }
-    hwy::SetSupportedTargetsForTest(0);
   }
 }
 
