@@ -19,7 +19,8 @@ constexpr int64_t kDecodeKeys = 256;  // a chunk; a sequence with fewer keys is 
 /// Whether sequence s is computed in this way.
 bool attention_decodes(const AttentionInputs& inputs, int64_t s);
 
-/// Output and lse of all sequences that are.
-void attention_decode(const AttentionInputs& inputs, const AttentionOutputs& outputs);
+/// Output and lse of all sequences that are. weight_offsets: attention_weight_offsets(), with bias.elements.
+void attention_decode(const AttentionInputs& inputs, const AttentionOutputs& outputs,
+                      const int64_t* weight_offsets);
 
 }  // namespace mh::detail

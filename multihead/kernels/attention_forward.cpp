@@ -12,280 +12,15 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "multihead/kernels/attention_bias-inl.h"
 #include "multihead/kernels/attention_few-inl.h"
-#include "multihead/kernels/attention_lanes-inl.h"
-#include "multihead/kernels/attention_mask-inl.h"
-#include "multihead/kernels/attention_tiles-inl.h"
+#include "multihead/kernels/attention_meet-inl.h"
+#include "multihead/kernels/attention_statistics-inl.h"
+#include "multihead/kernels/attention_stream-inl.h"
+#include "multihead/kernels/attention_strips-inl.h"
 
-// The softmax is taken online (Milakov and Gimelshein 2018): chunk by chunk of the keys, relative to a
-// running maximum. That maximum lags behind: it moves only when a score exceeds it by more than kLag, so that
-// sums are rarely scaled again; weights may be up to 2^kLag meanwhile, which costs no precision.
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {
 namespace {
-
-constexpr int64_t kChunk = 256;  // keys met at once; chunks begin at multiples of it
-constexpr int kTaskStrips = 32;  // strips of queries that share the copy of a chunk
-constexpr float kLag = 8;        // in powers of two
-constexpr int64_t kStripSize = kBlock * (kChunk + kRoom);
-constexpr int64_t kSmall = 64;  // keys of a small item
-constexpr int kFewRest = 4;     // that many queries behind the last full strip make no strip of their own
-
-struct Memory {
-  detail::Scratch<float> queries, strips, sums, keys, values;
-  detail::Scratch<uint16_t> allow, ready, keep;
-  BiasMemory bias;
-};
-
-/// 16 queries of a sequence.
-struct Strip {
-  BlockMask mask;
-  int n;                            // queries there are
-  int64_t row, first;               // of the first query among all, and in its sequence
-  const uint16_t* allow = nullptr;  // [mask.end - mask.begin], set where `mask` cuts; made once for all heads
-};
-
-/// What one task does of a sequence at once: up to kTaskStrips strips.
-struct Piece {
-  Strip strip[kTaskStrips];
-  int strips = 0;
-  int64_t begin = 0, end = 0;   // keys that any query sees
-  int64_t first = 0, last = 0;  // queries of the sequence
-  int64_t queries, keys;        // of the sequence
-  size_t sequence;
-
-  /// Whether a strip meets all its keys in one chunk.
-  static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
-};
-
-/// The running softmax of each strip's queries.
-struct Running {
-  HWY_ALIGN float most[kTaskStrips][kBlock];
-  HWY_ALIGN float total[kTaskStrips][kBlock];
-};
-
-/// -infinity where a query may not see a key of [begin, end); the maxima of what is left.
-HWY_NOINLINE inline void mask_strip(const Strip& s, int64_t begin, int64_t end, const uint16_t* allow,
-                                    float* strip, float* top) {
-  const DF d;
-  for_cut_keys(s.mask, begin, end, [&](int64_t from, int64_t to) HWY_ATTR {
-    for (int64_t j = from - begin; j < to - begin; ++j) {
-      for (int w = 0; w < kVectors; ++w) {
-        float* at = strip + j * kBlock + w * kLanes;
-        hn::Store(hn::IfThenElse(block_mask(allow[j], w), hn::Load(d, at), hn::Set(d, kMinusInfinity)), d,
-                  at);
-      }
-    }
-  });
-  for (int w = 0; w < kVectors; ++w) {
-    auto most = hn::Set(d, kMinusInfinity);
-    for (int64_t j = 0; j < end - begin; ++j)
-      most = hn::Max(most, hn::Load(d, strip + j * kBlock + w * kLanes));
-    hn::Store(most, d, top + w * kLanes);
-  }
-}
-
-/// strip = 2^(strip - most), summed.
-HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const float* most, float* total) {
-  const DF d;
-  VF base[kVectors], sum[kVectors];
-  MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-    const auto m = hn::Load(d, most + w * kLanes);
-    base[w] = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
-    sum[w] = hn::Load(d, total + w * kLanes);
-  }
-  for (int64_t j = 0; j < n; ++j) {
-    MH_UNROLL for (int w = 0; w < kVectors; ++w) {
-      float* at = strip + j * kBlock + w * kLanes;
-      const VF p = exp2_vector(hn::Sub(hn::Load(d, at), base[w]));
-      sum[w] = hn::Add(sum[w], p);
-      hn::Store(p, d, at);
-    }
-  }
-  MH_UNROLL for (int w = 0; w < kVectors; ++w) hn::Store(sum[w], d, total + w * kLanes);
-}
-
-/// 0 where dropout drops.
-HWY_NOINLINE inline void drop(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep) {
-  const DF d;
-  for (int64_t j = 0; j < n; ++j) {
-    for (int w = 0; w < kVectors; ++w) {
-      float* at = strip + j * kBlock + w * kLanes;
-      hn::Store(hn::IfThenElseZero(block_mask(keep[j], w), hn::Load(d, at)), d, at);
-    }
-  }
-}
-
-/// Moves the running maximum where scores exceed it by more than the lag.
-HWY_NOINLINE inline void move_maximum(const float* top, float* most, float* total, int n, float* sums,
-                                      int64_t stride, int64_t columns) {
-  const DF d;
-  HWY_ALIGN float factors[kBlock];
-  bool any = false;
-  for (int w = 0; w < kVectors; ++w) {
-    const auto now = hn::Load(d, top + w * kLanes), before = hn::Load(d, most + w * kLanes);
-    const auto grew = hn::Gt(now, hn::Add(before, hn::Set(d, kLag)));
-    any = any || !hn::AllFalse(d, grew);
-    const auto factor = hn::IfThenElse(grew, exp2_vector(hn::Sub(before, now)), hn::Set(d, 1.0f));
-    hn::Store(factor, d, factors + w * kLanes);
-    hn::Store(hn::IfThenElse(grew, now, before), d, most + w * kLanes);
-    hn::Store(hn::Mul(hn::Load(d, total + w * kLanes), factor), d, total + w * kLanes);
-  }
-  if (!any) return;
-  for (int i = 0; i < n; ++i) {
-    if (factors[i] == 1) continue;
-    for (int64_t c = 0; c < columns; ++c) sums[i * stride + c] *= factors[i];
-  }
-}
-
-/// The product P V where V holds NaN or infinity in rows that some queries may not see: 0 times those would
-/// leak.
-HWY_NOINLINE inline void product_of_allowed(const Product& p, const Mask& mask, const Strip& s,
-                                            const Piece& piece, int64_t begin, int64_t columns) {
-  for (int64_t r = 0; r < s.n; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      float sum = 0;
-      for (int64_t n = 0; n < p.sums; ++n) {
-        if (mask.allows(s.row + r, s.first + r, begin + n, piece.queries, piece.keys)) {
-          sum += p.a[n * kBlock + r] * p.b.row(n)[c];
-        }
-      }
-      float& out = p.out[r * p.out_stride + c];
-      out = p.add ? out + sum : (p.factors ? p.factors[r] : 1.0f) * sum;
-    }
-  }
-}
-
-/// factors = scale / total, 0 for a query that sees nothing.
-HWY_INLINE void output_factors(const float* total, float scale, float* factors) {
-  const DF d;
-  for (int w = 0; w < kVectors; ++w) {
-    const auto sum = hn::Load(d, total + w * kLanes);
-    hn::Store(hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(d)), hn::Div(hn::Set(d, scale), sum)), d,
-              factors + w * kLanes);
-  }
-}
-
-/// One head of a piece.
-struct HeadOfPiece {
-  int head;
-  Rows q, k, v;        // first: the piece's first query, the sequence's first key
-  Rows output;         // of the piece's first query
-  float output_scale;  // the gate, and what makes up for dropout
-  const HeadBias* bias = nullptr;
-  float* queries;  // [strips][d_key][16]
-  float* sums;     // [strips * 16, sums_stride]: the output while it is not complete
-  int64_t sums_stride;
-};
-
-/// Keys of a chunk as they are met.
-struct Chunk {
-  int64_t begin, end;
-  Rows k, v;        // first: key `begin`; without an index
-  int finite = -1;  // whether v is: not known
-};
-
-/// Scores of strips [first, first + strips) against the keys they see of a chunk. from, to: those keys.
-HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk,
-                                     int first, int strips, const int64_t* from, const int64_t* to,
-                                     float* scores, float* top, Ahead& ahead) {
-  const int64_t size = int64_t{kBlock} * in.d_key;
-  for_each_part(from, to, strips, chunk.begin, chunk.end,
-                [&](int64_t j, int64_t n, int a, int count) HWY_ATTR {
-                  if (count == 0) return;
-                  score_strips(count, chunk.k.from(j), n, h.queries + (first + a) * size, in.d_key,
-                               scores + a * kStripSize + j * kBlock, kStripSize, top + a * kBlock, ahead);
-                });
-}
-
-/// One chunk of keys meets strips [first, first + strips), strips <= kGroups.
-HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                              const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
-                              Ahead& ahead, Memory& memory) {
-  int64_t from[kGroups], to[kGroups];
-  HWY_ALIGN float top[kGroups * kBlock];
-  bool some = false;
-  for (int g = 0; g < strips; ++g) {
-    const BlockMask& mask = piece.strip[first + g].mask;
-    from[g] = std::max(chunk.begin, mask.begin);
-    to[g] = std::max(from[g], std::min(chunk.end, mask.end));
-    some = some || from[g] < to[g];
-    std::fill_n(top + g * kBlock, kBlock, kMinusInfinity);
-  }
-  if (!some) return;
-  float* scores = memory.strips.get(kGroups * kStripSize);
-  score_block(in, h, chunk, first, strips, from, to, scores, top, ahead);
-  for (int g = 0; g < strips; ++g) {
-    const int64_t n = to[g] - from[g];
-    if (n == 0) continue;
-    const Strip& s = piece.strip[first + g];
-    float* strip = scores + g * kStripSize + (from[g] - chunk.begin) * kBlock;
-    float* most = running.most[first + g];
-    float* total = running.total[first + g];
-    float* sums = h.sums + (first + g) * kBlock * h.sums_stride;
-    const bool cut = s.mask.cuts(from[g], to[g]);
-    if (h.bias) add_bias(*h.bias, s.first, s.n, from[g], to[g], strip);
-    const uint16_t* allow = s.allow ? s.allow + (from[g] - s.mask.begin) : nullptr;
-    if (cut && !allow) {
-      uint16_t* bits = memory.allow.get(kChunk);
-      for_cut_keys(s.mask, from[g], to[g], [&](int64_t begin, int64_t end) HWY_ATTR {
-        allow_bits(in.mask, s.mask, s.row, s.n, begin, end, bits + (begin - from[g]));
-      });
-      allow = bits;
-    }
-    if (cut || h.bias) mask_strip(s, from[g], to[g], allow, strip, top + g * kBlock);
-    const bool begun = s.mask.begin < chunk.begin;
-    if (begun) {
-      move_maximum(top + g * kBlock, most, total, s.n, sums, h.sums_stride, in.d_value);
-    } else {
-      std::copy_n(top + g * kBlock, kBlock, most);
-    }
-    exponentiate(strip, n, most, total);
-    if (in.dropout.active()) {
-      uint16_t* keep = memory.keep.get(kChunk + 16);
-      keep_bits(in.dropout, in.dropout.sentences[piece.sequence], h.head, s.first, from[g], to[g], keep);
-      drop(strip, n, keep);
-    }
-    HWY_ALIGN float factors[kBlock];
-    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, begun};
-    if (Piece::single(s)) {
-      output_factors(total, h.output_scale, factors);
-      values.factors = factors;
-      values.out = out.output.row(s.row) + int64_t{h.head} * in.d_value;
-      values.out_stride = out.output.stride;
-    }
-    if (cut && chunk.finite < 0) chunk.finite = all_finite(chunk.v, chunk.end - chunk.begin, in.d_value);
-    if (cut && !chunk.finite) {
-      product_of_allowed(values, in.mask, s, piece, from[g], in.d_value);
-    } else {
-      product<OverKeys>(values, s.n, in.d_value);
-    }
-  }
-}
-
-/// What is left to do when all keys are met: the output of strips of several chunks or none, and lse.
-HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& out, const Strip& s,
-                             const HeadOfPiece& h, const float* most, const float* total, const float* sums) {
-  const DF d;
-  HWY_ALIGN float factors[kBlock];
-  if (s.mask.begin == s.mask.end || !Piece::single(s)) {
-    output_factors(total, h.output_scale, factors);
-    const bool none = s.mask.begin == s.mask.end;
-    for (int i = 0; i < s.n; ++i) {
-      float* o = out.output.row(s.row + i) + int64_t{h.head} * in.d_value;
-      for (int64_t c = 0; c < in.d_value; ++c) o[c] = none ? 0 : sums[i * h.sums_stride + c] * factors[i];
-    }
-  }
-  if (!out.lse) return;
-  for (int w = 0; w < kVectors; ++w) {
-    const auto m = hn::Load(d, most + w * kLanes);
-    const auto safe = hn::IfThenZeroElse(hn::Eq(m, hn::Set(d, kMinusInfinity)), m);
-    const auto lse = hn::Add(safe, log2_vector(hn::Load(d, total + w * kLanes)));
-    hn::Store(hn::Mul(lse, hn::Set(d, kLn2)), d, factors + w * kLanes);
-  }
-  for (int i = 0; i < s.n; ++i) out.lse[(s.row + i) * in.heads + h.head] = factors[i];
-}
 
 /// The first rows of what comes after a head of a piece: as much as can be asked for early.
 struct NextItem {
@@ -318,7 +53,7 @@ HWY_INLINE NextItem next_item(const AttentionInputs& in, const detail::Attention
 
 /// One head of a piece, chunk by chunk of its keys.
 HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
-                             HeadOfPiece& h, const NextItem& next, Memory& memory) {
+                             HeadOfPiece& h, const NextItem& next, ForwardMemory& memory) {
   Running running;
   h.queries = memory.queries.get(int64_t{piece.strips} * kBlock * in.d_key);
   for (int s = 0; s < piece.strips; ++s) {
@@ -369,126 +104,14 @@ HWY_INLINE void forward_head(const AttentionInputs& in, const AttentionOutputs& 
   }
 }
 
-/// The weights of a strip, from scores computed again: who wants weights does not change the output.
-void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, const Strip& s, Rows q, int64_t keys,
-                      float* weights, Memory& memory) {
-  for (int i = 0; i < s.n; ++i) std::fill_n(weights + i * keys, keys, 0.0f);
-  HWY_ALIGN float top[kBlock];
-  HWY_ALIGN float total[kBlock] = {};
-  HWY_ALIGN float factors[kBlock];
-  std::fill_n(top, kBlock, kMinusInfinity);
-  const int64_t begin = s.mask.begin, n = s.mask.end - begin;
-  if (n == 0) return;
-  float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
-  float* strip = memory.strips.get(std::max(kGroups * kStripSize, kBlock * (n + kRoom)));
-  transpose_block(q, s.n, in.d_key, in.scale * kLog2e, block);
-  Rows k = h.k.from(begin);
-  if (k.index) {
-    float* copy = memory.keys.get(std::max(n, kChunk) * in.d_key);
-    copy_rows(k, n, in.d_key, copy, in.d_key);
-    k = {copy, in.d_key};
-  }
-  Ahead nothing;
-  score_strips(1, k, n, block, in.d_key, strip, 0, top, nothing);
-  if (h.bias) add_bias(*h.bias, s.first, s.n, begin, s.mask.end, strip);
-  const bool cut = s.mask.cuts(begin, s.mask.end);
-  uint16_t* allow = memory.allow.get(std::max(n, kChunk));
-  if (cut) allow_bits(in.mask, s.mask, s.row, s.n, begin, s.mask.end, allow);
-  if (cut || h.bias) mask_strip(s, begin, s.mask.end, allow, strip, top);
-  exponentiate(strip, n, top, total);
-  output_factors(total, 1.0f, factors);
-  for (int64_t j = 0; j < n; ++j) {
-    for (int i = 0; i < s.n; ++i) weights[i * keys + begin + j] = strip[j * kBlock + i] * factors[i];
-  }
-}
-
-/// The statistics of a strip, from scores computed again chunk by chunk.
-void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const HeadOfPiece& h,
-                         const Strip& s, int64_t piece_first, int64_t queries, int64_t keys, Memory& memory) {
-  const DF d;
-  const AttentionStatistics& wanted = out.statistics;
-  HWY_ALIGN float lse[kBlock] = {};
-  HWY_ALIGN float highest[kBlock];
-  std::fill_n(highest, kBlock, kMinusInfinity);
-  double entropy[kBlock] = {}, position[kBlock] = {}, distance[kBlock] = {};
-  const size_t distances = wanted.distances.size();
-  const auto place = [&](int i) { return static_cast<size_t>((s.row + i) * in.heads + h.head); };
-  for (int i = 0; i < s.n; ++i) {
-    lse[i] = out.lse[place(i)] == kMinusInfinity ? 0 : out.lse[place(i)] * kLog2e;
-    if (wanted.mass) std::fill_n(wanted.mass + place(i) * distances, distances, 0.0f);
-  }
-  float* block = memory.queries.get(int64_t{kBlock} * in.d_key);
-  float* strip = memory.strips.get(kGroups * kStripSize);
-  float* copy = h.k.index ? memory.keys.get(kChunk * copied_stride(in.d_key)) : nullptr;
-  transpose_block(h.q.from(s.first - piece_first), s.n, in.d_key, in.scale * kLog2e, block);
-  for (int64_t begin = s.mask.begin; begin < s.mask.end; begin += kChunk) {
-    const int64_t end = std::min(s.mask.end, begin + kChunk);
-    Rows k = h.k.from(begin);
-    if (copy) {
-      copy_rows(k, end - begin, in.d_key, copy, in.d_key);
-      k = {copy, in.d_key};
-    }
-    HWY_ALIGN float top[kBlock];
-    std::fill_n(top, kBlock, kMinusInfinity);
-    Ahead nothing;
-    score_strips(1, k, end - begin, block, in.d_key, strip, 0, top, nothing);
-    if (h.bias) add_bias(*h.bias, s.first, s.n, begin, end, strip);
-    uint16_t* allow = memory.allow.get(kChunk);
-    if (s.mask.cuts(begin, end)) allow_bits(in.mask, s.mask, s.row, s.n, begin, end, allow);
-    mask_strip(s, begin, end, allow, strip, top);
-    for (int i = 0; i < s.n; ++i) highest[i] = std::max(highest[i], top[i]);
-    // Sums of a chunk in float, over the chunks in double.
-    for (int w = 0; w < kVectors; ++w) {
-      const auto base = hn::Load(d, lse + w * kLanes);
-      auto information = hn::Zero(d), first = hn::Zero(d), total = hn::Zero(d), away = hn::Zero(d);
-      HWY_ALIGN float own[kLanes];
-      for (int i = 0; i < kLanes; ++i)
-        own[i] = static_cast<float>(s.first + w * kLanes + i + keys - queries - begin);
-      for (int64_t j = 0; j < end - begin; ++j) {
-        float* at = strip + j * kBlock + w * kLanes;
-        const auto surprise = hn::Sub(base, hn::Load(d, at));  // -log2 p
-        const auto p = exp2_vector(hn::Neg(surprise));
-        const auto key = hn::Set(d, static_cast<float>(j));
-        information = hn::Add(information, hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), hn::Mul(p, surprise)));
-        first = hn::MulAdd(p, key, first);
-        total = hn::Add(total, p);
-        away = hn::MulAdd(p, hn::Abs(hn::Sub(key, hn::Load(d, own))), away);
-        hn::Store(p, d, at);
-      }
-      HWY_ALIGN float parts[4][kLanes];
-      hn::Store(information, d, parts[0]);
-      hn::Store(first, d, parts[1]);
-      hn::Store(total, d, parts[2]);
-      hn::Store(away, d, parts[3]);
-      for (int i = 0; i < kLanes; ++i) {
-        entropy[w * kLanes + i] += static_cast<double>(parts[0][i]);
-        position[w * kLanes + i] +=
-            static_cast<double>(parts[1][i]) + static_cast<double>(begin) * static_cast<double>(parts[2][i]);
-        distance[w * kLanes + i] += static_cast<double>(parts[3][i]);
-      }
-    }
-    for (int i = 0; i < s.n && wanted.mass; ++i) {
-      for (size_t m = 0; m < distances; ++m) {
-        const int64_t j = s.first + i + keys - queries + wanted.distances[m];
-        if (begin <= j && j < end) wanted.mass[place(i) * distances + m] = strip[(j - begin) * kBlock + i];
-      }
-    }
-  }
-  for (int i = 0; i < s.n; ++i) {
-    if (wanted.highest) wanted.highest[place(i)] = highest[i] * kLn2;
-    if (wanted.entropy) wanted.entropy[place(i)] = kLn2 * static_cast<float>(entropy[i]);
-    if (wanted.expected_position) wanted.expected_position[place(i)] = static_cast<float>(position[i]);
-    if (wanted.expected_distance) wanted.expected_distance[place(i)] = static_cast<float>(distance[i]);
-  }
-}
-
 }  // namespace
 
 /// next_task: the one that this thread is likely to do then, or null.
 void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const detail::AttentionTask& task,
                   const detail::AttentionTask* next_task, const int64_t* weight_offsets) {
-  thread_local Memory memory;
+  thread_local ForwardMemory memory;
   thread_local FewMemory few_memory;
+  thread_local StreamMemory stream_memory;
   thread_local Piece piece;
   for (auto s = static_cast<size_t>(task.sequence_begin); s < static_cast<size_t>(task.sequence_end); ++s) {
     const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
@@ -530,7 +153,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
         strip.allow = nullptr;
         block_range(in.mask, i, strip.n, queries, keys, strip.mask);
         const bool last = strip.n <= (i == 0 ? kFewQueries : kFewRest);
-        if (last && keys <= kFewKeys && !in.dropout.active() && in.bias.none()) {
+        if (last && keys <= kFewKeys && !in.dropout.active() && (in.bias.none() || queries == 1)) {
           few = strip.n;
         } else {
           ++piece.strips;
@@ -555,7 +178,8 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
           strip.allow = at;
         }
       }
-      for (int head = task.head_begin; head < task.head_end && !decoded; ++head) {
+      const bool streamed = few > 0 && queries == 1;
+      for (int head = task.head_begin; head < task.head_end && !decoded && !streamed; ++head) {
         choose_head(head, first);
         if (few > 0) {
           const Strip& strip = piece.strip[piece.strips];
@@ -569,9 +193,27 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
               h.q.from(strip.first - first), h.k, h.v, few, strip.row, strip.first, queries, keys, head};
           forward_few(in, out, f, strip.mask, few_memory);
         }
-        if (piece.strips > 0) {
-          forward_head(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
+        if (piece.strips == 0) continue;
+        forward_head(in, out, piece, h, next_item(in, task, s, head, next_task), memory);
+      }
+      if (streamed && !decoded) {
+        StreamedRows next{};
+        if (s + 1 < static_cast<size_t>(task.sequence_end)) {
+          const int64_t next_key = in.key_offsets[s + 1];
+          const int32_t* next_index = in.key_rows.empty() ? nullptr : in.key_rows.data() + next_key;
+          next = {{in.k.row(next_index ? 0 : next_key), in.k.stride, next_index},
+                  in.key_offsets[s + 2] - next_key,
+                  in.k.cols};
         }
+        forward_streamed(in, out,
+                         {.sequence = s,
+                          .first = 0,
+                          .n = 1,
+                          .head_begin = task.head_begin,
+                          .head_end = task.head_end,
+                          .begin = 0,
+                          .end = keys},
+                         piece.strip[0].mask, weight_offsets ? weight_offsets[s] : 0, &next, stream_memory);
       }
       if (!out.weights && !out.statistics.wanted()) continue;
       for (int head = task.head_begin; head < task.head_end; ++head) {
@@ -604,7 +246,7 @@ void attention_forward(const AttentionInputs& in, const AttentionOutputs& out) {
   }
   const bool by_elements = out.weights || !in.bias.elements.empty();
   const int64_t* weight_offsets = by_elements ? detail::attention_weight_offsets(in) : nullptr;
-  detail::attention_decode(in, out);
+  detail::attention_decode(in, out, weight_offsets);
   const auto& tasks = detail::attention_tasks(in, out.weights || out.statistics.wanted());
   const auto count = static_cast<int64_t>(tasks.size()), threads = int64_t{thread_count()};
   parallel_for(count, [&](int64_t task) {

@@ -14,6 +14,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -56,9 +57,23 @@ struct Rows {
 
 /// Asks for the first `size` numbers of n rows.
 HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
+  if (size <= 32) {  // most heads: without an inner loop, whose end would be foreseen wrongly for each row
+    const int last = size <= 16 ? 0 : 16;
+    for (int64_t j = 0; j < n; ++j) {
+      const float* row = rows.row(j);
+      hwy::Prefetch(row);
+      hwy::Prefetch(row + last);
+    }
+    return;
+  }
   for (int64_t j = 0; j < n; ++j) {
     const float* row = rows.row(j);
-    for (int c = 0; c < size; c += 16) hwy::Prefetch(row + c);
+    for (int c = 0; c < size; c += 64) {
+      hwy::Prefetch(row + c);
+      hwy::Prefetch(row + std::min(c + 16, size - 1));
+      hwy::Prefetch(row + std::min(c + 32, size - 1));
+      hwy::Prefetch(row + std::min(c + 48, size - 1));
+    }
   }
 }
 

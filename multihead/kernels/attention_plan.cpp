@@ -264,8 +264,7 @@ bool attention_decodes(const AttentionInputs& in, int64_t s) {
   const auto at = static_cast<size_t>(s);
   const int32_t queries = in.query_offsets[at + 1] - in.query_offsets[at];
   return 0 < queries && queries <= kDecodeQueries &&
-         in.key_offsets[at + 1] - in.key_offsets[at] >= kDecodeKeys && !in.dropout.active() &&
-         in.bias.elements.empty() && in.bias.by_query.cols == 0;
+         in.key_offsets[at + 1] - in.key_offsets[at] >= kDecodeKeys && !in.dropout.active();
 }
 
 const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& in, bool all) {

@@ -182,19 +182,19 @@ HWY_NOINLINE void product_columns(const Product& p, int64_t rows, int64_t column
 /// All of it: `rows` x `columns`.
 template <class Layout>
 HWY_INLINE void product(const Product& p, int64_t rows, int64_t columns) {
-  constexpr int kMost = kLanes == 8 ? 2 : 4;  // AVX2 has only 16 registers
+  // Eight rows of two vectors ask for half as much of b as four of four: the loads of b, which lies in the
+  // second-level cache, are what would limit.
+  constexpr int kMost = kLanes == 8 ? 2 : 3;  // AVX2 has only 16 registers
+  constexpr int kRows = kLanes == 8 ? 4 : 8;
   for (int64_t c = 0; c < columns;) {
     const int64_t left = (columns - c + kLanes - 1) / kLanes;
-    const int64_t vectors = left == kMost + 1 ? (kMost + 1) / 2 + kMost % 2 : left < kMost ? left : kMost;
+    const int64_t vectors = left == kMost ? kMost : left < 2 ? left : 2;
     const int64_t end = c + vectors * kLanes;
     const int last = end <= columns ? kLanes : static_cast<int>(columns - end + kLanes);
-    if constexpr (kMost == 4) {
-      if (vectors == 4) product_columns<Layout, 4, 4>(p, rows, c, last);
-      if (vectors == 3) product_columns<Layout, 8, 3>(p, rows, c, last);
-      if (vectors == 2) product_columns<Layout, 8, 2>(p, rows, c, last);
-    } else {
-      if (vectors == 2) product_columns<Layout, 4, 2>(p, rows, c, last);
+    if constexpr (kMost == 3) {
+      if (vectors == 3) product_columns<Layout, kRows, 3>(p, rows, c, last);
     }
+    if (vectors == 2) product_columns<Layout, kRows, 2>(p, rows, c, last);
     if (vectors == 1) product_columns<Layout, 8, 1>(p, rows, c, last);
     c = end;
   }

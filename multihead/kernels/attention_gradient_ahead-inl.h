@@ -1,0 +1,70 @@
+// Inside of the attention kernel's backward pass: what is asked for ahead, before it is needed.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_
+#endif
+
+#include "multihead/kernels/attention_gradient_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+/// Adds the first rows of what comes after a head of a task: as much as can be asked for early.
+HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradients& g,
+                              const detail::BackwardTask& task, size_t s, int head,
+                              const detail::BackwardTask* next_task, Ahead& ahead) {
+  int64_t begin = task.key_begin, end = task.key_end;
+  if (++head == task.head_end) {
+    head = task.head_begin;
+    if (++s == static_cast<size_t>(task.sequence_end)) {
+      if (!next_task) return;
+      s = static_cast<size_t>(next_task->sequence_begin);
+      head = next_task->head_begin;
+      begin = next_task->key_begin;
+      end = next_task->key_end;
+    }
+  }
+  const int64_t row = in.query_offsets[s], queries = std::min(in.query_offsets[s + 1] - row, kQueries);
+  const int64_t key = in.key_offsets[s] + begin,
+                keys = std::min<int64_t>(in.key_offsets[s + 1], end + key) - key;
+  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
+  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
+  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
+  ahead.add({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
+  ahead.add({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
+  ahead.add({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
+  ahead.add({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
+  ahead.add({g.output.row(row) + o, g.output.stride}, queries, in.d_value);
+}
+
+/// Asks for all that a small item after this one reads and writes.
+HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGradients& g,
+                                    const detail::BackwardTask& task, size_t s, int head) {
+  if (++head == task.head_end) {
+    if (++s >= static_cast<size_t>(task.sequence_end)) return;
+    head = task.head_begin;
+  }
+  const int64_t row = in.query_offsets[s], queries = in.query_offsets[s + 1] - row;
+  const int64_t key = in.key_offsets[s], keys = in.key_offsets[s + 1] - key;
+  if (queries > kQueries || keys > kKeyChunk) return;
+  const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
+  const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
+  const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
+  prefetch_rows({in.q.row(row) + q, in.q.stride}, queries, in.d_key);
+  prefetch_rows({in.k.row(key) + k, in.k.stride}, keys, in.d_key);
+  prefetch_rows({in.v.row(key) + v, in.v.stride}, keys, in.d_value);
+  prefetch_rows({g.d_output.row(row) + o, g.d_output.stride}, queries, in.d_value);
+  prefetch_rows({g.d_q.row(row) + q, g.d_q.stride}, queries, in.d_key);
+  prefetch_rows({g.d_k.row(key) + k, g.d_k.stride}, keys, in.d_key);
+  prefetch_rows({g.d_v.row(key) + v, g.d_v.stride}, keys, in.d_value);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,63 @@
+// Inside of the attention kernel's backward pass: what flows back to the numbers of a bias.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_
+#endif
+
+#include "multihead/kernels/attention_gradient_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+/// The bias of a head and where its gradients from keys [begin, end) go.
+inline void begin_bias(const AttentionInputs& in, const AttentionBiasGradients& g, int64_t begin, int64_t end,
+                       int64_t weight_offset, Head& h, HeadBias& bias, GradientMemory& memory) {
+  bias = head_bias(in, h.row, h.head, 0, h.queries, h.queries, h.keys, weight_offset, memory.bias);
+  h.bias = &bias;
+  h.d_bias = {};
+  if (g.slopes || g.by_distance) {
+    const int64_t size = h.queries + kBlock + h.keys;
+    h.d_bias.by_distance = memory.distances.get(size);
+    std::fill_n(h.d_bias.by_distance, size, 0.0f);
+  }
+  if (g.elements) {
+    h.d_bias.elements = g.elements + weight_offset + h.head * h.queries * h.keys;
+    if (end > begin) fill_zero(h.d_bias.elements + begin, h.keys, h.queries, end - begin);
+  }
+  if (g.by_query.cols != 0) h.d_bias.by_query = memory.by_query.get(kQueries * bias.distances());
+}
+
+/// The sums by distance become those of the slope and of each column.
+inline void finish_distances(const AttentionInputs& in, const Head& h, float* to) {
+  double slope = 0;
+  for (int64_t x = 0; x < h.queries + kBlock + h.keys; ++x) {
+    const int64_t distance = h.bias->origin - x;
+    const float sum = h.d_bias.by_distance[x];
+    slope -= static_cast<double>(std::abs(distance)) * static_cast<double>(sum);
+    if (!in.bias.by_distance.empty()) to[1 + detail::bias_column(in.bias, distance)] += sum;
+  }
+  to[0] = static_cast<float>(slope);
+}
+
+/// A block's part of the gradient of by_query goes to its rows.
+HWY_INLINE void finish_by_query(const Head& h, const MatrixView& out, int64_t first, int64_t n, bool add) {
+  const int64_t columns = h.bias->distances();
+  for (int64_t r = 0; r < n; ++r) {
+    float* to = out.row(h.row + first + r) + h.head * columns;
+    const float* from = h.d_bias.by_query + r * columns;
+    for (int64_t c = 0; c < columns; ++c) to[c] = add ? to[c] + from[c] : from[c];
+  }
+}
+HWY_INLINE void begin_by_query(const Head& h) {
+  if (h.d_bias.by_query) std::fill_n(h.d_bias.by_query, kQueries * h.bias->distances(), 0.0f);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,143 @@
+// Inside of the attention kernel's backward pass: strips of weights P and of gradients of the scores dS.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_
+#endif
+
+#include "multihead/kernels/attention_gradient_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+/// P and dS of keys [0, n) against kWide strips of a block; both strips begin at the first key.
+template <int kWide>
+HWY_NOINLINE void weight_strips(const Block& b, int first, Rows keys, Rows values, int64_t n, int64_t d_key,
+                                int64_t d_value, const Rule& rule, float* HWY_RESTRICT p,
+                                float* HWY_RESTRICT ds, Ahead& ahead) {
+  const DF d;
+  constexpr int kKeys = kTileKeys<kWide>, kWidth = kWide * kVectors;
+  const float* HWY_RESTRICT lse = b.lse + first * kBlock;
+  const float* HWY_RESTRICT delta = b.delta + first * kBlock;
+  const auto factor = hn::Set(d, rule.factor);
+  for (int64_t j = 0; j < n; j += kKeys) {
+    ahead.ask();
+    const float* HWY_RESTRICT tile[kKeys];
+    VF acc[kKeys][kWidth];
+    tile_rows(keys, j, n, tile);
+    dot_tile<kWide>(tile, b.queries + first * kBlock * d_key, d_key, acc);
+    MH_UNROLL for (int w = 0; w < kWidth; ++w) {
+      float* at = p + w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
+      if (rule.raw) {
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, at + t * kBlock);
+      } else {
+        const auto subtracted = hn::Load(d, lse + w * kLanes);
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) {
+          hn::Store(exp2_vector(hn::Sub(acc[t][w], subtracted)), d, at + t * kBlock);
+        }
+      }
+    }
+    tile_rows(values, j, n, tile);
+    dot_tile<kWide>(tile, b.gradients + first * kBlock * d_value, d_value, acc);
+    MH_UNROLL for (int w = 0; w < kWidth; ++w) {
+      const int64_t at = w / kVectors * kStripSize + j * kBlock + w % kVectors * kLanes;
+      if (rule.raw) {
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) hn::Store(acc[t][w], d, ds + at + t * kBlock);
+      } else {
+        const auto subtracted = hn::Load(d, delta + w * kLanes);
+        MH_UNROLL for (int t = 0; t < kKeys; ++t) {
+          const auto difference = hn::MulSub(acc[t][w], factor, subtracted);
+          hn::Store(hn::Mul(hn::Load(d, p + at + t * kBlock), difference), d, ds + at + t * kBlock);
+        }
+      }
+    }
+  }
+}
+
+HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, Rows values, int64_t n,
+                              int64_t d_key, int64_t d_value, const Rule& rule, float* p, float* ds,
+                              Ahead& ahead) {
+  if constexpr (kGroups == 1) {
+    for (int s = 0; s < strips; ++s) {
+      weight_strips<1>(b, first + s, keys, values, n, d_key, d_value, rule, p + s * kStripSize,
+                       ds + s * kStripSize, ahead);
+    }
+  } else {
+    const auto weights = strips == 4   ? weight_strips<4>
+                         : strips == 3 ? weight_strips<3>
+                         : strips == 2 ? weight_strips<2>
+                                       : weight_strips<1>;
+    weights(b, first, keys, values, n, d_key, d_value, rule, p, ds, ahead);
+  }
+}
+
+/// Scores and dP of n keys become weights (gate and dropout in them) and dS. delta: null if these are all
+/// keys, so that it comes from them. Returns the strip's part of dg.
+HWY_NOINLINE inline float combine_strip(const Rule& rule, const float* lse, const float* delta, int lanes,
+                                        const uint16_t* allow, const uint16_t* keep, int64_t n,
+                                        float* HWY_RESTRICT p, float* HWY_RESTRICT ds) {
+  const DF d;
+  HWY_ALIGN float gates[kBlock];
+  const auto factor = hn::Set(d, rule.factor), weight_factor = hn::Set(d, rule.weight_factor);
+  for (int w = 0; w < kVectors; ++w) {
+    const auto base = hn::Load(d, lse + w * kLanes);
+    auto gate = hn::Zero(d);
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = j * kBlock + w * kLanes;
+      VF weight = exp2_vector(hn::Sub(hn::Load(d, p + at), base));
+      VF dp = hn::Load(d, ds + at);
+      if (keep) dp = hn::IfThenElseZero(block_mask(keep[j], w), hn::Mul(dp, hn::Set(d, rule.keep_scale)));
+      if (allow) {
+        const auto seen = block_mask(allow[j], w);
+        dp = hn::IfThenElseZero(seen, dp);
+        weight = hn::IfThenElseZero(seen, weight);
+      }
+      gate = hn::MulAdd(weight, dp, gate);
+      hn::Store(weight, d, p + at);
+      hn::Store(dp, d, ds + at);
+    }
+    hn::Store(gate, d, gates + w * kLanes);
+    const auto subtracted = delta ? hn::Load(d, delta + w * kLanes) : hn::Mul(gate, factor);
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = j * kBlock + w * kLanes;
+      VF weight = hn::Load(d, p + at);
+      VF score = hn::Mul(weight, hn::MulSub(hn::Load(d, ds + at), factor, subtracted));
+      // A row's delta may be NaN by what that row sees; behind the mask nothing may be.
+      if (allow) score = hn::IfThenElseZero(block_mask(allow[j], w), score);
+      weight = hn::Mul(weight, weight_factor);
+      if (keep) weight = hn::IfThenElseZero(block_mask(keep[j], w), weight);
+      hn::Store(weight, d, p + at);
+      hn::Store(score, d, ds + at);
+    }
+  }
+  float sum = 0;
+  for (int i = 0; i < lanes; ++i) sum += gates[i];
+  return sum;
+}
+
+HWY_NOINLINE inline void scale_strip(float* HWY_RESTRICT strip, int64_t n, float scale) {
+  for (int64_t i = 0; i < n * kBlock; ++i) strip[i] *= scale;
+}
+
+/// 0 where a query may not see a key.
+HWY_NOINLINE inline void mask_strip(const uint16_t* allow, int64_t n, float* HWY_RESTRICT p,
+                                    float* HWY_RESTRICT ds) {
+  const DF d;
+  for (int64_t j = 0; j < n; ++j) {
+    for (int w = 0; w < kVectors; ++w) {
+      const auto seen = block_mask(allow[j], w);
+      const int64_t at = j * kBlock + w * kLanes;
+      hn::Store(hn::IfThenElseZero(seen, hn::Load(d, p + at)), d, p + at);
+      hn::Store(hn::IfThenElseZero(seen, hn::Load(d, ds + at)), d, ds + at);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,163 @@
+// Inside of the attention kernel: decoding, where the time goes into reading K and V once.
+//
+// Memory is read as it lies: a tile is four whole rows of K (then of V), and every head that reads them meets
+// them while they are in the first-level cache.
+#if defined(MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_
+#undef MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_
+#else
+#define MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_
+#endif
+
+#include <algorithm>
+#include <numeric>
+
+#include "multihead/kernels/attention_stream_scores-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mh {
+namespace HWY_NAMESPACE {
+namespace {  // NOLINT: one copy for each source and target
+
+constexpr int64_t kStreamScores = 1 << 16;  // numbers: of all heads that are computed together
+constexpr int64_t kStreamAhead = 1 << 11;   // numbers that are asked for ahead
+
+struct StreamMemory {
+  detail::Scratch<float> queries, scores, results;
+  detail::Scratch<int64_t> columns;
+};
+
+/// Heads [f.head_begin, f.head_end) together. next: keys that are wanted after these, or null.
+HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQueries& f,
+                                      const BlockMask& mask, int64_t weight_offset, const StreamedRows* next,
+                                      const StreamedResults& results, StreamMemory& memory) {
+  const DF d;
+  const size_t s = f.sequence;
+  const int64_t row = in.query_offsets[s], key = in.key_offsets[s], rows = f.rows();
+  const int64_t row_tiles = (rows + kTileRows - 1) / kTileRows, padded = row_tiles * kTileRows;
+  const int64_t stride = (int64_t{in.d_key} + kLanes - 1) / kLanes * kLanes;
+  const int64_t of_key = f.n * (in.heads / in.key_heads), of_value = f.n * (in.heads / in.value_heads);
+  float* const queries = memory.queries.get(padded * stride);
+  int64_t* const k_columns = memory.columns.get(2 * padded);
+  int64_t* const v_columns = k_columns + padded;
+  const auto factor = hn::Set(d, in.scale * kLog2e);
+  for (int64_t r = 0; r < padded; ++r) {
+    const int64_t real = std::min(r, rows - 1);  // the last row stands for those that are not there
+    k_columns[r] = f.group_of(real, of_key) * in.d_key;
+    v_columns[r] = f.group_of(real, of_value) * in.d_value;
+    const float* const q = in.q.row(row + f.first + real % f.n) + (f.head_begin + real / f.n) * in.d_key;
+    for (int c = 0; c < in.d_key; c += kLanes) {
+      const auto part = load_first(q + c, std::min(kLanes, in.d_key - c));
+      hn::Store(hn::Mul(part, factor), d, queries + r * stride + c);
+    }
+  }
+  const int32_t* const index = in.key_rows.empty() ? nullptr : in.key_rows.data() + key;
+  const int64_t count = f.end - f.begin, tiles = (count + kQuad - 1) / kQuad, first_row = index ? 0 : key;
+  const int64_t k_first = f.head_begin * f.n / of_key * in.d_key;
+  const int64_t v_first = f.head_begin * f.n / of_value * in.d_value;
+  const StreamedRows k{Rows{in.k.row(first_row) + k_first, in.k.stride, index}.from(f.begin), count,
+                       k_columns[rows - 1] + in.d_key};
+  const StreamedRows v{Rows{in.v.row(first_row) + v_first, in.v.stride, index}.from(f.begin), count,
+                       v_columns[rows - 1] + in.d_value};
+  const StreamedScores scores{memory.scores.get(row_tiles * tiles * kLanes), tiles};
+  const bool k_shared = f.shared(of_key, kTileRows), v_shared = f.shared(of_value, kTileRows);
+  const auto tiles_ahead = [](const StreamedRows& x) {
+    return std::max<int64_t>(1, kStreamAhead / (kQuad * x.width));
+  };
+  for (int64_t t = 0; t < tiles; ++t) {
+    const float* tile[kQuad];
+    k.tile(t, tile);
+    for (int64_t r = 0; r < row_tiles; ++r) {
+      k.ask(t + tiles_ahead(k), r, row_tiles, &v);
+      const float* const q = queries + r * kTileRows * stride;
+      const int64_t* const columns = k_columns + r * kTileRows;
+      const VF score = k_shared ? score_tile<true>(q, stride, tile, columns, in.d_key)
+                                : score_tile<false>(q, stride, tile, columns, in.d_key);
+      hn::Store(score, d, scores.tile(r, t));
+    }
+  }
+  for (int64_t j = count; j < tiles * kQuad; ++j) {
+    for (int64_t r = 0; r < rows; ++r) scores.at(r, j) = kMinusInfinity;
+  }
+  const bool cut = mask.cuts(f.begin, f.end);
+  if (cut || !in.bias.none()) stream_bias(in, f, mask, weight_offset, scores);
+  stream_softmax(scores, rows, results);
+  std::fill_n(results.sums, rows * results.sums_stride, 0.0f);
+  if (cut && !all_finite(v.rows, count, static_cast<int>(v.width))) {
+    return stream_allowed_values(in, f, scores, v, of_value, results);
+  }
+  for (int64_t t = 0; t < tiles; ++t) {
+    const float* tile[kQuad];
+    v.tile(t, tile);
+    for (int64_t r = 0; r < row_tiles; ++r) {
+      v.ask(t + tiles_ahead(v), r, row_tiles, next);
+      value_tile(v_shared, scores.tile(r, t), tile, v_columns + r * kTileRows, in.d_value,
+                 std::min<int64_t>(kTileRows, rows - r * kTileRows),
+                 results.sums + r * kTileRows * results.sums_stride, results.sums_stride);
+    }
+  }
+}
+
+/// The softmax of the keys of f that `mask` leaves, for every row of f. weight_offset: of bias.elements.
+/// REQUIRES: 1 <= f.n <= 6, no dropout; results.sums_stride is a multiple of 16 and the sums are aligned.
+HWY_INLINE void stream_queries(const AttentionInputs& in, StreamedQueries f, const BlockMask& mask,
+                               int64_t weight_offset, const StreamedRows* next,
+                               const StreamedResults& results, StreamMemory& memory) {
+  f.begin = std::max(f.begin, mask.begin);
+  f.end = std::min(f.end, mask.end);
+  if (f.begin >= f.end) {
+    std::fill_n(results.most, f.rows(), kMinusInfinity);
+    std::fill_n(results.total, f.rows(), 0.0f);
+    std::fill_n(results.sums, f.rows() * results.sums_stride, 0.0f);
+    return;
+  }
+  // Heads that share keys or values stay together.
+  const int group = in.heads / std::gcd(in.key_heads, in.value_heads);
+  const int64_t of_group = group * f.n * (f.end - f.begin);
+  const auto step = static_cast<int>(std::max<int64_t>(1, kStreamScores / of_group)) * group;
+  for (int head = f.head_begin; head < f.head_end; head += step) {
+    StreamedQueries some = f;
+    some.head_begin = head;
+    some.head_end = std::min(f.head_end, head + step);
+    stream_heads(in, some, mask, weight_offset, next, results.from(f.n * (head - f.head_begin)), memory);
+  }
+}
+
+/// All keys of a sequence: the output and lse.
+HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const AttentionOutputs& out,
+                                          const StreamedQueries& f, const BlockMask& mask,
+                                          int64_t weight_offset, const StreamedRows* next,
+                                          StreamMemory& memory) {
+  const DF d;
+  const int64_t rows = f.rows(), padded = (rows + 15) / 16 * 16;
+  const int64_t stride = (int64_t{in.d_value} + 15) / 16 * 16;
+  float* const sums = memory.results.get(padded * (stride + 2));
+  const StreamedResults results{sums + padded * stride, sums + padded * (stride + 1), sums, stride};
+  stream_queries(in, f, mask, weight_offset, next, results, memory);
+  const int64_t row = in.query_offsets[f.sequence] + f.first;
+  for (int64_t r = 0; r < rows; r += kLanes) {
+    HWY_ALIGN float factors[kLanes];
+    HWY_ALIGN float lse[kLanes];
+    const auto total = hn::Load(d, results.total + r), most = hn::Load(d, results.most + r);
+    hn::Store(hn::IfThenZeroElse(hn::Eq(total, hn::Zero(d)), hn::Div(hn::Set(d, 1.0f), total)), d, factors);
+    const auto safe = hn::IfThenZeroElse(hn::Eq(most, hn::Set(d, kMinusInfinity)), most);
+    hn::Store(hn::Mul(hn::Add(safe, log2_vector(total)), hn::Set(d, kLn2)), d, lse);
+    for (int64_t e = 0; e < std::min<int64_t>(kLanes, rows - r); ++e) {
+      const int64_t i = (r + e) % f.n, head = f.head_begin + (r + e) / f.n;
+      const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)];
+      const auto factor = hn::Set(d, gate * factors[e]);
+      float* const to = out.output.row(row + i) + head * in.d_value;
+      for (int c = 0; c < in.d_value; c += kLanes) {
+        store_first(hn::Mul(hn::Load(d, sums + (r + e) * stride + c), factor), to + c,
+                    std::min(kLanes, in.d_value - c));
+      }
+      if (out.lse) out.lse[(row + i) * in.heads + head] = lse[e];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace mh
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,62 @@
+// Memory that runs out in the middle of a call is an error, not a wait without end.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <new>
+#include <thread>
+
+#include "attention_case.h"
+#include "multihead/base/thread_pool.h"
+
+namespace {
+
+std::atomic<int> allocations_left{-1};  // negative: any number
+
+}  // namespace
+
+// The kernels' own memory is asked for here: what the linker finds in the program goes before the C
+// library's.
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) <= 0) {
+    allocations_left = 0;
+    return nullptr;
+  }
+  void* memory = nullptr;
+  return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
+
+namespace mh {
+namespace {
+
+TEST(AttentionMemory, ATaskWithoutMemoryEndsTheCall) {
+  AttentionCase c;
+  c.queries = c.keys = {1030};  // several tasks add to the gradient of each query, in turns
+  c.heads = c.key_heads = c.value_heads = 1;
+  AttentionProblem p(c);
+  p.forward();
+  const int before = thread_count();
+  int failures = 0, allowed = 0;
+  for (bool failed = true; failed; ++allowed) {
+    failed = false;
+    set_thread_count(1);
+    set_thread_count(3);  // new threads, the caller's too, which hold no memory yet
+    allocations_left = allowed;
+    std::thread caller([&] {
+      try {
+        p.backward();
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+    });
+    caller.join();
+    allocations_left = -1;
+    failures += failed ? 1 : 0;
+    ASSERT_LT(allowed, 1000);
+  }
+  EXPECT_GT(failures, 2);  // else the numbers above are not those of this kernel's memory
+  set_thread_count(before);
+}
+
+}  // namespace
+}  // namespace mh
