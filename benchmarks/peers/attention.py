@@ -4,6 +4,7 @@
     python benchmarks/peers/attention.py table  --build BUILD [--text FILE.gz]   the shapes that users have
     python benchmarks/peers/attention.py sweep  --build BUILD [--shapes 300]     random shapes: is any slower than torch?
     python benchmarks/peers/attention.py growth --build BUILD                    T = 128 ... 32768: time and memory
+    python benchmarks/peers/attention.py show   [--out FILE.json]                a table's result file as Markdown
 
 BUILD is a build folder with the benchmarks. Two threads on each side. `bound`: the time that the arithmetic alone takes
 at this machine's float32 peak, in cycles per score element D / 16 + 0.4 forward and 5 D / 32 + 0.5 backward.
@@ -376,10 +377,21 @@ def plot(rows, path):
     figure.savefig(path)
 
 
+def show(path):
+    with open(path) as file:
+        result = json.load(file)
+    print("| shape | ms | torch takes (asked) | onnxruntime takes | share of the bound | GFLOP/s | GB/s |\n" + "|---" * 7 + "|")
+    for row in result["rows"]:
+        asked = f" ({row['asked']:g})" if row["asked"] else ""
+        other = f"{row['ratio_to_onnxruntime']:.2f} x" if "ratio_to_onnxruntime" in row else ""
+        print(f"| {row['shape']} | {row['milliseconds']['multihead']:.3g} | {row['ratio_to_torch']:.2f} x{asked} | {other} "
+              f"| {row['share_of_bound']:.0%} | {row['gflops']:.0f} | {row['gigabytes_per_second']:.1f} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table", "sweep", "growth"])
-    parser.add_argument("--build", required=True)
+    parser.add_argument("what", choices=["table", "sweep", "growth", "show"])
+    parser.add_argument("--build", help="a build folder with the benchmarks")
     parser.add_argument("--text", help="gzipped sentences for the ragged row, e.g. Multi30k's train.en.gz")
     parser.add_argument("--only", help="only rows whose name contains this")
     parser.add_argument("--rounds", type=int, default=5)
@@ -389,7 +401,11 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", help="default: benchmarks/results/attention_WHAT.json")
     args = parser.parse_args()
-    args.out = args.out or f"benchmarks/results/attention_{args.what}.json"
+    args.out = args.out or f"benchmarks/results/attention_{'table' if args.what == 'show' else args.what}.json"
+    if args.what == "show":
+        return show(args.out)
+    if not args.build:
+        parser.error("--build is missing")
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
