@@ -11,17 +11,14 @@
 
 namespace {
 
-std::atomic<int> allocations_left{-1};  // negative: any number
+std::atomic<int> allocations_left{-1};  // until one fails; negative: none will
 
 }  // namespace
 
 // The kernels' own memory is asked for here: what the linker finds in the program goes before the C
 // library's.
 extern "C" void* aligned_alloc(size_t alignment, size_t size) {
-  if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) <= 0) {
-    allocations_left = 0;
-    return nullptr;
-  }
+  if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) == 0) return nullptr;
   void* memory = nullptr;
   return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
 }
