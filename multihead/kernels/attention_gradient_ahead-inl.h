@@ -29,8 +29,7 @@ HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradient
     }
   }
   const int64_t row = in.query_offsets[s], queries = std::min(in.query_offsets[s + 1] - row, kQueries);
-  const int64_t key = in.key_offsets[s] + begin,
-                keys = std::min<int64_t>(in.key_offsets[s + 1], end + key) - key;
+  const int64_t key = in.key_offsets[s] + begin, keys = std::min(in.key_offsets[s + 1] - key, end - begin);
   const int64_t q = int64_t{head} * in.d_key, o = int64_t{head} * in.d_value;
   const int64_t k = int64_t{head} * in.key_heads / in.heads * in.d_key;
   const int64_t v = int64_t{head} * in.value_heads / in.heads * in.d_value;
