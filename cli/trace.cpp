@@ -29,6 +29,7 @@ struct TraceFlags {
   GeometryFlags geometry{.d_model = 8, .heads = 2};
   int64_t tokens = 4, keys = 0;
   uint64_t seed = 1;
+  Positions positions = Positions::kNone;
   float scale = 0;
   bool causal = false;
 
@@ -57,7 +58,7 @@ void check_kind(const TraceFlags& flags) {
       {"a layer of --weights", {"--input", "--memory", "--heads", "--scale", "--causal", "--mask"}},
       {"a random layer",
        {"--geometry", "--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--tokens", "--keys",
-        "--seed", "--causal"}},
+        "--seed", "--causal", "--positions"}},
   };
   if (!flags.model.empty() && !flags.weights.empty())
     throw UsageError("a model folder and --weights are both given; give one of them");
@@ -110,8 +111,9 @@ Traced of_own_weights(const TraceFlags& flags) {
 Traced of_random_layer(const TraceFlags& flags) {
   DropoutSites sites;
   const int d_model = flags.geometry.d_model;
-  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
-                           {.d_model = d_model, .geometry = geometry_of(flags.geometry)}, sites);
+  MultiHeadAttention layer(
+      fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
+      {.d_model = d_model, .geometry = geometry_of(flags.geometry), .positions = flags.positions}, sites);
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
@@ -156,6 +158,9 @@ void add_trace(CLI::App& app) {
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
   add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
              "Rows of a memory that they read; 0: their own");
+  add_choice(*verb, "--positions", flags->positions,
+             {{"none", Positions::kNone}, {"rotary", Positions::kRotary}},
+             "How a random layer turns its queries and keys");
   add_number(*verb, "--seed", flags->seed, {}, "Of a random layer's weights and rows");
   verb->add_option("--save", flags->save, "Save every tensor in this folder, NAME.npy, and steps.txt");
   verb->footer(

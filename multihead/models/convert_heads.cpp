@@ -27,32 +27,34 @@ Tensor side_by_side(const std::vector<DoubleMatrix>& parts) {
   return all;
 }
 
-/// What a conversion knows how to carry over.
-void require_known(const LayerWeights& layer, const char* what) {
+/// What becomes of the heads, from little to much.
+enum class Change {
+  kSelection,    // some of them, in some order
+  kProjections,  // the same queries and keys (or others of that size) from other matrices
+  kProducts,     // matrices that stand for products of queries' and keys'
+};
+
+/// Refuses what would be lost.
+void require_kept(const LayerWeights& layer, Change change, const char* what) {
   const HeadGeometry& g = layer.geometry;
-  if (g.weights != HeadWeights::kSoftmax)
-    throw UsageError(
-        fmt::format("{} needs heads whose weights are one softmax; these are differential or talking", what));
+  const auto refuse = [&](const char* why) { throw UsageError(fmt::format("{}: {}", what, why)); };
+  if (g.weights == HeadWeights::kTalking) refuse("talking heads mix each other's weights by their numbers");
+  if (g.weights == HeadWeights::kDifferential && change != Change::kSelection)
+    refuse("differential heads have two queries and two keys each");
+  if (change != Change::kProducts) return;
   if (g.query_key_norm != QueryKeyNorm::kNone)
-    throw UsageError(
-        fmt::format("{} needs queries and keys that are not normed; these have a query_key_norm", what));
-  for (const char* name : {"distance_keys", "distance_bias"}) {
-    if (layer.has(name))
-      throw UsageError(
-          fmt::format("{} needs a layer without learned positions of its own; this one has {}", what, name));
-  }
+    refuse("with a query_key_norm queries and keys are normed before their product");
+  if (layer.has("distance_keys")) refuse("Shaw's positions meet each query before its product with the keys");
 }
 
-void require_whole_rows(const LayerWeights& layer, const char* what) {
-  require_known(layer, what);
+void require_whole_rows(const LayerWeights& layer, Change change, const char* what) {
+  require_kept(layer, change, what);
   const HeadGeometry& g = layer.geometry;
   if (g.input.kind == HeadInput::Kind::kWholeRow &&
       (g.scores == Scores::kQueryKey || g.scores == Scores::kTied))
     return;
-  throw UsageError(
-      fmt::format("{} needs heads that read the whole row by queries and keys; convert to canonical "
-                  "first",
-                  what));
+  throw UsageError(fmt::format(
+      "{} needs heads that read the whole row by queries and keys; convert to canonical first", what));
 }
 
 void require_own_keys(const LayerWeights& layer, const char* what) {
@@ -105,6 +107,9 @@ LayerWeights begun(const LayerWeights& from, Scores scores) {
   to.geometry.initialisation = HeadGeometry().initialisation;  // it says nothing about numbers that are there
   put_projection(to, 'v', heads_of(from, 'v', from.geometry.value_heads));
   put_output(from, to);
+  for (const char* name : {"score_factor", "distance_keys", "distance_bias"}) {
+    if (from.has(name)) to.values[name] = from.values.at(name);
+  }
   return to;
 }
 
@@ -162,9 +167,22 @@ LayerWeights unmerged(const LayerWeights& from, const CanonicalOptions& options)
   return to;
 }
 
+/// The `size` rows of each of these heads, below each other.
+Tensor rows_of(const Tensor& from, const std::vector<int>& heads, int64_t size) {
+  Tensor to(static_cast<int64_t>(heads.size()) * size, from.cols());
+  for (size_t i = 0; i < heads.size(); ++i) {
+    for (int64_t r = 0; r < size; ++r) {
+      std::copy_n(from.view().row(heads[i] * size + r), from.cols(),
+                  to.view().row(static_cast<int64_t>(i) * size + r));
+    }
+  }
+  return to;
+}
+
 /// The named blocks of the old heads, in this order.
 LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads) {
   LayerWeights to = from;
+  const int maps = maps_per_head(from.geometry);
   to.geometry.heads = to.geometry.key_heads = to.geometry.value_heads = static_cast<int>(heads.size());
   for (const char letter : {'q', 'k', 'v'}) {
     const std::string weight = std::string("w_") + letter;
@@ -173,15 +191,10 @@ LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads) {
     for (const int h : heads) kept.push_back(head_matrix(from, letter, h));
     put_projection(to, letter, kept);
   }
+  if (from.has("distance_bias"))
+    to.values["distance_bias"] = rows_of(from.values.at("distance_bias"), heads, maps);
   if (!from.has("w_o")) return to;
-  Tensor w_o(static_cast<int64_t>(heads.size()) * from.geometry.d_value, from.d_model);
-  for (size_t i = 0; i < heads.size(); ++i) {
-    for (int64_t r = 0; r < from.geometry.d_value; ++r) {
-      std::copy_n(from.values.at("w_o").view().row(heads[i] * int64_t{from.geometry.d_value} + r),
-                  from.d_model, w_o.view().row(static_cast<int64_t>(i) * from.geometry.d_value + r));
-    }
-  }
-  to.values["w_o"] = std::move(w_o);
+  to.values["w_o"] = rows_of(from.values.at("w_o"), heads, from.geometry.d_value);
   return to;
 }
 
@@ -201,8 +214,9 @@ bool near(const DoubleMatrix& a, const DoubleMatrix& b, double tolerance) {
 }  // namespace
 
 LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options) {
-  require_known(layer, "a conversion to canonical");
-  if (layer.geometry.scores == Scores::kMerged) return unmerged(layer, options);
+  const bool merged = layer.geometry.scores == Scores::kMerged;
+  require_kept(layer, merged ? Change::kProducts : Change::kProjections, "a conversion to canonical");
+  if (merged) return unmerged(layer, options);
   LayerWeights to = begun(layer, Scores::kQueryKey);
   if (layer.geometry.scores == Scores::kCollaborative) {
     to.geometry.d_key = layer.geometry.shared_size;
@@ -214,8 +228,8 @@ LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& opt
 }
 
 LayerWeights to_merged(const LayerWeights& layer) {
-  require_known(layer, "a conversion to merged");
   if (layer.geometry.scores == Scores::kMerged) return layer;
+  require_kept(layer, Change::kProducts, "a conversion to merged");
   LayerWeights to = begun(layer, Scores::kMerged);
   // Each head its own values: merged heads share but the rows themselves.
   to.geometry.key_heads = to.geometry.value_heads = layer.geometry.heads;
@@ -233,7 +247,7 @@ LayerWeights to_merged(const LayerWeights& layer) {
 }
 
 LayerWeights to_grouped(const LayerWeights& layer, int key_heads) {
-  require_whole_rows(layer, "a conversion to grouped queries");
+  require_whole_rows(layer, Change::kProjections, "a conversion to grouped queries");
   const HeadGeometry& g = layer.geometry;
   if (key_heads < 1 || g.key_heads % key_heads != 0 || g.value_heads % key_heads != 0) {
     throw UsageError(
@@ -268,7 +282,7 @@ LayerWeights to_grouped(const LayerWeights& layer, int key_heads) {
 }
 
 LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order) {
-  require_whole_rows(layer, "a permutation of heads");
+  require_whole_rows(layer, Change::kSelection, "a permutation of heads");
   require_own_keys(layer, "a permutation of heads");
   std::vector<int> sorted = order;
   std::sort(sorted.begin(), sorted.end());
@@ -282,7 +296,7 @@ LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order) 
 }
 
 LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& removed) {
-  require_whole_rows(layer, "the removal of heads");
+  require_whole_rows(layer, Change::kSelection, "the removal of heads");
   require_own_keys(layer, "the removal of heads");
   for (const int h : removed) {
     if (h < 0 || h >= layer.geometry.heads)
@@ -298,7 +312,7 @@ LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& re
 }
 
 LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
-  require_whole_rows(layer, "the merging of equal heads");
+  require_whole_rows(layer, Change::kSelection, "the merging of equal heads");
   require_own_keys(layer, "the merging of equal heads");
   if (!layer.has("w_o"))
     throw UsageError("the merging of equal heads needs a W^O to add up; convert to canonical first");
@@ -308,7 +322,10 @@ LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
       if (!near(with_bias(of_a.weight, of_a.bias), with_bias(of_b.weight, of_b.bias), tolerance))
         return false;
     }
-    return true;
+    const int maps = maps_per_head(layer.geometry);
+    return !layer.has("distance_bias") ||
+           near(in_double(rows_of(layer.values.at("distance_bias"), {a}, maps).view()),
+                in_double(rows_of(layer.values.at("distance_bias"), {b}, maps).view()), tolerance);
   };
   std::vector<int> kept, twin;  // twin[h]: where the sum of its W_h^O goes
   for (int h = 0; h < layer.geometry.heads; ++h) {
@@ -331,7 +348,7 @@ LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
 }
 
 LayerWeights to_collaborative(const LayerWeights& layer, int shared_size) {
-  require_whole_rows(layer, "a conversion to collaborative");
+  require_whole_rows(layer, Change::kProducts, "a conversion to collaborative");
   const HeadGeometry& g = layer.geometry;
   if (shared_size < 1) throw UsageError(fmt::format("shared_size is {}; expected at least 1", shared_size));
   LayerWeights to = begun(layer, Scores::kCollaborative);

@@ -36,6 +36,7 @@ TEST(TraceVerb, WalksThroughARandomLayer) {
   EXPECT_EQ(walk, walk_of("--d-model 4 --heads 2 --tokens 3 --seed 5"));
   EXPECT_NE(walk, walk_of("--d-model 4 --heads 2 --tokens 3 --seed 6"));
   EXPECT_THAT(walk_of("--geometry multi-query --keys 3 --causal"), HasSubstr("-inf"));
+  EXPECT_THAT(walk_of("--positions rotary"), HasSubstr("scores_0 = q_0_turned k_0_turned^T"));
   for (const char* large :
        {"--d-model 48 --heads 3 --tokens 20", "--geometry merged --d-model 24 --heads 4"}) {
     const std::string cut = walk_of(large);

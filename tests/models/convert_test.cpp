@@ -19,15 +19,18 @@ using testing::ThrowsMessage;
 constexpr int kWidth = 12;
 
 struct Layer {
-  explicit Layer(const HeadGeometry& geometry)
-      : layer("layer", {.d_model = kWidth, .geometry = geometry}, sites) {
+  explicit Layer(const HeadGeometry& geometry, Positions positions = Positions::kNone)
+      : layer("layer", {.d_model = kWidth, .geometry = geometry, .positions = positions}, sites) {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {  // biases start at 0, which would hide them
       if (name[1] == 'b' || name[1] == 'c') normal(p, random, 0.5);
     });
   }
-  explicit Layer(const LayerWeights& weights) : Layer(weights.geometry) { put_weights(weights, layer); }
+  explicit Layer(const LayerWeights& weights, Positions positions = Positions::kNone)
+      : Layer(weights.geometry, positions) {
+    put_weights(weights, layer);
+  }
   LayerWeights weights() { return weights_of(layer, kWidth); }
 
   DropoutSites sites;
@@ -61,15 +64,16 @@ double difference(const Tensor& a, const Tensor& b) {
     most = std::max(most, static_cast<double>(std::abs(a.data()[i] - b.data()[i])));
   return most;
 }
-double difference(Layer& before, const LayerWeights& after, const Interventions* interventions = nullptr) {
-  Layer made(after);
+double difference(Layer& before, const LayerWeights& after, const Interventions* interventions = nullptr,
+                  Positions positions = Positions::kNone) {
+  Layer made(after, positions);
   return difference(output_of(before, interventions), output_of(made));
 }
 
 TEST(ConvertHeads, EveryGeometryBecomesCanonical) {
   for (const GeometryName& name : geometry_names()) {
     const HeadGeometry geometry = geometry_preset(name.name, 4, kWidth);
-    if (geometry.weights != HeadWeights::kSoftmax || geometry.query_key_norm != QueryKeyNorm::kNone) continue;
+    if (geometry.weights != HeadWeights::kSoftmax) continue;
     Layer before(geometry);
     // A bias of merged scores that is any is one more dimension.
     const int d_key = geometry.scores == Scores::kMerged ? 4 : 0;
@@ -207,7 +211,47 @@ TEST(ConvertHeads, PermutedHeadsAreTheSameLayer) {
       [&] {
         permuted(Layer({.heads = 2, .weights = HeadWeights::kTalking}).weights(), {1, 0});
       },
-      ThrowsMessage<UsageError>(HasSubstr("differential or talking")));
+      ThrowsMessage<UsageError>(HasSubstr("talking heads mix each other's weights")));
+}
+
+// What else heads have goes with them.
+TEST(ConvertHeads, PositionsNormsAndDifferencesStay) {
+  const HeadGeometry plain{.heads = 3},
+      differential{.heads = 3, .d_key = 2, .weights = HeadWeights::kDifferential};
+  Interventions muted;
+  muted.mute("layer.1");
+  for (const Positions positions : {Positions::kT5, Positions::kShaw}) {
+    for (const HeadGeometry& geometry : {plain, differential}) {
+      Layer before(geometry, positions);
+      const LayerWeights old = before.weights();
+      EXPECT_LT(difference(before, permuted(old, {2, 0, 1}), nullptr, positions), 1e-5);
+      EXPECT_LT(difference(before, without_heads(old, {1}), &muted, positions), 1e-5);
+    }
+    Layer sliced({.heads = 3, .input = HeadInput::slices()}, positions);
+    EXPECT_LT(difference(sliced, to_canonical(sliced.weights()), nullptr, positions), 1e-5);
+  }
+  Layer t5(plain, Positions::kT5);
+  EXPECT_LT(difference(t5, to_merged(t5.weights()), nullptr, Positions::kT5), 1e-5);
+  EXPECT_THAT(
+      [&] { to_merged(Layer(plain, Positions::kShaw).weights()); },
+      ThrowsMessage<UsageError>("a conversion to merged: Shaw's positions meet each query before its product "
+                                "with the keys"));
+  EXPECT_THAT(
+      [&] { to_collaborative(Layer({.heads = 3, .query_key_norm = QueryKeyNorm::kL2}).weights(), 4); },
+      ThrowsMessage<UsageError>(HasSubstr("with a query_key_norm queries and keys are normed")));
+  EXPECT_THAT([&] { to_grouped(Layer(differential).weights(), 1); },
+              ThrowsMessage<UsageError>(HasSubstr("differential heads have two queries and two keys each")));
+  // Twins with different positions are no twins.
+  Layer twins({.heads = 2, .biases = Biases::kNone, .initialisation = HeadInitialisation::kEqualInput},
+              Positions::kT5);
+  LayerWeights pair = twins.weights();
+  EXPECT_EQ(equal_merged(pair).geometry.heads, 2);
+  for (int64_t c = 0; c < pair.values["distance_bias"].cols(); ++c)
+    pair.values["distance_bias"](1, c) = pair.values["distance_bias"](0, c);
+  const LayerWeights one = equal_merged(pair);
+  EXPECT_EQ(one.geometry.heads, 1);
+  Layer equal(pair, Positions::kT5);
+  EXPECT_LT(difference(equal, one, nullptr, Positions::kT5), 1e-5);
 }
 
 TEST(ConvertHeads, RemovedIsMuted) {
