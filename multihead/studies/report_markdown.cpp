@@ -10,6 +10,16 @@ std::string cell(std::string text) {
   return text;
 }
 
+/// For file names: what is no letter, digit, point or dash becomes a dash.
+std::string file_name(std::string text) {
+  for (char& c : text) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
+    if (!plain) c = '-';
+  }
+  return text;
+}
+
 std::string table_as_markdown(const Table& table) {
   std::string text = table.caption.empty() ? "" : wrapped(table.caption + ":") + "\n";
   const auto line = [&](const std::vector<std::string>& cells) {
@@ -55,7 +65,7 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
     }
     for (const Table& table : claim.tables) text += table_as_markdown(table);
     for (size_t i = 0; i < claim.plots.size(); ++i) {
-      const std::string file = fmt::format("{}-{}-{}.svg", report.name, claim.id, i + 1);
+      const std::string file = file_name(fmt::format("{}-{}-{}.svg", report.name, claim.id, i + 1));
       text += fmt::format("![{}]({})\n\n", claim.plots[i].title, file);
       page.plots.emplace_back(file, plot_as_svg(claim.plots[i]));
     }

@@ -104,7 +104,7 @@ TEST(Report, TerminalLinesFitAndMarkdownHasPlots) {
                      .size = "quick",
                      .command = "c",
                      .machine = "m"};
-  Claim claim{.id = "000.1",
+  Claim claim{.id = "000.1, trained",
               .statement = std::string(30, 'x') + " says that a < b",
               .measured = "1 | 2",
               .tolerance = "3",
@@ -117,6 +117,7 @@ TEST(Report, TerminalLinesFitAndMarkdownHasPlots) {
   const MarkdownReport page = report_as_markdown(report);
   EXPECT_THAT(page.text, testing::HasSubstr("| x\\|y | 2 |"));
   ASSERT_EQ(page.plots.size(), 1u);
+  EXPECT_EQ(page.plots[0].first, "n-000.1--trained-1.svg") << "no spaces in links";
   EXPECT_THAT(page.text, testing::HasSubstr(page.plots[0].first));
   EXPECT_THAT(page.plots[0].second,
               testing::AllOf(testing::HasSubstr("title &lt;1&gt;"), testing::HasSubstr("<polygon")));
