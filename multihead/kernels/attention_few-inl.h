@@ -169,7 +169,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
         float sum = 0;
         for (int64_t j = 0; j < sums; ++j) {
           if (in.mask.allows(f.row + i, f.first + i, begin + j, f.queries, f.keys)) {
-            sum += scores[i * stride + j] * v.row(j)[c];
+            sum = multiply_add(scores[i * stride + j], v.row(j)[c], sum);
           }
         }
         o[i * out_stride + c] = sum * factors[i];

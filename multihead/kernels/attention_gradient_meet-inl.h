@@ -25,7 +25,7 @@ HWY_NOINLINE inline void product_of_allowed(const AttentionInputs& in, const Hea
       for (int64_t n = 0; n < sums; ++n) {
         const int64_t i = over_keys ? r : n, j = over_keys ? n : r;
         if (in.mask.allows(h.row + block.first + i, block.first + i, begin + j, h.queries, h.keys)) {
-          sum += strips[i / kBlock * kStripSize + j * kBlock + i % kBlock] * b.row(n)[c];
+          sum = multiply_add(strips[i / kBlock * kStripSize + j * kBlock + i % kBlock], b.row(n)[c], sum);
         }
       }
       float& out = to.data[r * to.stride + c];

@@ -116,6 +116,12 @@ class Ahead {
   int64_t row_ = 0, lines_ = 0, each_ = 0;
 };
 
+/// a b + c with the rounding of a lane of MulAdd, whatever the compiler makes of scalars.
+HWY_INLINE float multiply_add(float a, float b, float c) {
+  const hn::CappedTag<float, 1> d;
+  return hn::GetLane(hn::MulAdd(hn::Set(d, a), hn::Set(d, b), hn::Set(d, c)));
+}
+
 /// The first n <= kLanes numbers at p; nothing behind them is touched.
 HWY_INLINE VF load_first(const float* p, int n) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2

@@ -147,7 +147,7 @@ HWY_NOINLINE inline void product_of_allowed(const Product& p, const Mask& mask, 
       float sum = 0;
       for (int64_t n = 0; n < p.sums; ++n) {
         if (mask.allows(s.row + r, s.first + r, begin + n, piece.queries, piece.keys)) {
-          sum += p.a[n * kBlock + r] * p.b.row(n)[c];
+          sum = multiply_add(p.a[n * kBlock + r], p.b.row(n)[c], sum);
         }
       }
       float& out = p.out[r * p.out_stride + c];
