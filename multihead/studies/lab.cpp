@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/ragged.h"
@@ -88,6 +89,12 @@ Matrix softmax_rows(Matrix scores) {
     for (int64_t j = 0; j < scores.cols(); ++j) row[j] /= total;
   }
   return scores;
+}
+
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
 }
 
 std::vector<Head> random_heads(const HeadSizes& s, Random& random) {
@@ -201,13 +208,17 @@ Matrix Layer::output(const Matrix& x) {
 
 double Layer::forward_seconds(const Matrix& x) {
   Sentence sentence(x);
-  Tape tape;
-  Context context{.tape = tape};
-  const Var input = tape.constant(sentence.rows.view());
-  const auto start = std::chrono::steady_clock::now();
-  const Var y = attention_.self(context, input, sentence.sequences(), Mask::none());
-  if (attention_.output()) affine(tape, y, *attention_.output());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::vector<double> seconds;
+  for (int repeat = 0; repeat < 15; ++repeat) {
+    Tape tape;
+    Context context{.tape = tape};
+    const Var input = tape.constant(sentence.rows.view());
+    const auto start = std::chrono::steady_clock::now();
+    const Var y = attention_.self(context, input, sentence.sequences(), Mask::none());
+    if (attention_.output()) affine(tape, y, *attention_.output());
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return median(std::move(seconds));
 }
 
 Matrix Layer::input_gradient(const Matrix& x, const Matrix& seed) {

@@ -39,6 +39,8 @@ double norm(const Matrix& a);
 /// Of the matrices as vectors; 0 when one of them is 0.
 double cosine(const Matrix& a, const Matrix& b);
 Matrix softmax_rows(Matrix scores);
+/// REQUIRES: an odd number of them.
+double median(std::vector<double> numbers);
 
 /// Head i of a canonical layer: W_i^Q and W_i^K [d, d_k], W_i^V [d, d_v], and its block W_i^O [d_v, d].
 struct Head {
@@ -70,7 +72,7 @@ class Layer {
   Matrix heads(const Matrix& x);
   /// With W^O, when there is one.
   Matrix output(const Matrix& x);
-  /// Of output(x): the clock's seconds.
+  /// Of output(x): the clock's seconds, the median of 15 runs.
   double forward_seconds(const Matrix& x);
   /// d(sum of seed * heads(x)) / dx [T, d_model], by autograd; parameters get their gradients, too.
   Matrix input_gradient(const Matrix& x, const Matrix& seed);

@@ -31,6 +31,9 @@ bool all_pass(const std::vector<Claim>& claims, std::initializer_list<std::strin
                      [&](std::string_view id) { return verdict_of(claims, id) == Verdict::kPass; });
 }
 
+constexpr const char* kBroken =
+    "An algebraic check failed on this machine: report it before you believe the rest.";
+
 /// One of three endings, by a trained claim's verdict.
 std::string by_verdict(Verdict verdict, const char* pass, const char* fail, const char* undecided) {
   return verdict == Verdict::kPass ? pass : verdict == Verdict::kFail ? fail : undecided;
@@ -41,7 +44,7 @@ std::string split_conclusion(const std::vector<Claim>& c) {
       all_pass(c, {"000.1", "000.2", "000.4", "000.5"})
           ? "Every head here reads the whole row through a projection of its own; only the projection is "
             "narrow."
-          : "An algebraic check failed on this machine: report it before you believe the rest.";
+          : kBroken;
   return algebra + " " +
          by_verdict(
              verdict_of(c, "000.7"),
@@ -56,7 +59,7 @@ std::string diversity_conclusion(const std::vector<Claim>& c) {
           ? "Random starts make heads different and nothing makes different heads equal again; only exactly "
             "equal "
             "heads stay equal."
-          : "An algebraic check failed on this machine: report it before you believe the rest.";
+          : kBroken;
   return algebra + " " +
          by_verdict(verdict_of(c, "001.4, trained"),
                     "Cutting the embedding into segments, however they are drawn, was worse than projecting "
@@ -72,7 +75,7 @@ std::string two_conclusion(const std::vector<Claim>& c) {
       all_pass(c, {"002.1", "002.3", "002.8"})
           ? "One matrix W_i computes the same scores, but two thin ones hold them in 2 d d_k numbers instead "
             "of d^2."
-          : "An algebraic check failed on this machine: report it before you believe the rest.";
+          : kBroken;
   return algebra + " " +
          by_verdict(verdict_of(c, "002.2"),
                     "What they give up is rank, and trained heads used less of it than they had.",
@@ -84,7 +87,7 @@ std::string unique_conclusion(const std::vector<Claim>& c) {
       all_pass(c, {"003.1", "003.2", "003.6", "003.7"})
           ? "Heads differ because their weights start different; equal heads would get equal gradients for "
             "ever."
-          : "An algebraic check failed on this machine: report it before you believe the rest.";
+          : kBroken;
   return algebra + " " +
          by_verdict(verdict_of(c, "003.4"),
                     "Trained, some of them find relations of words that no fixed offset finds.",

@@ -71,9 +71,8 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
       }
     }
   }
-  std::nth_element(packed.begin(), packed.begin() + 10, packed.end());
-  std::nth_element(apart.begin(), apart.begin() + 10, apart.end());
-  result.packed = packed[10], result.apart = apart[10];
+  result.packed = median(packed);
+  result.apart = median(apart);
   return result;
 }
 

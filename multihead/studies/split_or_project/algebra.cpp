@@ -144,10 +144,7 @@ Claim cost(const AlgebraCase& a) {
     if (h == 1) parameters = total.parameters, multiply_adds = total.multiply_adds;
     right = right && total.parameters == layer.parameter_count() && total.parameters == parameters &&
             total.multiply_adds == multiply_adds && total.exponentials == int64_t{h} * kTokens * kTokens;
-    std::vector<double> seconds;
-    for (int repeat = 0; repeat < 15; ++repeat) seconds.push_back(layer.forward_seconds(x));
-    std::nth_element(seconds.begin(), seconds.begin() + 7, seconds.end());
-    times.push_back(seconds[7]);
+    times.push_back(layer.forward_seconds(x));
     table.rows.push_back({std::to_string(h), std::to_string(total.parameters),
                           std::to_string(total.multiply_adds), std::to_string(total.exponentials),
                           fmt::format("{:.3f}", static_cast<double>(total.kept_bytes) / (1 << 20)),

@@ -95,13 +95,8 @@ Claim relations(ArmRunner& runner, const Arms& a) {
   }
   HeadsText text;
   for (const GrammarSentence& sentence : runner.test_sentences()) {
-    const auto joined = [](const std::vector<Word>& words) {
-      std::string line;
-      for (const Word& word : words) line += (line.empty() ? "" : " ") + word.form;
-      return line;
-    };
-    text.sources.push_back(joined(sentence.source));
-    text.targets.push_back(joined(sentence.target));
+    text.sources.push_back(text_of(sentence.source));
+    text.targets.push_back(text_of(sentence.target));
     text.source_trees.push_back(sentence.source);
   }
   std::map<std::string, std::vector<double>> gains;
