@@ -21,6 +21,21 @@ Tensor copied(ConstMatrixView from) {
   return to;
 }
 
+/// The largest difference of two matrices of one shape, and the largest magnitude in the second.
+struct Deviation {
+  double difference = 0, magnitude = 0;
+};
+Deviation deviation_of(ConstMatrixView a, ConstMatrixView b) {
+  Deviation most;
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t j = 0; j < a.cols; ++j) {
+      most.difference = std::max(most.difference, static_cast<double>(std::abs(a(i, j) - b(i, j))));
+      most.magnitude = std::max(most.magnitude, static_cast<double>(std::abs(b(i, j))));
+    }
+  }
+  return most;
+}
+
 /// "head 0", "heads 0, 1", "all heads".
 std::string owner_of(const std::vector<int>& heads, int all) {
   if (heads.empty() || (all > 1 && static_cast<int>(heads.size()) == all)) return "all heads";
@@ -185,13 +200,7 @@ class Walk {
 
   /// By more than the rounding of products in another order.
   static bool differs(Var a, Var b) {
-    double difference = 0, magnitude = 0;
-    for (int64_t i = 0; i < a.rows(); ++i) {
-      for (int64_t j = 0; j < a.cols(); ++j) {
-        difference = std::max(difference, static_cast<double>(std::abs(a.value()(i, j) - b.value()(i, j))));
-        magnitude = std::max(magnitude, static_cast<double>(std::abs(b.value()(i, j))));
-      }
-    }
+    const auto [difference, magnitude] = deviation_of(a.value(), b.value());
     return difference > 1e-5 * magnitude;
   }
 
@@ -271,13 +280,9 @@ class Walk {
   }
 
   void compare(const Tensor& together, ConstMatrixView layer) {
-    for (int64_t i = 0; i < together.rows(); ++i) {
-      for (int64_t j = 0; j < together.cols(); ++j) {
-        trace_.difference =
-            std::max(trace_.difference, static_cast<double>(std::abs(together(i, j) - layer(i, j))));
-        trace_.magnitude = std::max(trace_.magnitude, static_cast<double>(std::abs(layer(i, j))));
-      }
-    }
+    const auto [difference, magnitude] = deviation_of(together.view(), layer);
+    trace_.difference = difference;
+    trace_.magnitude = magnitude;
     constexpr double kRounding = 1e-3;
     if (trace_.difference <= kRounding * std::max(1e-6, trace_.magnitude)) return;
     throw Error(
