@@ -9,9 +9,10 @@ recipe was chosen on the validation text; the test set is translated once a seed
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
+
+from peers.machine import processor
 
 RECIPE = ("--preset tiny --lowercase --vocabulary-size 8000 --dropout 0.3 --batch-tokens 5600 --learning-rate 5e-3 --warmup 1500 "
           "--schedule linear --label-smoothing 0.1 --clip-norm 0 --adam-epsilon 1e-8 --updates 4000 --validate-every 500 "
@@ -59,10 +60,9 @@ def main():
     os.makedirs(args.work, exist_ok=True)
     seeds = [run_seed(args, seed) for seed in args.seeds]
     scores = [seed["bleu"] for seed in seeds]
-    processor = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.processor())
     version = subprocess.run([args.tool, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     result = {"what": "Multi30k en-de, tiny, test_2016_flickr, beam 5, lower-cased BLEU",
-              "recipe": "multihead train " + RECIPE, "version": version, "processor": processor,
+              "recipe": "multihead train " + RECIPE, "version": version, "processor": processor(),
               "bleu_mean": round(statistics.mean(scores), 2),
               "bleu_spread": round(statistics.stdev(scores), 2) if len(scores) > 1 else None, "seeds": seeds}
     with open(args.out, "w") as file:

@@ -27,6 +27,7 @@ import sentencepiece
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from machine import peak_gflops, processor
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 VOCABULARY, WIDTH, HEADS, INSIDE, LAYERS, DROPOUT = 8000, 128, 4, 256, 4, 0.3
@@ -147,7 +148,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--updates", type=int, default=10, help="updates a round")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--peak-gflops", type=float, help="this machine's float32 peak, for the roofline")
     parser.add_argument("--out", default="benchmarks/results/train.json")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -177,9 +177,11 @@ def main():
     flops, source, target = arithmetic(batches)
     median = {name: statistics.median(values) for name, values in speeds.items()}
     update = {name: statistics.median(values) for name, values in seconds.items()}
+    gflops = {name: round(flops / 1e9 / value, 1) for name, value in update.items()}
+    peak = peak_gflops(args.build)
     result = {
         "what": "training, tiny (4+4 layers, 128 wide, 4 heads, 256 inside), vocabulary 8000, dropout 0.3 everywhere",
-        "command": "python " + " ".join(sys.argv),
+        "command": f"python benchmarks/peers/train.py --build BUILD --data DATA --rounds {args.rounds}",
         "machine": {"processor": processor(), "threads": args.threads, "system": platform.platform()},
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "batches": {"source_tokens": round(source), "target_tokens": round(target), "rounds": args.rounds,
@@ -189,23 +191,15 @@ def main():
         "peak_mebibytes": memory,
         "ratio": round(median["multihead"] / median["torch"], 3),
         "gflop_an_update": round(flops / 1e9, 2),
-        "gflops": {name: round(flops / 1e9 / value, 1) for name, value in update.items()},
+        "gflops": gflops,
+        "peak_gflops": round(peak, 1),
+        "share_of_peak": {name: round(value / peak, 3) for name, value in gflops.items()},
     }
-    if args.peak_gflops:
-        result["peak_gflops"] = args.peak_gflops
-        result["share_of_peak"] = {n: round(v / args.peak_gflops, 3) for n, v in result["gflops"].items()}
     text = json.dumps(result, indent=2)
     print(text)
     os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
     with open(args.out, "w") as file:
         file.write(text + "\n")
-
-
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.processor()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import time
 import ctranslate2
 import numpy as np
 from ctranslate2.specs import common_spec, transformer_spec
+from machine import processor
 
 VOCABULARY = 8000
 LENGTH = 15
@@ -111,14 +112,6 @@ class Multihead:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
-
-
-def processor():
-    try:
-        with open("/proc/cpuinfo") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
 
 
 def main():
