@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "multihead/base/thread_pool.h"
 #include "multihead/kernels/elementwise.h"
 
 namespace mh {
@@ -118,13 +119,21 @@ Var head_affine(Tape& tape, Var x, HeadAffine& parameters) {
       });
       tape.arena().rewind(mark);
     }
+    // Small products, so side by side; heads that share a matrix add up in order.
+    const Arena::Mark mark = tape.arena().mark();
+    const MatrixView parts = tape.arena().matrix<float>(parameters->gathered_columns(), width);
+    parallel_for(heads, [&](int64_t h) {
+      const HeadAffine::Rows read = parameters->gathered(static_cast<int>(h));
+      multiply_transposed(gathered.columns_between(read.begin, read.end),
+                          dy.columns_between(h * width, (h + 1) * width),
+                          parts.rows_between(read.begin, read.end));
+    });
     const MatrixView dw = parameters->weight().gradient_sum();
     for (int h = 0; h < heads; ++h) {
       const HeadAffine::Rows read = parameters->gathered(h), own = parameters->rows(h);
-      multiply_transposed(gathered.columns_between(read.begin, read.end),
-                          dy.columns_between(h * width, (h + 1) * width), dw.rows_between(own.begin, own.end),
-                          Write::kAdd);
+      copy_or_add(parts.rows_between(read.begin, read.end), dw.rows_between(own.begin, own.end), Write::kAdd);
     }
+    tape.arena().rewind(mark);
     if (parameters->bias() != nullptr) column_sums(dy, parameters->bias()->gradient_sum());
   });
   return y;

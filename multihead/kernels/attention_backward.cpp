@@ -16,6 +16,7 @@
 #include "multihead/kernels/attention_gradient_ahead-inl.h"
 #include "multihead/kernels/attention_gradient_bias-inl.h"
 #include "multihead/kernels/attention_gradient_block-inl.h"
+#include "multihead/kernels/attention_gradient_few-inl.h"
 #include "multihead/kernels/attention_gradient_meet-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 
@@ -161,6 +162,8 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     h.keys = in.key_offsets[s + 1] - first_key;
     h.sequence = s;
     const bool small = 0 < h.queries && h.queries <= kQueries && 0 < h.keys && h.keys <= kKeyChunk;
+    const bool raw = drops || !in.gate.empty() || !in.bias.none() || parts.gates;
+    const bool few = small && h.queries * h.keys <= kFewPairs && !raw;
     const int64_t begin = task.key_begin, end = std::min(task.key_end, h.keys);
     const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
     const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
@@ -181,12 +184,8 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       h.lse = g.lse + h.row * in.heads + head;
       const float keep_scale = drops ? in.dropout.keep_scale() : 1.0f;
       const float score_scale = in.bias.none() ? in.scale : 1.0f;
-      const Rule rule{score_scale * h.gate,
-                      score_scale,
-                      h.gate * keep_scale,
-                      keep_scale,
-                      small || drops || !in.gate.empty() || !in.bias.none() || parts.gates,
-                      small};
+      const Rule rule{score_scale * h.gate, score_scale,  h.gate * keep_scale,
+                      keep_scale,           small || raw, small};
       HeadBias bias;
       if (!in.bias.none()) {
         begin_bias(in, g.d_bias, begin, end, parts.weight_offsets ? parts.weight_offsets[s] : 0, h, bias,
@@ -198,9 +197,13 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       float gate_gradient = 0;
       if (small) {
         prefetch_next_small(in, g, task, s, head);
-        gate_gradient = backward_small(in, h, block, rule, g.d_bias.by_query, d_q,
-                                       {k_gradient, g.d_k.stride, head % of_key != 0},
-                                       {v_gradient, g.d_v.stride, head % of_value != 0}, memory);
+        const Target d_k{k_gradient, g.d_k.stride, head % of_key != 0},
+            d_v{v_gradient, g.d_v.stride, head % of_value != 0};
+        if (few) {
+          backward_few(in, h, d_q, d_k, d_v);
+        } else {
+          gate_gradient = backward_small(in, h, block, rule, g.d_bias.by_query, d_q, d_k, d_v, memory);
+        }
       } else {
         const int64_t keys = end - begin;
         float* const k_sums = memory.d_k.get(keys * k_stride);

@@ -43,39 +43,40 @@ struct LeftFactor {
   int64_t depth;  // numbers of k
 };
 
-// One tile: kRows rows of A against a panel b [depth, kPanel]; `width` columns of C are written.
-template <int kRows>
+// One tile: kRows rows of A against the first kVectors vectors of a panel b [depth, kPanel]; `width` columns
+// of C are written.
+template <int kRows, int kVectors>
 HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c,
                               int64_t c_stride, int64_t width, bool add) {
   const FloatTag d;
   using V = hn::Vec<FloatTag>;
-  V sum[kRows][kPanelVectors];
+  V sum[kRows][kVectors];
   HWY_UNROLL(8)
   for (int i = 0; i < kRows; ++i) {
     HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v) sum[i][v] = hn::Zero(d);
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
   }
   const float* rows[kRows];
   for (int i = 0; i < kRows; ++i) rows[i] = a.data + i * a.row_stride;
   int64_t offset = 0;
   for (int64_t k = 0; k < a.depth; ++k) {
-    V bv[kPanelVectors];
+    V bv[kVectors];
     HWY_UNROLL(4)
-    for (int v = 0; v < kPanelVectors; ++v) bv[v] = hn::Load(d, b + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::Load(d, b + v * kLanes);
     HWY_UNROLL(8)
     for (int i = 0; i < kRows; ++i) {
       const V ai = hn::Set(d, rows[i][offset]);
       HWY_UNROLL(4)
-      for (int v = 0; v < kPanelVectors; ++v) sum[i][v] = hn::MulAdd(ai, bv[v], sum[i][v]);
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(ai, bv[v], sum[i][v]);
     }
     b += kPanel;
     offset += a.k_stride;
   }
-  if (width == kPanel) {
+  if (width == kVectors * kLanes) {
     HWY_UNROLL(8)
     for (int i = 0; i < kRows; ++i) {
       HWY_UNROLL(4)
-      for (int v = 0; v < kPanelVectors; ++v) {
+      for (int v = 0; v < kVectors; ++v) {
         float* to = c + i * c_stride + v * kLanes;
         hn::StoreU(add ? hn::Add(sum[i][v], hn::LoadU(d, to)) : sum[i][v], d, to);
       }
@@ -84,36 +85,45 @@ HWY_INLINE void multiply_tile(const LeftFactor& a, const float* HWY_RESTRICT b, 
   }
   HWY_ALIGN float row[kPanel];
   for (int i = 0; i < kRows; ++i) {
-    for (int v = 0; v < kPanelVectors; ++v) hn::Store(sum[i][v], d, row + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, row + v * kLanes);
     float* to = c + i * c_stride;
     for (int64_t j = 0; j < width; ++j) to[j] = add ? to[j] + row[j] : row[j];
   }
 }
 
-/// C [a.rows, width] (+)= A b for one panel.
-HWY_NOINLINE void multiply_panel(const LeftFactor& whole, const float* HWY_RESTRICT b, float* c,
+template <int kVectors>
+HWY_INLINE void multiply_vectors(const LeftFactor& whole, const float* HWY_RESTRICT b, float* c,
                                  int64_t c_stride, int64_t width, bool add) {
   LeftFactor a = whole;
   int64_t left = whole.rows;
   for (; left >= kTileRows; left -= kTileRows) {
-    multiply_tile<kTileRows>(a, b, c, c_stride, width, add);
+    multiply_tile<kTileRows, kVectors>(a, b, c, c_stride, width, add);
     a.data += kTileRows * a.row_stride;
     c += kTileRows * c_stride;
   }
   switch (left) {
     case 5:
-      return multiply_tile<5>(a, b, c, c_stride, width, add);
+      return multiply_tile<5, kVectors>(a, b, c, c_stride, width, add);
     case 4:
-      return multiply_tile<4>(a, b, c, c_stride, width, add);
+      return multiply_tile<4, kVectors>(a, b, c, c_stride, width, add);
     case 3:
-      return multiply_tile<3>(a, b, c, c_stride, width, add);
+      return multiply_tile<3, kVectors>(a, b, c, c_stride, width, add);
     case 2:
-      return multiply_tile<2>(a, b, c, c_stride, width, add);
+      return multiply_tile<2, kVectors>(a, b, c, c_stride, width, add);
     case 1:
-      return multiply_tile<1>(a, b, c, c_stride, width, add);
+      return multiply_tile<1, kVectors>(a, b, c, c_stride, width, add);
     default:
       return;
   }
+}
+
+/// C [a.rows, width] (+)= A b for one panel.
+HWY_NOINLINE void multiply_panel(const LeftFactor& a, const float* HWY_RESTRICT b, float* c, int64_t c_stride,
+                                 int64_t width, bool add) {
+  // Products of 32 columns, those of a narrow head, need not pay for 64.
+  constexpr int kHalf = kPanelVectors / 2;
+  if (width <= kHalf * kLanes) return multiply_vectors<kHalf>(a, b, c, c_stride, width, add);
+  multiply_vectors<kPanelVectors>(a, b, c, c_stride, width, add);
 }
 
 }  // namespace

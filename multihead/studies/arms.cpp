@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <mutex>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/fingerprint.h"
+#include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bleu.h"
 #include "multihead/generate/translate.h"
 #include "multihead/io/config.h"
@@ -34,10 +37,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Of all threads: what others do on the machine does not count.
-double cpu_seconds() {
+/// CLOCK_PROCESS_CPUTIME_ID or CLOCK_THREAD_CPUTIME_ID: what others do on the machine does not count.
+double cpu_seconds(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -49,7 +52,6 @@ std::string model_json(const TransformerConfig& model) {
 
 ArmRunner::ArmRunner(const Options& options) : options_(options), settings_(size_settings(options.size)) {
   TranslatorSettings text;
-  text.vocabulary_size = 8000;
   ParallelText train, valid, test;
   if (options.size == StudySize::kPaper) {
     if (options.data.empty()) {
@@ -63,6 +65,7 @@ ArmRunner::ArmRunner(const Options& options) : options_(options), settings_(size
     };
     train = read("train"), valid = read("val"), test = read("test_2016_flickr");
     text.lowercase = true;
+    text.vocabulary_size = settings_.vocabulary;
   } else {
     GrammarCorpus corpus = options.size == StudySize::kQuick ? make_micro_corpus(1, 8000, 100, 200)
                                                              : make_grammar_corpus(settings_.grammar);
@@ -111,7 +114,8 @@ std::optional<ArmRun> ArmRunner::find(const Arm& arm, uint64_t seed) const {
   return run;
 }
 
-ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
+ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
+  const clockid_t clock = alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
   TransformerConfig config = arm.model;
   config.dropout.weights = arm.attention_dropout;
   Transformer model(config);
@@ -138,9 +142,9 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   };
   look(0);
   for (int64_t update = 1; update <= updates; ++update) {
-    const double start = cpu_seconds();
+    const double start = cpu_seconds(clock);
     const UpdateReport report = trainer.update();
-    run.seconds += cpu_seconds() - start;
+    run.seconds += cpu_seconds(clock) - start;
     if (!report.finite) {
       throw Error(
           fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
@@ -194,18 +198,38 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
       units += arm.updates;
     }
   }
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    if (options_.watcher.step) {
-      const std::string left =
-          seconds_of_run_ > 0 ? fmt::format("; about {:.0f} s to go", seconds_of_run_ * units) : "";
-      options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", i + 1, jobs.size(), jobs[i].arm->name,
-                                        jobs[i].seed, left));
+  // Side by side, one on each thread: a small model keeps one thread busier than it would two. Runs that do
+  // not fill the threads come last and have them all.
+  const auto threads = static_cast<size_t>(thread_count());
+  const size_t together = threads > 1 ? jobs.size() / threads * threads : 0;
+  std::mutex mutex;
+  std::atomic<bool> failed{false};  // then those that have not begun are left
+  size_t begun = 0;
+  const auto run = [&](const Job& job, bool alone) {
+    if (failed) return;
+    {
+      const std::lock_guard lock(mutex);
+      ++begun;
+      if (options_.watcher.step) {
+        const double left = seconds_of_run_ * units / static_cast<double>(alone ? 1 : threads);
+        options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", begun, jobs.size(), job.arm->name,
+                                          job.seed,
+                                          left > 0 ? fmt::format("; about {:.0f} s to go", left) : ""));
+      }
     }
     const auto start = Clock::now();
-    train(*jobs[i].arm, jobs[i].seed);
-    seconds_of_run_ = seconds_since(start) / jobs[i].arm->updates;
-    units -= jobs[i].arm->updates;
-  }
+    try {
+      train(*job.arm, job.seed, alone);
+    } catch (...) {
+      failed = true;
+      throw;
+    }
+    const std::lock_guard lock(mutex);
+    seconds_of_run_ = seconds_since(start) / job.arm->updates;
+    units -= job.arm->updates;
+  };
+  parallel_for(static_cast<int64_t>(together), [&](int64_t i) { run(jobs[static_cast<size_t>(i)], false); });
+  for (size_t i = together; i < jobs.size(); ++i) run(jobs[i], true);
 }
 
 const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {

@@ -32,7 +32,7 @@ struct Arm {
 
 struct CurvePoint {
   int64_t update = 0;
-  double seconds = 0;        // of training, of all threads' CPU time; validation not counted
+  double seconds = 0;        // of training: CPU time, whatever the number of threads; validation not counted
   double loss = 0;           // validation: natural log a target token
   HeadTelemetry heads = {};  // of the encoder, on validation sentences
 
@@ -114,7 +114,8 @@ class ArmRunner {
  private:
   std::string key(const Arm& arm, uint64_t seed) const;
   std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const;
-  ArmRun train(const Arm& arm, uint64_t seed);
+  /// alone: no other run is trained meanwhile; it has all threads.
+  ArmRun train(const Arm& arm, uint64_t seed, bool alone) const;
   void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
 
   Options options_;

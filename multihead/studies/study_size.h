@@ -13,12 +13,13 @@ namespace mh {
 enum class StudySize {
   kQuick,     // one layer on a micro language: all studies in some minutes on two cores
   kStandard,  // two layers on the built-in grammar: three quarters of an hour
-  kPaper,     // real parallel text, the tiny model: hours
+  kPaper,     // real parallel text, the tiny model with half its layers and vocabulary: hours
 };
 std::string_view size_name(StudySize size);  // "quick", ...
 
 struct SizeSettings {
   GrammarOptions grammar;   // kStandard
+  int32_t vocabulary = 0;   // kPaper: at most so many tokens
   TransformerConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
   int64_t updates = 0;
   int64_t batch_tokens = 0;

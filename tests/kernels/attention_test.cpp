@@ -198,6 +198,32 @@ TEST_P(AttentionOnTarget, FeaturesCrossed) {
   }
 }
 
+TEST_P(AttentionOnTarget, AHandfulOfPairs) {
+  const int heads[][3] = {{4, 4, 4}, {6, 2, 3}, {4, 1, 2}};
+  const MaskChoice masks[] = {MaskChoice::kNone, MaskChoice::kCausal, MaskChoice::kCausalTopLeft,
+                              MaskChoice::kWindow, MaskChoice::kDense};
+  int n = 0;
+  for (const int queries : {1, 2, 3, 4, 9}) {
+    for (const int keys : {1, 2, 3, 5, 9}) {
+      for (const MaskChoice mask : masks) {
+        AttentionCase c;
+        c.queries = {queries, 3};
+        c.keys = {keys, 3};
+        const auto& h = heads[n % 3];
+        c.heads = h[0];
+        c.key_heads = h[1];
+        c.value_heads = h[2];
+        c.d_key = kSizes[n % 10];
+        c.d_value = kSizes[(n + 3) % 10];
+        c.mask = mask;
+        c.padding = n % 4 == 1 ? 9 : 0;
+        ++n;
+        expect_right(c);
+      }
+    }
+  }
+}
+
 /// Each pair of biases, and each with each mask, dropout, gates, rows; lengths around the edges of tiles.
 TEST_P(AttentionOnTarget, BiasesCrossed) {
   const int lengths[] = {1, 2, 15, 17, 33, 64, 67, 129, 131};

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
 #include "multihead/studies/arms.h"
 #include "multihead/studies/comparison.h"
 #include "multihead/studies/micro_language.h"
@@ -37,23 +39,24 @@ TEST(MicroLanguage, AgreesAndHasTreesOfBothSides) {
 TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   const test::ScratchFolder folder;
   int begun = 0;
-  bool stop = false;
+  std::atomic<bool> stop{false};
+  const int threads = thread_count();
+  set_thread_count(2);  // two runs side by side, then one
   ArmRunner::Options options{.size = StudySize::kQuick, .runs = folder.path() / "runs"};
-  options.watcher.step = [&](const std::string&) { stop = ++begun == 2; };
-  options.watcher.stop = [&] { return stop; };
+  options.watcher.step = [&](const std::string&) { stop = ++begun == 3; };
+  options.watcher.stop = [&] { return stop.load(); };
   Arm arm;
   {
     ArmRunner runner(options);
     arm = runner.base("base");
     arm.updates = 0.1;
     EXPECT_THROW(runner.runs(arm), Interrupted);
-    EXPECT_EQ(begun, 2);
+    EXPECT_EQ(begun, 3);
   }
   stop = false;
-  begun = 2;
   ArmRunner runner(options);
   ASSERT_EQ(runner.runs(arm).size(), 3u);
-  EXPECT_EQ(begun, 4) << "the first seed's run was there; two were missing";
+  EXPECT_EQ(begun, 4) << "the runs of two seeds were there; one was missing";
   const ArmRun first = runner.runs(arm)[0];
   EXPECT_EQ(first.updates, 24);
   EXPECT_LT(first.curve.back().loss, first.curve.front().loss);
@@ -68,6 +71,7 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   Arm other = arm;
   other.member = 1;
   EXPECT_NE(again.runs(other)[0].loss, first.loss);
+  set_thread_count(threads);
 }
 
 TEST(Arms, RealTextNeedsItsFolder) {
