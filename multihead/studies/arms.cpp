@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kCurvePoints = 8;
 constexpr int64_t kMaxLength = 256;
 constexpr int64_t kTokensOfBatch = 1024;
-constexpr int kFormat = 2;  // raise it when a run comes to mean something else
+constexpr int kFormat = 3;  // raise it when a run comes to mean something else
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -123,15 +123,17 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   model.initialise(own_seed);
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
-  Trainer trainer(
-      model, train_,
-      {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
-       .adam = {},
-       .schedule = {.peak = settings_.learning_rate * arm.learning_rate, .warmup = settings_.warmup},
-       .clip_norm = 1,
-       .disagreement = arm.disagreement,
-       .disagreement_weight = arm.disagreement_weight,
-       .seed = own_seed});
+  Trainer trainer(model, train_,
+                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                   .adam = {},
+                   .schedule = {.peak = settings_.learning_rate * arm.learning_rate,
+                                .warmup = settings_.warmup,
+                                .decay = Schedule::Decay::kLinear,
+                                .end = updates},
+                   .clip_norm = 1,
+                   .disagreement = arm.disagreement,
+                   .disagreement_weight = arm.disagreement_weight,
+                   .seed = own_seed});
   const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
                                         tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};

@@ -23,6 +23,7 @@ SizeSettings size_settings(StudySize size) {
       model.encoder_layers = model.decoder_layers = 1;
       model.d_model = 32;
       model.encoder_ff = model.decoder_ff = 64;
+      model.dropout = {};  // made-up sentences enough for each to be new
       s.updates = 240, s.batch_tokens = 800, s.warmup = 60, s.learning_rate = 1e-2;
       s.seeds = {1, 2, 3};
       break;
@@ -32,7 +33,8 @@ SizeSettings size_settings(StudySize size) {
       model.encoder_layers = model.decoder_layers = 2;
       model.d_model = 64;
       model.encoder_ff = model.decoder_ff = 128;
-      s.updates = 400, s.batch_tokens = 1200, s.warmup = 100, s.learning_rate = 6e-3;
+      model.dropout = {};
+      s.updates = 600, s.batch_tokens = 1200, s.warmup = 150, s.learning_rate = 7e-3;
       s.seeds = {1, 2, 3, 4, 5};
       break;
     case StudySize::kPaper:
