@@ -242,18 +242,31 @@ const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
   return all;
 }
 
-Arm ArmRunner::with_best_learning_rate(Arm arm) {
-  if (size() == StudySize::kQuick) return arm;
+std::vector<Arm> ArmRunner::with_best_learning_rates(std::vector<Arm> arms) {
+  if (size() == StudySize::kQuick) return arms;
+  constexpr std::array kFactors = {0.5, 1.0, 2.0};
   std::vector<Arm> tried;
-  for (const double factor : {0.5, 1.0, 2.0}) {
-    tried.push_back(arm);
-    tried.back().learning_rate = factor;
+  for (const Arm& arm : arms) {
+    for (const double factor : kFactors) {
+      tried.push_back(arm);
+      tried.back().learning_rate = factor;
+    }
   }
   const uint64_t seed = seeds().front();
   prepare(tried, {seed});
   const auto loss = [&](const Arm& one) { return find(one, seed)->curve.back().loss; };
-  return *std::min_element(tried.begin(), tried.end(),
-                           [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
+  auto first = tried.begin();
+  for (Arm& arm : arms) {
+    const auto last = first + kFactors.size();
+    arm = *std::min_element(first, last, [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
+    first = last;
+  }
+  prepare(arms);
+  return arms;
+}
+
+std::string ArmRunner::rate_of(const Arm& arm) const {
+  return fmt::format("{:g}", settings_.learning_rate * arm.learning_rate);
 }
 
 std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {

@@ -98,9 +98,11 @@ class ArmRunner {
   void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
   /// One run a seed, in the order of the seeds.
   const std::vector<ArmRun>& runs(const Arm& arm);
-  /// The arm with that of half, one and two times the size's learning rate which gives the first seed the
-  /// lowest loss on validation; kQuick: the arm as it is.
-  Arm with_best_learning_rate(Arm arm);
+  /// Each arm with that of half, one and two times the size's learning rate which gives the first seed the
+  /// lowest loss on validation, trained; kQuick: the arms as they are.
+  std::vector<Arm> with_best_learning_rates(std::vector<Arm> arms);
+  /// The arm's peak learning rate, for people.
+  std::string rate_of(const Arm& arm) const;
   /// The weights of a run.
   std::unique_ptr<Transformer> trained(const Arm& arm, uint64_t seed);
 

@@ -42,13 +42,13 @@ std::vector<double> losses(const std::vector<ArmRun>& runs) {
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
   const bool paper = runner.size() == StudySize::kPaper;
   Table table{std::move(caption),
-              {"arm", "parameters", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
+              {"arm", "rate", "parameters", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
               {}};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     const auto score = [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; };
     table.rows.push_back(
-        {arm.name, std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
+        {arm.name, runner.rate_of(arm), std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
          &arm == &arms.front() ? "" : shown(difference_of(losses(runs), losses(runner.runs(arms.front())))),
          fmt::format("{:.1f}", mean_of(runs, score)),
          fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});

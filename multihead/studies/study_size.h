@@ -13,7 +13,7 @@ namespace mh {
 enum class StudySize {
   kQuick,     // one layer on a micro language: all studies in some minutes on two cores
   kStandard,  // two layers on the built-in grammar: three quarters of an hour
-  kPaper,     // real parallel text, the tiny model with half its layers and vocabulary: hours
+  kPaper,     // real parallel text, the model of kStandard, 1,500 updates of 4,096 tokens: hours
 };
 std::string_view size_name(StudySize size);  // "quick", ...
 

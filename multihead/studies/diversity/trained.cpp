@@ -325,8 +325,7 @@ std::vector<Arm> arms(const ArmRunner& runner) {
 
 std::vector<Claim> trained(ArmRunner& runner) {
   Arms a = make(runner);
-  for (Arm& arm : a.cuts) arm = runner.with_best_learning_rate(arm);
-  runner.prepare(a.cuts);
+  a.cuts = runner.with_best_learning_rates(a.cuts);
   return {from_the_start(runner, a), starts_trained(runner, a), regularisers(runner, a), segments(runner, a),
           ensemble(runner, a)};
 }

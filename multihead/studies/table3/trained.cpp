@@ -63,8 +63,9 @@ std::vector<Arm> arms(const ArmRunner& runner) {
 std::vector<Claim> trained(ArmRunner& runner) {
   std::vector<Row> all = rows(runner);
   std::vector<Arm> tuned;
-  for (Row& row : all) tuned.push_back(row.arm = runner.with_best_learning_rate(row.arm));
-  runner.prepare(tuned);
+  for (const Row& row : all) tuned.push_back(row.arm);
+  tuned = runner.with_best_learning_rates(tuned);
+  for (size_t i = 0; i < all.size(); ++i) all[i].arm = tuned[i];
   Claim claim{.id = "table 3",
               .statement =
                   "The rows of the paper's Table 3 in miniature: every number the same part or multiple of "
@@ -74,7 +75,9 @@ std::vector<Claim> trained(ArmRunner& runner) {
               .trained = true};
   const bool paper = runner.size() == StudySize::kPaper;
   Table table{
-      "", {"row", "parameters", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"}, {}};
+      "",
+      {"row", "rate", "parameters", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"},
+      {}};
   const auto base = losses(runner.runs(all[0].arm));
   std::vector<Arm> heads;
   int agree = 0, clear = 0;
@@ -83,9 +86,9 @@ std::vector<Claim> trained(ArmRunner& runner) {
     const Interval difference = difference_of(losses(runs), base);
     const auto score =
         interval_of(of_runs(runs, [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; }));
-    table.rows.push_back({row.arm.name, std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
-                          &row == &all[0] ? "" : shown(difference), fmt::format("{:.1f}", score.mean),
-                          row.paper});
+    table.rows.push_back({row.arm.name, runner.rate_of(row.arm), std::to_string(runs[0].parameters),
+                          shown(interval_of(losses(runs))), &row == &all[0] ? "" : shown(difference),
+                          fmt::format("{:.1f}", score.mean), row.paper});
     if (row.arm.name.find("(A)") == 0 || &row == &all[0]) heads.push_back(row.arm);
     if (&row == &all[0]) continue;
     const double there = std::stod(row.paper.substr(row.paper.rfind(' '))) - 25.8;
