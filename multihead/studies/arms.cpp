@@ -103,6 +103,7 @@ std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
                       settings_.warmup, settings_.learning_rate, arm.updates, arm.learning_rate,
                       arm.attention_dropout, arm.member, static_cast<int>(arm.disagreement),
                       arm.disagreement_weight, seed));
+  if (arm.embedding_scale != 1) all.add(fmt::format("embeddings {}", arm.embedding_scale));
   return all.digits();
 }
 
@@ -120,7 +121,7 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   config.dropout.weights = arm.attention_dropout;
   Transformer model(config);
   const uint64_t own_seed = seed + 1000 * arm.member;
-  model.initialise(own_seed);
+  model.initialise(own_seed, arm.embedding_scale);
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
   Trainer trainer(model, train_,
@@ -252,9 +253,13 @@ std::vector<Arm> ArmRunner::with_best_learning_rates(std::vector<Arm> arms) {
       tried.back().learning_rate = factor;
     }
   }
-  const uint64_t seed = seeds().front();
-  prepare(tried, {seed});
-  const auto loss = [&](const Arm& one) { return find(one, seed)->curve.back().loss; };
+  const std::vector<uint64_t> two(seeds().begin(), seeds().begin() + 2);
+  prepare(tried, two);
+  const auto loss = [&](const Arm& one) {
+    double sum = 0;
+    for (const uint64_t seed : two) sum += find(one, seed)->curve.back().loss;
+    return sum;
+  };
   auto first = tried.begin();
   for (Arm& arm : arms) {
     const auto last = first + kFactors.size();

@@ -27,6 +27,7 @@ struct Arm {
   float attention_dropout = 0;
   Disagreement disagreement = Disagreement::kNone;  // a regulariser
   float disagreement_weight = 1;                    // its lambda
+  double embedding_scale = 1;                       // embeddings begin as N(0, scale^2 / d_model)
   uint64_t member = 0;                              // of an ensemble: another stream of seeds
 };
 
@@ -98,8 +99,8 @@ class ArmRunner {
   void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
   /// One run a seed, in the order of the seeds.
   const std::vector<ArmRun>& runs(const Arm& arm);
-  /// Each arm with that of half, one and two times the size's learning rate which gives the first seed the
-  /// lowest loss on validation, trained; kQuick: the arms as they are.
+  /// Each arm with that of half, one and two times the size's learning rate which gives the first two seeds
+  /// the lowest mean loss on validation (one seed may be lucky), trained; kQuick: the arms as they are.
   std::vector<Arm> with_best_learning_rates(std::vector<Arm> arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
