@@ -44,10 +44,10 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   text += wrapped(report.answer, "", 118) + "\n" + wrapped(report.conclusion, "", 118) + "\n";
   text +=
       wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
-                          "Repeat with `{}` ({:.0f} s on {}).",
+                          "Repeat with `{}` ({}).",
                           report.claims.size(), report.count(Verdict::kPass), report.count(Verdict::kFail),
                           report.count(Verdict::kUndecided), report.count(Verdict::kMeasured), report.command,
-                          report.seconds, report.machine),
+                          report.machine),
               "", 118) +
       "\n| claim | verdict | the original statement |\n|---|---|---|\n";
   for (const Claim& claim : report.claims) {
