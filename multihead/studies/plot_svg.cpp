@@ -9,7 +9,9 @@
 namespace mh {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 400, kLeft = 70, kRight = 190, kTop = 40, kBottom = 50;
+constexpr double kHeight = 400, kLeft = 70, kRight = 530, kTop = 40,
+                 kBottom = 50;  // of the frame, the legend beside it
+constexpr double kLetter = 7;   // about as wide as the widest font makes the mean letter
 // Told apart by people who do not see all colours (Okabe and Ito 2008).
 constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                     "#E69F00", "#56B4E9", "#000000"};
@@ -57,7 +59,7 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string plot_as_svg(const Plot& plot) {
-  Axis x{.logarithmic = plot.log_x, .from = kLeft, .to = kWidth - kRight};
+  Axis x{.logarithmic = plot.log_x, .from = kLeft, .to = kRight};
   Axis y{.logarithmic = false, .from = kHeight - kBottom, .to = kTop};
   for (const Series& s : plot.series) {
     for (const double v : s.x) x.meet(v);
@@ -69,12 +71,15 @@ std::string plot_as_svg(const Plot& plot) {
   if (!(y.low <= y.high)) y.low = 0, y.high = 1;
   const double margin = (y.high - y.low) * 0.05;
   y.low -= margin, y.high += margin;
+  size_t longest = 0;
+  for (const Series& s : plot.series) longest = std::max(longest, s.name.size());
+  const double width = kRight + 48 + kLetter * static_cast<double>(longest);
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" "
       "font-size=\"14\">{3}</text>\n",
-      kWidth, kHeight, kLeft, escaped(plot.title));
+      width, kHeight, kLeft, escaped(plot.title));
   for (const double v : ticks(x)) {
     out += fmt::format(
         "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" "
@@ -85,10 +90,10 @@ std::string plot_as_svg(const Plot& plot) {
     out += fmt::format(
         "<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"#ddd\"/><text x=\"{3}\" "
         "y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g}</text>\n",
-        y.place(v), kLeft, kWidth - kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
+        y.place(v), kLeft, kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
   }
-  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 12, escaped(plot.x_label));
+  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (kLeft + kRight) / 2,
+                     kHeight - 12, escaped(plot.x_label));
   out += fmt::format("<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
   for (size_t i = 0; i < plot.series.size(); ++i) {
@@ -117,8 +122,7 @@ std::string plot_as_svg(const Plot& plot) {
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" stroke-width=\"2\"{4}/><text "
         "x=\"{5}\" "
         "y=\"{6}\">{7}</text>\n",
-        kWidth - kRight + 12, kWidth - kRight + 32, at, colour, dash, kWidth - kRight + 38, at + 4,
-        escaped(s.name));
+        kRight + 12, kRight + 32, at, colour, dash, kRight + 38, at + 4, escaped(s.name));
   }
   return out + "</svg>\n";
 }

@@ -42,14 +42,13 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   std::string& text = page.text;
   text = fmt::format("# {}\n\n", report.question);
   text += wrapped(report.answer, "", 118) + "\n" + wrapped(report.conclusion, "", 118) + "\n";
-  text +=
-      wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
-                          "Repeat with `{}` ({}).",
-                          report.claims.size(), report.count(Verdict::kPass), report.count(Verdict::kFail),
-                          report.count(Verdict::kUndecided), report.count(Verdict::kMeasured), report.command,
-                          report.machine),
-              "", 118) +
-      "\n| claim | verdict | the original statement |\n|---|---|---|\n";
+  text += wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
+                              "Repeat with `{}` ({}).",
+                              report.claims.size(), report.count(Verdict::kPass),
+                              report.count(Verdict::kFail), report.count(Verdict::kUndecided),
+                              report.count(Verdict::kMeasured), report.command, report.machine),
+                  "", 118) +
+          "\n| claim | verdict | the original statement |\n|---|---|---|\n";
   for (const Claim& claim : report.claims) {
     text += fmt::format("| {} {} | {} | {} |\n", claim.id, cell(claim.statement), verdict_name(claim.verdict),
                         said_name(claim.said));
