@@ -24,8 +24,9 @@ struct TrainingLine {
   double gradient_norm = 0;  // of the last update, before clipping
   int64_t target_tokens = 0;
   double target_tokens_per_second = 0;
-  double seconds = 0;                 // since this process began to train
-  std::optional<double> alike_heads;  // what a disagreement makes smaller, a target token, of the last update
+  double seconds = 0;  // since this process began to train
+  std::optional<double> alike_heads =
+      {};  // what a disagreement makes smaller, a target token, of the last update
 
   template <class V>
   void visit(V& v) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/recipes/inspect_heads.h"
+#include "multihead/studies/comparison.h"
 #include "multihead/studies/unique_heads/claims.h"
 
 namespace mh::unique_heads {

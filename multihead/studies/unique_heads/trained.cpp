@@ -25,9 +25,12 @@ Arms make(const ArmRunner& runner) {
   a.wide.model.geometry.d_key = a.wide.model.geometry.d_value = base.d_model;
   a.sliced = runner.base("sliced input");
   a.sliced.model.geometry.input = HeadInput::slices();
-  a.loud_places = runner.base("embeddings of 0.3, twice the updates");
+  a.loud_places = runner.base("embeddings of 0.3, wider, longer");
   a.loud_places.embedding_scale = 0.3;
-  a.loud_places.updates = 2;
+  a.loud_places.model.d_model = base.d_model * 3 / 2;
+  a.loud_places.model.encoder_ff = a.loud_places.model.decoder_ff = 2 * base.encoder_ff;
+  a.loud_places.updates = 3;
+  a.loud_places.learning_rate = 0.7;
   a.narrow_shared = runner.base("Bloem narrow, one s x s");
   a.narrow_shared.model.geometry = geometry_preset("bloem-narrow-shared", base.encoder_heads, base.d_model);
   return a;
