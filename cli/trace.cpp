@@ -111,9 +111,12 @@ Traced of_own_weights(const TraceFlags& flags) {
 Traced of_random_layer(const TraceFlags& flags) {
   DropoutSites sites;
   const int d_model = flags.geometry.d_model;
-  MultiHeadAttention layer(
-      fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
-      {.d_model = d_model, .geometry = geometry_of(flags.geometry), .positions = flags.positions}, sites);
+  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
+                           {.d_model = d_model,
+                            .geometry = geometry_of(flags.geometry),
+                            .positions = flags.positions,
+                            .sight = flags.causal ? Sight::kBackward : Sight::kBoth},
+                           sites);
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
@@ -159,8 +162,12 @@ void add_trace(CLI::App& app) {
   add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
              "Rows of a memory that they read; 0: their own");
   add_choice(*verb, "--positions", flags->positions,
-             {{"none", Positions::kNone}, {"rotary", Positions::kRotary}},
-             "How a random layer turns its queries and keys");
+             {{"none", Positions::kNone},
+              {"rotary", Positions::kRotary},
+              {"alibi", Positions::kAlibi},
+              {"t5", Positions::kT5},
+              {"shaw", Positions::kShaw}},
+             "What a random layer does about the places of its rows");
   add_number(*verb, "--seed", flags->seed, {}, "Of a random layer's weights and rows");
   verb->add_option("--save", flags->save, "Save every tensor in this folder, NAME.npy, and steps.txt");
   verb->footer(

@@ -29,7 +29,8 @@ struct AttentionTrace {
   std::string attention;  // the layer's name
   HeadGeometry geometry;  // completed()
   /// The rows; for each head its weights, queries, keys, values, scores, weights and output (what heads share
-  /// stands with the first of them); all heads' outputs side by side; W^O; the layer's output.
+  /// stands with the first of them; talking heads first have all scores, then all weights); all heads'
+  /// outputs side by side; W^O; the layer's output.
   std::vector<TraceStep> steps;
   /// Largest difference of the heads' outputs here, by the formula, from those of the layer itself, and the
   /// largest magnitude among them.
@@ -40,8 +41,7 @@ struct AttentionTrace {
 };
 
 /// x [Tq, d_model] attends to memory [Tk, d_model], or to itself when that has no rows. Throws ShapeError on
-/// rows of another width; Error when the layer does more than softmax(scale Q K^T) V, which the walk would
-/// not show.
+/// rows of another width.
 AttentionTrace trace_attention(MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask);
 

@@ -6,8 +6,6 @@
 namespace mh {
 namespace {
 
-constexpr float kNormEpsilon = 1e-5f;  // added to the mean square
-
 /// exp(row a . row b) of the four vectors.
 double exp_of_product(const Tensor& vectors, int64_t a, int64_t b) {
   double sum = 0;
@@ -22,7 +20,7 @@ float difference(const float* first, const float* second, float lambda, int64_t 
     u[c] = first[c] - lambda * second[c];
     squares += u[c] * u[c];
   }
-  return 1 / std::sqrt(squares / static_cast<float>(size) + kNormEpsilon);
+  return 1 / std::sqrt(squares / static_cast<float>(size) + kDifferentialEpsilon);
 }
 
 }  // namespace

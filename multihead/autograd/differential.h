@@ -14,6 +14,8 @@ struct DifferentialParameters {
   float start = 0.8f;            // lambda_init
 };
 
+inline constexpr float kDifferentialEpsilon = 1e-5f;  // added to the mean square of a head's output
+
 /// lambda = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init.
 float differential_lambda(const DifferentialParameters& parameters);
 

@@ -14,10 +14,7 @@ namespace {
 class DifferentialValues final : public WeightedValues {
  public:
   DifferentialValues(const HeadGeometry& g, int layer)
-      : heads_(g.heads),
-        start_(static_cast<float>(0.8 - 0.6 * std::exp(-0.3 * layer))),
-        lambda_(4, g.d_key),
-        gain_(1, g.d_value) {}
+      : heads_(g.heads), start_(lambda_init(layer)), lambda_(4, g.d_key), gain_(1, g.d_value) {}
 
   Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
             float* weights) override {
@@ -59,6 +56,10 @@ class DifferentialValues final : public WeightedValues {
 };
 
 }  // namespace
+
+float lambda_init(int layer) {
+  return static_cast<float>(0.8 - 0.6 * std::exp(-0.3 * layer));
+}
 
 std::unique_ptr<WeightedValues> make_differential_values(const HeadGeometry& geometry, int layer) {
   return std::make_unique<DifferentialValues>(geometry, layer);

@@ -9,21 +9,20 @@ namespace mh {
 
 MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config,
                                        DropoutSites& sites)
-    : name_(std::move(name)),
-      geometry_(completed(config.geometry, config.d_model, name_)),
-      weights_dropout_(config.weights_dropout),
-      site_(sites.next()),
-      heads_(make_heads(geometry_, config.d_model)),
-      values_(make_weighted_values(geometry_, config.layer)) {
-  if (const auto wrong = problems(config.positions, geometry_, config.d_model); !wrong.empty()) {
+    : name_(std::move(name)), config_(config), site_(sites.next()) {
+  HeadGeometry& geometry = config_.geometry;
+  geometry = completed(geometry, config.d_model, name_);
+  heads_ = make_heads(geometry, config.d_model);
+  values_ = make_weighted_values(geometry, config.layer);
+  if (const auto wrong = problems(config.positions, geometry, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
   positions_ = make_attention_positions(config.positions, config.sight, heads_->shape(), config.d_model,
-                                        maps_per_head(geometry_));
-  if (geometry_.output == HeadOutput::kConcatenation) return;
-  w_o_ = Parameter(int64_t{geometry_.heads} * geometry_.d_value, config.d_model);
-  if (geometry_.biases == Biases::kAll) b_o_ = Parameter(1, config.d_model);
-  output_ = Affine({&w_o_}, biases_or_none(geometry_.biases, {&b_o_}));
+                                        maps_per_head(geometry));
+  if (geometry.output == HeadOutput::kConcatenation) return;
+  w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config.d_model);
+  if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config.d_model);
+  output_ = Affine({&w_o_}, biases_or_none(geometry.biases, {&b_o_}));
 }
 
 int64_t MultiHeadAttention::key_width() const {
@@ -70,8 +69,8 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.key_rows = memory.rows;
   inputs.scale = shape.scale;
   inputs.mask = mask;
-  inputs.dropout = dropout_at(context, weights_dropout_, site_, rows);
-  if (context.interventions != nullptr) inputs.gate = context.interventions->gates(name_, geometry_.heads);
+  inputs.dropout = dropout_at(context, config_.weights_dropout, site_, rows);
+  if (context.interventions != nullptr) inputs.gate = context.interventions->gates(name_, heads());
 
   Observer* observer = context.observer;
   const bool observed = observer != nullptr && observer->wants_weights(name_);
@@ -79,18 +78,18 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
       observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
   LearnedBias bias;
   if (positions_) bias = positions_->bias(context, q, inputs.bias);
-  const Var heads = values_->apply(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
+  const Var outputs = values_->apply(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
   if (observed) {
     observer->weights({.name = name_,
-                       .heads = geometry_.heads,
+                       .heads = heads(),
                        .query_offsets = inputs.query_offsets,
                        .key_offsets = inputs.key_offsets,
                        .weights = weights,
                        .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
-                       .output = heads.value()});
+                       .output = outputs.value()});
   }
-  if (context.alike != nullptr) note_alike_heads(context, q, memory, inputs, bias, heads);
-  return heads;
+  if (context.alike != nullptr) note_alike_heads(context, q, memory, inputs, bias, outputs);
+  return outputs;
 }
 
 void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAndValues& memory,
@@ -106,7 +105,7 @@ void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAnd
       sums.push_back(alike_maps(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
       break;
     case Disagreement::kOutput:
-      sums.push_back(alike_rows(tape, outputs, geometry_.heads));
+      sums.push_back(alike_rows(tape, outputs, heads()));
       break;
     case Disagreement::kNone:
       break;
@@ -134,7 +133,7 @@ void MultiHeadAttention::initialise(Random& random) {
   heads_->initialise(random);
   if (positions_) positions_->initialise(random);
   values_->initialise(random);
-  if (output() != nullptr) initialise_output(geometry_, w_o_, random);
+  if (output() != nullptr) initialise_output(geometry(), w_o_, random);
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {

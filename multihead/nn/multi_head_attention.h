@@ -40,8 +40,9 @@ class MultiHeadAttention {
 
   const std::string& name() const { return name_; }
   /// With nothing left to defaults.
-  const HeadGeometry& geometry() const { return geometry_; }
-  int heads() const { return geometry_.heads; }
+  const HeadGeometry& geometry() const { return config_.geometry; }
+  int heads() const { return config_.geometry.heads; }
+  const MultiHeadAttentionConfig& config() const { return config_; }
   /// Numbers in a row of keys, and in a row of values.
   int64_t key_width() const;
   int64_t value_width() const;
@@ -68,8 +69,7 @@ class MultiHeadAttention {
                         const LearnedBias& bias, Var outputs);
 
   std::string name_;
-  HeadGeometry geometry_;
-  float weights_dropout_;
+  MultiHeadAttentionConfig config_;  // its geometry completed()
   uint32_t site_;
   std::unique_ptr<Heads> heads_;
   std::unique_ptr<AttentionPositions> positions_;  // null: nothing to do

@@ -34,4 +34,10 @@ class BasicTensor {
 
 using Tensor = BasicTensor<float>;
 
+inline Tensor copied(ConstMatrixView from) {
+  Tensor to(from.rows, from.cols);
+  for (int64_t i = 0; i < from.rows; ++i) std::copy_n(from.row(i), from.cols, to.view().row(i));
+  return to;
+}
+
 }  // namespace mh

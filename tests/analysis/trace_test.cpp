@@ -31,7 +31,8 @@ struct Layer {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {
-      if (name[1] == 'b' || name[1] == 'c') normal(p, random, 0.5);
+      if (name[1] == 'b' || name[1] == 'c' || name.find("mixing_of") == 1 || name == ".head_norm")
+        normal(p, random, 0.5);
     });
   }
   DropoutSites sites;
@@ -97,7 +98,6 @@ TEST(Trace, EveryGeometryIsTheLayerItself) {
   for (const GeometryName& name : geometry_names()) {
     for (const bool own_rows : {true, false}) {
       const HeadGeometry geometry = geometry_preset(name.name, 4, 12);
-      if (geometry.weights != HeadWeights::kSoftmax) continue;
       Layer made(geometry, 12);
       const Tensor x = random_rows(5, 12, 3), memory = own_rows ? Tensor() : random_rows(7, 12, 4);
       const AttentionTrace trace = trace_attention(made.layer, x.view(), memory.view(), Mask::none());
@@ -150,17 +150,80 @@ TEST(Trace, ShowsRotaryPositionsAndNorms) {
   EXPECT_EQ(cosines.step("scaled_0").formula, "1 scores_0");
 }
 
-// What the walk does not know it refuses, rather than to show something else.
-TEST(Trace, RefusesOtherWeights) {
-  const Tensor x = random_rows(5, 12, 3), none;
-  const auto refused = [&](const HeadGeometry& geometry, Positions positions) {
-    Layer made(geometry, 12, positions);
-    EXPECT_THAT([&] { trace_attention(made.layer, x.view(), none.view(), Mask::none()); },
-                ThrowsMessage<Error>(HasSubstr("which a trace would not show")));
+TEST(Trace, ShowsWhatPositionsAddToScores) {
+  const Tensor x = random_rows(19, 12, 3), memory = random_rows(23, 12, 4), none;
+  for (const Positions positions : {Positions::kAlibi, Positions::kT5, Positions::kShaw}) {
+    for (const HeadWeights weights :
+         {HeadWeights::kSoftmax, HeadWeights::kDifferential, HeadWeights::kTalking}) {
+      Layer made({.heads = 2, .weights = weights}, 12, positions);
+      for (const Tensor* from : {&none, &memory}) {
+        const AttentionTrace trace = trace_attention(made.layer, x.view(), from->view(),
+                                                     from == &none ? Mask::causal() : Mask::none());
+        EXPECT_LT(trace.difference, 1e-5 * trace.magnitude)
+            << static_cast<int>(positions) << ", " << static_cast<int>(weights);
+      }
+    }
+  }
+  const auto walk = [&](Positions positions) {
+    Layer made({.heads = 2}, 12, positions);
+    return trace_attention(made.layer, x.view(), none.view(), Mask::none());
   };
-  refused({.heads = 2}, Positions::kAlibi);
-  refused({.heads = 2}, Positions::kShaw);
-  refused({.heads = 2, .weights = HeadWeights::kDifferential}, Positions::kNone);
+  const AttentionTrace alibi = walk(Positions::kAlibi);
+  EXPECT_EQ(alibi.step("bias_0").formula, "-0.0625 |distance|");  // 2^(-8 / 2)
+  EXPECT_FLOAT_EQ(alibi.step("bias_0").value(1, 4), -0.0625 * 3);
+  EXPECT_EQ(alibi.step("biased_1").formula, "scaled_1 + bias_1");
+  EXPECT_FLOAT_EQ(alibi.step("biased_0").value(5, 2),
+                  alibi.step("scaled_0").value(5, 2) + alibi.step("bias_0").value(5, 2));
+  EXPECT_EQ(alibi.step("weights_0").formula, "softmax of the rows of biased_0");
+  const AttentionTrace t5 = walk(Positions::kT5);
+  EXPECT_EQ(t5.step("bias_1").formula, "distance_bias[1, bucket of the distance]");
+  EXPECT_EQ(t5.step("bias_1").value(2, 5), t5.step("distance_bias").value(1, t5_bucket(3, Sight::kBoth)));
+  const AttentionTrace shaw = walk(Positions::kShaw);
+  EXPECT_EQ(shaw.step("bias_0").formula, "0.4082 q_0 distance_keys[:, 16 + distance]");
+  const DoubleMatrix products = product_of(shaw.step("q_0").value, shaw.step("distance_keys").value);
+  EXPECT_NEAR(shaw.step("bias_0").value(4, 1), products(4, 16 - 3) / std::sqrt(6), 1e-5);
+  EXPECT_NEAR(shaw.step("bias_0").value(0, 18), products(0, 16 + 16) / std::sqrt(6), 1e-5);
+}
+
+TEST(Trace, ShowsTheDifferenceOfTwoSoftmaxes) {
+  const Tensor x = random_rows(5, 12, 3), none;
+  Layer made({.heads = 3, .weights = HeadWeights::kDifferential}, 12);
+  const AttentionTrace trace = trace_attention(made.layer, x.view(), none.view(), Mask::none());
+  EXPECT_EQ(trace.step("q_1_2").formula, "(x w_q_1 + b_q_1)[:, 2 ... 3]");
+  EXPECT_EQ(trace.step("scores_2_1").formula, "q_2_1 k_2_1^T");
+  EXPECT_EQ(trace.step("weights_2").formula, "weights_2_1 - factor weights_2_2");
+  EXPECT_EQ(trace.step("factor").formula, "exp(lambda[0] . lambda[1]) - exp(lambda[2] . lambda[3]) + 0.2");
+  EXPECT_EQ(trace.step("average_2").formula, "weights_2 v_2");
+  EXPECT_EQ(trace.step("z_2").formula, "0.8 head_norm * average_2 / its root mean square");
+  const float factor = trace.step("factor").value(0, 0);
+  EXPECT_NEAR(trace.step("weights_2").value(1, 3),
+              trace.step("weights_2_1").value(1, 3) - factor * trace.step("weights_2_2").value(1, 3), 1e-6);
+  // Each softmax has its own queries and keys, of heads that share them, too.
+  Layer shared({.heads = 4, .key_heads = 2, .weights = HeadWeights::kDifferential}, 16);
+  const AttentionTrace groups =
+      trace_attention(shared.layer, random_rows(5, 16, 3).view(), none.view(), Mask::none());
+  EXPECT_LT(groups.difference, 1e-5 * groups.magnitude);
+  EXPECT_EQ(groups.step("k_2_2").owner, "head 3");
+  EXPECT_EQ(groups.step("scores_3_1").formula, "q_3_1 k_2_2^T");
+}
+
+TEST(Trace, ShowsHeadsThatTalk) {
+  const Tensor x = random_rows(5, 12, 3), none;
+  Layer made({.heads = 3, .weights = HeadWeights::kTalking}, 12);
+  const AttentionTrace trace = trace_attention(made.layer, x.view(), none.view(), Mask::causal());
+  EXPECT_EQ(trace.step("mixed_1").formula, "sum over g of mixing_of_scores[g, 1] scaled_g");
+  EXPECT_EQ(trace.step("weights_1").formula, "sum over g of mixing_of_weights[g, 1] softmax_g");
+  EXPECT_EQ(trace.step("masked_1").formula, "mixed_1, -infinity where the mask hides the key");
+  EXPECT_EQ(trace.step("softmax_1").formula, "softmax of the rows of masked_1");
+  EXPECT_EQ(trace.step("z_2").formula, "weights_2 v_2");
+  double mixed = 0, weights = 0;
+  for (int h = 0; h < 3; ++h) {
+    const std::string head = "_" + std::to_string(h);
+    mixed += trace.step("mixing_of_scores").value(h, 1) * trace.step("scaled" + head).value(4, 2);
+    weights += trace.step("mixing_of_weights").value(h, 1) * trace.step("softmax" + head).value(4, 2);
+  }
+  EXPECT_NEAR(trace.step("mixed_1").value(4, 2), mixed, 1e-5);
+  EXPECT_NEAR(trace.step("weights_1").value(4, 2), weights, 1e-5);
 }
 
 TEST(Trace, ShowsTheMask) {

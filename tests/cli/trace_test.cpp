@@ -37,8 +37,9 @@ TEST(TraceVerb, WalksThroughARandomLayer) {
   EXPECT_NE(walk, walk_of("--d-model 4 --heads 2 --tokens 3 --seed 6"));
   EXPECT_THAT(walk_of("--geometry multi-query --keys 3 --causal"), HasSubstr("-inf"));
   EXPECT_THAT(walk_of("--positions rotary"), HasSubstr("scores_0 = q_0_turned k_0_turned^T"));
-  for (const char* large :
-       {"--d-model 48 --heads 3 --tokens 20", "--geometry merged --d-model 24 --heads 4"}) {
+  for (const char* large : {"--d-model 48 --heads 3 --tokens 20", "--geometry merged --d-model 24 --heads 4",
+                            "--geometry talking --heads 12 --d-model 144 --positions alibi --causal",
+                            "--geometry differential --heads 12 --d-model 144 --positions shaw"}) {
     const std::string cut = walk_of(large);
     EXPECT_THAT(cut, HasSubstr("\u2026"));
     for (const std::string& line : lines_of(cut)) EXPECT_LE(width_of(line), 80) << line;

@@ -1,0 +1,44 @@
+// The parameters of one layer by name, which part of each is a head's, and the formulas they stand in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/nn/head_blocks.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+class LayerParameters {
+ public:
+  struct Named {
+    std::string name;  // "w_q"
+    const Tensor* value;
+    bool after_heads() const { return name == "w_o" || name == "b_o"; }
+  };
+
+  /// layer: outlives this.
+  LayerParameters(MultiHeadAttention& layer, int d_model);
+
+  const std::vector<Named>& all() const { return all_; }
+  /// Null when the layer has none of that name.
+  const Tensor* find(std::string_view name) const;
+  /// As head_block().
+  std::optional<Block> block(const Named& p, int head) const;
+  /// How `rows` become the queries, keys or values of a head: "x w_q_0 + b_q_0". letter: 'q', 'k' or 'v'.
+  /// head: the first of those that share the weights. part: "", or which of the columns: "[:, 0 ... 3]".
+  std::string projection(const std::string& rows, char letter, int head, const std::string& part = "") const;
+
+ private:
+  const Named* find_named(std::string_view name) const;
+
+  const HeadGeometry& geometry_;
+  int d_model_;
+  std::vector<Named> all_;
+};
+
+}  // namespace mh
