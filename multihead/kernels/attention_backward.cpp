@@ -167,7 +167,7 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     const int64_t begin = task.key_begin, end = std::min(task.key_end, h.keys);
     const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
     const int64_t k_stride = copied_stride(in.d_key), v_stride = copied_stride(in.d_value);
-    if (small) mask_block(in, h, block, 0);
+    if (small && !few) mask_block(in, h, block, 0);
     for (int head = task.head_begin; head < task.head_end; ++head) {
       const int64_t key_head = int64_t{head} * in.key_heads / in.heads;
       const int64_t value_head = int64_t{head} * in.value_heads / in.heads;

@@ -25,8 +25,8 @@ struct TrainingLine {
   int64_t target_tokens = 0;
   double target_tokens_per_second = 0;
   double seconds = 0;  // since this process began to train
-  std::optional<double> alike_heads =
-      {};  // what a disagreement makes smaller, a target token, of the last update
+  /// What a disagreement makes smaller, a target token, of the last update.
+  std::optional<double> alike_heads = {};
 
   template <class V>
   void visit(V& v) {
