@@ -1,5 +1,6 @@
 // multihead study: the five questions, answered by running.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace mh::cli {
 namespace {
 
 struct StudyFlags {
-  std::vector<std::string> names;
+  std::vector<std::string> names, claims;
   bool all = false, quick = false, paper = false, strict = false;
   std::string data, out = "study";
 };
@@ -61,11 +62,13 @@ bool run(const StudyFlags& flags) {
                     .watcher = {.step = step, .stop = stop}});
   int failed = 0;
   for (const Study* study : chosen) {
-    StudyReport report = run_study(*study, runner, {.step = step, .stop = stop});
-    report.command = fmt::format("multihead study {}{}", report.name,
-                                 flags.quick   ? " --quick"
-                                 : flags.paper ? " --paper --data DIR"
-                                               : "");
+    StudyReport report = run_study(*study, runner, flags.claims, {.step = step, .stop = stop});
+    report.command =
+        fmt::format("multihead study {}{}{}", report.name,
+                    flags.claims.empty() ? "" : fmt::format(" --claim {}", fmt::join(flags.claims, " ")),
+                    flags.quick   ? " --quick"
+                    : flags.paper ? " --paper --data DIR"
+                                  : "");
     write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
     const MarkdownReport page = report_as_markdown(report);
     write_file_atomically(out / (report.name + ".json"), to_json(report));
@@ -85,8 +88,9 @@ void add_study(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("study", "Five questions about heads, answered by running");
   verb->add_option("name", flags->names, "Which studies; none: list them");
   verb->add_flag("--all", flags->all, "Every study");
+  verb->add_option("--claim", flags->claims, "Only these claims of it, for example 001.4");
   auto* quick = verb->add_flag("--quick", flags->quick,
-                               "Micro tasks, some minutes for all; what they leave open is UNDECIDED");
+                               "Micro tasks, a minute for all; what they leave open is UNDECIDED");
   verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")
       ->excludes(quick);
   verb->add_option("--data", flags->data,
@@ -102,6 +106,8 @@ void add_study(CLI::App& app) {
     for (const std::string& name : flags->names) find_study(name);
     if (flags->all && !flags->names.empty())
       throw UsageError("--all runs every study; leave out the names, or --all");
+    if (!flags->claims.empty() && flags->names.size() != 1)
+      throw UsageError("--claim is of one study; name it, for example: study diversity --claim 001.4");
     bool right = false;
     try {
       right = run(*flags);

@@ -243,31 +243,33 @@ const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
   return all;
 }
 
-std::vector<Arm> ArmRunner::with_best_learning_rates(std::vector<Arm> arms) {
-  if (size() == StudySize::kQuick) return arms;
+void ArmRunner::tune(const std::vector<Arm*>& arms) {
+  if (size() == StudySize::kQuick) return;
   constexpr std::array kFactors = {0.5, 1.0, 2.0};
   std::vector<Arm> tried;
-  for (const Arm& arm : arms) {
+  for (const Arm* arm : arms) {
     for (const double factor : kFactors) {
-      tried.push_back(arm);
+      tried.push_back(*arm);
       tried.back().learning_rate = factor;
     }
   }
-  const std::vector<uint64_t> two(seeds().begin(), seeds().begin() + 2);
-  prepare(tried, two);
+  const std::vector<uint64_t> some(seeds().begin(),
+                                   seeds().begin() + static_cast<ptrdiff_t>(settings_.rate_seeds));
+  prepare(tried, some);
   const auto loss = [&](const Arm& one) {
     double sum = 0;
-    for (const uint64_t seed : two) sum += find(one, seed)->curve.back().loss;
+    for (const uint64_t seed : some) sum += find(one, seed)->curve.back().loss;
     return sum;
   };
   auto first = tried.begin();
-  for (Arm& arm : arms) {
+  std::vector<Arm> tuned;
+  for (Arm* arm : arms) {
     const auto last = first + kFactors.size();
-    arm = *std::min_element(first, last, [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
+    *arm = *std::min_element(first, last, [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
+    tuned.push_back(*arm);
     first = last;
   }
-  prepare(arms);
-  return arms;
+  prepare(tuned);
 }
 
 std::string ArmRunner::rate_of(const Arm& arm) const {

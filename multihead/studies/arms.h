@@ -99,9 +99,10 @@ class ArmRunner {
   void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
   /// One run a seed, in the order of the seeds.
   const std::vector<ArmRun>& runs(const Arm& arm);
-  /// Each arm with that of half, one and two times the size's learning rate which gives the first two seeds
-  /// the lowest mean loss on validation (one seed may be lucky), trained; kQuick: the arms as they are.
-  std::vector<Arm> with_best_learning_rates(std::vector<Arm> arms);
+  /// Gives each arm that of half, one and two times the size's learning rate with which its first
+  /// SizeSettings::rate_seeds have the lowest mean loss on validation, and trains it. kQuick: leaves them as
+  /// they are.
+  void tune(const std::vector<Arm*>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
   /// The weights of a run.

@@ -41,7 +41,8 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   MarkdownReport page;
   std::string& text = page.text;
   text = fmt::format("# {}\n\n", report.question);
-  text += wrapped(report.answer, "", 118) + "\n" + wrapped(report.conclusion, "", 118) + "\n";
+  text += wrapped(report.answer, "", 118) + "\n";
+  if (!report.conclusion.empty()) text += wrapped(report.conclusion, "", 118) + "\n";
   text += wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
                               "Repeat with `{}` ({}).",
                               report.claims.size(), report.count(Verdict::kPass),

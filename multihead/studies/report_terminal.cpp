@@ -137,7 +137,7 @@ std::string report_for_terminal(const StudyReport& report) {
                     "    ") +
             "\n";
   }
-  return text + wrapped(report.conclusion);
+  return report.conclusion.empty() ? text : text + wrapped(report.conclusion);
 }
 
 }  // namespace mh

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
@@ -116,37 +118,38 @@ const std::array kStudies = {
           "numbers to d/h: what shrinks is "
           "the projection, not the input. The reshape in code that looks like a split comes after that "
           "projection.",
-          split_or_project::algebra(), split_or_project::arms, split_or_project::trained, split_conclusion},
+          split_or_project::algebra(), split_or_project::trained(), split_conclusion},
     Study{
         "diversity", "How are heads made different at the start, and what keeps them different?",
         "Random numbers do it. Heads whose matrices differ get different gradients and go on differing; only "
         "heads that are equal to the "
         "last bit, their part of W^O included, stay equal. The embedding is not cut into segments for that.",
-        diversity::algebra(), diversity::arms, diversity::trained, diversity_conclusion},
+        diversity::algebra(), diversity::trained(), diversity_conclusion},
     Study{"two-matrices-or-one", "Why W^Q and W^K, and not the one matrix that their product is?",
           "Because the product of two thin matrices costs 2 d d_k numbers and the one matrix d^2: with d_k = "
           "d/h that is h/2 times less. The "
           "price is rank: a head's matrix has rank d_k at most.",
-          two_matrices_or_one::algebra(), two_matrices_or_one::arms, two_matrices_or_one::trained,
-          two_conclusion},
+          two_matrices_or_one::algebra(), two_matrices_or_one::trained(), two_conclusion},
     Study{"unique-heads", "What makes the learning of each head unique?",
           "Its own weights, from a random start. All heads see the same input; because their matrices differ "
           "their gradients differ, and so "
           "they come to do different things: one reads the word before, one goes from a verb to its object.",
-          unique_heads::algebra(), unique_heads::arms, unique_heads::trained, unique_conclusion},
-    Study{"one-product", "Why is it called multi-head when one big product computes all heads?",
+          unique_heads::algebra(), unique_heads::trained(), unique_conclusion},
+    Study{"one-product",
+          "Why is it called multi-head when one big product computes all heads?",
           "Because after that product every head takes its own softmax: h matrices of T x T weights, not "
           "one. Stacking the matrices side by "
           "side saves time and changes nothing; taking one softmax of the whole would be another layer.",
-          one_product::algebra(), nullptr, nullptr, product_conclusion},
+          one_product::algebra(),
+          {},
+          product_conclusion},
     Study{"table3",
           "What are heads, their size, depth and width worth? (Table 3 of the paper, in miniature)",
           "More heads at equal cost help up to a point, and so do more layers, width and feed-forward: the "
           "paper's Table 3 says by how much at "
           "full size, this one at a size that trains in minutes.",
           {},
-          table3::arms,
-          table3::trained,
+          table3::trained(),
           table_conclusion},
 };
 
@@ -165,7 +168,30 @@ const Study& find_study(std::string_view name) {
   throw UsageError(fmt::format("study '{}' is unknown; choose one of {}", name, names));
 }
 
-StudyReport run_study(const Study& study, ArmRunner& runner, const StudyWatcher& watcher) {
+namespace {
+
+/// Whether claim `id`, "001.4, trained", is among those asked for, "001.4". None asked for: all are.
+bool asked_for(std::string_view id, const std::vector<std::string>& numbers) {
+  return numbers.empty() ||
+         std::find(numbers.begin(), numbers.end(), id.substr(0, id.find(','))) != numbers.end();
+}
+
+void check_numbers(const Study& study, const std::vector<std::string>& numbers) {
+  std::set<std::string_view> known;
+  for (const AlgebraCheck& check : study.algebra) known.insert(check.id);
+  for (const TrainedCheck& check : study.trained) known.insert(check.id.substr(0, check.id.find(',')));
+  for (const std::string& number : numbers) {
+    if (!known.contains(number))
+      throw UsageError(fmt::format("study {} has no claim '{}'; choose one of {}", study.name, number,
+                                   fmt::join(known, ", ")));
+  }
+}
+
+}  // namespace
+
+StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims,
+                      const StudyWatcher& watcher) {
+  check_numbers(study, claims);
   const auto start = std::chrono::steady_clock::now();
   StudyReport report;
   report.name = study.name;
@@ -173,20 +199,24 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const StudyWatcher&
   report.answer = study.answer;
   report.size = size_name(runner.size());
   report.machine = fmt::format("{} threads, {}", thread_count(), dispatch_target());
-  if (watcher.step && !study.algebra.empty())
-    watcher.step(fmt::format("{}: {} algebraic claims", study.name, study.algebra.size()));
+  if (watcher.step && !study.algebra.empty()) watcher.step(fmt::format("{}: algebraic claims", study.name));
   for (const AlgebraCheck& check : study.algebra) {
     if (watcher.stop && watcher.stop())
       throw Interrupted("the study was stopped; runs that are done are kept");
-    report.claims.push_back(check.run({}));
+    if (asked_for(check.id, claims)) report.claims.push_back(check.run({}));
   }
-  if (study.trained) {
-    runner.prepare(study.arms(runner));
-    for (Claim& claim : study.trained(runner)) report.claims.push_back(std::move(claim));
+  std::vector<Arm> arms;
+  for (const TrainedCheck& check : study.trained) {
+    if (!asked_for(check.id, claims)) continue;
+    for (Arm& arm : check.arms(runner)) arms.push_back(std::move(arm));
+  }
+  runner.prepare(arms);
+  for (const TrainedCheck& check : study.trained) {
+    if (asked_for(check.id, claims)) report.claims.push_back(check.run(runner));
   }
   std::stable_sort(report.claims.begin(), report.claims.end(),
                    [](const Claim& a, const Claim& b) { return a.id < b.id; });
-  report.conclusion = study.conclusion(report.claims);
+  if (claims.empty()) report.conclusion = study.conclusion(report.claims);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -25,13 +25,20 @@ struct AlgebraCheck {
   Claim (*run)(const AlgebraCase&);
 };
 
+/// A claim that rests on trained models. Claims and studies share runs by way of the runner.
+struct TrainedCheck {
+  std::string_view id;
+  /// What run() needs, as far as it is known beforehand (learning rates are chosen on the way), so that the
+  /// arms of all claims are trained as one.
+  std::vector<Arm> (*arms)(const ArmRunner& runner);
+  Claim (*run)(ArmRunner& runner);
+};
+
 struct Study {
   std::string_view name, question;
   std::string_view answer;                // in plain words
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
-  /// What is trained, and the claims that rest on it. Studies share runs by way of the runner.
-  std::vector<Arm> (*arms)(const ArmRunner& runner);
-  std::vector<Claim> (*trained)(ArmRunner& runner);
+  std::span<const TrainedCheck> trained;
   /// Two sentences; all claims are there.
   std::string (*conclusion)(const std::vector<Claim>& claims);
 };
@@ -44,7 +51,9 @@ struct StudyWatcher {
   std::function<bool()> stop;                    // true: throw Interrupted; runs that are done are kept
 };
 
-/// All claims of a study, in the order of their ids.
-StudyReport run_study(const Study& study, ArmRunner& runner, const StudyWatcher& watcher = {});
+/// Some claims of the study by their numbers, "001.4", or all of them; in the order of their ids. Of some
+/// there is no conclusion. Throws UsageError listing the numbers when the study has none of that number.
+StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims = {},
+                      const StudyWatcher& watcher = {});
 
 }  // namespace mh

@@ -11,8 +11,8 @@
 namespace mh {
 
 enum class StudySize {
-  kQuick,     // one layer on a micro language: all studies in some minutes on two cores
-  kStandard,  // two layers on the built-in grammar: three quarters of an hour
+  kQuick,     // one layer on a micro language: all studies in a minute on two cores
+  kStandard,  // two layers on the built-in grammar: about 40 minutes for all studies
   kPaper,     // real parallel text, the model of kStandard, 1,500 updates of 4,096 tokens: hours
 };
 std::string_view size_name(StudySize size);  // "quick", ...
@@ -26,6 +26,9 @@ struct SizeSettings {
   int64_t warmup = 0;
   double learning_rate = 0;
   std::vector<uint64_t> seeds;
+  /// So many of them choose an arm's learning rate: two, since one may be lucky where the validation text is
+  /// small.
+  size_t rate_seeds = 2;
 };
 SizeSettings size_settings(StudySize size);
 

@@ -9,6 +9,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(StudyVerb, ListsTheStudies) {
   const ToolResult result = run_tool("study");
@@ -32,12 +33,29 @@ TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
   EXPECT_THAT(folder.read("out/one-product.md"), HasSubstr("# Why is it called multi-head"));
 }
 
+TEST(StudyVerb, RunsTheClaimsAskedFor) {
+  const ScratchFolder folder;
+  const ToolResult result =
+      run_tool("study two-matrices-or-one --claim 002.3 002.8 --quick --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("002.3"), HasSubstr("002.8"), Not(HasSubstr("002.4"))));
+  EXPECT_THAT(folder.read("out/two-matrices-or-one.md"),
+              HasSubstr("two-matrices-or-one --claim 002.3 002.8 --quick`"));
+}
+
 TEST(StudyVerb, NamesWhatIsWrong) {
   ToolResult result = run_tool("study split");
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("study 'split' is unknown; choose one of split-or-project,"));
   result = run_tool("study --all table3");
   EXPECT_EQ(result.status, 2);
+  result = run_tool("study --all --claim 001.4 --quick");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("--claim is of one study"));
+  const ScratchFolder folder;
+  result = run_tool("study one-product --quick --claim 001.4 --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("study one-product has no claim '001.4'; choose one of 004.1, 004.2,"));
   result = run_tool("study table3 --paper");
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("name with --data the folder"));

@@ -7,7 +7,6 @@ namespace mh::diversity {
 
 std::span<const AlgebraCheck> algebra();
 /// 001.1, the training of 001.2 and 001.4, 001.3, 001.5.
-std::vector<Arm> arms(const ArmRunner& runner);
-std::vector<Claim> trained(ArmRunner& runner);
+std::span<const TrainedCheck> trained();
 
 }  // namespace mh::diversity

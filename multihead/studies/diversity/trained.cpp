@@ -85,6 +85,19 @@ std::vector<double> telemetry(const std::vector<ArmRun>& runs, double HeadTeleme
   return of_runs(runs, [number](const ArmRun& run) { return run.curve.back().heads.*number; });
 }
 
+std::vector<Arm> all_starts(const Arms& a) {
+  std::vector<Arm> all = {a.canonical};
+  all.insert(all.end(), a.starts.begin(), a.starts.end());
+  all.push_back(a.equal_dropout);
+  return all;
+}
+
+std::vector<Arm> with_and_without(const Arms& a) {
+  std::vector<Arm> all = {a.canonical};
+  all.insert(all.end(), a.regularised.begin(), a.regularised.end());
+  return all;
+}
+
 Claim from_the_start(ArmRunner& runner, const Arms& a) {
   Claim claim{
       .id = "001.1",
@@ -133,9 +146,7 @@ Claim starts_trained(ArmRunner& runner, const Arms& a) {
                   "the weights or "
                   "noise tells them apart.",
               .trained = true};
-  std::vector<Arm> all = {a.canonical};
-  all.insert(all.end(), a.starts.begin(), a.starts.end());
-  all.push_back(a.equal_dropout);
+  const std::vector<Arm> all = all_starts(a);
   claim.tables.push_back(arm_table(runner, all, "test loss"));
   Table table{"heads at the end of training",
               {"start", "cos Att", "JS", "effective heads", "first update apart"},
@@ -184,8 +195,7 @@ Claim regularisers(ArmRunner& runner, const Arms& a) {
                   "without, 28.51 with the disagreement of subspaces.",
               .said = Said::kNotSaid,
               .trained = true};
-  std::vector<Arm> all = {a.canonical};
-  all.insert(all.end(), a.regularised.begin(), a.regularised.end());
+  const std::vector<Arm> all = with_and_without(a);
   claim.tables.push_back(arm_table(runner, all, "test loss (without the regulariser)"));
   Table table{"encoder heads at the end of training",
               {"regulariser", "cos V", "A_i A_j", "cos Att", "effective heads"},
@@ -238,7 +248,10 @@ double evenness(Transformer& model, int heads) {
   return sum / count;
 }
 
-Claim segments(ArmRunner& runner, const Arms& a) {
+Claim segments(ArmRunner& runner, std::vector<Arm> cuts) {
+  std::vector<Arm*> to_tune;
+  for (Arm& arm : cuts) to_tune.push_back(&arm);
+  runner.tune(to_tune);
   Claim claim{
       .id = "001.4, trained",
       .statement =
@@ -249,17 +262,17 @@ Claim segments(ArmRunner& runner, const Arms& a) {
       .original = "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
       .tolerance = "the 95 % interval of contiguous minus canonical lies above 0",
       .trained = true};
-  claim.tables.push_back(arm_table(runner, a.cuts, "equal parameters"));
-  claim.tables.push_back(equal_time_table(runner, a.cuts, "equal time"));
-  claim.plots.push_back(loss_plot(runner, a.cuts, "Ways to cut the embedding"));
-  claim.plots.push_back(curve_plot(runner, a.cuts, "Ways to cut the embedding, through training"));
-  Transformer fresh(a.cuts[0].model);
+  claim.tables.push_back(arm_table(runner, cuts, "equal parameters"));
+  claim.tables.push_back(equal_time_table(runner, cuts, "equal time"));
+  claim.plots.push_back(loss_plot(runner, cuts, "Ways to cut the embedding"));
+  claim.plots.push_back(curve_plot(runner, cuts, "Ways to cut the embedding, through training"));
+  Transformer fresh(cuts[0].model);
   fresh.initialise(runner.seeds()[0]);
-  const int heads = a.cuts[0].model.encoder_heads;
+  const int heads = cuts[0].model.encoder_heads;
   const double before = evenness(fresh, heads),
-               after = evenness(*runner.trained(a.cuts[0], runner.seeds()[0]), heads);
+               after = evenness(*runner.trained(cuts[0], runner.seeds()[0]), heads);
   const auto minus = [&](size_t i, size_t j) {
-    return difference_of(losses(runner.runs(a.cuts[i])), losses(runner.runs(a.cuts[j])));
+    return difference_of(losses(runner.runs(cuts[i])), losses(runner.runs(cuts[j])));
   };
   claim.measured = fmt::format(
       "loss of contiguous slices minus canonical {}, permuted minus contiguous {}, random minus contiguous "
@@ -284,7 +297,6 @@ Claim ensemble(ArmRunner& runner, const Arms& a) {
                   "concatenating is a form of ensembling.\"",
               .said = Said::kHalfRight,
               .trained = true};
-  runner.prepare(a.members);
   std::vector<double> together, alone;
   for (const uint64_t seed : runner.seeds()) {
     std::vector<std::unique_ptr<Transformer>> models;
@@ -313,21 +325,28 @@ Claim ensemble(ArmRunner& runner, const Arms& a) {
 
 }  // namespace
 
-std::vector<Arm> arms(const ArmRunner& runner) {
-  const Arms a = make(runner);
-  std::vector<Arm> all = {a.canonical, a.equal_dropout};
-  if (runner.size() == StudySize::kQuick)
-    all.insert(all.end(), a.cuts.begin(), a.cuts.end());  // else first tuned
-  for (const auto* more : {&a.starts, &a.regularised, &a.members})
-    all.insert(all.end(), more->begin(), more->end());
-  return all;
-}
-
-std::vector<Claim> trained(ArmRunner& runner) {
-  Arms a = make(runner);
-  a.cuts = runner.with_best_learning_rates(a.cuts);
-  return {from_the_start(runner, a), starts_trained(runner, a), regularisers(runner, a), segments(runner, a),
-          ensemble(runner, a)};
+std::span<const TrainedCheck> trained() {
+  static constexpr TrainedCheck kChecks[] = {
+      {"001.1", [](const ArmRunner& r) { return std::vector{make(r).canonical}; },
+       [](ArmRunner& r) { return from_the_start(r, make(r)); }},
+      {"001.2, trained", [](const ArmRunner& r) { return all_starts(make(r)); },
+       [](ArmRunner& r) { return starts_trained(r, make(r)); }},
+      {"001.3", [](const ArmRunner& r) { return with_and_without(make(r)); },
+       [](ArmRunner& r) { return regularisers(r, make(r)); }},
+      {"001.4, trained",
+       [](const ArmRunner& r) {
+         return r.size() == StudySize::kQuick ? make(r).cuts : std::vector<Arm>();  // else first tuned
+       },
+       [](ArmRunner& r) { return segments(r, make(r).cuts); }},
+      {"001.5",
+       [](const ArmRunner& r) {
+         Arms a = make(r);
+         a.members.push_back(a.canonical);
+         return a.members;
+       },
+       [](ArmRunner& r) { return ensemble(r, make(r)); }},
+  };
+  return kChecks;
 }
 
 }  // namespace mh::diversity

@@ -7,7 +7,6 @@ namespace mh::split_or_project {
 
 std::span<const AlgebraCheck> algebra();
 /// 000.6 and 000.7.
-std::vector<Arm> arms(const ArmRunner& runner);
-std::vector<Claim> trained(ArmRunner& runner);
+std::span<const TrainedCheck> trained();
 
 }  // namespace mh::split_or_project

@@ -55,7 +55,8 @@ Claim more_heads(ArmRunner& runner, const Arms& a) {
   return claim;
 }
 
-Claim three_ways(ArmRunner& runner, const Arms& a) {
+Claim three_ways(ArmRunner& runner, Arms a) {
+  runner.tune({&a.canonical, &a.sliced, &a.wide, &a.canonical_equal, &a.sliced_equal});
   Claim claim{
       .id = "000.7",
       .statement =
@@ -91,22 +92,23 @@ Claim three_ways(ArmRunner& runner, const Arms& a) {
 
 }  // namespace
 
-std::vector<Arm> arms(const ArmRunner& runner) {
-  const Arms a = make(runner);
-  std::vector<Arm> all = {a.canonical, a.one, a.two, a.eight};
-  if (runner.size() == StudySize::kQuick)  // else first the learning rates
-    all.insert(all.end(), {a.sliced, a.wide, a.canonical_equal, a.sliced_equal});
-  return all;
-}
-
-std::vector<Claim> trained(ArmRunner& runner) {
-  const Arms a = make(runner);
-  Arms tuned = a;
-  const auto arms =
-      runner.with_best_learning_rates({a.canonical, a.sliced, a.wide, a.canonical_equal, a.sliced_equal});
-  tuned.canonical = arms[0], tuned.sliced = arms[1], tuned.wide = arms[2];
-  tuned.canonical_equal = arms[3], tuned.sliced_equal = arms[4];
-  return {more_heads(runner, a), three_ways(runner, tuned)};
+std::span<const TrainedCheck> trained() {
+  static constexpr TrainedCheck kChecks[] = {
+      {"000.6",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.one, a.two, a.eight};
+       },
+       [](ArmRunner& r) { return more_heads(r, make(r)); }},
+      {"000.7",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         if (r.size() != StudySize::kQuick) return std::vector<Arm>();  // first the learning rates
+         return std::vector{a.canonical, a.sliced, a.wide, a.canonical_equal, a.sliced_equal};
+       },
+       [](ArmRunner& r) { return three_ways(r, make(r)); }},
+  };
+  return kChecks;
 }
 
 }  // namespace mh::split_or_project

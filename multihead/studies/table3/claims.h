@@ -5,7 +5,6 @@
 
 namespace mh::table3 {
 
-std::vector<Arm> arms(const ArmRunner& runner);
-std::vector<Claim> trained(ArmRunner& runner);
+std::span<const TrainedCheck> trained();
 
 }  // namespace mh::table3

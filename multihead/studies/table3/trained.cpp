@@ -51,21 +51,11 @@ std::vector<Row> rows(const ArmRunner& runner) {
   return all;
 }
 
-}  // namespace
-
-std::vector<Arm> arms(const ArmRunner& runner) {
-  std::vector<Arm> all;
-  if (runner.size() != StudySize::kQuick) return all;  // first the learning rates
-  for (Row& row : rows(runner)) all.push_back(std::move(row.arm));
-  return all;
-}
-
-std::vector<Claim> trained(ArmRunner& runner) {
+Claim table_in_miniature(ArmRunner& runner) {
   std::vector<Row> all = rows(runner);
-  std::vector<Arm> tuned;
-  for (const Row& row : all) tuned.push_back(row.arm);
-  tuned = runner.with_best_learning_rates(tuned);
-  for (size_t i = 0; i < all.size(); ++i) all[i].arm = tuned[i];
+  std::vector<Arm*> to_tune;
+  for (Row& row : all) to_tune.push_back(&row.arm);
+  runner.tune(to_tune);
   Claim claim{.id = "table 3",
               .statement =
                   "The rows of the paper's Table 3 in miniature: every number the same part or multiple of "
@@ -79,9 +69,10 @@ std::vector<Claim> trained(ArmRunner& runner) {
       {"row", "rate", "parameters", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"},
       {}};
   const auto base = losses(runner.runs(all[0].arm));
-  std::vector<Arm> heads;
+  std::vector<Arm> tuned, heads;
   int agree = 0, clear = 0;
   for (const Row& row : all) {
+    tuned.push_back(row.arm);
     const auto& runs = runner.runs(row.arm);
     const Interval difference = difference_of(losses(runs), base);
     const auto score =
@@ -102,7 +93,23 @@ std::vector<Claim> trained(ArmRunner& runner) {
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(loss_plot(runner, tuned, "Table 3 in miniature"));
   claim.plots.push_back(curve_plot(runner, heads, "Row (A): the number of heads at equal cost"));
-  return {claim};
+  return claim;
+}
+
+}  // namespace
+
+std::span<const TrainedCheck> trained() {
+  static constexpr TrainedCheck kChecks[] = {
+      {"table 3",
+       [](const ArmRunner& r) {
+         std::vector<Arm> all;
+         if (r.size() != StudySize::kQuick) return all;  // first the learning rates
+         for (Row& row : rows(r)) all.push_back(std::move(row.arm));
+         return all;
+       },
+       table_in_miniature},
+  };
+  return kChecks;
 }
 
 }  // namespace mh::table3

@@ -7,7 +7,6 @@ namespace mh::two_matrices_or_one {
 
 std::span<const AlgebraCheck> algebra();
 /// 002.2, 002.3's times, 002.4 and the training of 002.5.
-std::vector<Arm> arms(const ArmRunner& runner);
-std::vector<Claim> trained(ArmRunner& runner);
+std::span<const TrainedCheck> trained();
 
 }  // namespace mh::two_matrices_or_one

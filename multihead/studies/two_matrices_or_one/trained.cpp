@@ -220,14 +220,26 @@ Claim doubled(ArmRunner& runner, const Arms& a) {
 
 }  // namespace
 
-std::vector<Arm> arms(const ArmRunner& runner) {
-  const Arms a = make(runner);
-  return {a.canonical, a.merged, a.doubled};
-}
-
-std::vector<Claim> trained(ArmRunner& runner) {
-  const Arms a = make(runner);
-  return {ranks(runner, a), times(runner, a), merged(runner, a), doubled(runner, a)};
+std::span<const TrainedCheck> trained() {
+  static constexpr TrainedCheck kChecks[] = {
+      {"002.2", [](const ArmRunner& r) { return std::vector{make(r).canonical}; },
+       [](ArmRunner& r) { return ranks(r, make(r)); }},
+      {"002.3", [](const ArmRunner&) { return std::vector<Arm>(); },
+       [](ArmRunner& r) { return times(r, make(r)); }},
+      {"002.4",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.merged};
+       },
+       [](ArmRunner& r) { return merged(r, make(r)); }},
+      {"002.5, trained",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.doubled};
+       },
+       [](ArmRunner& r) { return doubled(r, make(r)); }},
+  };
+  return kChecks;
 }
 
 }  // namespace mh::two_matrices_or_one

@@ -63,7 +63,8 @@ Claim distances(ArmRunner& runner, const Arms& a) {
   return claim;
 }
 
-Claim wide_is_better(ArmRunner& runner, const Arms& a) {
+Claim wide_is_better(ArmRunner& runner, Arms a) {
+  runner.tune({&a.canonical, &a.narrow_shared, &a.sliced, &a.wide});
   Claim claim{
       .id = "003.3, trained",
       .statement =
@@ -102,22 +103,42 @@ Claim tied(ArmRunner& runner, const Arms& a) {
 
 }  // namespace
 
-std::vector<Arm> arms(const ArmRunner& runner) {
-  const Arms a = make(runner);
-  std::vector<Arm> all = {a.canonical, a.tied, a.one_small, a.loud_places};
-  if (runner.size() == StudySize::kQuick)  // else first the learning rates
-    all.insert(all.end(), {a.wide, a.sliced, a.narrow_shared});
-  return all;
-}
-
-std::vector<Claim> trained(ArmRunner& runner) {
-  const Arms a = make(runner);
-  Arms tuned = a;
-  const auto arms = runner.with_best_learning_rates({a.canonical, a.narrow_shared, a.sliced, a.wide});
-  tuned.canonical = arms[0], tuned.narrow_shared = arms[1], tuned.sliced = arms[2], tuned.wide = arms[3];
-  return {distances(runner, a), wide_is_better(runner, tuned), relations(runner, a.canonical, a.loud_places),
-          averaging_inhibits(runner.seeds()[0], runner.size() == StudySize::kQuick ? 1000 : 4000),
-          tied(runner, a)};
+std::span<const TrainedCheck> trained() {
+  static constexpr TrainedCheck kChecks[] = {
+      {"003.2, trained",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.tied};
+       },
+       [](ArmRunner& r) { return distances(r, make(r)); }},
+      {"003.3, trained",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         if (r.size() != StudySize::kQuick) return std::vector<Arm>();  // first the learning rates
+         return std::vector{a.canonical, a.narrow_shared, a.sliced, a.wide};
+       },
+       [](ArmRunner& r) { return wide_is_better(r, make(r)); }},
+      {"003.4",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.loud_places};
+       },
+       [](ArmRunner& r) {
+         const Arms a = make(r);
+         return relations(r, a.canonical, a.loud_places);
+       }},
+      {"003.5", [](const ArmRunner&) { return std::vector<Arm>(); },
+       [](ArmRunner& r) {
+         return averaging_inhibits(r.seeds()[0], r.size() == StudySize::kQuick ? 1000 : 4000);
+       }},
+      {"003.6, trained",
+       [](const ArmRunner& r) {
+         const Arms a = make(r);
+         return std::vector{a.canonical, a.tied, a.one_small};
+       },
+       [](ArmRunner& r) { return tied(r, make(r)); }},
+  };
+  return kChecks;
 }
 
 }  // namespace mh::unique_heads
