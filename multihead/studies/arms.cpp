@@ -50,7 +50,8 @@ std::string model_json(const TransformerConfig& model) {
 
 }  // namespace
 
-ArmRunner::ArmRunner(const Options& options) : options_(options), settings_(size_settings(options.size)) {
+ArmRunner::ArmRunner(const Options& options)
+    : options_(options), settings_(options.settings.value_or(size_settings(options.size))) {
   TranslatorSettings text;
   ParallelText train, valid, test;
   if (options.size == StudySize::kPaper) {
@@ -124,11 +125,12 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   model.initialise(own_seed, arm.embedding_scale);
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
+  const int64_t warmup = std::llround(std::min(1.0, arm.updates) * static_cast<double>(settings_.warmup));
   Trainer trainer(model, train_,
                   {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
                    .adam = {},
                    .schedule = {.peak = settings_.learning_rate * arm.learning_rate,
-                                .warmup = settings_.warmup,
+                                .warmup = warmup,
                                 .decay = Schedule::Decay::kLinear,
                                 .end = updates},
                    .clip_norm = 1,
@@ -245,29 +247,34 @@ const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
 
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
   if (size() == StudySize::kQuick) return;
-  constexpr std::array kFactors = {0.5, 1.0, 2.0};
-  std::vector<Arm> tried;
-  for (const Arm* arm : arms) {
-    for (const double factor : kFactors) {
-      tried.push_back(*arm);
-      tried.back().learning_rate = factor;
-    }
-  }
   const std::vector<uint64_t> some(seeds().begin(),
                                    seeds().begin() + static_cast<ptrdiff_t>(settings_.rate_seeds));
-  prepare(tried, some);
-  const auto loss = [&](const Arm& one) {
+  const auto trial = [&](const Arm& arm, double factor) {
+    Arm other = arm;
+    other.learning_rate = factor;
+    other.updates *= settings_.rate_updates;
+    return other;
+  };
+  const auto loss = [&](const Arm& arm, double factor) {
     double sum = 0;
-    for (const uint64_t seed : some) sum += find(one, seed)->curve.back().loss;
+    for (const uint64_t seed : some) sum += find(trial(arm, factor), seed)->curve.back().loss;
     return sum;
   };
-  auto first = tried.begin();
+  std::vector<Arm> tried;
+  for (const Arm* arm : arms) {
+    for (const double factor : {1.0, 2.0}) tried.push_back(trial(*arm, factor));
+  }
+  prepare(tried, some);
+  tried.clear();
+  for (Arm* arm : arms) {
+    arm->learning_rate = loss(*arm, 1) < loss(*arm, 2) ? 1 : 2;
+    if (arm->learning_rate == 1) tried.push_back(trial(*arm, 0.5));
+  }
+  prepare(tried, some);
   std::vector<Arm> tuned;
   for (Arm* arm : arms) {
-    const auto last = first + kFactors.size();
-    *arm = *std::min_element(first, last, [&](const Arm& a, const Arm& b) { return loss(a) < loss(b); });
+    if (arm->learning_rate == 1 && loss(*arm, 0.5) < loss(*arm, 1)) arm->learning_rate = 0.5;
     tuned.push_back(*arm);
-    first = last;
   }
   prepare(tuned);
 }

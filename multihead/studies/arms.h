@@ -22,7 +22,7 @@ namespace mh {
 struct Arm {
   std::string name;          // for people; not part of what is cached
   TransformerConfig model;   // begin with ArmRunner::base()
-  double updates = 1;        // times the size's
+  double updates = 1;        // times the size's; fewer warm up for less
   double learning_rate = 1;  // times the size's
   float attention_dropout = 0;
   Disagreement disagreement = Disagreement::kNone;  // a regulariser
@@ -82,6 +82,7 @@ class ArmRunner {
  public:
   struct Options {
     StudySize size = StudySize::kStandard;
+    std::optional<SizeSettings> settings = {};  // in the place of the size's
     std::filesystem::path data = {};  // kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
     std::filesystem::path runs = "study/runs";
     ArmWatcher watcher = {};
@@ -100,8 +101,8 @@ class ArmRunner {
   /// One run a seed, in the order of the seeds.
   const std::vector<ArmRun>& runs(const Arm& arm);
   /// Gives each arm that of half, one and two times the size's learning rate with which its first
-  /// SizeSettings::rate_seeds have the lowest mean loss on validation, and trains it. kQuick: leaves them as
-  /// they are.
+  /// SizeSettings::rate_seeds have the lowest mean loss on validation, after rate_updates of the updates, and
+  /// trains it; half is not tried where twice is better than once. kQuick: leaves them as they are.
   void tune(const std::vector<Arm*>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;

@@ -44,7 +44,7 @@ SizeSettings size_settings(StudySize size) {
       model.dropout = {.residual = 0.1f};
       s.vocabulary = 2000;  // with twice as many tokens half of the time goes to the output layer
       s.updates = 1500, s.batch_tokens = 4096, s.warmup = 300, s.learning_rate = 1e-2;
-      s.seeds = {1, 2, 3}, s.rate_seeds = 1;
+      s.seeds = {1, 2, 3}, s.rate_seeds = 1, s.rate_updates = 1.0 / 3;
       break;
   }
   return s;

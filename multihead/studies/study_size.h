@@ -29,6 +29,7 @@ struct SizeSettings {
   /// So many of them choose an arm's learning rate: two, since one may be lucky where the validation text is
   /// small.
   size_t rate_seeds = 2;
+  double rate_updates = 1;  // and by runs of this part of the updates
 };
 SizeSettings size_settings(StudySize size);
 

@@ -1,5 +1,6 @@
 // Runs are kept: a study that was stopped goes on with what it lacks, and the same configuration is found
 // again.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,6 +73,32 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   other.member = 1;
   EXPECT_NE(again.runs(other)[0].loss, first.loss);
   set_thread_count(threads);
+}
+
+TEST(SlowArms, AreTunedByTheirLossOnValidation) {
+  SizeSettings settings = size_settings(StudySize::kStandard);
+  settings.grammar.train = 2000, settings.grammar.valid = settings.grammar.test = 40;
+  settings.model.d_model = 32;
+  settings.updates = 60, settings.batch_tokens = 400, settings.warmup = 12;
+  settings.seeds = {1, 2}, settings.rate_seeds = 1, settings.rate_updates = 1.0 / 3;
+  struct Case {
+    double rate, best;
+    int runs;  // trials of 20 updates, and one whole run for each of two seeds
+  };
+  for (const auto& [rate, best, runs] : {Case{1e-3, 2, 2 + 2}, Case{0.3, 0.5, 3 + 2}}) {
+    const test::ScratchFolder folder;
+    settings.learning_rate = rate;
+    ArmRunner runner({.size = StudySize::kStandard, .settings = settings, .runs = folder.path() / "runs"});
+    Arm arm = runner.base("base");
+    runner.tune({&arm});
+    EXPECT_EQ(arm.learning_rate, best) << rate;
+    EXPECT_EQ(runner.rate_of(arm), fmt::format("{:g}", rate * best));
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path() / "runs"))
+      files += file.path().extension() == ".json";
+    EXPECT_EQ(files, runs) << "half the rate is tried only where twice is no better";
+    EXPECT_EQ(runner.runs(arm)[0].updates, 60);
+  }
 }
 
 TEST(Arms, RealTextNeedsItsFolder) {
