@@ -13,6 +13,7 @@
 #include "multihead/autograd/differential.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
+#include "multihead/nn/attention.h"
 #include "multihead/nn/weighted_values.h"
 
 namespace mh {
@@ -117,24 +118,33 @@ class Walk {
     for (int h = 0; h < g_.heads; ++h) {
       parameters_of(h);
       rows_of(h);
-      std::vector<Map> own;
+      std::vector<Softmax> own;
       for (int s = 0; s < maps_; ++s) {
-        const Map scores = scores_of(h, s);
-        own.push_back(talks ? scores : weights_of("weights" + suffix(h, s), h, scores));
+        own.push_back(scores_of(h, s));
+        if (!talks)
+          own.back().weights =
+              weights_of("weights" + suffix(h, s), h, own.back().scores, own.back().formula.weights);
       }
       if (talks) {
-        maps.push_back(own[0]);
+        maps.push_back(own[0].scores);
+      } else if (maps_ == 1) {
+        average(h, own[0].weights, own[0].formula.output, together);
       } else {
-        average(h, maps_ == 1 ? own[0] : difference(h, own), together);
+        const Map weights = difference(h, own[0].weights, own[1].weights);
+        average(h, weights, matmul(tape_, weights.value, values_of(h)), together);
       }
     }
     if (talks) {
       maps = mixed(maps, "mixing_of_scores", "mixed");
-      for (int h = 0; h < g_.heads; ++h)
-        maps[static_cast<size_t>(h)] =
-            weights_of(fmt::format("softmax_{}", h), h, maps[static_cast<size_t>(h)]);
+      for (int h = 0; h < g_.heads; ++h) {
+        Map& map = maps[static_cast<size_t>(h)];
+        map = weights_of(fmt::format("softmax_{}", h), h, map, masked_softmax(tape_, map.value, mask_));
+      }
       maps = mixed(maps, "mixing_of_weights", "weights");
-      for (int h = 0; h < g_.heads; ++h) average(h, maps[static_cast<size_t>(h)], together);
+      for (int h = 0; h < g_.heads; ++h) {
+        const Map& weights = maps[static_cast<size_t>(h)];
+        average(h, weights, matmul(tape_, weights.value, values_of(h)), together);
+      }
     }
     return together;
   }
@@ -208,36 +218,44 @@ class Walk {
     }
   }
 
-  /// Scores, scaled, with what positions add.
-  Map scores_of(int h, int s) {
+  struct Softmax {
+    Map scores;  // scaled, with what positions add
+    AttentionResult<float> formula;
+    Map weights = {};
+  };
+  Softmax scores_of(int h, int s) {
     const std::string own = suffix(h, s);
     const int64_t query = h * maps_ + s, key = key_head(h, s);
     const Var q = tape_.columns(met_.q, query * d_key_, (query + 1) * d_key_);
     const Var k = tape_.columns(met_.k, key * d_key_, (key + 1) * d_key_);
-    const Map scores =
-        add_map("scores" + own, fmt::format("{} {}^T", met("q" + own, turned_), met(key_name(key), turned_)),
-                h, matmul_transposed(tape_, q, k));
-    const Map scaled = add_map("scaled" + own, fmt::format("{:.4g} {}", scale_, scores.name), h,
-                               scale(tape_, scores.value, scale_));
     auto bias = position_bias(
         layer_, parameters_,
         {.head = h, .softmax = query, .name = "q" + own, .rows = q.value(), .scale = scale_}, memory_.rows());
-    if (!bias) return scaled;
-    const Map added = add_map("bias" + own, bias->formula, h, tape_.constant(bias->value.view()));
-    return add_map("biased" + own, fmt::format("{} + {}", scaled.name, added.name), h,
-                   add_values(scaled.value, added.value));
+    const auto added = bias ? std::optional(tape_.constant(bias->value.view())) : std::nullopt;
+    const AttentionResult<float> formula = attention_formula(tape_, q, k, values_of(h), scale_, mask_, added);
+    add_map("scores" + own, fmt::format("{} {}^T", met("q" + own, turned_), met(key_name(key), turned_)), h,
+            formula.scores);
+    Map last = add_map("scaled" + own, fmt::format("{:.4g} scores{}", scale_, own), h, formula.scaled);
+    if (added) {
+      add_map("bias" + own, bias->formula, h, *added);
+      last = add_map("biased" + own, fmt::format("scaled{} + bias{}", own, own), h, formula.biased);
+    }
+    return {std::move(last), formula};
   }
-  Var add_values(Var a, Var b) { return mh::add(tape_, a, b); }
+  Var values_of(int head) {
+    const int64_t value = value_head(head);
+    return tape_.columns(plain_.v, value * g_.d_value, (value + 1) * g_.d_value);
+  }
 
-  Map weights_of(std::string name, int h, const Map& scores) {
+  /// weights: the softmax of the scores.
+  Map weights_of(std::string name, int h, const Map& scores, Var weights) {
     std::string last = scores.name;
     if (mask_.kind() != Mask::Kind::kNone) {
       last = "masked" + name.substr(name.find('_'));
       add(last, fmt::format("{}, -infinity where the mask hides the key", scores.name), {h},
           masked(scores.value.value()), kQueries, kKeys);
     }
-    return add_map(std::move(name), "softmax of the rows of " + last, h,
-                   masked_softmax(tape_, scores.value, mask_));
+    return add_map(std::move(name), "softmax of the rows of " + last, h, weights);
   }
 
   Tensor masked(ConstMatrixView scores) const {
@@ -259,7 +277,7 @@ class Walk {
     for (int h = 0; h < g_.heads; ++h) {
       Var sum = scale(tape_, maps[0].value, by(0, h));
       for (int from = 1; from < g_.heads; ++from)
-        sum = add_values(sum, scale(tape_, maps[static_cast<size_t>(from)].value, by(from, h)));
+        sum = mh::add(tape_, sum, scale(tape_, maps[static_cast<size_t>(from)].value, by(from, h)));
       all.push_back(add_map(fmt::format("{}_{}", name, h),
                             fmt::format("sum over g of {}[g, {}] {}_g", mixing, h, each), h, sum));
     }
@@ -267,7 +285,7 @@ class Walk {
   }
 
   /// Differential weights: A_1 - lambda A_2.
-  Map difference(int h, const std::vector<Map>& maps) {
+  Map difference(int h, const Map& first, const Map& second) {
     const Tensor& v = *parameters_.find("lambda");
     if (h == 0) {
       const auto exp_of_product = [&](int64_t a, int64_t b) {
@@ -281,17 +299,15 @@ class Walk {
       add("factor", fmt::format("exp(lambda[0] . lambda[1]) - exp(lambda[2] . lambda[3]) + {:.4g}", start()),
           {}, std::move(shown));
     }
-    return add_map(fmt::format("weights_{}", h), fmt::format("{} - factor {}", maps[0].name, maps[1].name), h,
-                   add_values(maps[0].value, scale(tape_, maps[1].value, -factor_)));
+    return add_map(fmt::format("weights_{}", h), fmt::format("{} - factor {}", first.name, second.name), h,
+                   mh::add(tape_, first.value, scale(tape_, second.value, -factor_)));
   }
   float start() const { return lambda_init(layer_.config().layer); }
 
-  /// Adds the head's output and puts it in its columns of `together`.
-  void average(int h, const Map& weights, Tensor& together) {
-    const int64_t value = value_head(h);
-    const Var v = tape_.columns(plain_.v, value * g_.d_value, (value + 1) * g_.d_value);
-    Tensor z = copied(matmul(tape_, weights.value, v).value());
-    const std::string formula = fmt::format("{} v_{}", weights.name, first_of(value, value_heads_));
+  /// Adds the head's output, weights times values, and puts it in its columns of `together`.
+  void average(int h, const Map& weights, Var output, Tensor& together) {
+    Tensor z = copied(output.value());
+    const std::string formula = fmt::format("{} v_{}", weights.name, first_of(value_head(h), value_heads_));
     if (maps_ == 1) {
       add(fmt::format("z_{}", h), formula, {h}, z, kQueries);
     } else {

@@ -6,17 +6,21 @@ namespace mh {
 
 template <class T>
 AttentionResult<T> attention_formula(BasicTape<T>& tape, BasicVar<T> q, BasicVar<T> k, BasicVar<T> v,
-                                     T scale_factor, const Mask& mask, int64_t first_row) {
-  const auto scores = matmul_transposed(tape, q, k);                   // [Tq, Tk]
-  const auto scaled = scale(tape, scores, scale_factor);               // [Tq, Tk]
-  const auto weights = masked_softmax(tape, scaled, mask, first_row);  // [Tq, Tk]
-  const auto output = matmul(tape, weights, v);                        // [Tq, d_value]
-  return {output, weights, scores, scaled};
+                                     T scale_factor, const Mask& mask,
+                                     const std::optional<BasicVar<T>>& bias) {
+  const auto scores = matmul_transposed(tape, q, k);             // [Tq, Tk]
+  const auto scaled = scale(tape, scores, scale_factor);         // [Tq, Tk]
+  const auto biased = bias ? add(tape, scaled, *bias) : scaled;  // [Tq, Tk]
+  const auto weights = masked_softmax(tape, biased, mask);       // [Tq, Tk]
+  const auto output = matmul(tape, weights, v);                  // [Tq, d_value]
+  return {output, weights, scores, scaled, biased};
 }
 
 template AttentionResult<float> attention_formula(BasicTape<float>&, BasicVar<float>, BasicVar<float>,
-                                                  BasicVar<float>, float, const Mask&, int64_t);
+                                                  BasicVar<float>, float, const Mask&,
+                                                  const std::optional<BasicVar<float>>&);
 template AttentionResult<double> attention_formula(BasicTape<double>&, BasicVar<double>, BasicVar<double>,
-                                                   BasicVar<double>, double, const Mask&, int64_t);
+                                                   BasicVar<double>, double, const Mask&,
+                                                   const std::optional<BasicVar<double>>&);
 
 }  // namespace mh
