@@ -1,0 +1,58 @@
+// The queries, keys and values of each head of a layer, as the layer itself projects them, by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/analysis/layer_parameters.h"
+#include "multihead/analysis/trace_recorder.h"
+#include "multihead/nn/multi_head_attention.h"
+
+namespace mh {
+
+/// A head has one softmax, a differential head two, each with queries and keys of its own.
+class HeadRows {
+ public:
+  /// The layer's rows x, which meet themselves or a memory; all outlive this.
+  HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x);
+  HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x, Var memory);
+
+  int softmaxes() const { return softmaxes_; }  // of a head
+  /// "_0" of head 0; "_0_2" of the second softmax of a differential head.
+  std::string suffix(int head, int64_t softmax) const;
+  /// Of all of the layer's.
+  int64_t number(int head, int64_t softmax) const { return int64_t{head} * softmaxes_ + softmax; }
+
+  /// As they meet: turned by rotary positions.
+  Var queries(int head, int64_t softmax);
+  Var keys(int head, int64_t softmax);
+  Var values(int head);
+  std::string name_of_queries(int head, int64_t softmax) const;
+  std::string name_of_keys(int head, int64_t softmax) const;
+  std::string name_of_values(int head) const;
+
+  /// The head's weights, then what they make of the rows; what heads share only with the first of them.
+  void show(int head, TraceRecorder& recorder) const;
+
+ private:
+  void measure();
+  int64_t key_of(int head, int64_t softmax) const;
+  int64_t value_of(int head) const { return head * value_heads_ / geometry_.heads; }
+  bool reads(int head, int64_t softmaxes, int64_t key) const;
+  int first_of(int64_t group, int64_t groups) const;
+  std::string own_name_of_keys(int64_t key) const;
+  std::string part(int64_t softmax) const;
+  void show_parameters(int head, TraceRecorder& recorder) const;
+  void show_keys(int head, TraceRecorder& recorder) const;
+
+  const HeadGeometry& geometry_;
+  const LayerParameters& parameters_;
+  Tape& tape_;
+  std::string memory_name_;
+  bool turned_ = false;
+  int softmaxes_;
+  Heads::Projected plain_, met_;  // as projected; as queries meet keys
+  int64_t d_key_ = 0, key_groups_ = 0, value_heads_ = 0;
+};
+
+}  // namespace mh

@@ -1,0 +1,33 @@
+// Collects the steps of a trace (analysis/trace.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/analysis/trace.h"
+#include "multihead/autograd/tape.h"
+
+namespace mh {
+
+/// A matrix [Tq, Tk] and what the steps call it.
+struct TracedMap {
+  std::string name;
+  Var value;
+};
+
+class TraceRecorder {
+ public:
+  explicit TraceRecorder(const MultiHeadAttention& layer);
+
+  /// heads: whose it is; none: all heads'.
+  void add(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
+           TraceAxis rows = TraceAxis::kNumbers, TraceAxis columns = TraceAxis::kNumbers);
+  TracedMap add_map(std::string name, std::string formula, int head, Var value);
+
+  AttentionTrace trace;
+
+ private:
+  std::string owner_of(const std::vector<int>& heads) const;
+};
+
+}  // namespace mh
