@@ -286,6 +286,7 @@ std::string ArmRunner::rate_of(const Arm& arm) const {
 std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {
   runs(arm);
   const std::string file = (options_.runs / (key(arm, seed) + ".safetensors")).string();
+  if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
   return read_weights(SafetensorsFile::open(file), file, arm.model, ModelType::kMultihead, {});
 }
 

@@ -106,7 +106,7 @@ class ArmRunner {
   void tune(const std::vector<Arm*>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
-  /// The weights of a run.
+  /// The weights of a run; trained again where only its curve was kept.
   std::unique_ptr<Transformer> trained(const Arm& arm, uint64_t seed);
 
   /// Test loss of the mean of the models' probabilities, natural log a target token.

@@ -64,6 +64,11 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   EXPECT_NEAR(runner.test_loss(*runner.trained(arm, 1)), first.loss, 1e-6);
   EXPECT_NEAR(runner.ensemble_loss({runner.trained(arm, 1).get()}), first.loss, 1e-4);
 
+  for (const auto& file : std::filesystem::directory_iterator(options.runs)) {
+    if (file.path().extension() == ".safetensors") std::filesystem::remove(file.path());
+  }
+  EXPECT_NEAR(runner.test_loss(*runner.trained(arm, 1)), first.loss, 1e-6) << "curves alone were kept";
+
   begun = 0;
   ArmRunner again(options);
   EXPECT_EQ(again.runs(arm)[0].loss, first.loss);
