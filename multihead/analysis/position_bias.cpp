@@ -21,7 +21,7 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
     case Positions::kAlibi: {
       const float slope = alibi_slopes(layer.heads())[static_cast<size_t>(q.head)];
       return by_distance(fmt::format("-{:.4g} |distance|", slope), [&](int64_t, int distance) {
-        return -slope * static_cast<float>(std::abs(distance));
+        return 0 - slope * static_cast<float>(std::abs(distance));  // no -0
       });
     }
     case Positions::kT5: {
