@@ -108,6 +108,7 @@ void add_study(CLI::App& app) {
       throw UsageError("--all runs every study; leave out the names, or --all");
     if (!flags->claims.empty() && flags->names.size() != 1)
       throw UsageError("--claim is of one study; name it, for example: study diversity --claim 001.4");
+    if (!flags->claims.empty()) check_claims(find_study(flags->names[0]), flags->claims);
     bool right = false;
     try {
       right = run(*flags);

@@ -176,22 +176,22 @@ bool asked_for(std::string_view id, const std::vector<std::string>& numbers) {
          std::find(numbers.begin(), numbers.end(), id.substr(0, id.find(','))) != numbers.end();
 }
 
-void check_numbers(const Study& study, const std::vector<std::string>& numbers) {
+}  // namespace
+
+void check_claims(const Study& study, const std::vector<std::string>& claims) {
   std::set<std::string_view> known;
   for (const AlgebraCheck& check : study.algebra) known.insert(check.id);
   for (const TrainedCheck& check : study.trained) known.insert(check.id.substr(0, check.id.find(',')));
-  for (const std::string& number : numbers) {
-    if (!known.contains(number))
-      throw UsageError(fmt::format("study {} has no claim '{}'; choose one of {}", study.name, number,
+  for (const std::string& claim : claims) {
+    if (!known.contains(claim))
+      throw UsageError(fmt::format("study {} has no claim '{}'; choose one of {}", study.name, claim,
                                    fmt::join(known, ", ")));
   }
 }
 
-}  // namespace
-
 StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims,
                       const StudyWatcher& watcher) {
-  check_numbers(study, claims);
+  check_claims(study, claims);
   const auto start = std::chrono::steady_clock::now();
   StudyReport report;
   report.name = study.name;

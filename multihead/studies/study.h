@@ -46,13 +46,16 @@ std::span<const Study> studies();
 /// Throws UsageError listing the names.
 const Study& find_study(std::string_view name);
 
+/// Throws UsageError listing the study's claims when one of these, "001.4", is not among them.
+void check_claims(const Study& study, const std::vector<std::string>& claims);
+
 struct StudyWatcher {
   std::function<void(const std::string&)> step;  // a line: what begins
   std::function<bool()> stop;                    // true: throw Interrupted; runs that are done are kept
 };
 
 /// Some claims of the study by their numbers, "001.4", or all of them; in the order of their ids. Of some
-/// there is no conclusion. Throws UsageError listing the numbers when the study has none of that number.
+/// there is no conclusion. Throws as check_claims.
 StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims = {},
                       const StudyWatcher& watcher = {});
 

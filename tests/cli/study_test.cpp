@@ -1,4 +1,5 @@
 // multihead study: the list, one study of algebra alone, what it writes, wrong names.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_tool.h"
@@ -56,6 +57,7 @@ TEST(StudyVerb, NamesWhatIsWrong) {
   result = run_tool("study one-product --quick --claim 001.4 --out " + (folder / "out"));
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("study one-product has no claim '001.4'; choose one of 004.1, 004.2,"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   result = run_tool("study table3 --paper");
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("name with --data the folder"));
