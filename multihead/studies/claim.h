@@ -33,7 +33,12 @@ struct Table {
   }
 };
 
-/// A line of a plot; low and high: an interval around y, or empty.
+enum class PlotKind {
+  kLines,   // y over x
+  kStrips,  // a row for each series: its numbers y as points, and their mean with its 95 % interval
+};
+
+/// A line or strip of a plot; low and high: an interval around y, or empty.
 struct Series {
   std::string name;
   std::vector<double> x, y, low, high;
@@ -52,6 +57,7 @@ struct Plot {
   std::string title, x_label, y_label;
   bool log_x = false;
   std::vector<Series> series;
+  PlotKind kind = PlotKind::kLines;
 
   template <class V>
   void visit(V& v) {
@@ -60,6 +66,7 @@ struct Plot {
     v("y_label", y_label);
     v("log_x", log_x);
     v("series", series);
+    v("kind", kind, {{"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}});
   }
 };
 

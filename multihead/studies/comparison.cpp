@@ -94,16 +94,14 @@ Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string tit
 }
 
 Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
-  Plot plot{std::move(title), "seed", "test loss a token", false, {}};
-  for (const Arm& arm : arms) {
-    Series series{arm.name, {}, {}, {}, {}};
-    const auto& runs = runner.runs(arm);
-    for (const ArmRun& run : runs) {
-      series.x.push_back(static_cast<double>(run.seed));
-      series.y.push_back(run.loss);
-    }
-    plot.series.push_back(std::move(series));
-  }
+  Plot plot{std::move(title),
+            "test loss a token: seeds, mean, 95 % interval",
+            "test loss a token, mean over seeds",
+            false,
+            {},
+            PlotKind::kStrips};
+  for (const Arm& arm : arms)
+    plot.series.push_back({.name = arm.name, .x = {}, .y = losses(runner.runs(arm)), .low = {}, .high = {}});
   return plot;
 }
 

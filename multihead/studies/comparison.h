@@ -20,7 +20,7 @@ Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string cap
 Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);
 /// Validation loss against seconds, the mean over seeds.
 Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
-/// Test loss of each arm: a series a name, so that the terminal shows bars.
+/// Test loss of each arm's seeds, a strip an arm.
 Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
 
 int64_t parameters_of(const TransformerConfig& model);

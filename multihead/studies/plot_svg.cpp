@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "multihead/studies/report.h"
+#include "multihead/studies/statistics.h"
 
 namespace mh {
 namespace {
@@ -56,9 +57,81 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+std::string head_of_picture(const Plot& plot, double width, double height, double left) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" "
+      "font-size=\"14\">{3}</text>\n",
+      width, height, left, escaped(plot.title));
+}
+
+/// Vertical lines at the ticks, their numbers, and what the axis is. height: of the picture.
+std::string x_axis(const Axis& x, const std::string& label, double height) {
+  std::string out;
+  for (const double v : ticks(x)) {
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" "
+        "y=\"{3}\" text-anchor=\"middle\">{4:.4g}</text>\n",
+        x.place(v), kTop, height - kBottom, height - kBottom + 16, v);
+  }
+  return out + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (x.from + x.to) / 2,
+                           height - 12, escaped(label));
+}
+
+/// A row a series; a dashed line goes down from the first one's mean.
+std::string strips_as_svg(const Plot& plot) {
+  constexpr double kRow = 24, kSpan = 460;
+  size_t longest = 0;
+  Axis x;
+  for (const Series& s : plot.series) {
+    longest = std::max(longest, s.name.size());
+    for (const double v : s.y) x.meet(v);
+    const Interval mean = interval_of(s.y);
+    if (std::isfinite(mean.half)) x.meet(mean.low()), x.meet(mean.high());
+  }
+  if (!(x.low <= x.high)) x.low = 0, x.high = 1;
+  x.from = 30 + kLetter * static_cast<double>(longest);
+  x.to = x.from + kSpan;
+  const double margin = (x.high - x.low) * 0.03;
+  x.low -= margin, x.high += margin;
+  const double height = kTop + kRow * static_cast<double>(plot.series.size()) + kBottom;
+  std::string out = head_of_picture(plot, x.to + 20, height, 16) + x_axis(x, plot.x_label, height);
+  for (size_t i = 0; i < plot.series.size(); ++i) {
+    const Series& s = plot.series[i];
+    if (s.y.empty()) continue;
+    const double at = kTop + kRow * (static_cast<double>(i) + 0.5);
+    const Interval mean = interval_of(s.y);
+    if (i == 0) {
+      out += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#888\" "
+          "stroke-dasharray=\"4 3\"/>\n",
+          x.place(mean.mean), kTop, height - kBottom);
+    }
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x.from - 10, at + 4,
+                       escaped(s.name));
+    if (std::isfinite(mean.half)) {
+      out += fmt::format(
+          "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"8\" "
+          "opacity=\"0.25\"/>\n",
+          x.place(mean.low()), x.place(mean.high()), at, at, kColours[0]);
+    }
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
+        "stroke-width=\"2\"/>\n",
+        x.place(mean.mean), at - 8, at + 8, kColours[0]);
+    for (const double v : s.y) {
+      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" opacity=\"0.8\"/>\n",
+                         x.place(v), at, kColours[1]);
+    }
+  }
+  return out + "</svg>\n";
+}
+
 }  // namespace
 
 std::string plot_as_svg(const Plot& plot) {
+  if (plot.kind == PlotKind::kStrips) return strips_as_svg(plot);
   Axis x{.logarithmic = plot.log_x, .from = kLeft, .to = kRight};
   Axis y{.logarithmic = false, .from = kHeight - kBottom, .to = kTop};
   for (const Series& s : plot.series) {
@@ -74,26 +147,13 @@ std::string plot_as_svg(const Plot& plot) {
   size_t longest = 0;
   for (const Series& s : plot.series) longest = std::max(longest, s.name.size());
   const double width = kRight + 48 + kLetter * static_cast<double>(longest);
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" "
-      "font-size=\"14\">{3}</text>\n",
-      width, kHeight, kLeft, escaped(plot.title));
-  for (const double v : ticks(x)) {
-    out += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/><text x=\"{0:.1f}\" "
-        "y=\"{3}\" text-anchor=\"middle\">{4:.4g}</text>\n",
-        x.place(v), kTop, kHeight - kBottom, kHeight - kBottom + 16, v);
-  }
+  std::string out = head_of_picture(plot, width, kHeight, kLeft) + x_axis(x, plot.x_label, kHeight);
   for (const double v : ticks(y)) {
     out += fmt::format(
         "<line x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\" stroke=\"#ddd\"/><text x=\"{3}\" "
         "y=\"{4:.1f}\" text-anchor=\"end\">{5:.4g}</text>\n",
         y.place(v), kLeft, kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
   }
-  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (kLeft + kRight) / 2,
-                     kHeight - 12, escaped(plot.x_label));
   out += fmt::format("<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
   for (size_t i = 0; i < plot.series.size(); ++i) {

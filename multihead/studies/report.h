@@ -24,9 +24,9 @@ MarkdownReport report_as_markdown(const StudyReport& report);
 std::string wrapped(const std::string& text, const std::string& indent = "", size_t width = 80,
                     const std::string& further = "");
 
-/// A plot as a picture of its own: axes, lines, intervals as bands, a legend.
+/// A plot as a picture of its own: axes, lines, intervals as bands, a legend; or strips, with their names.
 std::string plot_as_svg(const Plot& plot);
-/// A bar for each of a plot's last points, in 80 columns.
+/// A bar for each series, its last point or, of a strip, its mean; in 80 columns.
 std::string plot_for_terminal(const Plot& plot, const std::string& indent);
 
 }  // namespace mh

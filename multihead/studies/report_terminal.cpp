@@ -5,6 +5,7 @@
 
 #include "multihead/analysis/heat_map.h"
 #include "multihead/studies/report.h"
+#include "multihead/studies/statistics.h"
 
 namespace mh {
 namespace {
@@ -98,6 +99,15 @@ std::string table_for_terminal(const Table& table, const std::string& indent) {
 
 }  // namespace
 
+namespace {
+
+/// What the bar of a series shows: the last point, or the mean.
+double shown_number(const Plot& plot, const Series& series) {
+  return plot.kind == PlotKind::kStrips ? interval_of(series.y).mean : series.y.back();
+}
+
+}  // namespace
+
 std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
   constexpr double kBar = 30;
   size_t name_width = 0;
@@ -105,19 +115,19 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
   for (const Series& series : plot.series) {
     if (series.y.empty()) continue;
     name_width = std::max(name_width, width_of(series.name));
-    most = std::max(most, std::abs(series.y.back()));
+    most = std::max(most, std::abs(shown_number(plot, series)));
   }
   std::string text = wrapped(plot.title + " (" + plot.y_label + "):", indent);
   for (const Series& series : plot.series) {
     if (series.y.empty()) continue;
-    const double share = most > 0 ? std::abs(series.y.back()) / most : 0;
+    const double share = most > 0 ? std::abs(shown_number(plot, series)) / most : 0;
     const auto eighths = static_cast<int>(std::lround(share * kBar * 8));
     std::string bar;
     for (int i = 0; i < eighths / 8; ++i) bar += "█";
     constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     bar += kParts[eighths % 8];
     text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(series.name, name_width, true), bar,
-                        series.y.back());
+                        shown_number(plot, series));
   }
   return text;
 }

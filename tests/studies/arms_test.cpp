@@ -157,6 +157,22 @@ TEST(Report, TerminalLinesFitAndMarkdownHasPlots) {
   EXPECT_THAT(page.text, testing::HasSubstr(page.plots[0].first));
   EXPECT_THAT(page.plots[0].second,
               testing::AllOf(testing::HasSubstr("title &lt;1&gt;"), testing::HasSubstr("<polygon")));
+
+  const Plot strips{.title = "t",
+                    .x_label = "x",
+                    .y_label = "y",
+                    .series = {{"one", {}, {1, 2, 6}, {}, {}}, {"a <b>", {}, {4}, {}, {}}},
+                    .kind = PlotKind::kStrips};
+  const std::string picture = plot_as_svg(strips);
+  EXPECT_THAT(picture,
+              testing::AllOf(testing::HasSubstr(">one<"), testing::HasSubstr("a &lt;b&gt;"),
+                             testing::HasSubstr("opacity=\"0.25\""), testing::Not(testing::HasSubstr("nan")),
+                             testing::Not(testing::HasSubstr("inf"))));
+  size_t points = 0;
+  for (size_t at = 0; (at = picture.find("<circle", at)) != std::string::npos; ++at) ++points;
+  EXPECT_EQ(points, 4u);
+  EXPECT_THAT(plot_for_terminal(strips, ""),
+              testing::AllOf(testing::HasSubstr(" 3\n"), testing::HasSubstr(" 4\n")));
   EXPECT_EQ(wrapped("aa bb cc", "  ", 7, "  "), "  aa bb\n    cc\n");
 }
 
