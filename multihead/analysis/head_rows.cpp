@@ -34,7 +34,9 @@ HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters,
       softmaxes_(maps_per_head(geometry_)) {
   const KeysAndValues both = layer.project_memory(context, memory, {});
   plain_ = met_ = {layer.project_queries(context, x), both.keys, both.values};
-  measure();
+  d_key_ = plain_.q.cols() / (int64_t{geometry_.heads} * softmaxes_);
+  key_groups_ = plain_.k.cols() / (d_key_ * softmaxes_);
+  value_heads_ = plain_.v.cols() / geometry_.d_value;
 }
 
 HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x)
@@ -43,12 +45,6 @@ HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters,
   turned_ = layer.config().positions == Positions::kRotary;
   const std::vector<int32_t> offsets = {0, static_cast<int32_t>(x.rows())};
   if (turned_) met_ = layer.project(context, x, {.offsets = offsets});
-}
-
-void HeadRows::measure() {
-  d_key_ = plain_.q.cols() / (int64_t{geometry_.heads} * softmaxes_);
-  key_groups_ = plain_.k.cols() / (d_key_ * softmaxes_);
-  value_heads_ = plain_.v.cols() / geometry_.d_value;
 }
 
 std::string HeadRows::suffix(int head, int64_t softmax) const {
@@ -128,35 +124,37 @@ void HeadRows::show_parameters(int head, TraceRecorder& recorder) const {
   }
 }
 
+/// Queries or keys as projected and, where positions turn them, as they meet. begin: their first column.
+void HeadRows::show_met(const Shown& what, Var plain, Var met, int64_t begin, TraceRecorder& recorder) const {
+  recorder.add(what.name, what.formula, what.owners, columns_of(plain, begin, d_key_), what.axis);
+  if (!turned_) return;
+  recorder.add(turned_name(what.name), what.name + ", pairs of numbers turned by the row's place",
+               what.owners, columns_of(met, begin, d_key_), what.axis);
+}
+
 void HeadRows::show_keys(int head, TraceRecorder& recorder) const {
   for (int64_t s = 0; s < softmaxes_; ++s) {
     const int64_t key = key_of(head, s);
     const std::vector<int> owners =
         heads_that(geometry_.heads, [&](int h) { return reads(h, softmaxes_, key); });
     if (owners.front() != head || reads(head, s, key)) continue;
-    const std::string name = own_name_of_keys(key);
-    recorder.add(name,
-                 parameters_.projection(memory_name_, 'k', first_of(key / softmaxes_, key_groups_),
-                                        part(key % softmaxes_)),
-                 owners, columns_of(plain_.k, key * d_key_, d_key_), TraceAxis::kKeys);
-    if (turned_) {
-      recorder.add(turned_name(name), name + ", pairs of numbers turned by the row's place", owners,
-                   columns_of(met_.k, key * d_key_, d_key_), TraceAxis::kKeys);
-    }
+    show_met({.name = own_name_of_keys(key),
+              .formula = parameters_.projection(memory_name_, 'k', first_of(key / softmaxes_, key_groups_),
+                                                part(key % softmaxes_)),
+              .owners = owners,
+              .axis = TraceAxis::kKeys},
+             plain_.k, met_.k, key * d_key_, recorder);
   }
 }
 
 void HeadRows::show(int head, TraceRecorder& recorder) const {
   show_parameters(head, recorder);
   for (int64_t s = 0; s < softmaxes_; ++s) {
-    const std::string name = "q" + suffix(head, s);
-    const int64_t begin = number(head, s) * d_key_;
-    recorder.add(name, parameters_.projection("x", 'q', head, part(s)), {head},
-                 columns_of(plain_.q, begin, d_key_), TraceAxis::kQueries);
-    if (turned_) {
-      recorder.add(turned_name(name), name + ", pairs of numbers turned by the row's place", {head},
-                   columns_of(met_.q, begin, d_key_), TraceAxis::kQueries);
-    }
+    show_met({.name = "q" + suffix(head, s),
+              .formula = parameters_.projection("x", 'q', head, part(s)),
+              .owners = {head},
+              .axis = TraceAxis::kQueries},
+             plain_.q, met_.q, number(head, s) * d_key_, recorder);
   }
   show_keys(head, recorder);
   const int64_t value = value_of(head);

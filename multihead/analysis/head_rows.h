@@ -35,7 +35,6 @@ class HeadRows {
   void show(int head, TraceRecorder& recorder) const;
 
  private:
-  void measure();
   int64_t key_of(int head, int64_t softmax) const;
   int64_t value_of(int head) const { return head * value_heads_ / geometry_.heads; }
   bool reads(int head, int64_t softmaxes, int64_t key) const;
@@ -44,6 +43,12 @@ class HeadRows {
   std::string part(int64_t softmax) const;
   void show_parameters(int head, TraceRecorder& recorder) const;
   void show_keys(int head, TraceRecorder& recorder) const;
+  struct Shown {
+    std::string name, formula;
+    std::vector<int> owners;
+    TraceAxis axis;
+  };
+  void show_met(const Shown& what, Var plain, Var met, int64_t begin, TraceRecorder& recorder) const;
 
   const HeadGeometry& geometry_;
   const LayerParameters& parameters_;

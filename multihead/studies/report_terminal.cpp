@@ -97,10 +97,6 @@ std::string table_for_terminal(const Table& table, const std::string& indent) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 /// What the bar of a series shows: the last point, or the mean.
 double shown_number(const Plot& plot, const Series& series) {
   return plot.kind == PlotKind::kStrips ? interval_of(series.y).mean : series.y.back();

@@ -170,10 +170,14 @@ const Study& find_study(std::string_view name) {
 
 namespace {
 
-/// Whether claim `id`, "001.4, trained", is among those asked for, "001.4". None asked for: all are.
+/// "001.4" of claim "001.4, trained".
+std::string_view number_of(std::string_view id) {
+  return id.substr(0, id.find(','));
+}
+
+/// Whether a claim is among those asked for; none asked for: all are.
 bool asked_for(std::string_view id, const std::vector<std::string>& numbers) {
-  return numbers.empty() ||
-         std::find(numbers.begin(), numbers.end(), id.substr(0, id.find(','))) != numbers.end();
+  return numbers.empty() || std::find(numbers.begin(), numbers.end(), number_of(id)) != numbers.end();
 }
 
 }  // namespace
@@ -181,7 +185,7 @@ bool asked_for(std::string_view id, const std::vector<std::string>& numbers) {
 void check_claims(const Study& study, const std::vector<std::string>& claims) {
   std::set<std::string_view> known;
   for (const AlgebraCheck& check : study.algebra) known.insert(check.id);
-  for (const TrainedCheck& check : study.trained) known.insert(check.id.substr(0, check.id.find(',')));
+  for (const TrainedCheck& check : study.trained) known.insert(number_of(check.id));
   for (const std::string& claim : claims) {
     if (!known.contains(claim))
       throw UsageError(fmt::format("study {} has no claim '{}'; choose one of {}", study.name, claim,
@@ -207,7 +211,7 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<s
   }
   std::vector<Arm> arms;
   for (const TrainedCheck& check : study.trained) {
-    if (!asked_for(check.id, claims)) continue;
+    if (!asked_for(check.id, claims) || (check.tunes && runner.size() != StudySize::kQuick)) continue;
     for (Arm& arm : check.arms(runner)) arms.push_back(std::move(arm));
   }
   runner.prepare(arms);

@@ -28,10 +28,12 @@ struct AlgebraCheck {
 /// A claim that rests on trained models. Claims and studies share runs by way of the runner.
 struct TrainedCheck {
   std::string_view id;
-  /// What run() needs, as far as it is known beforehand (learning rates are chosen on the way), so that the
-  /// arms of all claims are trained as one.
+  /// What run() needs, so that the arms of all claims are trained as one.
   std::vector<Arm> (*arms)(const ArmRunner& runner);
   Claim (*run)(ArmRunner& runner);
+  /// run() gives the arms the learning rates that suit them (ArmRunner::tune), but for the quick size: then
+  /// there is nothing to train beforehand.
+  bool tunes = false;
 };
 
 struct Study {

@@ -333,11 +333,8 @@ std::span<const TrainedCheck> trained() {
        [](ArmRunner& r) { return starts_trained(r, make(r)); }},
       {"001.3", [](const ArmRunner& r) { return with_and_without(make(r)); },
        [](ArmRunner& r) { return regularisers(r, make(r)); }},
-      {"001.4, trained",
-       [](const ArmRunner& r) {
-         return r.size() == StudySize::kQuick ? make(r).cuts : std::vector<Arm>();  // else first tuned
-       },
-       [](ArmRunner& r) { return segments(r, make(r).cuts); }},
+      {"001.4, trained", [](const ArmRunner& r) { return make(r).cuts; },
+       [](ArmRunner& r) { return segments(r, make(r).cuts); }, true},
       {"001.5",
        [](const ArmRunner& r) {
          Arms a = make(r);

@@ -103,10 +103,9 @@ std::span<const TrainedCheck> trained() {
       {"000.7",
        [](const ArmRunner& r) {
          const Arms a = make(r);
-         if (r.size() != StudySize::kQuick) return std::vector<Arm>();  // first the learning rates
          return std::vector{a.canonical, a.sliced, a.wide, a.canonical_equal, a.sliced_equal};
        },
-       [](ArmRunner& r) { return three_ways(r, make(r)); }},
+       [](ArmRunner& r) { return three_ways(r, make(r)); }, true},
   };
   return kChecks;
 }

@@ -114,10 +114,9 @@ std::span<const TrainedCheck> trained() {
       {"003.3, trained",
        [](const ArmRunner& r) {
          const Arms a = make(r);
-         if (r.size() != StudySize::kQuick) return std::vector<Arm>();  // first the learning rates
          return std::vector{a.canonical, a.narrow_shared, a.sliced, a.wide};
        },
-       [](ArmRunner& r) { return wide_is_better(r, make(r)); }},
+       [](ArmRunner& r) { return wide_is_better(r, make(r)); }, true},
       {"003.4",
        [](const ArmRunner& r) {
          const Arms a = make(r);
