@@ -58,18 +58,21 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
   if (flags.keys > 0) options.keys = LedgerOptions::Keys::kMemory;
   if (flags.causal) options.mask = Mask::causal();
   if (flags.given("--path")) options.path = flags.path;
+  options.d_out = flags.geometry.d_out;
   options.positions = flags.positions;
   const Ledger found = ledger(geometry, flags.geometry.d_model, flags.tokens, keys, options);
   const HeadGeometry& g = found.geometry;
-  return {.name = "one layer, " + name,
-          .sizes = fmt::format("d_model {}, {} heads, d_key {}, d_value {}", flags.geometry.d_model, g.heads,
-                               g.d_key, g.d_value),
-          .tokens = fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
-                                flags.keys > 0 ? " of a memory" : " (their own rows)",
-                                flags.causal ? ", causal" : ""),
-          .path = found.path,
-          .parts = found.parts,
-          .total = found.total()};
+  return {
+      .name = "one layer, " + name,
+      .sizes = fmt::format(
+          "d_model {}, {} heads, d_key {}, d_value {}{}", flags.geometry.d_model, g.heads, g.d_key, g.d_value,
+          flags.geometry.d_out > 0 ? fmt::format(", d_out {}", flags.geometry.d_out) : std::string()),
+      .tokens =
+          fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
+                      flags.keys > 0 ? " of a memory" : " (their own rows)", flags.causal ? ", causal" : ""),
+      .path = found.path,
+      .parts = found.parts,
+      .total = found.total()};
 }
 
 Account model_account(const LedgerFlags& flags, const TransformerConfig& config, const std::string& name) {
@@ -97,7 +100,7 @@ AccountOf accounts(const LedgerFlags& flags) {
       return layer_account(flags, geometry_of(named), named.geometry);
     };
   }
-  for (const char* flag : {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--keys",
+  for (const char* flag : {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--d-out", "--keys",
                            "--causal", "--path", "--positions"}) {
     if (!flags.given(flag)) continue;
     throw UsageError(fmt::format(
@@ -261,10 +264,12 @@ void add_ledger(CLI::App& app) {
   add_geometry_flags(*verb, flags->geometry);
   constexpr int64_t kMostTokens = 1 << 20;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Queries, or source tokens");
-  add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
-             "Rows of a memory that the queries read; 0: their own");
-  add_number(*verb, "--target-tokens", flags->target_tokens, {.low = 0, .high = kMostTokens},
-             "Of a whole model; 0: as many as --tokens");
+  add_number(*verb, "--keys", flags->keys, {.low = 1, .high = kMostTokens},
+             "Rows of a memory that the queries read; without: their own")
+      ->default_str("");
+  add_number(*verb, "--target-tokens", flags->target_tokens, {.low = 1, .high = kMostTokens},
+             "Of a whole model; without: as many as --tokens")
+      ->default_str("");
   verb->add_flag("--causal", flags->causal, "A query sees the keys up to its own place");
   add_choice(*verb, "--path", flags->path,
              {{"fused", AttentionPath::kFused}, {"composed", AttentionPath::kComposed}},

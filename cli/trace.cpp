@@ -57,8 +57,8 @@ void check_kind(const TraceFlags& flags) {
       {"a model folder's layer", {"--text", "--target-text", "--attention"}},
       {"a layer of --weights", {"--input", "--memory", "--heads", "--scale", "--causal", "--mask"}},
       {"a random layer",
-       {"--geometry", "--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--tokens", "--keys",
-        "--seed", "--causal", "--positions"}},
+       {"--geometry", "--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--d-out", "--tokens",
+        "--keys", "--seed", "--causal", "--positions"}},
   };
   if (!flags.model.empty() && !flags.weights.empty())
     throw UsageError("a model folder and --weights are both given; give one of them");
@@ -113,6 +113,7 @@ Traced of_random_layer(const TraceFlags& flags) {
   const int d_model = flags.geometry.d_model;
   MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
                            {.d_model = d_model,
+                            .d_out = flags.geometry.d_out,
                             .geometry = geometry_of(flags.geometry),
                             .positions = flags.positions,
                             .sight = flags.causal ? Sight::kBackward : Sight::kBoth},
@@ -159,8 +160,9 @@ void add_trace(CLI::App& app) {
   add_geometry_flags(*verb, flags->geometry);
   constexpr int64_t kMostTokens = 4096;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
-  add_number(*verb, "--keys", flags->keys, {.low = 0, .high = kMostTokens},
-             "Rows of a memory that they read; 0: their own");
+  add_number(*verb, "--keys", flags->keys, {.low = 1, .high = kMostTokens},
+             "Rows of a memory that they read; without: their own")
+      ->default_str("");
   add_choice(*verb, "--positions", flags->positions,
              {{"none", Positions::kNone},
               {"rotary", Positions::kRotary},

@@ -86,7 +86,7 @@ class OwnShapes {
     expect("w_v", inputs("w_v") == d_model, fmt::format("[{},heads * d_value]", d_model));
     g_.key_heads = divided("w_k", outputs("w_k"), g_.d_key);
     if (tensors.contains("w_o")) {
-      expect("w_o", outputs("w_o", 1) == d_model, fmt::format("[heads * d_value,{}]", d_model));
+      d_out = static_cast<int>(outputs("w_o", 1));
       g_.d_value = divided("w_o", inputs("w_o", 1), g_.heads);
     } else {
       g_.d_value = divided("w_v", outputs("w_v"), g_.key_heads);
@@ -103,7 +103,7 @@ class OwnShapes {
   }
 
   HeadGeometry geometry() const { return g_; }
-  int d_model = 0;
+  int d_model = 0, d_out = 0;
 
  private:
   const std::vector<int64_t>& shape(const char* name) const {
@@ -146,7 +146,9 @@ std::unique_ptr<MultiHeadAttention> read_own_layer(const fs::path& path, const O
   const OwnShapes shapes(tensors, path.string(), options);
   DropoutSites sites;
   auto layer = std::make_unique<MultiHeadAttention>(
-      path.string(), MultiHeadAttentionConfig{.d_model = shapes.d_model, .geometry = shapes.geometry()},
+      path.string(),
+      MultiHeadAttentionConfig{
+          .d_model = shapes.d_model, .d_out = shapes.d_out, .geometry = shapes.geometry()},
       sites);
   layer->visit("", [&](const std::string& visited, Parameter& parameter) {
     const std::string name = visited.substr(1);

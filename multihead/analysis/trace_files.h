@@ -21,7 +21,7 @@ struct OwnLayerOptions {
 
 /// A canonical layer from w_q, w_k, w_v, w_o and, when they are there, b_q, b_k, b_v, b_o: from a
 /// .safetensors file, or a folder of NAME.npy. Rows times matrices, y = x w: w_q [d_model, heads * d_key] or
-/// [d_model, heads, d_key], w_o [heads * d_value, d_model] or [heads, d_value, d_model]; biases of as many
+/// [d_model, heads, d_key], w_o [heads * d_value, d_out] or [heads, d_value, d_out]; biases of as many
 /// numbers. Fewer heads of keys and values are told by the shapes. Without w_o the heads' outputs are the
 /// layer's. Throws FileError, FormatError and ShapeError naming the tensor, what was expected and found.
 std::unique_ptr<MultiHeadAttention> read_own_layer(const std::filesystem::path& path,

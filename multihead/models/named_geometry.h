@@ -8,7 +8,8 @@
 namespace mh {
 
 /// What `given` names: one of geometry_names(), or an object of the fields of config.json's "head_geometry",
-/// in a file *.json or as it is. Throws UsageError, FileError, FormatError.
+/// in a file *.json or as it is. A size of 0 is "not given" in files, which may be copies of a model's; in
+/// what was typed it is an error. Throws UsageError, FileError, FormatError.
 HeadGeometry named_geometry(const std::string& given, int heads, int d_model);
 
 }  // namespace mh

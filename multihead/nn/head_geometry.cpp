@@ -224,6 +224,18 @@ HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_vi
   return g;
 }
 
+int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::string_view layer) {
+  if (d_out == 0) return d_model;
+  if (d_out < 0) throw UsageError(fmt::format("{}: d_out is {}; expected at least 1", layer, d_out));
+  if (geometry.output == HeadOutput::kConcatenation && d_out != d_model) {
+    throw UsageError(
+        fmt::format("{}: d_out is {}, but the output is the concatenation of {} heads of {}; use a "
+                    "projection or d_out {}",
+                    layer, d_out, geometry.heads, geometry.d_value, d_model));
+  }
+  return d_out;
+}
+
 int maps_per_head(const HeadGeometry& geometry) {
   return geometry.weights == HeadWeights::kDifferential ? 2 : 1;
 }

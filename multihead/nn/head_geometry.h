@@ -84,7 +84,7 @@ enum class Biases { kAll, kNone };  // Tensor2Tensor has none
 
 /// What becomes of the heads' outputs side by side.
 enum class HeadOutput {
-  kProjection,     // times W^O [heads * d_value, d_model]
+  kProjection,     // times W^O [heads * d_value, d_out]
   kConcatenation,  // as they are; needs heads * d_value == d_model
 };
 
@@ -193,6 +193,9 @@ struct HeadGeometry {
 std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
 /// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
+/// Numbers in a row that comes out of a layer: d_out, or when that is 0 d_model, which a residual sum needs.
+/// geometry: completed(). Throws UsageError on a d_out that cannot be.
+int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::string_view layer);
 /// How many softmaxes make one head.
 int maps_per_head(const HeadGeometry& geometry);
 /// Numbers in the query and in the key that meet in one score. geometry: completed().

@@ -47,6 +47,7 @@ class LayerLedger {
               const LedgerOptions& options, AttentionPath path)
       : g_(g),
         d_(d_model),
+        d_out_(output_size(g, d_model, options.d_out, "ledger")),
         tokens_q_(tokens_q),
         tokens_k_(tokens_k),
         own_rows_(options.keys == LedgerOptions::Keys::kByLength && tokens_q == tokens_k),
@@ -245,13 +246,13 @@ class LayerLedger {
   LedgerPart output() const {
     LedgerPart part{.name = "output"};
     if (g_.output == HeadOutput::kConcatenation) return part;
-    affine(part, tokens_q_, times({g_.heads, g_.d_value}), d_, biased_);
+    affine(part, tokens_q_, times({g_.heads, g_.d_value}), d_out_, biased_);
     part.kept_bytes = 0;  // the residual sum takes it in
     return part;
   }
 
   const HeadGeometry& g_;
-  int d_;
+  int d_, d_out_;
   int64_t tokens_q_, tokens_k_, pairs_ = 0;
   bool own_rows_, biased_;
   Positions positions_;

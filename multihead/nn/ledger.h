@@ -2,8 +2,9 @@
 // exponentials and bytes, part by part. The counts are of the formula, forward: each product, sum and
 // exponential that it names, each once. (A kernel may do a few more where its tiles end.)
 //
-//   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, h heads, g key heads, u value
-//   heads, k = d_key, v = d_value, s = shared_size, c = columns that all heads together read of a row:
+//   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, o = d_out, h heads, g key heads,
+//   u value heads, k = d_key, v = d_value, s = shared_size, c = columns that all heads together read of a
+//   row:
 //
 //   part     geometry            parameters     multiply-adds     other operations
 //   queries  whole row           d h k          Tq d h k
@@ -19,7 +20,7 @@
 //   softmax                      -              -                 5 P h: scale, maximum, difference, sum,
 //                                                                 division; and P h exponentials
 //   average                      -              P h v
-//   output   projection          h v d          Tq h v d
+//   output   projection          h v o          Tq h v o
 //
 // Biases add one parameter and, a row, one operation for each column that a projection writes.
 //
@@ -84,6 +85,7 @@ struct LedgerOptions {
     kMemory,    // of other rows
   };
   Keys keys = Keys::kByLength;
+  int d_out = 0;                           // of W^O; 0: d_model
   Mask mask = Mask::none();                // not a dense one
   std::optional<AttentionPath> path = {};  // unset: attention_path()
   Positions positions = Positions::kNone;  // of self-attention

@@ -12,6 +12,7 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
     : name_(std::move(name)), config_(config), site_(sites.next()) {
   HeadGeometry& geometry = config_.geometry;
   geometry = completed(geometry, config.d_model, name_);
+  config_.d_out = output_size(geometry, config.d_model, config.d_out, name_);
   heads_ = make_heads(geometry, config.d_model);
   values_ = make_weighted_values(geometry, config.layer);
   if (const auto wrong = problems(config.positions, geometry, config.d_model); !wrong.empty()) {
@@ -20,8 +21,8 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   positions_ = make_attention_positions(config.positions, config.sight, heads_->shape(), config.d_model,
                                         maps_per_head(geometry));
   if (geometry.output == HeadOutput::kConcatenation) return;
-  w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config.d_model);
-  if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config.d_model);
+  w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
+  if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);
   output_ = Affine({&w_o_}, biases_or_none(geometry.biases, {&b_o_}));
 }
 

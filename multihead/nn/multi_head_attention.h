@@ -16,6 +16,7 @@ namespace mh {
 
 struct MultiHeadAttentionConfig {
   int d_model = 512;
+  int d_out = 0;  // numbers in a row that W^O writes; 0: d_model, as a residual sum needs
   HeadGeometry geometry = {};
   float weights_dropout = 0;               // rate
   Positions positions = Positions::kNone;  // those added to embeddings are none of its business

@@ -68,6 +68,10 @@ TEST(LedgerVerb, TakesAnyDescriptionOfHeads) {
   const std::string sizes = " --d-model 7 --heads 2 --tokens 11";
   expect_part(json_of("--geometry '" + fields + "'" + sizes)["total"], expected);
   expect_part(json_of("--geometry " + scratch.write("heads.json", fields) + sizes)["total"], expected);
+  const std::string zeros =
+      scratch.write("zeros.json", R"({"d_key":0,"key_heads":0})");  // as config.json has
+  const std::string usual = " --d-model 8 --heads 2 --tokens 11";
+  EXPECT_EQ(json_of("--geometry " + zeros + usual)["total"], json_of(usual)["total"]);
 }
 
 TEST(LedgerVerb, ComparesLineByLine) {
@@ -109,6 +113,9 @@ TEST(LedgerVerb, RefusesInOneLine) {
   refused("--heads 3 --d-model 7",
           "heads is 3, which does not divide d_model 7; set d_key, for example to 2");
   refused("--geometry '{\"score\":1}'", "--geometry: ");
+  refused("--d-key 0", "--d-key: expected an integer from 1 to 1024, found 0");
+  refused("--heads 0", "--heads: expected an integer from 1 to 65536, found 0");
+  refused("--geometry '{\"d_key\":0}'", "--geometry: d_key is 0; set it to 1 or more, or leave d_key out");
   refused("--geometry no/such.json", "cannot read no/such.json", 1);
   refused("--geometry merged --key-heads 2", "merged scores already share their keys");
   refused("--compare canonical,,tied", "--compare: expected names between commas, found canonical,,tied");

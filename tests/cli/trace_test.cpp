@@ -145,6 +145,11 @@ TEST_F(TraceOfOwnWeights, TakesMasksAndScales) {
   refused("give one of them", "--heads 2 --causal --mask " + mask, 2);
 }
 
+TEST_F(TraceOfOwnWeights, TakesAnOutputOfAnyWidth) {
+  save("w_o", {6, 3});
+  EXPECT_THAT(walk_of(traced("--heads 2")), testing::ContainsRegex("output = z w_o . b_o +.5, 3. "));
+}
+
 TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   refused("does not tell how many heads there are; say it with --heads", "", 2);
   refused("w_q is [6,8]; with 3 heads expected 8 numbers a row to be a multiple of 3", "--heads 3");
@@ -154,8 +159,8 @@ TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   save("w_k", {5, 4});
   refused("w_k is [5,4]; with 2 heads expected [6,heads * 4]");
   save("w_k", {6, 4});
-  save("w_o", {6, 5});
-  refused("w_o is [6,5]; with 2 heads expected [heads * d_value,6]");
+  save("w_o", {7, 6});
+  refused("w_o is [7,6]; with 2 heads expected 7 numbers a row to be a multiple of 2");
   save("w_o", {6});
   refused("w_o is [6]; expected a matrix, or one for each head");
   save("w_o", {6, 6}, std::numeric_limits<float>::infinity());

@@ -16,6 +16,7 @@ struct Case {
   HeadGeometry geometry;
   int d_model;
   test::Order order = {};
+  int d_out = 0;
 };
 
 std::vector<Case> cases() {
@@ -27,6 +28,8 @@ std::vector<Case> cases() {
     all.push_back({name, std::move(geometry), d_model, order});
   };
   add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
+  all.push_back({"rows that come out narrower", {.heads = 3, .d_key = 5, .d_value = 2}, 7, {}, 3});
+  all.push_back({"rows that come out wider", {.heads = 2, .biases = Biases::kNone}, 4, {}, 11});
   add("groups of keys and of values",
       {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2}, 5);
   add("slices of uneven size", {.heads = 3, .d_key = 3, .input = HeadInput::slices()}, 7);
@@ -96,6 +99,7 @@ class Geometry : public testing::TestWithParam<Case> {
   }
   static MultiHeadAttentionConfig config(const test::Order& order) {
     return {.d_model = GetParam().d_model,
+            .d_out = GetParam().d_out,
             .geometry = GetParam().geometry,
             .positions = order.positions,
             .sight = order.sight,

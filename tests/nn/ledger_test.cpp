@@ -460,7 +460,26 @@ TEST(Ledger, TheComposedPathKeepsTheWeights) {
   EXPECT_EQ(composed.part("softmax").exponentials, fused.part("softmax").exponentials);
 }
 
+TEST(Ledger, CountsRowsThatComeOutInAnotherWidth) {
+  const HeadGeometry geometry = {.heads = 3, .d_key = 5, .d_value = 2};
+  const Ledger found = ledger(geometry, 7, 4, 4, {.d_out = 11}), usual = ledger(geometry, 7, 4, 4);
+  DropoutSites sites;
+  MultiHeadAttention layer("layer", {.d_model = 7, .d_out = 11, .geometry = geometry}, sites);
+  int64_t all = 0;
+  layer.visit("", [&](const std::string&, Parameter& p) { all += p.value.size(); });
+  EXPECT_EQ(found.total().parameters, all);
+  EXPECT_EQ(found.part("output").multiply_adds, 4 * 3 * 2 * 11);
+  EXPECT_EQ(found.part("output").other_flops, 4 * 11);
+  for (size_t i = 0; i + 1 < found.parts.size(); ++i) EXPECT_EQ(found.parts[i], usual.parts[i]);
+}
+
 TEST(Ledger, RefusesWhatCannotBe) {
+  EXPECT_THAT(
+      [] { ledger({.heads = 2, .output = HeadOutput::kConcatenation}, 6, 1, 1, {.d_out = 7}); },
+      ThrowsMessage<UsageError>("ledger: d_out is 7, but the output is the concatenation of 2 heads of 3; "
+                                "use a projection or d_out 6"));
+  EXPECT_THAT([] { ledger({.heads = 2}, 6, 1, 1, {.d_out = -1}); },
+              ThrowsMessage<UsageError>("ledger: d_out is -1; expected at least 1"));
   EXPECT_THAT(
       [] {
         ledger({.heads = 1, .weights = HeadWeights::kTalking}, 7, 1, 1, {.path = AttentionPath::kFused});
