@@ -41,10 +41,10 @@ class Corpus {
   void draw(std::vector<GrammarSentence>& part, uint64_t stream, int64_t count, Novelty novelty) {
     Random random(options_.seed, stream);
     const int depth = options_.depth + (novelty == Novelty::depth ? 1 : 0);
-    // Even the rarest kind is one sentence in some hundred.
-    const int64_t attempts = 10000 + 1000 * count;
+    // Deep and short ones are one in some thousand; where none turns up for so long there are no more.
+    constexpr int64_t kPatience = 200'000;
     int64_t found = 0;
-    for (int64_t i = 0; i < attempts && found < count; ++i) {
+    for (int64_t draws = 0; draws < kPatience && found < count; ++draws) {
       const grammar::Drawn drawn = grammar::draw_sentence(random, options_.seed, depth);
       if (drawn.held_out != (novelty == Novelty::verb_object)) continue;
       if (novelty == Novelty::depth && drawn.depth != depth) continue;
@@ -58,6 +58,7 @@ class Corpus {
       sentence.novelty = novelty;
       part.push_back(std::move(sentence));
       ++found;
+      draws = 0;
     }
     if (found < count) {
       throw UsageError(

@@ -520,6 +520,13 @@ TEST(Grammar, WritesItsFilesAndReadsThemBack) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Grammar, GoesOnLookingForRareSentences) {
+  // Clauses two deep are one draw in thousands among sentences of at most 14 words.
+  const GrammarCorpus rare =
+      make_grammar_corpus({.train = 0, .valid = 0, .test = 0, .compositional = 40, .max_words = 14});
+  EXPECT_EQ(rare.compositional.size(), 40u);
+}
+
 TEST(Grammar, RefusesWhatCannotBe) {
   EXPECT_THROW(make_grammar_corpus({.train = -1}), UsageError);
   EXPECT_THROW(make_grammar_corpus({.train = int64_t{1} << 40}), UsageError);
