@@ -42,7 +42,7 @@ std::vector<double> losses(const std::vector<ArmRun>& runs) {
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
   const bool paper = runner.size() == StudySize::kPaper;
   Table table{std::move(caption),
-              {"arm", "rate", "parameters", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
+              {"arm", "rate", "params", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
               {}};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <numeric>
 
 #include "multihead/analysis/heat_map.h"
 #include "multihead/studies/report.h"
@@ -77,23 +79,82 @@ std::string padded(const std::string& text, size_t width, bool left) {
   return left ? text + space : space + text;
 }
 
-std::string table_for_terminal(const Table& table, const std::string& indent) {
-  std::vector<size_t> widths;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    size_t width = width_of(table.columns[c]);
-    for (const auto& row : table.rows) width = std::max(width, c < row.size() ? width_of(row[c]) : 0);
-    widths.push_back(width);
+std::vector<std::string> lines_of(const std::string& text, size_t width) {
+  std::vector<std::string> lines;
+  const std::string all = wrapped(text, "", width);
+  for (size_t at = 0; at < all.size(); at = all.find('\n', at) + 1)
+    lines.push_back(all.substr(at, all.find('\n', at) - at));
+  return lines;
+}
+
+size_t longest_word(const std::string& text) {
+  size_t longest = 0;
+  for (const std::string& word : lines_of(text, 1)) longest = std::max(longest, width_of(word));
+  return longest;
+}
+
+/// The least that a column can be broken to: its longest word. One of figures alone is not broken.
+size_t least_width(const Table& table, size_t column, size_t width) {
+  size_t least = longest_word(table.columns[column]);
+  bool words = false;
+  for (const auto& row : table.rows) {
+    if (column >= row.size()) continue;
+    least = std::max(least, longest_word(row[column]));
+    words = words || std::any_of(row[column].begin(), row[column].end(),
+                                 [](unsigned char c) { return std::isalpha(c); });
   }
+  return words ? least : width;
+}
+
+/// As wide as their cells. Where that is too much for a line, headings are broken, and then cells, those of
+/// the widest column first.
+std::vector<size_t> column_widths(const Table& table, size_t room) {
+  std::vector<size_t> cells(table.columns.size(), 0), widths;
+  for (const auto& row : table.rows) {
+    for (size_t c = 0; c < row.size(); ++c) cells[c] = std::max(cells[c], width_of(row[c]));
+  }
+  const size_t between = 2 * (cells.size() - 1);
+  const auto all = [&] { return std::accumulate(widths.begin(), widths.end(), between); };
+  for (size_t c = 0; c < cells.size(); ++c) widths.push_back(std::max(cells[c], width_of(table.columns[c])));
+  if (all() <= room) return widths;
+  for (size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(cells[c], longest_word(table.columns[c]));
+  std::vector<size_t> by_width(cells.size());
+  std::iota(by_width.begin(), by_width.end(), 0);
+  std::stable_sort(by_width.begin(), by_width.end(),
+                   [&](size_t a, size_t b) { return widths[a] > widths[b]; });
+  for (const size_t c : by_width) {
+    if (all() <= room) break;
+    const size_t others = all() - widths[c];
+    widths[c] = std::max(least_width(table, c, widths[c]), room - std::min(room, others));
+  }
+  return widths;
+}
+
+std::string table_for_terminal(const Table& table, const std::string& indent) {
+  constexpr size_t kLine = 80;
+  const std::string begin = indent + "  ";
+  const std::vector<size_t> widths = column_widths(table, kLine - begin.size());
   std::string text = table.caption.empty() ? "" : wrapped(table.caption + ":", indent);
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string out = indent + "  ";
-    for (size_t c = 0; c < cells.size(); ++c) {
-      out += (c == 0 ? "" : "  ") + padded(cells[c], c < widths.size() ? widths[c] : 0, c == 0);
+  // Headings stand at the bottom of their lines, cells at the top.
+  const auto print = [&](const std::vector<std::string>& row, bool heading) {
+    std::vector<std::vector<std::string>> cells;
+    size_t height = 1;
+    for (size_t c = 0; c < widths.size(); ++c) {
+      cells.push_back(c < row.size() ? lines_of(row[c], widths[c]) : std::vector<std::string>());
+      height = std::max(height, cells.back().size());
     }
-    text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
+    for (size_t line = 0; line < height; ++line) {
+      std::string out = begin;
+      for (size_t c = 0; c < cells.size(); ++c) {
+        const size_t above = heading ? height - cells[c].size() : 0;
+        const bool there = line >= above && line - above < cells[c].size();
+        out += (c == 0 ? "" : "  ") + padded(there ? cells[c][line - above] : "", widths[c], c == 0);
+      }
+      text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
+    }
   };
-  line(table.columns);
-  for (const auto& row : table.rows) line(row);
+  print(table.columns, true);
+  for (const auto& row : table.rows) print(row, false);
   return text;
 }
 
