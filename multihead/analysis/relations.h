@@ -50,6 +50,7 @@ struct RelationScore {
   double baseline() const {
     return support > 0 ? static_cast<double>(found_at_offset) / static_cast<double>(support) : 0;
   }
+  double gain() const { return score() - baseline(); }
 };
 
 /// Scores the self-attentions of the encoder against the source's trees and those of the decoder against the

@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/grammar_heads.h"
 
 namespace mh {
 namespace {
@@ -50,57 +51,11 @@ size_t telling_sentence(const std::vector<GrammarSentence>& sentences,
   return best;
 }
 
-/// By how much it beats the best fixed offset, since the decoder's is another than the encoder's.
-RelationScore best_for(const std::vector<RelationScore>& scores, const char* relation, Direction direction) {
-  RelationScore best;
-  const auto gain = [](const RelationScore& score) { return score.score() - score.baseline(); };
-  for (const RelationScore& score : scores) {
-    if (score.relation != relation || score.direction != direction) continue;
-    if (best.attention.empty() || gain(score) > gain(best)) best = score;
-  }
-  return best;
-}
-
-constexpr const char* kPrevious = "previous";
-
-/// Trees in which each word hangs on the one before it: who follows them reads the previous word. So it is
-/// counted as the relations are, without a word's own weight and that on special tokens. Punctuation is not
-/// asked.
-std::vector<std::vector<Word>> chains(std::vector<std::vector<Word>> trees) {
-  for (std::vector<Word>& tree : trees) {
-    for (size_t i = 0; i < tree.size(); ++i) {
-      tree[i].head = static_cast<int>(i) - 1;
-      tree[i].relation = tree[i].upos == "PUNCT" ? "punct" : kPrevious;
-    }
-  }
-  return trees;
-}
-
-RelationScore previous_word_head(const ModelFolder& folder, HeadsText text) {
-  text.source_trees = chains(std::move(text.source_trees));
-  text.target_trees = chains(std::move(text.target_trees));
-  text.alignments.clear();
-  const HeadReport report = inspect_heads(folder, text, {.similarities = false});
-  RelationScore best;
-  for (const RelationScore& score : report.relations) {
-    const bool asked = score.relation == kPrevious && score.direction == Direction::kToHead;
-    if (asked && score.score() > best.score()) best = score;
-  }
-  return best;
-}
-
 void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sentences, DemoResult& result) {
-  HeadsText text;
-  for (const GrammarSentence& sentence : sentences) {
-    text.sources.push_back(text_of(sentence.source));
-    text.targets.push_back(text_of(sentence.target));
-    text.source_trees.push_back(sentence.source);
-    text.target_trees.push_back(sentence.target);
-    text.alignments.push_back(sentence.alignment);
-  }
+  HeadsText text = heads_text(sentences);
   result.heads = inspect_heads(folder, text);
   const auto add = [&](const char* what, const char* relation, Direction direction) {
-    result.relations.push_back({what, best_for(result.heads.relations, relation, direction)});
+    result.relations.push_back({what, best_head_for(result.heads.relations, relation, direction)});
   };
   add("goes from a verb to its object", "obj", Direction::kToDependent);
   add("goes from an object to its verb", "obj", Direction::kToHead);

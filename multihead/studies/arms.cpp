@@ -104,6 +104,7 @@ std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
                       settings_.warmup, settings_.learning_rate, arm.updates, arm.learning_rate,
                       arm.attention_dropout, arm.member, static_cast<int>(arm.disagreement),
                       arm.disagreement_weight, seed));
+  if (arm.updates > 1) all.add("warmup in proportion");
   if (arm.embedding_scale != 1) all.add(fmt::format("embeddings {}", arm.embedding_scale));
   return all.digits();
 }
@@ -125,7 +126,7 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   model.initialise(own_seed, arm.embedding_scale);
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
-  const int64_t warmup = std::llround(std::min(1.0, arm.updates) * static_cast<double>(settings_.warmup));
+  const int64_t warmup = std::llround(arm.updates * static_cast<double>(settings_.warmup));
   Trainer trainer(model, train_,
                   {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
                    .adam = {},

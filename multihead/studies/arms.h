@@ -22,7 +22,7 @@ namespace mh {
 struct Arm {
   std::string name;          // for people; not part of what is cached
   TransformerConfig model;   // begin with ArmRunner::base()
-  double updates = 1;        // times the size's; fewer warm up for less
+  double updates = 1;        // times the size's, and as many times its warmup
   double learning_rate = 1;  // times the size's
   float attention_dropout = 0;
   Disagreement disagreement = Disagreement::kNone;  // a regulariser
