@@ -1,3 +1,4 @@
+// 001.1 to 001.3: how different heads are, from which start, and under a regulariser.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,15 +10,11 @@
 namespace mh::diversity {
 namespace {
 
-constexpr int kMembers = 4;
-
 struct Arms {
   Arm canonical;
   std::vector<Arm> starts;  // other initialisations
   Arm equal_dropout;        // all heads equal, dropout of the weights
   std::vector<Arm> regularised;
-  std::vector<Arm> cuts;     // Deil's, canonical first; equal parameters
-  std::vector<Arm> members;  // of the ensemble
 };
 
 Arm start(const ArmRunner& runner, const char* name, HeadInitialisation initialisation) {
@@ -26,21 +23,10 @@ Arm start(const ArmRunner& runner, const char* name, HeadInitialisation initiali
   return arm;
 }
 
-Arm cut(const ArmRunner& runner, const char* name, HeadColumns columns) {
-  Arm arm = runner.base(name);
-  const auto heads = static_cast<int>(columns.size());
-  arm = with_heads(arm, heads);
-  HeadGeometry& g = arm.model.geometry;
-  g.d_key = g.d_value = runner.settings().model.d_model / runner.settings().model.encoder_heads;
-  g.input = HeadInput::of_columns(std::move(columns));
-  return arm;
-}
-
 Arms make(const ArmRunner& runner) {
   using enum HeadInitialisation;
-  const int d = runner.settings().model.d_model, h = runner.settings().model.encoder_heads;
   Arms a;
-  a.canonical = runner.base(fmt::format("canonical, {} heads", h));
+  a.canonical = canonical_arm(runner);
   a.starts = {start(runner, "Xavier, fans (d, d_k)", kXavierHead),
               start(runner, "Xavier, fans (d, d)", kXavier),
               start(runner, "orthogonal by head", kOrthogonal),
@@ -57,26 +43,6 @@ Arms make(const ArmRunner& runner) {
     Arm arm = runner.base(name);
     arm.disagreement = form;
     a.regularised.push_back(std::move(arm));
-  }
-
-  const int size = d / h, odd = h + 1;
-  a.cuts = {a.canonical,
-            cut(runner, "contiguous slices", slice_columns(h, d)),
-            cut(runner, "permuted slices", permuted_slices(h, d, 1)),
-            cut(runner, "overlapping segments", spread_segments(h, 2 * size, d)),
-            cut(runner, "random segments", random_columns(h, 2 * size, d, 1)),
-            cut(runner, "5 random segments, h not dividing d", random_columns(odd, size, d, 2))};
-  int64_t most = 0;
-  for (const Arm& arm : a.cuts) most = std::max(most, parameters_of(arm.model));
-  for (Arm& arm : a.cuts) arm.model = with_parameters(arm.model, most);
-  a.cuts[0].name = "canonical";
-
-  for (uint64_t member = 1; member <= kMembers; ++member) {
-    Arm arm = with_heads(runner.base(fmt::format("single head, d/2, member {}", member)), 1);
-    arm.model.d_model = d / 2;
-    arm.model.encoder_ff = arm.model.decoder_ff = runner.settings().model.encoder_ff / 2;
-    arm.member = member;
-    a.members.push_back(std::move(arm));
   }
   return a;
 }
@@ -222,108 +188,11 @@ Claim regularisers(ArmRunner& runner, const Arms& a) {
   return claim;
 }
 
-/// How evenly a head's matrices read the row: (sum of squared row norms)^2 / (d * sum of their squares), 1
-/// when all rows weigh the same, k / d when only k of d do.
-double evenness(Transformer& model, int heads) {
-  double sum = 0;
-  int count = 0;
-  model.visit([&](const std::string& name, Parameter& p) {
-    if (name.find("attention.w_q") == std::string::npos && name.find("attention.w_k") == std::string::npos &&
-        name.find("attention.w_v") == std::string::npos)
-      return;
-    const int64_t width = p.value.cols() / heads;
-    for (int h = 0; h < heads; ++h) {
-      double squares = 0, fourth = 0;
-      for (int64_t r = 0; r < p.value.rows(); ++r) {
-        double row = 0;
-        for (int64_t c = 0; c < width; ++c)
-          row +=
-              static_cast<double>(p.value(r, h * width + c)) * static_cast<double>(p.value(r, h * width + c));
-        squares += row, fourth += row * row;
-      }
-      sum += squares * squares / (static_cast<double>(p.value.rows()) * fourth);
-      ++count;
-    }
-  });
-  return sum / count;
-}
-
-Claim segments(ArmRunner& runner, std::vector<Arm> cuts) {
-  std::vector<Arm*> to_tune;
-  for (Arm& arm : cuts) to_tune.push_back(&arm);
-  runner.tune(to_tune);
-  Claim claim{
-      .id = "001.4, trained",
-      .statement =
-          "Deil's question: are the cuts ideal, and would random, overlapping segments find more? Six ways "
-          "to cut "
-          "at equal parameters (by d_ff), and at equal time; except in the quick size each arm has the "
-          "learning rate that was best for it on validation.",
-      .original = "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
-      .tolerance = "the 95 % interval of contiguous minus canonical lies above 0",
-      .trained = true};
-  claim.tables.push_back(arm_table(runner, cuts, "equal parameters"));
-  claim.tables.push_back(equal_time_table(runner, cuts, "equal time"));
-  claim.plots.push_back(loss_plot(runner, cuts, "Ways to cut the embedding"));
-  claim.plots.push_back(curve_plot(runner, cuts, "Ways to cut the embedding, through training"));
-  Transformer fresh(cuts[0].model);
-  fresh.initialise(runner.seeds()[0]);
-  const int heads = cuts[0].model.encoder_heads;
-  const double before = evenness(fresh, heads),
-               after = evenness(*runner.trained(cuts[0], runner.seeds()[0]), heads);
-  const auto minus = [&](size_t i, size_t j) {
-    return difference_of(losses(runner.runs(cuts[i])), losses(runner.runs(cuts[j])));
-  };
-  claim.measured = fmt::format(
-      "loss of contiguous slices minus canonical {}, permuted minus contiguous {}, random minus contiguous "
-      "{}. "
-      "\"In essence what multi-head does in training\": trained canonical heads spread over {:.0f} % of the "
-      "row "
-      "(a slice: {:.0f} %; at the start {:.0f} %)",
-      shown(minus(1, 0)), shown(minus(2, 1)), shown(minus(4, 1)), 100 * after, 100.0 / heads, 100 * before);
-  claim.verdict = above(minus(1, 0), 0);
-  return claim;
-}
-
-Claim ensemble(ArmRunner& runner, const Arms& a) {
-  Claim claim{.id = "001.5",
-              .statement =
-                  "\"Concatenating heads is a form of ensembling\": against the average of 4 single-head "
-                  "models with the same "
-                  "parameters together, embeddings aside.",
-              .original =
-                  "\"One can argue that running through the scaled dot-product attention multiple times in "
-                  "parallel and "
-                  "concatenating is a form of ensembling.\"",
-              .said = Said::kHalfRight,
-              .trained = true};
-  std::vector<double> together, alone;
-  for (const uint64_t seed : runner.seeds()) {
-    std::vector<std::unique_ptr<Transformer>> models;
-    std::vector<Transformer*> all;
-    for (const Arm& member : a.members) {
-      models.push_back(runner.trained(member, seed));
-      all.push_back(models.back().get());
-      alone.push_back(runner.test_loss(*all.back()));
-    }
-    together.push_back(runner.ensemble_loss(all));
-  }
-  const auto& whole = losses(runner.runs(a.canonical));
-  claim.tables.push_back(
-      {"test loss a token",
-       {"model", "parameters", "loss"},
-       {{"canonical, 4 heads", std::to_string(parameters_of(a.canonical.model)), shown(interval_of(whole))},
-        {"a single-head model of d/2", std::to_string(parameters_of(a.members[0].model)),
-         shown(interval_of(alone))},
-        {"mean of 4 such", std::to_string(kMembers * parameters_of(a.members[0].model)),
-         shown(interval_of(together))}}});
-  const Interval difference = difference_of(together, whole);
-  claim.measured = fmt::format("ensemble minus canonical {}; ensemble minus its members {:.3f}",
-                               shown(difference), interval_of(together).mean - interval_of(alone).mean);
-  return claim;
-}
-
 }  // namespace
+
+Arm canonical_arm(const ArmRunner& runner) {
+  return runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads));
+}
 
 std::span<const TrainedCheck> trained() {
   static constexpr TrainedCheck kChecks[] = {
@@ -333,15 +202,8 @@ std::span<const TrainedCheck> trained() {
        [](ArmRunner& r) { return starts_trained(r, make(r)); }},
       {"001.3", [](const ArmRunner& r) { return with_and_without(make(r)); },
        [](ArmRunner& r) { return regularisers(r, make(r)); }},
-      {"001.4, trained", [](const ArmRunner& r) { return make(r).cuts; },
-       [](ArmRunner& r) { return segments(r, make(r).cuts); }, true},
-      {"001.5",
-       [](const ArmRunner& r) {
-         Arms a = make(r);
-         a.members.push_back(a.canonical);
-         return a.members;
-       },
-       [](ArmRunner& r) { return ensemble(r, make(r)); }},
+      {"001.4, trained", segment_arms, segments, true},
+      {"001.5", ensemble_arms, ensemble},
   };
   return kChecks;
 }
