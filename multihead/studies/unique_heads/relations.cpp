@@ -33,8 +33,8 @@ struct Found {
   uint64_t seed = 0;
 };
 
-/// What the heads of the encoder find in the models of an arm, as in Clark et al., whose BERT is one. (Words of
-/// the decoder see only what stands before them, mostly one verb: that is read sooner.)
+/// What the heads of the encoder find in the models of an arm, as in Clark et al., whose BERT is one. (Words
+/// of the decoder see only what stands before them, mostly one verb: that is read sooner.)
 struct Findings {
   std::vector<double> previous;  // by seed: at how many words the best head reads the one before
   Found previous_head;
@@ -145,7 +145,7 @@ Findings find_heads(ArmRunner& runner, const Arm& arm) {
 std::vector<std::string> sentences_that_show(const ModelFolder& folder, const RelationScore& head,
                                              std::span<const GrammarSentence> sentences) {
   constexpr size_t kShown = 2;
-  constexpr int kWidth = 40;
+  constexpr int kWidth = 36;
   const bool decoder = !of_encoder(head);
   const bool previous = head.relation == kPreviousWord;
   std::vector<std::string> shown;
@@ -184,7 +184,7 @@ std::vector<std::string> sentences_that_show(const ModelFolder& folder, const Re
 
 Table sentences_table(ArmRunner& runner, const Arm& arm, const Findings& findings) {
   Table table{"sentences that show it: from the word in ( ) the head reads the one in [ ] most",
-              {"head", "sentence"},
+              {"relation", "head", "sentence"},
               {}};
   std::vector<Found> heads = {findings.previous_head};
   for (const char* relation : kAsked) {
@@ -194,7 +194,7 @@ Table sentences_table(ArmRunner& runner, const Arm& arm, const Findings& finding
   for (const auto& [score, seed] : heads) {
     const ModelFolder folder = folder_of(runner, arm, seed);
     for (const std::string& sentence : sentences_that_show(folder, score, runner.test_sentences()))
-      table.rows.push_back({score.name(), sentence});
+      table.rows.push_back({score.relation, score.name(), sentence});
   }
   return table;
 }
