@@ -160,8 +160,7 @@ std::vector<std::string> problems(const HeadGeometry& g, int d_model) {
   }
   if (g.query_key_norm == QueryKeyNorm::kL2 && g.scores == Scores::kMerged) {
     add("query_key_norm scales queries and keys, of which merged scores have none of their own; set scores "
-        "to "
-        "query_key");
+        "to query_key");
   }
   if (starts_equal(g.initialisation) && !g.input.one_for_all) {
     if (g.input.kind == Kind::kColumns && !equally_many(g.input.columns)) {

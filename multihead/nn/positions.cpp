@@ -12,8 +12,7 @@ std::vector<std::string> problems(Positions positions, const HeadGeometry& geome
   if (geometry.scores == Scores::kMerged) {
     return {
         "positions rotary turn queries and keys, of which merged scores have none of their own; use alibi, "
-        "t5 "
-        "or shaw, or set scores to query_key"};
+        "t5 or shaw, or set scores to query_key"};
   }
   const int size = key_size(completed(geometry, d_model, "rotary"), d_model);
   if (size % 2 == 0) return {};

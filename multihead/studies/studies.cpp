@@ -115,9 +115,8 @@ std::string table_conclusion(const std::vector<Claim>& c) {
 const std::array kStudies = {
     Study{"split-or-project", "Is the input split over the heads, or duplicated for each?",
           "It is duplicated. Every head gets the whole row and projects it with matrices of its own from d "
-          "numbers to d/h: what shrinks is "
-          "the projection, not the input. The reshape in code that looks like a split comes after that "
-          "projection.",
+          "numbers to d/h: what shrinks is the projection, not the input. The reshape in code that looks "
+          "like a split comes after that projection.",
           split_or_project::algebra(), split_or_project::trained(), split_conclusion},
     Study{
         "diversity", "How are heads made different at the start, and what keeps them different?",
@@ -127,8 +126,7 @@ const std::array kStudies = {
         diversity::algebra(), diversity::trained(), diversity_conclusion},
     Study{"two-matrices-or-one", "Why W^Q and W^K, and not the one matrix that their product is?",
           "Because the product of two thin matrices costs 2 d d_k numbers and the one matrix d^2: with d_k = "
-          "d/h that is h/2 times less. The "
-          "price is rank: a head's matrix has rank d_k at most.",
+          "d/h that is h/2 times less. The price is rank: a head's matrix has rank d_k at most.",
           two_matrices_or_one::algebra(), two_matrices_or_one::trained(), two_conclusion},
     Study{"unique-heads", "What makes the learning of each head unique?",
           "Its own weights, from a random start. All heads see the same input; because their matrices differ "
@@ -146,8 +144,7 @@ const std::array kStudies = {
     Study{"table3",
           "What are heads, their size, depth and width worth? (Table 3 of the paper, in miniature)",
           "More heads at equal cost help up to a point, and so do more layers, width and feed-forward: the "
-          "paper's Table 3 says by how much at "
-          "full size, this one at a size that trains in minutes.",
+          "paper's Table 3 says by how much at full size, this one at a size that trains in minutes.",
           {},
           table3::trained(),
           table_conclusion},

@@ -54,8 +54,7 @@ Claim initialisations(const AlgebraCase& a) {
           "sqrt(2) than one matrix alone.",
       .tolerance =
           "equal: gradients bit for bit; all others different; deviations of Xavier's fans to 5 %; copied "
-          "keys: "
-          "symmetric scores"};
+          "keys: symmetric scores"};
   struct Row {
     const char* name;
     HeadInitialisation initialisation;
@@ -98,8 +97,7 @@ Claim segments_are_canonical(const AlgebraCase& a) {
   Claim claim{.id = "001.4",
               .statement =
                   "Every segmented head, random and overlapping ones too, is a canonical head with zero "
-                  "rows: segments "
-                  "are a restriction of what canonical heads can learn.",
+                  "rows: segments are a restriction of what canonical heads can learn.",
               .original =
                   "Deil: \"I wonder if it is beneficial to randomly sample embedding space and form segments "
                   "that can even "
@@ -147,12 +145,10 @@ Claim merging(const AlgebraCase& a) {
   Claim claim{.id = "001.7",
               .statement =
                   "What is merged are the heads' outputs, not their scores. From [T, h, d_v] that is a bare "
-                  "reshape; from "
-                  "[h, T, d_v] a bare reshape scrambles the words. After it comes W^O.",
+                  "reshape; from [h, T, d_v] a bare reshape scrambles the words. After it comes W^O.",
               .original =
                   "\"The attention score of each head is merged by simply reshaping the full attention score "
-                  "matrix\" (after "
-                  "Doshi; W^O is left out).",
+                  "matrix\" (after Doshi; W^O is left out).",
               .said = Said::kHalfRight,
               .tolerance = "reshape of [T, h, d_v] equals Concat exactly; of [h, T, d_v] it does not"};
   // The number says whose it is: head, word, place.
@@ -194,12 +190,10 @@ Claim not_segmented(const AlgebraCase& a) {
   Claim claim{.id = "001.6",
               .statement =
                   "\"The embedding gets segmented across heads\" is false for canonical heads: exchanging "
-                  "two numbers of "
-                  "every row changes every head's output, and so does any one of them.",
+                  "two numbers of every row changes every head's output, and so does any one of them.",
               .original =
                   "\"The embedding vectors for the input gets 'segmented' across multiple heads and "
-                  "therefore different sections "
-                  "of the embedding can attend different per-head subspaces.\"",
+                  "therefore different sections of the embedding can attend different per-head subspaces.\"",
               .said = Said::kWrong,
               .tolerance = "each of the 24 numbers, changed alone, moves all 4 heads"};
   Random random(a.seed, 16);

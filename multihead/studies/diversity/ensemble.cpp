@@ -38,12 +38,10 @@ Claim ensemble(ArmRunner& runner) {
   Claim claim{.id = "001.5",
               .statement =
                   "\"Concatenating heads is a form of ensembling\": against the average of 4 single-head "
-                  "models with the same "
-                  "parameters together, embeddings aside.",
+                  "models with the same parameters together, embeddings aside.",
               .original =
                   "\"One can argue that running through the scaled dot-product attention multiple times in "
-                  "parallel and "
-                  "concatenating is a form of ensembling.\"",
+                  "parallel and concatenating is a form of ensembling.\"",
               .said = Said::kHalfRight,
               .trained = true};
   std::vector<double> together, alone;

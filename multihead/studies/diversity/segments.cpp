@@ -74,9 +74,8 @@ Claim segments(ArmRunner& runner) {
       .id = "001.4, trained",
       .statement =
           "Deil's question: are the cuts ideal, and would random, overlapping segments find more? Six ways "
-          "to cut "
-          "at equal parameters (by d_ff), and at equal time; except in the quick size each arm has the "
-          "learning rate that was best for it on validation.",
+          "to cut at equal parameters (by d_ff), and at equal time; except in the quick size each arm has "
+          "the learning rate that was best for it on validation.",
       .original = "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
       .tolerance = "the 95 % interval of contiguous minus canonical lies above 0",
       .trained = true};
@@ -94,10 +93,8 @@ Claim segments(ArmRunner& runner) {
   };
   claim.measured = fmt::format(
       "loss of contiguous slices minus canonical {}, permuted minus contiguous {}, random minus contiguous "
-      "{}. "
-      "\"In essence what multi-head does in training\": trained canonical heads spread over {:.0f} % of the "
-      "row "
-      "(a slice: {:.0f} %; at the start {:.0f} %)",
+      "{}. \"In essence what multi-head does in training\": trained canonical heads spread over {:.0f} % of "
+      "the row (a slice: {:.0f} %; at the start {:.0f} %)",
       shown(minus(1, 0)), shown(minus(2, 1)), shown(minus(4, 1)), 100 * after, 100.0 / heads, 100 * before);
   claim.verdict = above(minus(1, 0), 0);
   return claim;

@@ -109,8 +109,7 @@ Claim starts_trained(ArmRunner& runner, const Arms& a) {
   Claim claim{.id = "001.2, trained",
               .statement =
                   "Trained from those starts: heads that start equal stay equal until rounding, dropout of "
-                  "the weights or "
-                  "noise tells them apart.",
+                  "the weights or noise tells them apart.",
               .trained = true};
   const std::vector<Arm> all = all_starts(a);
   claim.tables.push_back(arm_table(runner, all, "test loss"));
@@ -153,12 +152,10 @@ Claim regularisers(ArmRunner& runner, const Arms& a) {
   Claim claim{.id = "001.3",
               .statement =
                   "Preserving diversity by a regulariser, loss = NLL + (lambda / h^2) sum_ij of how alike "
-                  "heads i and j are, lambda "
-                  "= 1: what becomes of diversity and of the score.",
+                  "heads i and j are, lambda = 1: what becomes of diversity and of the score.",
               .original =
                   "\"... and most importantly preserve this diversity during the training process.\" Li et "
-                  "al. 2018: 27.64 BLEU "
-                  "without, 28.51 with the disagreement of subspaces.",
+                  "al. 2018: 27.64 BLEU without, 28.51 with the disagreement of subspaces.",
               .said = Said::kNotSaid,
               .trained = true};
   const std::vector<Arm> all = with_and_without(a);

@@ -291,12 +291,10 @@ Claim walk(const AlgebraCase& a) {
   Claim claim{.id = "004.6",
               .statement =
                   "A step-by-step walk of one layer, every tensor with its shape, formula and owner: behind "
-                  "the one product "
-                  "stand h matrices of weights.",
+                  "the one product stand h matrices of weights.",
               .original =
                   "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64 "
-                  "... multiplied by "
-                  "64x8.\"",
+                  "... multiplied by 64x8.\"",
               .said = Said::kRight,
               .tolerance =
                   "the walk's outputs equal the layer's to 1e-5; every head's output is its weights times "

@@ -165,8 +165,7 @@ Claim output_shape(const AlgebraCase& a) {
   Claim claim{
       .id = "000.4",
       .statement =
-          "W^O is [h d_v, d]: any d_k and d_v work, h need not divide d; it is square only when "
-          "h d_v = d.",
+          "W^O is [h d_v, d]: any d_k and d_v work, h need not divide d; it is square only when h d_v = d.",
       .original =
           "\"With the choice d_k = d_v = d_model/h, W^O is a square matrix, but with different choices "
           "... it would project the attention output in the same space of the input.\"",

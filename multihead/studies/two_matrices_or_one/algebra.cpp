@@ -81,8 +81,7 @@ Claim parameters(const AlgebraCase& a) {
                   "Multiplications: 2 T d d_k + T^2 d_k against T d^2 + T^2 d.",
               .original =
                   "\"The utility of using W^Q and W^K, rather than W, lies in the fact that they allow us to "
-                  "add fewer "
-                  "parameters.\"",
+                  "add fewer parameters.\"",
               .said = Said::kRight,
               .tolerance = "counted parameters equal to the formulas for d_k = 4, 8, 16, 24, 32 at d = 32"};
   Table table{"a head's parameters for scores, d = 32",
@@ -169,8 +168,7 @@ Claim stored(const AlgebraCase& a) {
           "Attention(Q_i, K_i, V_i).",
       .original =
           "JimSi: \"I would really like to know if this is redundant now and it can be head_i = "
-          "Attention(Q_i, "
-          "K_i, V_i).\"",
+          "Attention(Q_i, K_i, V_i).\"",
       .said = Said::kRight,
       .tolerance = "an attention in model.safetensors has four matrices [d, d] and their biases"};
   TransformerConfig config = transformer_preset("tiny");
@@ -216,8 +214,7 @@ Claim aggcn(const AlgebraCase& a) {
           "deep copy of W^Q, so scores start symmetric.",
       .original =
           "BioBroo: \"have W^Q and W^K be of dimension d_model x d_model. I don't know if there is a reason "
-          "for "
-          "this, or if it's a typo.\" Neither: it is the stacked form.",
+          "for this, or if it's a typo.\" Neither: it is the stacked form.",
       .said = Said::kNotSaid,
       .tolerance = "outputs equal to 1e-5; scores at the start symmetric to 1e-6"};
   Random random(a.seed, 27);

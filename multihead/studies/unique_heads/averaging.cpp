@@ -109,8 +109,7 @@ Claim averaging_inhibits(uint64_t seed, int updates) {
       .said = Said::kRight,
       .tolerance =
           "h = 1, with and without feed-forward: error at least 5 % of the target's variance; h = 2: at most "
-          "a "
-          "hundredth of that of h = 1",
+          "a hundredth of that of h = 1",
       .trained = true};
   Random random(seed, 350);
   const Matrix p = random_matrix(kContent, kContent, random), r = random_matrix(kContent, kContent, random);
@@ -128,8 +127,7 @@ Claim averaging_inhibits(uint64_t seed, int updates) {
                            row("h = 1 and feed-forward of 32", one_wide), row("h = 2", two)}});
   claim.measured = fmt::format(
       "of the target's variance h = 1 misses {:.1f} %, with feed-forward {:.1f} %, h = 2 {:.3f} %; weights "
-      "that "
-      "also look at the words let h = 1 fall below the bound of positions, but not to 0",
+      "that also look at the words let h = 1 fall below the bound of positions, but not to 0",
       100 * one / variance, 100 * one_wide / variance, 100 * two / variance);
   const bool right = one >= 0.05 * variance && one_wide >= 0.05 * variance && two <= 0.01 * one;
   claim.verdict = right ? Verdict::kPass : Verdict::kFail;

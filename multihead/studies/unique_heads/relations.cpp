@@ -205,13 +205,11 @@ Claim relations(ArmRunner& runner, const Arm& canonical, const Arm& loud_places)
   Claim claim{
       .id = "003.4",
       .statement =
-          "Heads come to do recognisable things: one reads the previous word, one goes from a verb "
-          "to its object; no "
-          "single head performs well at many relations.",
+          "Heads come to do recognisable things: one reads the previous word, one goes from a verb to its "
+          "object; no single head performs well at many relations.",
       .original =
-          "\"Attends to next word; attends from verbs to their direct objects.\" \"No single head "
-          "performs well at many "
-          "relations\" (Clark et al. 2019).",
+          "\"Attends to next word; attends from verbs to their direct objects.\" \"No single head performs "
+          "well at many relations\" (Clark et al. 2019).",
       .said = Said::kRight,
       .tolerance =
           "95 % intervals over seeds, in the models whose embeddings begin as small as the positions: "
@@ -239,8 +237,7 @@ Claim relations(ArmRunner& runner, const Arm& canonical, const Arm& loud_places)
   const auto percent = [](double share) { return fmt::format("{:.1f}", 100 * share); };
   claim.tables.push_back(
       {"from a word to its head, all relations together, right %: the best single head, each relation's "
-       "best, "
-       "and the best offset for each (Clark et al.: one for all)",
+       "best, and the best offset for each (Clark et al.: one for all)",
        {"models", "one head", "each its own", "offsets"},
        {{loud_places.name, percent(found.single), percent(found.each), percent(found.offset)},
         {canonical.name, percent(usual.single), percent(usual.each), percent(usual.offset)},

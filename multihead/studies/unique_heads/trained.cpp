@@ -69,8 +69,7 @@ Claim wide_is_better(ArmRunner& runner, Arms a) {
       .id = "003.3, trained",
       .statement =
           "\"Wide is better at the cost of memory and time\": score, parameters, time; except in the quick "
-          "size "
-          "each at the learning rate that was best for it on validation.",
+          "size each at the learning rate that was best for it on validation.",
       .original = "\"Wide self-attention gives better results at the cost of memory and computation time.\"",
       .said = Said::kHalfRight,
       .trained = true};
