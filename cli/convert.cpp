@@ -263,16 +263,14 @@ void add_convert(CLI::App& app) {
               {"collaborative", Target::kCollaborative}},
              "How the heads shall read and write")
       ->default_str("");
-  add_number(*verb, "--d-key", flags->d_key, {.low = 1, .high = 1024},
-             "--to canonical, from merged: size of queries and keys; without: as the model says")
-      ->default_str("");
+  add_size(*verb, "--d-key", flags->d_key, 1024,
+           "--to canonical, from merged: size of queries and keys; without: as the model says");
   verb->add_flag("--nearest", flags->nearest,
                  "--to canonical, from merged: where that is below a matrix's rank, the nearest one");
   add_number(*verb, "--key-heads", flags->key_heads, {.low = 1, .high = 65536},
              "--to grouped: heads of keys and values, the means of those that they stand for");
-  add_number(*verb, "--shared-size", flags->shared_size, {.low = 1, .high = 1024},
-             "--to collaborative: columns of the shared W^Q and W^K")
-      ->default_str("");
+  add_size(*verb, "--shared-size", flags->shared_size, 1024,
+           "--to collaborative: columns of the shared W^Q and W^K");
   verb->add_option("--permute", flags->permute,
                    "New order of the heads, e.g. 2,0,1: head 0 is then the old 2");
   verb->add_option("--attention", flags->attentions, "--permute in this attention only; may be given again")

@@ -18,18 +18,13 @@ void add_geometry_flags(CLI::App& verb, GeometryFlags& flags) {
   add_geometry_flag(verb, flags.geometry);
   add_number(verb, "--d-model", flags.d_model, {.low = 1, .high = 65536}, "Width of a row");
   add_number(verb, "--heads", flags.heads, {.low = 1, .high = 65536}, "Heads of queries");
-  add_number(verb, "--d-key", flags.d_key, {.low = 1, .high = 1024},
-             "Size of a head's queries and keys; without: as the geometry says, or d_model / heads")
-      ->default_str("");
-  add_number(verb, "--d-value", flags.d_value, {.low = 1, .high = 1024},
-             "Size of a head's values; without: as the geometry says, or d_key")
-      ->default_str("");
-  add_number(verb, "--key-heads", flags.key_heads, {.low = 1, .high = 65536},
-             "Heads of keys and values, a divisor of --heads; without: as the geometry says")
-      ->default_str("");
-  add_number(verb, "--d-out", flags.d_out, {.low = 1, .high = 65536},
-             "Width of a row that W^O writes; without: --d-model")
-      ->default_str("");
+  add_size(verb, "--d-key", flags.d_key, 1024,
+           "Size of a head's queries and keys; without: as the geometry says, or d_model / heads");
+  add_size(verb, "--d-value", flags.d_value, 1024,
+           "Size of a head's values; without: as the geometry says, or d_key");
+  add_size(verb, "--key-heads", flags.key_heads, 65536,
+           "Heads of keys and values, a divisor of --heads; without: as the geometry says");
+  add_size(verb, "--d-out", flags.d_out, 65536, "Width of a row that W^O writes; without: --d-model");
 }
 
 HeadGeometry geometry_of(const GeometryFlags& flags) {

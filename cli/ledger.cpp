@@ -264,12 +264,10 @@ void add_ledger(CLI::App& app) {
   add_geometry_flags(*verb, flags->geometry);
   constexpr int64_t kMostTokens = 1 << 20;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Queries, or source tokens");
-  add_number(*verb, "--keys", flags->keys, {.low = 1, .high = kMostTokens},
-             "Rows of a memory that the queries read; without: their own")
-      ->default_str("");
-  add_number(*verb, "--target-tokens", flags->target_tokens, {.low = 1, .high = kMostTokens},
-             "Of a whole model; without: as many as --tokens")
-      ->default_str("");
+  add_size(*verb, "--keys", flags->keys, kMostTokens,
+           "Rows of a memory that the queries read; without: their own");
+  add_size(*verb, "--target-tokens", flags->target_tokens, kMostTokens,
+           "Of a whole model; without: as many as --tokens");
   verb->add_flag("--causal", flags->causal, "A query sees the keys up to its own place");
   add_choice(*verb, "--path", flags->path,
              {{"fused", AttentionPath::kFused}, {"composed", AttentionPath::kComposed}},

@@ -36,6 +36,13 @@ CLI::Option* add_number(CLI::App& verb, const std::string& flag, T& value, Rule<
   return option;
 }
 
+/// A flag for a size from 1 to `high`; its variable is 0 while it is not given.
+template <class T>
+CLI::Option* add_size(CLI::App& verb, const std::string& flag, T& value, std::type_identity_t<T> high,
+                      const std::string& help) {
+  return add_number(verb, flag, value, {.low = 1, .high = high}, help)->default_str("");
+}
+
 /// Makes `option`, whose variable is an enum that holds `value` now (or nothing yet), take one of these
 /// names.
 template <class E>

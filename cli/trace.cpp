@@ -160,9 +160,7 @@ void add_trace(CLI::App& app) {
   add_geometry_flags(*verb, flags->geometry);
   constexpr int64_t kMostTokens = 4096;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
-  add_number(*verb, "--keys", flags->keys, {.low = 1, .high = kMostTokens},
-             "Rows of a memory that they read; without: their own")
-      ->default_str("");
+  add_size(*verb, "--keys", flags->keys, kMostTokens, "Rows of a memory that they read; without: their own");
   add_choice(*verb, "--positions", flags->positions,
              {{"none", Positions::kNone},
               {"rotary", Positions::kRotary},
