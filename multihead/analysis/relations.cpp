@@ -23,13 +23,11 @@ void for_each_edge(std::span<const Word> tree, Body&& body) {
   }
 }
 
-/// For each word, itself set aside, the word that it reads most and the word that reads it most; -1: none.
-struct Strongest {
-  std::vector<int> reads, read_by;
-};
-Strongest strongest(const Tensor& weights) {
+}  // namespace
+
+MostRead most_read(const Tensor& weights) {
   const auto words = static_cast<size_t>(weights.rows());
-  Strongest found{std::vector<int>(words, -1), std::vector<int>(words, -1)};
+  MostRead found{std::vector<int>(words, -1), std::vector<int>(words, -1)};
   std::vector<float> most_read(words), most_reading(words);
   for (size_t w = 0; w < words; ++w) {
     for (size_t v = 0; v < words; ++v) {
@@ -41,8 +39,6 @@ Strongest strongest(const Tensor& weights) {
   }
   return found;
 }
-
-}  // namespace
 
 RelationScorer::RelationScorer(const GoldTrees& source, const GoldTrees& target)
     : source_(make_side(source)), target_(make_side(target)) {}
@@ -95,8 +91,8 @@ void RelationScorer::weights(const ObservedWeights& observed) {
     if (place.kind == AttentionKind::kDecoderSelf) words.insert(words.begin(), -1);  // the start token
     const auto size = static_cast<int64_t>(tree.size());
     for (int h = 0; h < observed.heads; ++h) {
-      const Strongest found =
-          strongest(merge_to_words(head_matrix(firsts[static_cast<size_t>(s)], h), words, size, words, size));
+      const MostRead found =
+          most_read(merge_to_words(head_matrix(firsts[static_cast<size_t>(s)], h), words, size, words, size));
       for_each_edge(tree, [&](const std::string& relation, Direction direction, int word, int answer) {
         const std::vector<int>& predictions =
             direction == Direction::kReadByHead ? found.read_by : found.reads;

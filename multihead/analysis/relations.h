@@ -53,6 +53,13 @@ struct RelationScore {
   double gain() const { return score() - baseline(); }
 };
 
+/// For each word the other word that it reads most, and the one that reads it most; -1: none. weights:
+/// between words [words, words] (merge_to_words()).
+struct MostRead {
+  std::vector<int> reads, read_by;
+};
+MostRead most_read(const Tensor& weights);
+
 /// Scores the self-attentions of the encoder against the source's trees and those of the decoder against the
 /// target's. Query i of the decoder counts for the word it reads, which is target token i - 1.
 class RelationScorer : public CorpusObserver {

@@ -104,6 +104,7 @@ std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
                       settings_.warmup, settings_.learning_rate, arm.updates, arm.learning_rate,
                       arm.attention_dropout, arm.member, static_cast<int>(arm.disagreement),
                       arm.disagreement_weight, seed));
+  // What came later and is not usual: the keys of all other runs stay as they are.
   if (arm.updates > 1) all.add("warmup in proportion");
   if (arm.embedding_scale != 1) all.add(fmt::format("embeddings {}", arm.embedding_scale));
   return all.digits();
@@ -278,6 +279,12 @@ void ArmRunner::tune(const std::vector<Arm*>& arms) {
     tuned.push_back(*arm);
   }
   prepare(tuned);
+}
+
+void ArmRunner::tune(std::vector<Arm>& arms) {
+  std::vector<Arm*> all;
+  for (Arm& arm : arms) all.push_back(&arm);
+  tune(all);
 }
 
 std::string ArmRunner::rate_of(const Arm& arm) const {

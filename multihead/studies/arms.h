@@ -104,6 +104,7 @@ class ArmRunner {
   /// SizeSettings::rate_seeds have the lowest mean loss on validation, after rate_updates of the updates, and
   /// trains it; half is not tried where twice is better than once. kQuick: leaves them as they are.
   void tune(const std::vector<Arm*>& arms);
+  void tune(std::vector<Arm>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
   /// The weights of a run; trained again where only its curve was kept.

@@ -67,9 +67,7 @@ std::vector<Arm> segment_arms(const ArmRunner& runner) {
 
 Claim segments(ArmRunner& runner) {
   std::vector<Arm> cuts = segment_arms(runner);
-  std::vector<Arm*> to_tune;
-  for (Arm& arm : cuts) to_tune.push_back(&arm);
-  runner.tune(to_tune);
+  runner.tune(cuts);
   Claim claim{
       .id = "001.4, trained",
       .statement =

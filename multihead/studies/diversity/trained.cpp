@@ -1,8 +1,7 @@
 // 001.1 to 001.3: how different heads are, from which start, and under a regulariser.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "multihead/studies/comparison.h"
 #include "multihead/studies/diversity/claims.h"
@@ -149,9 +148,7 @@ Claim starts_trained(ArmRunner& runner, const Arms& a) {
 }
 
 Claim regularisers(ArmRunner& runner, std::vector<Arm> all) {
-  std::vector<Arm*> to_tune;
-  for (Arm& arm : all) to_tune.push_back(&arm);
-  runner.tune(to_tune);
+  runner.tune(all);
   Claim claim{.id = "001.3",
               .statement =
                   "Preserving diversity by a regulariser, loss = NLL + (lambda / h^2) sum_ij of how alike "

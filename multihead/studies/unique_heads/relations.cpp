@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr int64_t kFewest = 50;  // words of a relation, or it is left out
 constexpr const char* kAsked[] = {"det", "obj", "nsubj"};
-constexpr Direction kDirections[] = {Direction::kToHead, Direction::kToDependent};
 
 std::string question_of(std::string_view relation, Direction direction) {
   return fmt::format("{} {}", relation, direction == Direction::kToHead ? "to head" : "from head");
@@ -104,14 +104,10 @@ std::pair<std::string, Verdict> Findings::summary() const {
   for (const char* relation : kAsked) {
     const auto found = gains.find(relation);
     text += fmt::format("{} {} ", relation == kAsked[0] ? "" : ",", relation);
-    if (found == gains.end()) {
-      text += "too rare here";
-      all = Verdict::kUndecided;
-      continue;
-    }
-    const Interval gain = in_percent(found->second);
-    text += shown(gain, 1);
-    const Verdict verdict = above(gain, 0);
+    const bool rare = found == gains.end();
+    const Interval gain = rare ? Interval() : in_percent(found->second);
+    text += rare ? "too rare here" : shown(gain, 1);
+    const Verdict verdict = rare ? Verdict::kUndecided : above(gain, 0);
     if (verdict == Verdict::kFail || (verdict == Verdict::kUndecided && all == Verdict::kPass)) all = verdict;
   }
   return {text, all};
@@ -156,22 +152,18 @@ std::vector<std::string> sentences_that_show(const ModelFolder& folder, const Re
     const SentenceWeights weights =
         sentence_weights(folder, text_of(sentence.source), text_of(sentence.target));
     const Tensor& rows = weights.find(head.attention)->heads[static_cast<size_t>(head.head)];
-    const int first = decoder ? 1 : 0;  // what the decoder reads begins with the start token
-    const auto read_most = [&](int word) {
-      int best = -1;
-      for (int other = 0; other < static_cast<int>(words.size()); ++other) {
-        if (other == word || (decoder && other > word)) continue;
-        if (best < 0 || rows(word + first, other + first) > rows(word + first, best + first)) best = other;
-      }
-      return best;
-    };
+    // A token is a word; the decoder's begin with the start token, the encoder's end with the end token.
+    const auto size = static_cast<int64_t>(words.size());
+    WordOfToken word_of(words.size() + 1, -1);
+    std::iota(word_of.begin() + (decoder ? 1 : 0), word_of.end() - (decoder ? 0 : 1), 0);
+    const std::vector<int> reads = most_read(merge_to_words(rows.view(), word_of, size, word_of, size)).reads;
     for (int word = 1; word < static_cast<int>(words.size()); ++word) {
       const Word& w = words[static_cast<size_t>(word)];
       const int to = previous ? word - 1 : w.head;
       if (to < 0 || (previous ? w.upos == "PUNCT" : w.relation != head.relation)) continue;
       const auto [from, read] =
           head.direction == Direction::kToHead ? std::pair(word, to) : std::pair(to, word);
-      if (read_most(from) != read) continue;
+      if (reads[static_cast<size_t>(from)] != read) continue;
       std::vector<Word> marked = words;
       marked[static_cast<size_t>(from)].form = "(" + marked[static_cast<size_t>(from)].form + ")";
       marked[static_cast<size_t>(read)].form = "[" + marked[static_cast<size_t>(read)].form + "]";

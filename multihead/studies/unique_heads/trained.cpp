@@ -74,14 +74,13 @@ Claim wide_is_better(ArmRunner& runner, Arms a) {
       .said = Said::kHalfRight,
       .trained = true};
   claim.tables.push_back(arm_table(runner, {a.canonical, a.narrow_shared, a.sliced, a.wide}, "as they are"));
-  const Interval better = difference_of(losses(runner.runs(a.wide)), losses(runner.runs(a.canonical)));
-  const auto &wide = runner.runs(a.wide), &canonical = runner.runs(a.canonical);
+  const auto wide = losses(runner.runs(a.wide)), canonical = losses(runner.runs(a.canonical));
   int lower = 0;
-  for (size_t i = 0; i < wide.size(); ++i) lower += wide[i].loss < canonical[i].loss;
+  for (size_t i = 0; i < wide.size(); ++i) lower += wide[i] < canonical[i];
   claim.measured = fmt::format(
       "loss of wide minus canonical {}, lower for {} of {} seeds; of Bloem's narrow minus canonical {}",
-      shown(better), lower, wide.size(),
-      shown(difference_of(losses(runner.runs(a.narrow_shared)), losses(runner.runs(a.canonical)))));
+      shown(difference_of(wide, canonical)), lower, wide.size(),
+      shown(difference_of(losses(runner.runs(a.narrow_shared)), canonical)));
   return claim;
 }
 
