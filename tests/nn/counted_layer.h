@@ -166,8 +166,8 @@ void PrintTo(const Count& c, std::ostream* out) {
 }
 
 /// The layer, word by word, and what each part of it did. own_rows: keys of the queries' rows.
-inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64_t tokens_k, bool own_rows,
-                           const Mask& mask, Positions positions) {
+inline std::vector<Count> counted(const HeadGeometry& g, int d, int64_t tokens_q, int64_t tokens_k,
+                                  bool own_rows, const Mask& mask, Positions positions) {
   std::vector<Count> counts;
   const auto done = [&](const char* part) {
     counts.push_back({part, Counted::products, Counted::others, Counted::exponentials});
