@@ -160,7 +160,7 @@ struct Count {
   int64_t products, others, exponentials;
   bool operator==(const Count&) const = default;
 };
-void PrintTo(const Count& c, std::ostream* out) {
+inline void PrintTo(const Count& c, std::ostream* out) {
   *out << c.part << ": " << c.products << " products, " << c.others << " others, " << c.exponentials
        << " exp";
 }
