@@ -18,7 +18,7 @@
 #include "benchmarks/beside_peer.h"
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
 #include "multihead/train/training_batch.h"
@@ -59,14 +59,14 @@ Batches read_batches(const std::string& path) {
 
 int run(int argc, char** argv) {
   if (argc != 5) throw mh::UsageError("usage: train_speed PRESET VOCABULARY DROPOUT BATCHES_FILE");
-  mh::TransformerConfig config = mh::transformer_preset(argv[1]);
+  mh::EncoderDecoderConfig config = mh::transformer_preset(argv[1]);
   config.vocabulary_size = std::atoi(argv[2]);
   const float dropout = std::strtof(argv[3], nullptr);
   config.dropout = {.residual = dropout, .weights = dropout, .activation = dropout};
   config.pad_id = 0;
   config.decoder_start_id = 2;
   config.eos_id = 3;
-  mh::Transformer model(config);
+  mh::EncoderDecoder model(config);
   model.initialise(1);
   const Batches batches = read_batches(argv[4]);
 
@@ -85,6 +85,7 @@ int run(int argc, char** argv) {
     const mh::Stopwatch watch;
     int64_t tokens = 0;
     double last_loss = 0;
+    mh::VocabularyScratch scratch;
     for (size_t i = first; i < first + count; ++i) {
       const std::vector<int32_t>& pairs = batches.pairs[i % batches.pairs.size()];
       const int64_t targets = mh::target_tokens(batches.corpus, pairs);
@@ -94,7 +95,7 @@ int run(int argc, char** argv) {
       mh::Context context{.tape = tape, .dropout = mh::DropoutKey{1, update}};
       const auto loss =
           model.loss(context, batch.source_sequences(), batch.target_sequences(), batch.target_out,
-                     {.label_smoothing = 0.1f, .scale = 1.0f / static_cast<float>(targets)});
+                     {.label_smoothing = 0.1f, .scale = 1.0f / static_cast<float>(targets)}, scratch);
       tape.backward();
       adam.gradient_norm();
       adam.update(schedule.learning_rate(adam.updates() + 1));

@@ -42,7 +42,7 @@ struct ConvertFlags {
 struct Plan {
   std::string what;
   bool exact = true;
-  std::function<std::unique_ptr<Transformer>(Transformer&)> run;
+  std::function<std::unique_ptr<EncoderDecoder>(EncoderDecoder&)> run;
 };
 
 std::vector<int> numbers_of(const std::string& list) {
@@ -69,7 +69,7 @@ void allow_only(const ConvertFlags& flags, std::string_view with, std::vector<st
 
 Plan plan_of_target(const ConvertFlags& flags) {
   const auto all = [](auto convert) {
-    return [convert](Transformer& model) {
+    return [convert](EncoderDecoder& model) {
       return convert_model(model,
                            [&](const std::string&, const LayerWeights& before) { return convert(before); });
     };
@@ -112,23 +112,23 @@ Plan plan_of(const ConvertFlags& flags) {
   if (!flags.permute.empty()) {
     allow_only(flags, "--permute", {"--attention"});
     const std::vector<int> order = numbers_of(flags.permute);
-    return {fmt::format("heads in the order {}", flags.permute), true, [&flags, order](Transformer& model) {
-              for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
-              return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
-                const auto& only = flags.attentions;
-                const bool asked_for =
-                    only.empty() || std::find(only.begin(), only.end(), name) != only.end();
-                return asked_for ? permuted(before, order) : before;
-              });
-            }};
+    return {
+        fmt::format("heads in the order {}", flags.permute), true, [&flags, order](EncoderDecoder& model) {
+          for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
+          return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
+            const auto& only = flags.attentions;
+            const bool asked_for = only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+            return asked_for ? permuted(before, order) : before;
+          });
+        }};
   }
   if (!flags.remove.empty()) {
     allow_only(flags, "--remove", {});
     return {fmt::format("without {}", fmt::join(flags.remove, ", ")), true,
-            [&flags](Transformer& model) { return without_heads(model, flags.remove); }};
+            [&flags](EncoderDecoder& model) { return without_heads(model, flags.remove); }};
   }
   allow_only(flags, "--merge-equal", {});
-  return {"equal heads merged", true, [](Transformer& model) {
+  return {"equal heads merged", true, [](EncoderDecoder& model) {
             auto made = convert_model(
                 model, [](const std::string&, const LayerWeights& before) { return equal_merged(before); });
             if (made->config().encoder_heads == model.config().encoder_heads &&
@@ -175,7 +175,7 @@ struct Costs {
   int64_t before, after;
 };
 
-std::vector<Costs> costs_of(const TransformerConfig& before, const TransformerConfig& after) {
+std::vector<Costs> costs_of(const EncoderDecoderConfig& before, const EncoderDecoderConfig& after) {
   const int64_t tokens = std::min(before.max_positions, 30);
   const LedgerPart a = model_ledger(before, tokens, tokens).total();
   const LedgerPart b = model_ledger(after, tokens, tokens).total();

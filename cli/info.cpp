@@ -53,7 +53,7 @@ std::vector<FileSize> files_of(const std::filesystem::path& folder) {
   return files;
 }
 
-ordered_json tokenizer_json(const Tokenizer& tokenizer, const TransformerConfig& config) {
+ordered_json tokenizer_json(const Tokenizer& tokenizer, const EncoderDecoderConfig& config) {
   ordered_json json{{"tokens", tokenizer.size()}};
   json["end"] = tokenizer.token_of(config.eos_id);
   json["pad"] = tokenizer.token_of(config.pad_id);
@@ -73,7 +73,7 @@ ordered_json unusual(const HeadGeometry& geometry) {
 }
 
 ordered_json describe(const ModelFolder& folder) {
-  const TransformerConfig& c = folder.config;
+  const EncoderDecoderConfig& c = folder.config;
   ordered_json json;
   json["folder"] = folder.path.string();
   json["model_type"] = model_type_name(folder.type);
@@ -109,7 +109,7 @@ ordered_json describe(const ModelFolder& folder) {
   return json;
 }
 
-std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const TransformerConfig& c) {
+std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const EncoderDecoderConfig& c) {
   if (!tokenizer) return "none (token ids only: --token-ids)";
   const auto unknown = tokenizer->unknown_id();
   return fmt::format(
@@ -118,7 +118,7 @@ std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const Tran
       unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
 }
 
-std::string side_text(const TransformerConfig& config, int32_t layers, int32_t heads, int32_t d_ff) {
+std::string side_text(const EncoderDecoderConfig& config, int32_t layers, int32_t heads, int32_t d_ff) {
   HeadGeometry geometry = config.geometry;
   geometry.heads = heads;
   const HeadGeometry g = completed(geometry, config.d_model, "heads");
@@ -129,7 +129,7 @@ std::string side_text(const TransformerConfig& config, int32_t layers, int32_t h
 }
 
 std::string table(const ModelFolder& folder) {
-  const TransformerConfig& c = folder.config;
+  const EncoderDecoderConfig& c = folder.config;
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) {
     text += fmt::format("{:<14}{}\n", what, value);

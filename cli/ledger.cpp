@@ -75,7 +75,7 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
       .total = found.total()};
 }
 
-Account model_account(const LedgerFlags& flags, const TransformerConfig& config, const std::string& name) {
+Account model_account(const LedgerFlags& flags, const EncoderDecoderConfig& config, const std::string& name) {
   const int64_t target = flags.target_tokens > 0 ? flags.target_tokens : flags.tokens;
   const ModelLedger found = model_ledger(config, flags.tokens, target);
   return {.name = name,
@@ -108,7 +108,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   }
   if (!flags.model.empty() && !flags.preset.empty())
     throw UsageError("--preset and a model folder are both given; give one of them");
-  TransformerConfig config;
+  EncoderDecoderConfig config;
   if (flags.model.empty()) {
     config = transformer_preset(flags.preset);
     config.vocabulary_size = flags.vocabulary_size;
@@ -121,7 +121,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {
-    TransformerConfig c = config;
+    EncoderDecoderConfig c = config;
     const std::string geometry = !given.empty()              ? given
                                  : flags.given("--geometry") ? flags.geometry.geometry
                                                              : std::string();

@@ -25,8 +25,8 @@ std::string turned_name(const std::string& name) {
 
 }  // namespace
 
-HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x,
-                   Var memory)
+HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context,
+                   Var x, Var memory)
     : geometry_(layer.geometry()),
       parameters_(parameters),
       tape_(context.tape),
@@ -39,7 +39,8 @@ HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters,
   value_heads_ = plain_.v.cols() / geometry_.d_value;
 }
 
-HeadRows::HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x)
+HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context,
+                   Var x)
     : HeadRows(layer, parameters, context, x, x) {
   memory_name_ = "x";
   turned_ = layer.config().positions == Positions::kRotary;

@@ -14,8 +14,9 @@ namespace mh {
 class HeadRows {
  public:
   /// The layer's rows x, which meet themselves or a memory; all outlive this.
-  HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x);
-  HeadRows(MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x, Var memory);
+  HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x);
+  HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x,
+           Var memory);
 
   int softmaxes() const { return softmaxes_; }  // of a head
   /// "_0" of head 0; "_0_2" of the second softmax of a differential head.

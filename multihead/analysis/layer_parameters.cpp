@@ -5,9 +5,11 @@
 
 namespace mh {
 
-LayerParameters::LayerParameters(MultiHeadAttention& layer, int d_model)
+LayerParameters::LayerParameters(const MultiHeadAttention& layer, int d_model)
     : geometry_(layer.geometry()), d_model_(d_model) {
-  layer.visit("", [&](const std::string& name, Parameter& p) { all_.push_back({name.substr(1), &p.value}); });
+  layer.visit("", [&](const std::string& name, const Parameter& p) {
+    all_.push_back({name.substr(1), &p.value.tensor()});
+  });
 }
 
 const LayerParameters::Named* LayerParameters::find_named(std::string_view name) const {

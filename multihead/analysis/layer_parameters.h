@@ -22,7 +22,7 @@ class LayerParameters {
   };
 
   /// layer: outlives this.
-  LayerParameters(MultiHeadAttention& layer, int d_model);
+  LayerParameters(const MultiHeadAttention& layer, int d_model);
 
   const std::vector<Named>& all() const { return all_; }
   /// Null when the layer has none of that name.

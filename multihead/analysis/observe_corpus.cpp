@@ -46,10 +46,10 @@ void check_ids(const std::vector<int32_t>& ids, const char* what, size_t sentenc
 
 }  // namespace
 
-void observe_corpus(Transformer& model, std::span<const std::vector<int32_t>> sources,
+void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options) {
-  const TransformerConfig& config = model.config();
+  const EncoderDecoderConfig& config = model.config();
   const bool decode = !targets.empty();
   if (decode && targets.size() != sources.size()) {
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",

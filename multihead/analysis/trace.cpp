@@ -36,9 +36,9 @@ const TraceStep& AttentionTrace::step(std::string_view name) const {
   throw UsageError(fmt::format("the trace has no step '{}'; it has {}", name, fmt::join(names, ", ")));
 }
 
-AttentionTrace trace_attention(Transformer& model, std::string_view name, std::span<const int32_t> source,
-                               std::span<const int32_t> target) {
-  MultiHeadAttention& layer = model.attention(name);
+AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view name,
+                               std::span<const int32_t> source, std::span<const int32_t> target) {
+  const MultiHeadAttention& layer = model.attention(name);
   const AttentionKind kind = attention_place(name).kind;
   if (source.empty()) throw UsageError("there is no source to trace; give at least one token");
   if (kind != AttentionKind::kEncoderSelf && target.empty())

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/tensor.h"
 
@@ -42,12 +42,12 @@ struct AttentionTrace {
 
 /// x [Tq, d_model] attends to memory [Tk, d_model], or to itself when that has no rows. Throws ShapeError on
 /// rows of another width.
-AttentionTrace trace_attention(MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
+AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask);
 
 /// Attention `name` of a model that reads these tokens; target: what the decoder reads, for its attentions.
 /// Throws UsageError on a name that the model does not have, and when tokens are missing.
-AttentionTrace trace_attention(Transformer& model, std::string_view name, std::span<const int32_t> source,
-                               std::span<const int32_t> target);
+AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view name,
+                               std::span<const int32_t> source, std::span<const int32_t> target);
 
 }  // namespace mh

@@ -23,7 +23,7 @@ namespace {
 
 class Walk {
  public:
-  Walk(MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory, const Mask& mask)
+  Walk(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory, const Mask& mask)
       : layer_(layer),
         g_(layer.geometry()),
         parameters_(layer, static_cast<int>(x.cols)),
@@ -258,7 +258,7 @@ class Walk {
                   copied(y.value()), kQueries);
   }
 
-  MultiHeadAttention& layer_;
+  const MultiHeadAttention& layer_;
   const HeadGeometry& g_;
   LayerParameters parameters_;
   TraceRecorder recorder_;
@@ -272,7 +272,7 @@ class Walk {
 
 }  // namespace
 
-AttentionTrace trace_attention(MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
+AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask) {
   return Walk(layer, x, memory, mask).run();
 }

@@ -6,34 +6,33 @@
 
 namespace mh {
 
-Affine::Affine(std::vector<Parameter*> weights, std::vector<Parameter*> biases) : biases_(std::move(biases)) {
-  MH_ASSERT(!weights.empty() && (biases_.empty() || biases_.size() == weights.size()));
+Affine::Affine(std::vector<const Parameter*> weights, std::vector<const Parameter*> biases)
+    : biases_(std::move(biases)) {
+  MH_ASSERT(!weights.empty() && (biases_.parts().empty() || biases_.parts().size() == weights.size()));
   inputs_ = weights[0]->value.rows();
   for (const Parameter* weight : weights) outputs_ += weight->value.cols();
   weights_ = PackedParameters(std::move(weights));
 }
 
-ConstMatrixView Affine::bias() {
-  if (biases_.empty()) return {};
-  if (biases_.size() == 1) return biases_[0]->value.view();
-  uint64_t versions = 0;
-  for (const Parameter* bias : biases_) versions += bias->version;
-  if (versions != bias_versions_) {
-    if (joined_bias_.size() == 0) joined_bias_ = Tensor(1, outputs_);
-    float* to = joined_bias_.data();
-    for (const Parameter* bias : biases_) to = std::copy_n(bias->value.data(), bias->value.size(), to);
-    bias_versions_ = versions;
-  }
-  return joined_bias_.view();
+ConstMatrixView Affine::bias() const {
+  const auto parts = biases_.parts();
+  if (parts.empty()) return {};
+  if (parts.size() == 1) return parts[0]->value.view();
+  const Tensor& joined = joined_bias_.get(biases_.versions(), [&](Tensor& made) {
+    if (made.size() == 0) made = Tensor(1, outputs_);
+    float* to = made.data();
+    for (const Parameter* bias : parts) to = std::copy_n(bias->value.data(), bias->value.size(), to);
+  });
+  return joined.view();
 }
 
-void Affine::add_gradients(ConstMatrixView x, ConstMatrixView dy) {
+void Affine::add_gradients(ConstMatrixView x, ConstMatrixView dy) const {
   int64_t column = 0;
   for (size_t i = 0; i < weights_.parts().size(); ++i) {
-    Parameter& weight = *weights_.parts()[i];
+    const Parameter& weight = *weights_.parts()[i];
     const ConstMatrixView dy_i = dy.columns_between(column, column + weight.value.cols());
     multiply_transposed(x, dy_i, weight.gradient_sum(), Write::kAdd);
-    if (!biases_.empty()) column_sums(dy_i, biases_[i]->gradient_sum());
+    if (!biases_.parts().empty()) column_sums(dy_i, biases_.parts()[i]->gradient_sum());
     column += weight.value.cols();
   }
 }
@@ -47,7 +46,7 @@ void drop(const Dropout& settings, MatrixView rows, int64_t begin) {
 
 }  // namespace
 
-Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options) {
+Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options) {
   Var y = tape.make(x.rows(), parameters.outputs());
   const ConstMatrixView bias = parameters.bias();
   const Activation activation = options.activation;
@@ -122,7 +121,7 @@ class NormGradients {
 };
 
 /// parameters null: x stands for x W + b.
-Var residual_op(Tape& tape, Var x, Affine* parameters, Var residual, const Dropout& dropout,
+Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const Dropout& dropout,
                 const NormParameters* norm) {
   const int64_t rows = x.rows(), cols = parameters != nullptr ? parameters->outputs() : x.cols();
   MH_ASSERT(residual.rows() == rows && residual.cols() == cols);
@@ -190,7 +189,7 @@ Var residual_op(Tape& tape, Var x, Affine* parameters, Var residual, const Dropo
 
 }  // namespace
 
-Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
+Var affine_residual(Tape& tape, Var x, const Affine& parameters, Var residual, const Dropout& dropout,
                     const NormParameters* norm) {
   return residual_op(tape, x, &parameters, residual, dropout, norm);
 }

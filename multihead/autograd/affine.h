@@ -16,23 +16,21 @@ class Affine {
  public:
   Affine() = default;
   /// weights [K, n_i]; biases [1, n_i], none or one for each weight.
-  Affine(std::vector<Parameter*> weights, std::vector<Parameter*> biases);
+  Affine(std::vector<const Parameter*> weights, std::vector<const Parameter*> biases);
 
   int64_t inputs() const { return inputs_; }    // K
   int64_t outputs() const { return outputs_; }  // sum of n_i
-  PackedParameters& weights() { return weights_; }
+  const PackedParameters& weights() const { return weights_; }
   /// [1, outputs], or empty.
-  ConstMatrixView bias();
+  ConstMatrixView bias() const;
 
   /// dW_i += x^T dy_i, db_i += sum of the rows of dy_i.
-  void add_gradients(ConstMatrixView x, ConstMatrixView dy);
+  void add_gradients(ConstMatrixView x, ConstMatrixView dy) const;
 
  private:
   int64_t inputs_ = 0, outputs_ = 0;
-  PackedParameters weights_;
-  std::vector<Parameter*> biases_;
-  Tensor joined_bias_;
-  uint64_t bias_versions_ = 0;
+  PackedParameters weights_, biases_;
+  MadeOnce<Tensor> joined_bias_;
 };
 
 struct AffineOptions {
@@ -41,16 +39,16 @@ struct AffineOptions {
 };
 
 /// dropout(activation(x W + b)): [N, K] -> [N, outputs].
-Var affine(Tape& tape, Var x, Affine& parameters, const AffineOptions& options = {});
+Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options = {});
 
 /// Gain and bias of a layer norm, both [1, cols].
 struct NormParameters {
-  Parameter* gain = nullptr;
-  Parameter* bias = nullptr;
+  const Parameter* gain = nullptr;
+  const Parameter* bias = nullptr;
 };
 
 /// residual + dropout(x W + b), and its layer norm where `norm` is given (post-norm): [N, K] -> [N, outputs].
-Var affine_residual(Tape& tape, Var x, Affine& parameters, Var residual, const Dropout& dropout,
+Var affine_residual(Tape& tape, Var x, const Affine& parameters, Var residual, const Dropout& dropout,
                     const NormParameters* norm);
 
 /// The same without a product: residual + dropout(x), and its layer norm: [N, cols] -> [N, cols].

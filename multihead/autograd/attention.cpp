@@ -13,7 +13,7 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, 
   inputs.k = k.value();
   inputs.v = v.value();
   if (bias.by_distance != nullptr) {
-    const Tensor& numbers = bias.by_distance->value;
+    const Weight& numbers = bias.by_distance->value;
     inputs.bias.by_distance = {numbers.data(), static_cast<size_t>(numbers.size())};
   }
   if (bias.by_query) inputs.bias.by_query = bias.by_query.value();
@@ -30,7 +30,7 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, 
                                  .d_v = dv.written};
     MatrixView d_by_distance;
     if (bias.by_distance != nullptr) {
-      const Tensor& numbers = bias.by_distance->value;
+      const Weight& numbers = bias.by_distance->value;
       d_by_distance = tape.arena().matrix<float>(numbers.rows(), numbers.cols());
       gradients.d_bias.by_distance = d_by_distance.data;
     }

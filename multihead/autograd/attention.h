@@ -9,8 +9,8 @@ namespace mh {
 
 /// The numbers of AttentionInputs::bias that are learned or computed; both are optional.
 struct LearnedBias {
-  Parameter* by_distance = nullptr;  // [H, columns], in the place of AttentionBias::by_distance
-  Var by_query = {};                 // [Nq, H * (2k + 1)], in the place of AttentionBias::by_query
+  const Parameter* by_distance = nullptr;  // [H, columns], in the place of AttentionBias::by_distance
+  Var by_query = {};                       // [Nq, H * (2k + 1)], in the place of AttentionBias::by_query
 };
 
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].

@@ -182,7 +182,7 @@ Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
   return y;
 }
 
-Var mix_maps(Tape& tape, Var maps, Parameter& mixing, const AttentionInputs& inputs) {
+Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs) {
   MH_ASSERT(mixing.value.rows() == inputs.heads && mixing.value.cols() == inputs.heads);
   const auto sequences = sequences_of(tape, inputs);
   const int64_t heads = inputs.heads;

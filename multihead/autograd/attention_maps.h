@@ -16,7 +16,7 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
 /// Each row's softmax over the keys that the mask allows; exactly 0 for the others.
 Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
 /// y_g = sum over h of mixing(h, g) x_h, for the maps of every sequence; mixing [heads, heads].
-Var mix_maps(Tape& tape, Var maps, Parameter& mixing, const AttentionInputs& inputs);
+Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs);
 /// The inputs' dropout, with the same decisions as in the kernel.
 Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
 /// gate_h * maps_h V_h side by side: [Nq, heads * d_value].

@@ -26,7 +26,7 @@ float difference(const float* first, const float* second, float lambda, int64_t 
 }  // namespace
 
 float differential_lambda(const DifferentialParameters& parameters) {
-  const Tensor& v = parameters.vectors->value;
+  const Tensor& v = parameters.vectors->value.tensor();
   return static_cast<float>(exp_of_product(v, 0, 1) - exp_of_product(v, 2, 3) + parameters.start);
 }
 
@@ -95,7 +95,7 @@ Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameter
       d_lambda += sums(b, size);
     }
     tape.arena().rewind(mark);
-    const Tensor& v = parameters.vectors->value;
+    const Tensor& v = parameters.vectors->value.tensor();
     const MatrixView d_vectors = parameters.vectors->gradient_sum();
     for (const int64_t pair : {0, 2}) {
       const double by = d_lambda * exp_of_product(v, pair, pair + 1) * (pair == 0 ? 1 : -1);

@@ -9,9 +9,9 @@
 namespace mh {
 
 struct DifferentialParameters {
-  Parameter* vectors = nullptr;  // [4, D]: lambda_q1, lambda_k1, lambda_q2, lambda_k2
-  Parameter* gain = nullptr;     // [1, d_value] of the norm of each head
-  float start = 0.8f;            // lambda_init
+  const Parameter* vectors = nullptr;  // [4, D]: lambda_q1, lambda_k1, lambda_q2, lambda_k2
+  const Parameter* gain = nullptr;     // [1, d_value] of the norm of each head
+  float start = 0.8f;                  // lambda_init
 };
 
 inline constexpr float kDifferentialEpsilon = 1e-5f;  // added to the mean square of a head's output

@@ -7,7 +7,7 @@
 
 namespace mh {
 
-HeadAffine::HeadAffine(HeadColumns columns, Parameter* weight, Parameter* bias)
+HeadAffine::HeadAffine(HeadColumns columns, const Parameter* weight, const Parameter* bias)
     : columns_(std::move(columns)), weight_(weight), bias_(bias) {
   MH_ASSERT(!columns_.empty());
   int64_t all = 0;
@@ -26,25 +26,16 @@ HeadAffine::HeadAffine(HeadColumns columns, Parameter* weight, Parameter* bias)
     MH_ASSERT(rows_.back().end <= weight_->value.rows());
   }
   MH_ASSERT(!shared || rows_.back().end == weight_->value.rows());
-  packed_.resize(columns_.size());
+  packed_ = std::vector<Packed>(columns_.size());
 }
 
-const PackedMatrix& HeadAffine::packed(int head) {
-  Packed& p = slot(head);
-  if (p.plain_version != weight_->version) {
-    p.plain.pack(weight_->value.view().rows_between(rows(head).begin, rows(head).end));
-    p.plain_version = weight_->version;
-  }
-  return p.plain;
+const PackedMatrix& HeadAffine::packed(int head) const {
+  return slot(head).plain.get(weight_->version, [&](PackedMatrix& made) { made.pack(stored(head)); });
 }
 
-const PackedMatrix& HeadAffine::packed_transposed(int head) {
-  Packed& p = slot(head);
-  if (p.transposed_version != weight_->version) {
-    p.transposed.pack_transposed(weight_->value.view().rows_between(rows(head).begin, rows(head).end));
-    p.transposed_version = weight_->version;
-  }
-  return p.transposed;
+const PackedMatrix& HeadAffine::packed_transposed(int head) const {
+  return slot(head).transposed.get(weight_->version,
+                                   [&](PackedMatrix& made) { made.pack_transposed(stored(head)); });
 }
 
 namespace {
@@ -71,7 +62,7 @@ void scatter_add(const HeadColumns& columns, ConstMatrixView from, MatrixView to
 
 }  // namespace
 
-Var head_affine(Tape& tape, Var x, HeadAffine& parameters) {
+Var head_affine(Tape& tape, Var x, const HeadAffine& parameters) {
   const int heads = parameters.heads();
   const int64_t rows = x.rows(), width = parameters.outputs();
   const bool in_place = parameters.reads_in_place(x.cols());

@@ -19,7 +19,7 @@ class HeadAffine {
  public:
   HeadAffine() = default;
   /// bias: [1, heads * outputs], or null. REQUIRES: a shared weight has heads of equal numbers of columns.
-  HeadAffine(HeadColumns columns, Parameter* weight, Parameter* bias);
+  HeadAffine(HeadColumns columns, const Parameter* weight, const Parameter* bias);
 
   int heads() const { return static_cast<int>(columns_.size()); }
   int64_t outputs() const { return weight_->value.cols(); }  // of one head
@@ -37,29 +37,31 @@ class HeadAffine {
     return in_place_ && gathered_columns() == input_columns;
   }
 
-  const PackedMatrix& packed(int head);
-  const PackedMatrix& packed_transposed(int head);
-  Parameter& weight() { return *weight_; }
-  Parameter* bias() { return bias_; }
+  const PackedMatrix& packed(int head) const;
+  const PackedMatrix& packed_transposed(int head) const;
+  const Parameter& weight() const { return *weight_; }
+  const Parameter* bias() const { return bias_; }
 
  private:
   struct Packed {
-    PackedMatrix plain, transposed;
-    uint64_t plain_version = 0, transposed_version = 0;
+    MadeOnce<PackedMatrix> plain, transposed;
   };
-  Packed& slot(int head) {
+  const Packed& slot(int head) const {
     return packed_[rows_[0].end == weight_->value.rows() ? 0 : static_cast<size_t>(head)];
+  }
+  StoredMatrix stored(int head) const {
+    return weight_->value.stored().rows_between(rows(head).begin, rows(head).end);
   }
 
   HeadColumns columns_;
   std::vector<Rows> rows_, gathered_;
   std::vector<Packed> packed_;
-  Parameter* weight_ = nullptr;
-  Parameter* bias_ = nullptr;
+  const Parameter* weight_ = nullptr;
+  const Parameter* bias_ = nullptr;
   bool in_place_ = false;
 };
 
 /// [N, K] -> [N, heads * outputs].
-Var head_affine(Tape& tape, Var x, HeadAffine& parameters);
+Var head_affine(Tape& tape, Var x, const HeadAffine& parameters);
 
 }  // namespace mh

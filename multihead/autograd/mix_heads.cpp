@@ -4,7 +4,7 @@
 
 namespace mh {
 
-Var mix_heads(Tape& tape, Var x, Parameter& mixing) {
+Var mix_heads(Tape& tape, Var x, const Parameter& mixing) {
   const int64_t heads = mixing.value.rows(), size = mixing.value.cols();
   MH_ASSERT(x.cols() == size);
   Var y = tape.make(x.rows(), heads * size);

@@ -7,6 +7,6 @@
 namespace mh {
 
 /// x [N, D], mixing [heads, D] -> [N, heads * D].
-Var mix_heads(Tape& tape, Var x, Parameter& mixing);
+Var mix_heads(Tape& tape, Var x, const Parameter& mixing);
 
 }  // namespace mh

@@ -15,7 +15,7 @@ float inverse_length(const float* x, int64_t size) {
 
 }  // namespace
 
-Var normalise_heads(Tape& tape, Var x, int heads, Parameter* factor) {
+Var normalise_heads(Tape& tape, Var x, int heads, const Parameter* factor) {
   MH_ASSERT(x.cols() % heads == 0 && (factor == nullptr || factor->value.size() == 1));
   const int64_t size = x.cols() / heads;
   const float scaled = factor != nullptr ? factor->value(0, 0) : 1;

@@ -8,6 +8,6 @@ namespace mh {
 
 /// y_i = factor * x_i / |x_i| for every head i of every row; 0 where x_i is 0. x [N, heads * D]; factor [1,
 /// 1], or null for 1.
-Var normalise_heads(Tape& tape, Var x, int heads, Parameter* factor = nullptr);
+Var normalise_heads(Tape& tape, Var x, int heads, const Parameter* factor = nullptr);
 
 }  // namespace mh

@@ -8,26 +8,18 @@ uint64_t PackedParameters::versions() const {
   return sum;
 }
 
-std::vector<ConstMatrixView> PackedParameters::views() const {
-  std::vector<ConstMatrixView> views;
-  for (const Parameter* part : parts_) views.push_back(part->value.view());
-  return views;
+std::vector<StoredMatrix> PackedParameters::stored() const {
+  std::vector<StoredMatrix> stored;
+  for (const Parameter* part : parts_) stored.push_back(part->value.stored());
+  return stored;
 }
 
-const PackedMatrix& PackedParameters::packed() {
-  if (const uint64_t now = versions(); plain_.versions != now) {
-    plain_.matrix.pack(views());
-    plain_.versions = now;
-  }
-  return plain_.matrix;
+const PackedMatrix& PackedParameters::packed() const {
+  return plain_.get(versions(), [&](PackedMatrix& made) { made.pack(stored()); });
 }
 
-const PackedMatrix& PackedParameters::packed_transposed() {
-  if (const uint64_t now = versions(); transposed_.versions != now) {
-    transposed_.matrix.pack_transposed(views());
-    transposed_.versions = now;
-  }
-  return transposed_.matrix;
+const PackedMatrix& PackedParameters::packed_transposed() const {
+  return transposed_.get(versions(), [&](PackedMatrix& made) { made.pack_transposed(stored()); });
 }
 
 }  // namespace mh

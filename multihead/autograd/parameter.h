@@ -1,4 +1,4 @@
-// What is learned.
+// What training learns: a matrix with its gradient, and packed copies of it for products.
 #pragma once
 
 #include <cstdint>
@@ -8,55 +8,61 @@
 #include <string>
 #include <vector>
 
+#include "multihead/autograd/gradient.h"
+#include "multihead/autograd/made_once.h"
 #include "multihead/kernels/gemm.h"
-#include "multihead/tensor/tensor.h"
+#include "multihead/tensor/weight.h"
 
 namespace mh {
 
-/// A value [rows, cols] and the sum of its gradients since the last clear_gradient().
+/// A value [rows, cols] and the sum of its gradients since the last update. A layer that is const leaves
+/// values alone; a backward pass still adds to gradients, so it is for one thread at a time.
 struct Parameter {
-  Tensor value;
-  Tensor gradient;       // made by the first use that needs one
-  uint64_t version = 1;  // raise it whenever `value` is changed: copies in packed form follow
+  Weight value;
+  mutable Gradient gradient;  // made by the first backward pass that reaches it
+  uint64_t version = 1;       // raised by changed(): copies in packed form follow
 
   Parameter() = default;
   Parameter(int64_t rows, int64_t cols) : value(rows, cols) {}
+  /// To be called whenever `value` was changed.
   void changed() { ++version; }
   /// Adds up in backward passes; made and cleared when it is not there yet.
-  MatrixView gradient_sum() {
-    if (gradient.size() != value.size()) gradient = Tensor(value.rows(), value.cols());
-    return gradient.view();
-  }
+  MatrixView gradient_sum() const { return gradient.sum(value.rows(), value.cols()); }
 };
 
 /// Parameters side by side, [w_0 | w_1 | ...], as the right factor of products; packed again when one has
-/// changed. Not for use by two threads at once.
+/// changed. Reading is safe from several threads at once.
 class PackedParameters {
  public:
   PackedParameters() = default;
-  PackedParameters(std::initializer_list<Parameter*> parts) : parts_(parts) {}
-  explicit PackedParameters(std::vector<Parameter*> parts) : parts_(std::move(parts)) {}
+  PackedParameters(std::initializer_list<const Parameter*> parts) : parts_(parts) {}
+  explicit PackedParameters(std::vector<const Parameter*> parts) : parts_(std::move(parts)) {}
 
-  std::span<Parameter* const> parts() const { return parts_; }
+  std::span<const Parameter* const> parts() const { return parts_; }
   /// B = [w_0 | w_1 | ...].
-  const PackedMatrix& packed();
+  const PackedMatrix& packed() const;
   /// B = [w_0 | w_1 | ...]^T.
-  const PackedMatrix& packed_transposed();
+  const PackedMatrix& packed_transposed() const;
+  /// The sum of the parts' versions: what a copy was made from.
+  uint64_t versions() const;
 
  private:
-  struct Copy {
-    PackedMatrix matrix;
-    uint64_t versions = 0;  // sum of the parts' versions when it was packed
-  };
-  uint64_t versions() const;
-  std::vector<ConstMatrixView> views() const;
+  std::vector<StoredMatrix> stored() const;
 
-  std::vector<Parameter*> parts_;
-  Copy plain_, transposed_;
+  std::vector<const Parameter*> parts_;
+  MadeOnce<PackedMatrix> plain_, transposed_;
 };
 
 /// Names and parameters of a layer or a model, in a fixed order: drives counting, saving, training and
 /// printing.
 using ParameterVisitor = std::function<void(const std::string& name, Parameter& parameter)>;
+/// The same for who only reads.
+using ConstParameterVisitor = std::function<void(const std::string& name, const Parameter& parameter)>;
+
+/// A parameter under its name.
+struct NamedParameter {
+  std::string name;
+  Parameter* parameter = nullptr;
+};
 
 }  // namespace mh

@@ -4,7 +4,7 @@
 
 namespace mh {
 
-Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options) {
+Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options) {
   Var y = tape.make(static_cast<int64_t>(ids.size()), table.value.cols());
   for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
@@ -23,7 +23,7 @@ Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const Embe
   return y;
 }
 
-Var cross_entropy(Tape& tape, Var states, PackedParameters& table, ConstMatrixView bias,
+Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums) {
   MH_ASSERT(table.parts().size() == 1);
   Var loss = tape.make(1, 1);

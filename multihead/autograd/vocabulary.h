@@ -12,15 +12,15 @@ namespace mh {
 
 struct EmbedOptions {
   float scale = 1;
-  ConstMatrixView positions;               // [longest, d], added
-  std::span<const int32_t> positions_of;   // [N] row of `positions`
-  Parameter* learned_positions = nullptr;  // whose values `positions` are, when they learn
+  ConstMatrixView positions;                     // [longest, d], added
+  std::span<const int32_t> positions_of;         // [N] row of `positions`
+  const Parameter* learned_positions = nullptr;  // whose values `positions` are, when they learn
   Dropout dropout;
 };
 
 /// dropout(scale * table[ids[i]] + positions[positions_of[i]]): [N, d]. The spans must outlive the backward
 /// pass.
-Var embed(Tape& tape, Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
+Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
 
 struct CrossEntropyOptions {
   std::span<const int32_t> targets;  // [N]
@@ -32,7 +32,7 @@ struct CrossEntropyOptions {
 /// figures. The gradients of states and E are computed with the value, so that logits are never stored: the
 /// loss must enter what is differentiated with factor 1. `table` is E [V, d]; `bias` [1, V] is fixed, or
 /// empty.
-Var cross_entropy(Tape& tape, Var states, PackedParameters& table, ConstMatrixView bias,
+Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
 
 }  // namespace mh

@@ -47,8 +47,10 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  void run(int64_t tasks, void (*body)(void*, int64_t, int), void* data) {
-    std::lock_guard one_caller(callers_);
+  /// False when another thread's loop has the pool.
+  bool run(int64_t tasks, void (*body)(void*, int64_t, int), void* data) {
+    const std::unique_lock one_caller(callers_, std::try_to_lock);
+    if (!one_caller) return false;
     {
       std::lock_guard lock(mutex_);
       body_ = body;
@@ -68,6 +70,7 @@ class Pool {
       }
     }
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return true;
   }
 
  private:
@@ -146,17 +149,17 @@ void set_thread_count(int threads) {
 }
 
 void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void* body) {
-  if (inside_a_task || tasks <= 1 || thread_count() == 1) {
+  const auto run_here = [&] {
     for (int64_t task = 0; task < tasks; ++task) run(body, task, 0);
-    return;
-  }
+  };
+  if (inside_a_task || tasks <= 1 || thread_count() == 1) return run_here();
   Pool* shared = nullptr;
   {
     std::lock_guard lock(pool_mutex);
     if (!pool) pool = std::make_unique<Pool>(threads_wanted);
     shared = pool.get();
   }
-  shared->run(tasks, run, body);
+  if (!shared->run(tasks, run, body)) run_here();
 }
 
 }  // namespace mh

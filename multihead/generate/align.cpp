@@ -52,10 +52,11 @@ class AlignmentObserver : public Observer {
 
 }  // namespace
 
-std::vector<std::vector<AlignmentPoint>> align(Transformer& model, Context context, const Sequences& source,
+std::vector<std::vector<AlignmentPoint>> align(const EncoderDecoder& model, Context context,
+                                               const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,
                                                const AlignOptions& options) {
-  const TransformerConfig& config = model.config();
+  const EncoderDecoderConfig& config = model.config();
   MH_ASSERT(targets.size() == static_cast<size_t>(source.ragged->sequences()));
   if (options.layer < -1 || options.layer >= config.decoder_layers) {
     throw UsageError(

@@ -186,7 +186,7 @@ class BeamSearch {
   }
 
   Decoding& decoding_;
-  Transformer& model_;
+  const EncoderDecoder& model_;
   const SearchOptions& options_;
   const size_t beam_;
   const int32_t end_;

@@ -21,7 +21,7 @@ float log_probability(const float* logits, int64_t size, int32_t token) {
 
 }  // namespace
 
-ForcedPrefix::ForcedPrefix(Transformer& model, std::span<const std::vector<int32_t>> prefixes)
+ForcedPrefix::ForcedPrefix(const EncoderDecoder& model, std::span<const std::vector<int32_t>> prefixes)
     : model_(model), prefixes_(prefixes) {
   for (const auto& prefix : prefixes) longest_ = std::max(longest_, static_cast<int32_t>(prefix.size()));
 }

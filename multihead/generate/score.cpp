@@ -8,7 +8,8 @@
 
 namespace mh {
 
-std::vector<std::vector<float>> score(Transformer& model, std::span<const std::vector<int32_t>> sources,
+std::vector<std::vector<float>> score(const EncoderDecoder& model,
+                                      std::span<const std::vector<int32_t>> sources,
                                       std::span<const std::vector<int32_t>> targets,
                                       const ScoreOptions& options) {
   if (sources.size() != targets.size()) {
@@ -18,7 +19,7 @@ std::vector<std::vector<float>> score(Transformer& model, std::span<const std::v
   if (options.max_batch_tokens < 1) {
     throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
   }
-  const TransformerConfig& config = model.config();
+  const EncoderDecoderConfig& config = model.config();
   if (options.interventions) model.check(*options.interventions);
   check_sequences(sources, "source", config.max_positions, config.vocabulary_size);
   check_sequences(targets, "target", config.max_positions - 1,
@@ -35,6 +36,7 @@ std::vector<std::vector<float>> score(Transformer& model, std::span<const std::v
   std::vector<std::vector<float>> results(sources.size());
   Tape tape;
   Context context{.tape = tape, .interventions = options.interventions};
+  VocabularyScratch scratch;
   int64_t sentences_done = 0;
   for (const auto& batch : batches_by_length(lengths, options.max_batch_tokens)) {
     TokenBatch source, target_in, target_out;
@@ -52,7 +54,7 @@ std::vector<std::vector<float>> score(Transformer& model, std::span<const std::v
     tape.clear();
     const std::vector<float> all = model.log_probabilities(
         context, {.ids = source.ids, .ragged = &source_ragged, .sentences = {}},
-        {.ids = target_in.ids, .ragged = &target_ragged, .sentences = {}}, target_out.ids);
+        {.ids = target_in.ids, .ragged = &target_ragged, .sentences = {}}, target_out.ids, scratch);
     for (size_t s = 0; s < batch.size(); ++s) {
       const auto sequence = static_cast<int32_t>(s);
       results[static_cast<size_t>(batch[s])].assign(all.begin() + target_ragged.begin(sequence),

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -21,7 +21,8 @@ struct ScoreOptions {
 /// Sources are what the encoder reads, end token included; targets are without their end token. Throws
 /// UsageError on unequal counts, a source of no tokens or ids that cannot be, ShapeError on a sequence longer
 /// than max_positions.
-std::vector<std::vector<float>> score(Transformer& model, std::span<const std::vector<int32_t>> sources,
+std::vector<std::vector<float>> score(const EncoderDecoder& model,
+                                      std::span<const std::vector<int32_t>> sources,
                                       std::span<const std::vector<int32_t>> targets,
                                       const ScoreOptions& options = {});
 

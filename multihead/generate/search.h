@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 

@@ -18,9 +18,9 @@ namespace {
 constexpr int64_t kLeastBatchTokens = 512;
 
 // All hypotheses of the batch in one teacher-forced pass.
-void add_alignments(Transformer& model, Context context, std::span<const std::vector<int32_t>> sources,
-                    std::span<const int64_t> batch, const AlignOptions& options,
-                    std::vector<std::vector<Hypothesis>>& hypotheses) {
+void add_alignments(const EncoderDecoder& model, Context context,
+                    std::span<const std::vector<int32_t>> sources, std::span<const int64_t> batch,
+                    const AlignOptions& options, std::vector<std::vector<Hypothesis>>& hypotheses) {
   TokenBatch repeated;
   std::vector<std::vector<int32_t>> targets;
   for (size_t s = 0; s < batch.size(); ++s) {
@@ -42,13 +42,13 @@ void add_alignments(Transformer& model, Context context, std::span<const std::ve
 
 // What one thread needs.
 struct Translator::Worker {
-  explicit Worker(Transformer& model) : decoding(model, {.tape = tape}) {}
+  explicit Worker(const EncoderDecoder& model) : decoding(model, {.tape = tape}) {}
 
   Tape tape;
   Decoding decoding;
 };
 
-Translator::Translator(Transformer& model) : model_(model) {}
+Translator::Translator(const EncoderDecoder& model) : model_(model) {}
 Translator::~Translator() = default;
 
 Translator::Worker& Translator::worker(int number) {
@@ -112,7 +112,6 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   workers_.resize(std::max(workers_.size(), static_cast<size_t>(threads)));
   const auto count = static_cast<int64_t>(batches.size());
   if (threads > 1 && count >= threads) {
-    model_.prepare();
     parallel_for(count, translate_batch);
   } else {
     for (int64_t i = 0; i < count; ++i) translate_batch(i, 0);
@@ -120,7 +119,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   return results;
 }
 
-std::vector<std::vector<Hypothesis>> translate(Transformer& model,
+std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
                                                std::span<const std::vector<int32_t>> sources,
                                                const TranslateOptions& options,
                                                std::span<const std::vector<int32_t>> prefixes) {

@@ -68,9 +68,34 @@ void PackedMatrix::reshape(int64_t rows, int64_t cols) {
   cols_ = cols;
   panel_ = HWY_DYNAMIC_DISPATCH(panel_width)();
   data_.resize((cols + panel_ - 1) / panel_ * panel_ * rows);
+  const int64_t whole = cols / panel_ * panel_ * rows;
+  std::fill_n(data_.data() + whole, data_.size() - whole,
+              0.0f);  // the last panel, where columns end before it
 }
 
-void PackedMatrix::pack(std::span<const ConstMatrixView> parts) {
+// Rows k0 and columns n0 on of B are `part` [K', N'], a panel a task.
+void PackedMatrix::place(const StoredMatrix& part, int64_t k0, int64_t n0) {
+  const int64_t first = n0 / panel_, last = (n0 + part.cols - 1) / panel_;
+  parallel_for(part.cols == 0 ? 0 : last - first + 1, [&](int64_t task) {
+    const int64_t panel = first + task, begin = std::max(n0, panel * panel_),
+                  end = std::min(n0 + part.cols, (panel + 1) * panel_);
+    float* to = data_.data() + panel * panel_ * rows_ + k0 * panel_ + begin % panel_;
+    if (part.col_stride == 1) {
+      for (int64_t k = 0; k < part.rows; ++k) part.read_row(k, begin - n0, end - begin, to + k * panel_);
+      return;
+    }
+    // The file has it the other way round: squares of 16 numbers, so that both sides stay in the nearest
+    // cache.
+    for (int64_t k = 0; k < part.rows; k += 16) {
+      const int64_t k_end = std::min(k + 16, part.rows);
+      for (int64_t n = begin; n < end; ++n) {
+        for (int64_t kk = k; kk < k_end; ++kk) to[kk * panel_ + n - begin] = part(kk, n - n0);
+      }
+    }
+  });
+}
+
+void PackedMatrix::pack(std::span<const StoredMatrix> parts) {
   MH_ASSERT(!parts.empty());
   int64_t cols = 0;
   for (const auto& part : parts) {
@@ -78,24 +103,14 @@ void PackedMatrix::pack(std::span<const ConstMatrixView> parts) {
     cols += part.cols;
   }
   reshape(parts[0].rows, cols);
-  std::fill_n(data_.data() + cols / panel_ * panel_ * rows_, data_.size() - cols / panel_ * panel_ * rows_,
-              0.0f);
   int64_t column = 0;
   for (const auto& part : parts) {
-    for (int64_t j = 0; j < part.cols;) {
-      const int64_t in_panel = (column + j) % panel_;
-      const int64_t run = std::min(panel_ - in_panel, part.cols - j);
-      float* to = data_.data() + (column + j) / panel_ * panel_ * rows_ + in_panel;
-      for (int64_t k = 0; k < rows_; ++k) {
-        std::memcpy(to + k * panel_, part.row(k) + j, static_cast<size_t>(run) * sizeof(float));
-      }
-      j += run;
-    }
+    place(part, 0, column);
     column += part.cols;
   }
 }
 
-void PackedMatrix::pack_transposed(std::span<const ConstMatrixView> parts) {
+void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
   MH_ASSERT(!parts.empty());
   int64_t rows = 0;
   for (const auto& part : parts) {
@@ -105,21 +120,7 @@ void PackedMatrix::pack_transposed(std::span<const ConstMatrixView> parts) {
   reshape(rows, parts[0].rows);
   int64_t k0 = 0;
   for (const auto& part : parts) {
-    // A panel is filled in squares of 16 columns, so that both sides stay in the nearest cache.
-    parallel_for((cols_ + panel_ - 1) / panel_, [&](int64_t p) {
-      float* to = data_.data() + p * panel_ * rows_ + k0 * panel_;
-      for (int64_t k = 0; k < part.cols; k += 16) {
-        const int64_t k_end = std::min(k + 16, part.cols);
-        for (int64_t j = 0; j < panel_; ++j) {
-          const int64_t column = p * panel_ + j;
-          if (column < cols_) {
-            for (int64_t kk = k; kk < k_end; ++kk) to[kk * panel_ + j] = part(column, kk);
-          } else {
-            for (int64_t kk = k; kk < k_end; ++kk) to[kk * panel_ + j] = 0;
-          }
-        }
-      }
-    });
+    place(part.transposed(), k0, 0);
     k0 += part.cols;
   }
 }

@@ -12,6 +12,7 @@
 
 #include "multihead/base/aligned.h"
 #include "multihead/base/matrix_view.h"
+#include "multihead/base/stored_matrix.h"
 
 namespace mh {
 
@@ -22,12 +23,15 @@ class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// B = [parts[0] | parts[1] | ...], each [K, n_i]. May be called again: memory is kept.
-  void pack(std::span<const ConstMatrixView> parts);
+  /// B = [parts[0] | parts[1] | ...], each [K, n_i], straight from where they are stored. May be called
+  /// again: memory is kept.
+  void pack(std::span<const StoredMatrix> parts);
   /// B = [parts[0] | parts[1] | ...]^T, each [N, k_i]: for dX = dY W^T and for logits = h E^T.
-  void pack_transposed(std::span<const ConstMatrixView> parts);
-  void pack(ConstMatrixView b) { pack({&b, 1}); }
-  void pack_transposed(ConstMatrixView b) { pack_transposed({&b, 1}); }
+  void pack_transposed(std::span<const StoredMatrix> parts);
+  void pack(const StoredMatrix& b) { pack({&b, 1}); }
+  void pack_transposed(const StoredMatrix& b) { pack_transposed({&b, 1}); }
+  void pack(ConstMatrixView b) { pack(StoredMatrix::of(b)); }
+  void pack_transposed(ConstMatrixView b) { pack_transposed(StoredMatrix::of(b)); }
 
   int64_t rows() const { return rows_; }    // K
   int64_t cols() const { return cols_; }    // N
@@ -37,6 +41,7 @@ class PackedMatrix {
 
  private:
   void reshape(int64_t rows, int64_t cols);
+  void place(const StoredMatrix& part, int64_t k0, int64_t n0);
 
   int64_t rows_ = 0, cols_ = 0, panel_ = 0;
   AlignedBuffer<float> data_;

@@ -18,7 +18,7 @@ constexpr int64_t kLargestPositions = int64_t{1} << 26;  // numbers in the table
 // The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
 // problems() knows the ranges.
 struct Fields {
-  TransformerConfig config;
+  EncoderDecoderConfig config;
   std::vector<std::string> architectures = {"MarianMTModel"};
   std::string model_type = "marian";
   std::string dtype = "float32";

@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/marian.h"
-#include "multihead/models/transformer_config.h"
 
 namespace mh {
 
 struct ConfigFile {
   ModelType type = ModelType::kMarian;
-  TransformerConfig config;
+  EncoderDecoderConfig config;
   Tying tying;                     // of the tensors in the file
   std::vector<std::string> files;  // that must stand beside it; empty when transformers wrote it
 };

@@ -39,7 +39,8 @@ HeadGeometry shortest(HeadGeometry g, int d_model) {
   return g;
 }
 
-void check_positions(const TransformerConfig& config, const HeadGeometry& before, const HeadGeometry& after) {
+void check_positions(const EncoderDecoderConfig& config, const HeadGeometry& before,
+                     const HeadGeometry& after) {
   const auto products = [](const HeadGeometry& g) {
     return g.scores == Scores::kMerged || g.scores == Scores::kCollaborative;
   };
@@ -59,8 +60,8 @@ bool describes(HeadGeometry shared, const HeadGeometry& side, int d_model) {
 
 }  // namespace
 
-std::unique_ptr<Transformer> convert_model(Transformer& model, const ConvertLayer& convert) {
-  const TransformerConfig& before = model.config();
+std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const ConvertLayer& convert) {
+  const EncoderDecoderConfig& before = model.config();
   std::map<std::string, LayerWeights> converted;
   std::map<bool, HeadGeometry> of_side;
   for (const auto& [name, heads] : model.attentions()) {
@@ -79,7 +80,7 @@ std::unique_ptr<Transformer> convert_model(Transformer& model, const ConvertLaye
       throw UsageError(fmt::format("{}: {}", name, error.what()));
     }
   }
-  TransformerConfig after = before;
+  EncoderDecoderConfig after = before;
   after.encoder_heads = of_side.at(true).heads;
   after.decoder_heads = of_side.at(false).heads;
   const HeadGeometry &encoder = of_side.at(true), &decoder = of_side.at(false);
@@ -95,7 +96,7 @@ std::unique_ptr<Transformer> convert_model(Transformer& model, const ConvertLaye
   }
   after.geometry = *found;
 
-  auto made = std::make_unique<Transformer>(after);
+  auto made = std::make_unique<EncoderDecoder>(after);
   for (const auto& [name, layer] : converted) put_weights(layer, made->attention(name));
   std::map<std::string, const Parameter*> others;
   model.visit([&](const std::string& name, Parameter& p) { others[name] = &p; });
@@ -108,12 +109,13 @@ std::unique_ptr<Transformer> convert_model(Transformer& model, const ConvertLaye
   return made;
 }
 
-std::unique_ptr<Transformer> without_heads(Transformer& model, const std::vector<std::string>& heads) {
+std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::vector<std::string>& heads) {
   Interventions removed;  // it knows how heads are named
   for (const std::string& head : heads) removed.mute(head);
   model.check(removed);
   return convert_model(model, [&](const std::string& attention, const LayerWeights& before) {
-    const std::span<const float> gates = removed.gates(attention, before.geometry.heads);
+    Arena memory;
+    const std::span<const float> gates = removed.gates(attention, before.geometry.heads, memory);
     std::vector<int> gone;
     for (size_t h = 0; h < gates.size(); ++h) {
       if (gates[h] == 0) gone.push_back(static_cast<int>(h));
@@ -128,8 +130,8 @@ struct Outputs {
   std::vector<float> memory, logits;
 };
 
-Outputs outputs_of(Transformer& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target,
-                   const Interventions* interventions) {
+Outputs outputs_of(EncoderDecoder& model, const std::vector<int32_t>& source,
+                   const std::vector<int32_t>& target, const Interventions* interventions) {
   Tape tape;
   Context context{.tape = tape, .interventions = interventions};
   const auto one = [](const std::vector<int32_t>& ids) {
@@ -158,7 +160,7 @@ void note(const std::vector<float>& a, const std::vector<float>& b, double& diff
 
 }  // namespace
 
-ModelDifference compare_models(Transformer& first, Transformer& second,
+ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets,
                                const Interventions* interventions) {
@@ -173,7 +175,7 @@ ModelDifference compare_models(Transformer& first, Transformer& second,
   return found;
 }
 
-std::vector<std::vector<int32_t>> random_sentences(const TransformerConfig& config, int32_t vocabulary,
+std::vector<std::vector<int32_t>> random_sentences(const EncoderDecoderConfig& config, int32_t vocabulary,
                                                    int count, uint64_t seed) {
   const std::set<int32_t> special = {config.pad_id, config.eos_id, config.decoder_start_id};
   std::vector<int32_t> words;

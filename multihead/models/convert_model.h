@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/models/convert_heads.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 
@@ -18,11 +18,11 @@ using ConvertLayer = std::function<LayerWeights(const std::string& attention, co
 /// The model with every attention converted; all else as it was. Throws UsageError when the attentions of the
 /// encoder, or those of the decoder, end with different heads, and what ConvertLayer throws, the attention's
 /// name before it.
-std::unique_ptr<Transformer> convert_model(Transformer& model, const ConvertLayer& convert);
+std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const ConvertLayer& convert);
 
 /// Removes these heads ("encoder.3.self_attention.1") physically. Throws UsageError when attentions of one
 /// side lose different numbers of heads: they have one number in common.
-std::unique_ptr<Transformer> without_heads(Transformer& model, const std::vector<std::string>& heads);
+std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::vector<std::string>& heads);
 
 /// Largest differences of two models on pairs of sequences, and the largest magnitudes of the first's
 /// numbers.
@@ -32,13 +32,13 @@ struct ModelDifference {
 };
 /// targets: as the decoder reads them. `interventions`: on the first model, for a second without those heads;
 /// may be null.
-ModelDifference compare_models(Transformer& first, Transformer& second,
+ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets,
                                const Interventions* interventions = nullptr);
 
 /// Random tokens that are no special ones, the end token last, for comparisons without text.
-std::vector<std::vector<int32_t>> random_sentences(const TransformerConfig& config, int32_t vocabulary,
+std::vector<std::vector<int32_t>> random_sentences(const EncoderDecoderConfig& config, int32_t vocabulary,
                                                    int count, uint64_t seed);
 
 }  // namespace mh

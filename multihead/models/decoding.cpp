@@ -4,7 +4,7 @@
 
 namespace mh {
 
-Decoding::Decoding(Transformer& model, Context context) : model_(model), context_(context) {
+Decoding::Decoding(const EncoderDecoder& model, Context context) : model_(model), context_(context) {
   MH_ASSERT(!context.tape.recording() && !context.dropout);
 }
 

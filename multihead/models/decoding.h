@@ -9,15 +9,15 @@
 #include <span>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 
 class Decoding {
  public:
   /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
-  Decoding(Transformer& model, Context context);
-  Decoding(Transformer& model, Context context, const Sequences& source) : Decoding(model, context) {
+  Decoding(const EncoderDecoder& model, Context context);
+  Decoding(const EncoderDecoder& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
   }
 
@@ -32,18 +32,19 @@ class Decoding {
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);
 
-  /// Transformer::best_next() for such states.
-  void best_next(ConstMatrixView states, const Transformer::NextOptions& options, std::span<Candidate> out) {
+  /// EncoderDecoder::best_next() for such states.
+  void best_next(ConstMatrixView states, const EncoderDecoder::NextOptions& options,
+                 std::span<Candidate> out) {
     model_.best_next(states, options, out, scratch_);
   }
 
   int32_t steps() const { return steps_; }
-  Transformer& model() { return model_; }
+  const EncoderDecoder& model() const { return model_; }
   /// Who watches and what is changed may be set anew before start().
   Context& context() { return context_; }
 
  private:
-  Transformer& model_;
+  const EncoderDecoder& model_;
   Context context_;
   Ragged source_;
   DecoderCache cache_;

@@ -21,9 +21,11 @@ void multiply_columns(DoubleMatrix& a, const DoubleMatrix& by) {
 
 }  // namespace
 
-LayerWeights weights_of(MultiHeadAttention& layer, int d_model) {
+LayerWeights weights_of(const MultiHeadAttention& layer, int d_model) {
   LayerWeights found{.d_model = d_model, .geometry = layer.geometry(), .values = {}};
-  layer.visit("", [&](const std::string& name, Parameter& p) { found.values[name.substr(1)] = p.value; });
+  layer.visit("", [&](const std::string& name, const Parameter& p) {
+    found.values[name.substr(1)] = p.value.tensor();
+  });
   return found;
 }
 

@@ -19,7 +19,7 @@ struct LayerWeights {
   bool has(const std::string& name) const { return values.contains(name); }
 };
 
-LayerWeights weights_of(MultiHeadAttention& layer, int d_model);
+LayerWeights weights_of(const MultiHeadAttention& layer, int d_model);
 /// REQUIRES: the layer has these parameters, of these shapes.
 void put_weights(const LayerWeights& weights, MultiHeadAttention& layer);
 

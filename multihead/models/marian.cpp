@@ -80,7 +80,7 @@ const char* model_type_name(ModelType type) {
   return type == ModelType::kMarian ? "marian" : "multihead";
 }
 
-ModelType natural_model_type(const TransformerConfig& config) {
+ModelType natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.
   HeadGeometry geometry = config.geometry;
   geometry.heads = HeadGeometry().heads;

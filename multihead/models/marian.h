@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 
@@ -20,7 +20,7 @@ enum class ModelType {
 const char* model_type_name(ModelType type);
 
 /// Marian whenever it can express the model.
-ModelType natural_model_type(const TransformerConfig& config);
+ModelType natural_model_type(const EncoderDecoderConfig& config);
 
 /// Where a parameter's numbers are in the file.
 struct TensorPlace {
@@ -39,7 +39,7 @@ struct Tying {
   bool all() const { return source_and_target && target_and_output; }
 };
 
-/// The place of the parameter that Transformer::visit calls `parameter`. REQUIRES: such a name.
+/// The place of the parameter that EncoderDecoder::visit calls `parameter`. REQUIRES: such a name.
 TensorPlace tensor_place(ModelType type, std::string_view parameter, Tying tying);
 
 /// Tensors that Marian files may hold besides: they repeat what another tensor or a formula says.

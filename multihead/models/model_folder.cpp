@@ -60,9 +60,9 @@ std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
   return Tokenizer::from_json(read_file(path), path.string());
 }
 
-Tying tying_of(Transformer& model) {
+Tying tying_of(const EncoderDecoder& model) {
   Tying tying;
-  model.visit([&](const std::string& name, Parameter&) {
+  model.visit([&](const std::string& name, const Parameter&) {
     if (name == "target_embedding") tying.source_and_target = false;
     if (name == "output") tying.target_and_output = false;
   });
@@ -71,7 +71,7 @@ Tying tying_of(Transformer& model) {
 
 // Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
 void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t vocabulary,
-                     const TransformerConfig& config, const std::optional<SpecialTokens>& special) {
+                     const EncoderDecoderConfig& config, const std::optional<SpecialTokens>& special) {
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
@@ -107,8 +107,8 @@ void refuse_foreign_folder(const fs::path& path) {
                   folder ? "the folder exists and holds something else" : "a file of that name exists"));
 }
 
-void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const TransformerConfig& config,
-                             const char* whose) {
+void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary,
+                             const EncoderDecoderConfig& config, const char* whose) {
   if (tokenizer == nullptr) return;
   // Its own names for these ids: what tokenizer_config.json will say.
   const auto named = [&](int32_t id) {
@@ -148,7 +148,7 @@ const Tokenizer& ModelFolder::target_tokens() const {
 }
 
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const TransformerConfig& config, const std::string& end,
+                                              const EncoderDecoderConfig& config, const std::string& end,
                                               const std::string& pad) {
   std::vector<std::string> clauses;
   if (tokenizer.size() != vocabulary && !is_rounded_up(tokenizer.size(), vocabulary)) {
@@ -206,8 +206,8 @@ ModelFolder load_model_folder(const fs::path& path) {
   return folder;
 }
 
-void write_model_files(FolderWriter& folder, Transformer& model, const SaveOptions& options) {
-  const TransformerConfig& config = model.config();
+void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options) {
+  const EncoderDecoderConfig& config = model.config();
   refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, config, "source");
   refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), config, "target");
 
@@ -228,7 +228,7 @@ void write_model_files(FolderWriter& folder, Transformer& model, const SaveOptio
   for (const auto& [name, bytes] : files) folder.add(name, bytes);
 }
 
-void save_model_folder(const fs::path& path, Transformer& model, const SaveOptions& options) {
+void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
   refuse_foreign_folder(path);
   FolderWriter folder(path);
   write_model_files(folder, model, options);

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/marian.h"
-#include "multihead/models/transformer.h"
-#include "multihead/models/transformer_config.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -29,8 +29,8 @@ namespace mh {
 struct ModelFolder {
   std::filesystem::path path;
   ModelType type = ModelType::kMarian;
-  TransformerConfig config;
-  std::unique_ptr<Transformer> model;
+  EncoderDecoderConfig config;
+  std::unique_ptr<EncoderDecoder> model;
   std::optional<Tokenizer> tokenizer;         // of the source, and of the target when there is no other
   std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
   std::vector<int32_t>
@@ -57,16 +57,16 @@ struct SaveOptions {
 /// Writes the folder as a whole: a kill at any moment leaves the old one or the new one. An older model
 /// folder of that name is replaced. Throws FileError, also when a folder of that name holds anything but
 /// one model's files; UsageError when tokenizer and model do not match.
-void save_model_folder(const std::filesystem::path& path, Transformer& model,
+void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
                        const SaveOptions& options = {});
 
 /// The same into a folder being written, for callers that add more to it. The caller commits.
-void write_model_files(FolderWriter& folder, Transformer& model, const SaveOptions& options = {});
+void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
 
 /// All that keeps this tokenizer from working with a model of this vocabulary and these special tokens, one
 /// clause each. `end` and `pad` are the tokens' names; an empty one is not looked for.
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const TransformerConfig& config,
+                                              const EncoderDecoderConfig& config,
                                               const std::string& end = "</s>",
                                               const std::string& pad = "<pad>");
 

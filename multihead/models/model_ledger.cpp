@@ -15,7 +15,7 @@ LedgerPart named(LedgerPart part, const char* name) {
   return part;
 }
 
-LedgerPart embeddings(const TransformerConfig& c, int64_t source, int64_t target) {
+LedgerPart embeddings(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
   const int64_t d = c.d_model, rows = source + target;
   const int64_t tables = c.share_embeddings ? c.vocabulary_size : c.vocabulary_size + c.target_vocabulary();
   const bool learned = c.positions == Positions::kLearned;
@@ -28,7 +28,7 @@ LedgerPart embeddings(const TransformerConfig& c, int64_t source, int64_t target
           .kept_bytes = kFloat * rows * d};
 }
 
-LedgerPart feed_forward(const TransformerConfig& c, int64_t d_ff, int64_t tokens) {
+LedgerPart feed_forward(const EncoderDecoderConfig& c, int64_t d_ff, int64_t tokens) {
   const int64_t d = c.d_model;
   const bool relu = c.activation == Activation::kRelu;
   return {.name = {},
@@ -42,7 +42,7 @@ LedgerPart feed_forward(const TransformerConfig& c, int64_t d_ff, int64_t tokens
 }
 
 /// A norm and a residual sum for each of `sublayers`; before the sublayer (kPre) or behind it.
-LedgerPart norms(const TransformerConfig& c, int64_t sublayers, int64_t tokens) {
+LedgerPart norms(const EncoderDecoderConfig& c, int64_t sublayers, int64_t tokens) {
   const int64_t d = c.d_model, numbers = tokens * d;
   return LedgerPart{.name = {},
                     .parameters = 2 * d,
@@ -54,7 +54,7 @@ LedgerPart norms(const TransformerConfig& c, int64_t sublayers, int64_t tokens) 
 }
 
 /// At the end of a stack of pre-norm layers.
-LedgerPart final_norm(const TransformerConfig& c, int64_t tokens) {
+LedgerPart final_norm(const EncoderDecoderConfig& c, int64_t tokens) {
   if (c.norm == NormPlacement::kPost) return {};
   const int64_t numbers = tokens * c.d_model;
   return {.name = {},
@@ -65,7 +65,7 @@ LedgerPart final_norm(const TransformerConfig& c, int64_t tokens) {
           .kept_bytes = kFloat * (numbers + 2 * tokens)};
 }
 
-LedgerPart vocabulary(const TransformerConfig& c, int64_t tokens) {
+LedgerPart vocabulary(const EncoderDecoderConfig& c, int64_t tokens) {
   const int64_t d = c.d_model, words = c.target_vocabulary();
   return {.name = "vocabulary",
           .parameters = c.share_embeddings ? 0 : words * d,
@@ -75,7 +75,7 @@ LedgerPart vocabulary(const TransformerConfig& c, int64_t tokens) {
           .read_bytes = kFloat * tokens * d};
 }
 
-HeadGeometry geometry_of(const TransformerConfig& config, int heads) {
+HeadGeometry geometry_of(const EncoderDecoderConfig& config, int heads) {
   HeadGeometry geometry = config.geometry;
   geometry.heads = heads;
   return geometry;
@@ -89,7 +89,7 @@ LedgerPart ModelLedger::total() const {
   return all;
 }
 
-ModelLedger model_ledger(const TransformerConfig& c, int64_t source, int64_t target) {
+ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
   if (const auto wrong = problems(c); !wrong.empty())
     throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(wrong, "; ")));
   for (const int64_t tokens : {source, target}) {

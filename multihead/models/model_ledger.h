@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/nn/ledger.h"
 
 namespace mh {
@@ -29,6 +29,6 @@ struct ModelLedger {
 ///   division,
 ///                 gain, bias), T d a residual sum
 ///   vocabulary    T d V multiply-adds, T V exponentials, 3 T V others (maximum, difference, sum)
-ModelLedger model_ledger(const TransformerConfig& config, int64_t source_tokens, int64_t target_tokens);
+ModelLedger model_ledger(const EncoderDecoderConfig& config, int64_t source_tokens, int64_t target_tokens);
 
 }  // namespace mh

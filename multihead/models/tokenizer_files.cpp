@@ -63,7 +63,7 @@ SpecialTokens read_tokenizer_config(std::string_view text, std::string_view name
   return tokens;
 }
 
-std::string write_tokenizer_config(const Tokenizer& tokenizer, const TransformerConfig& config) {
+std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDecoderConfig& config) {
   nlohmann::ordered_json document;
   document["tokenizer_class"] = "PreTrainedTokenizerFast";
   document["eos_token"] = tokenizer.token_of(config.eos_id);
@@ -97,7 +97,7 @@ std::vector<int32_t> read_suppressed_tokens(std::string_view text, std::string_v
   return ids;
 }
 
-std::string write_generation_config(const TransformerConfig& config, int beam_size) {
+std::string write_generation_config(const EncoderDecoderConfig& config, int beam_size) {
   nlohmann::ordered_json document;
   document["decoder_start_token_id"] = config.decoder_start_id;
   document["eos_token_id"] = config.eos_id;

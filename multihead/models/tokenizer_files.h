@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
@@ -21,11 +21,11 @@ struct SpecialTokens {
 
 /// Names that are missing stay as they are by default. Throws FormatError that starts with `name`.
 SpecialTokens read_tokenizer_config(std::string_view json, std::string_view name);
-std::string write_tokenizer_config(const Tokenizer& tokenizer, const TransformerConfig& config);
+std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDecoderConfig& config);
 
 /// The tokens that may never be generated: bad_words_ids of one token, and suppress_tokens; rising, below
 /// `vocabulary`. Throws FormatError that starts with `name`.
 std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
-std::string write_generation_config(const TransformerConfig& config, int beam_size);
+std::string write_generation_config(const EncoderDecoderConfig& config, int beam_size);
 
 }  // namespace mh

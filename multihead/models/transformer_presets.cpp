@@ -6,7 +6,7 @@
 #include <array>
 
 #include "multihead/base/error.h"
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 namespace {
@@ -121,10 +121,10 @@ TransformerPreset about_transformer_preset(std::string_view name) {
   return row_of(name).about;
 }
 
-TransformerConfig transformer_preset(std::string_view name) {
+EncoderDecoderConfig transformer_preset(std::string_view name) {
   const Row &row = row_of(name), &family = row_of(row.about.family);
   const auto either = [](int32_t changed, int32_t usual) { return changed != 0 ? changed : usual; };
-  TransformerConfig config;
+  EncoderDecoderConfig config;
   config.d_model = either(row.d_model, family.d_model);
   config.encoder_layers = config.decoder_layers = either(row.layers, family.layers);
   config.encoder_heads = config.decoder_heads = either(row.heads, family.heads);

@@ -74,7 +74,7 @@ class Differences {
   std::vector<std::string> missing_, unused_, others_;
 };
 
-void refuse_far_too_large(const TransformerConfig& config, const SafetensorsFile& file,
+void refuse_far_too_large(const EncoderDecoderConfig& config, const SafetensorsFile& file,
                           const std::string& name) {
   double present = 0;
   for (const TensorEntry& entry : file.entries()) present += static_cast<double>(entry.elements());
@@ -136,12 +136,12 @@ bool holds(const SafetensorsFile& file, const std::string& tensor, const Tensor&
 
 // Marian's files may repeat the shared embedding under the names of its users, and may hold the sinusoids.
 // Returns the names of those it has.
-std::set<std::string> check_repeated(const SafetensorsFile& file, Transformer& model, ModelType type,
+std::set<std::string> check_repeated(const SafetensorsFile& file, EncoderDecoder& model, ModelType type,
                                      const std::set<std::string>& used, Tying tying,
                                      Differences& differences) {
   constexpr float kHalfPrecision = 0.01f;
   std::set<std::string> found;
-  const TransformerConfig& config = model.config();
+  const EncoderDecoderConfig& config = model.config();
   for (const std::string& tensor : repeated_tensors(type)) {
     if (!file.contains(tensor) || used.contains(tensor)) continue;
     found.insert(tensor);
@@ -154,7 +154,7 @@ std::set<std::string> check_repeated(const SafetensorsFile& file, Transformer& m
       }
     } else if (tying.all()) {
       model.visit([&](const std::string& name, Parameter& parameter) {
-        if (name == "embedding" && !holds(file, tensor, parameter.value, 0)) {
+        if (name == "embedding" && !holds(file, tensor, parameter.value.tensor(), 0)) {
           differences.other(
               fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
         }
@@ -166,18 +166,18 @@ std::set<std::string> check_repeated(const SafetensorsFile& file, Transformer& m
 
 }  // namespace
 
-double least_parameters(const TransformerConfig& c) {
+double least_parameters(const EncoderDecoderConfig& c) {
   const double d = c.d_model;
   return d * c.vocabulary_size + c.encoder_layers * (4 * d * d + 2 * d * c.encoder_ff) +
          c.decoder_layers * (8 * d * d + 2 * d * c.decoder_ff);
 }
 
-std::string write_weights(Transformer& model, ModelType type, Tying tying) {
+std::string write_weights(const EncoderDecoder& model, ModelType type, Tying tying) {
   std::vector<NamedTensor> tensors;
   std::vector<std::unique_ptr<std::vector<float>>> transposed;  // alive until the file is written
-  model.visit([&](const std::string& name, Parameter& parameter) {
+  model.visit([&](const std::string& name, const Parameter& parameter) {
     const TensorPlace place = tensor_place(type, name, tying);
-    const ConstMatrixView value = static_cast<const Tensor&>(parameter.value).view();
+    const ConstMatrixView value = parameter.value.view();
     NamedTensor tensor{
         .name = place.names.front(), .shape = shape_in_file(value, place.layout), .data = value};
     if (place.layout == Layout::kTransposed) {
@@ -192,10 +192,11 @@ std::string write_weights(Transformer& model, ModelType type, Tying tying) {
   return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
 }
 
-std::unique_ptr<Transformer> read_weights(const SafetensorsFile& file, const std::string& name,
-                                          const TransformerConfig& config, ModelType type, Tying tying) {
+std::unique_ptr<EncoderDecoder> read_weights(const SafetensorsFile& file, const std::string& name,
+                                             const EncoderDecoderConfig& config, ModelType type,
+                                             Tying tying) {
   refuse_far_too_large(config, file, name);
-  auto model = std::make_unique<Transformer>(config);
+  auto model = std::make_unique<EncoderDecoder>(config);
   Differences differences;
   std::set<std::string> used;
   model->visit([&](const std::string& parameter_name, Parameter& parameter) {

@@ -15,7 +15,7 @@ class RotaryPositions final : public AttentionPositions {
  public:
   explicit RotaryPositions(int d_key) : d_key_(d_key) {}
 
-  Var turned(Context& context, Var rows, int heads, const RowPlaces& places) override {
+  Var turned(Context& context, Var rows, int heads, const RowPlaces& places) const override {
     return rotate(context.tape, rows,
                   {.heads = heads,
                    .d_head = d_key_,
@@ -35,7 +35,7 @@ class AlibiPositions final : public AttentionPositions {
       slopes_.insert(slopes_.end(), static_cast<size_t>(maps_per_head), slope);
     }
   }
-  LearnedBias bias(Context&, Var, AttentionBias& fixed) override {
+  LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
     fixed.slopes = slopes_;
     return {};
   }
@@ -50,7 +50,7 @@ class T5Positions final : public AttentionPositions {
     for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
       buckets_.push_back(t5_bucket(distance, sight));
   }
-  LearnedBias bias(Context&, Var, AttentionBias& fixed) override {
+  LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
     fixed.distance_clip = kT5Farthest;
     fixed.distance_columns = kT5Buckets;
     fixed.buckets = buckets_;
@@ -77,7 +77,7 @@ class ShawPositions final : public AttentionPositions {
         vectors_(shape.d_key, 2 * kShawClip + 1),
         product_(slice_columns(shape.heads, shape.heads * shape.d_key), &vectors_, nullptr) {}
 
-  LearnedBias bias(Context& context, Var q, AttentionBias& fixed) override {
+  LearnedBias bias(Context& context, Var q, AttentionBias& fixed) const override {
     fixed.query_clip = kShawClip;
     const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
     return {.by_distance = nullptr, .by_query = scale(context.tape, products, scale_)};

@@ -27,9 +27,9 @@ class AttentionPositions {
   virtual ~AttentionPositions() = default;
 
   /// Queries or keys [N, heads * d_key], turned by where they stand.
-  virtual Var turned(Context&, Var rows, int /*heads*/, const RowPlaces&) { return rows; }
+  virtual Var turned(Context&, Var rows, int /*heads*/, const RowPlaces&) const { return rows; }
   /// What is added to the scores of q [Nq, H * d_key]: fills `fixed` and returns what is learned.
-  virtual LearnedBias bias(Context&, Var /*q*/, AttentionBias& /*fixed*/) { return {}; }
+  virtual LearnedBias bias(Context&, Var /*q*/, AttentionBias& /*fixed*/) const { return {}; }
   virtual void initialise(Random&) {}
   /// In a fixed order, names "NAME.distance_bias", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}

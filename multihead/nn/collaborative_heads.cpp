@@ -29,17 +29,17 @@ class CollaborativeHeads final : public Heads {
   HeadShape shape() const override {
     return {geometry_.heads, 1, geometry_.heads, geometry_.shared_size, geometry_.d_value, *geometry_.scale};
   }
-  Projected project(Context& context, Var x) override {
+  Projected project(Context& context, Var x) const override {
     Tape& tape = context.tape;
     const Var all = affine(tape, x, all_);
     const int64_t size = geometry_.shared_size;
     return {mix_heads(tape, tape.columns(all, 0, size), mixing_), tape.columns(all, size, 2 * size),
             tape.columns(all, 2 * size, all.cols())};
   }
-  Var queries(Context& context, Var x) override {
+  Var queries(Context& context, Var x) const override {
     return mix_heads(context.tape, affine(context.tape, x, queries_), mixing_);
   }
-  KeysValues keys_and_values(Context& context, Var memory) override {
+  KeysValues keys_and_values(Context& context, Var memory) const override {
     const Var both = affine(context.tape, memory, memory_);
     const int64_t size = geometry_.shared_size;
     return {context.tape.columns(both, 0, size), context.tape.columns(both, size, both.cols())};

@@ -36,17 +36,23 @@ void Interventions::set_gate(const std::string& head, float gate) {
   change->gates[number] = gate;
 }
 
-std::span<const float> Interventions::gates(std::string_view attention, int heads) const {
-  for (Change& change : changes_) {
-    if (change.attention != attention) continue;
-    if (change.gates.size() > static_cast<size_t>(heads)) {
-      throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention,
-                                   change.gates.size() - 1, attention, heads));
-    }
-    change.gates.resize(static_cast<size_t>(heads), 1.0f);
-    return change.gates;
+const Interventions::Change* Interventions::find(std::string_view attention, int heads) const {
+  const auto found = std::find_if(changes_.begin(), changes_.end(),
+                                  [&](const Change& change) { return change.attention == attention; });
+  if (found == changes_.end()) return nullptr;
+  if (found->gates.size() > static_cast<size_t>(heads)) {
+    throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention,
+                                 found->gates.size() - 1, attention, heads));
   }
-  return {};
+  return &*found;
+}
+
+std::span<const float> Interventions::gates(std::string_view attention, int heads, Arena& memory) const {
+  const Change* change = find(attention, heads);
+  if (change == nullptr) return {};
+  const std::span<float> gates = memory.array<float>(heads);
+  std::fill(std::copy(change->gates.begin(), change->gates.end(), gates.begin()), gates.end(), 1.0f);
+  return gates;
 }
 
 std::vector<std::string> Interventions::attentions() const {

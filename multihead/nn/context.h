@@ -61,9 +61,11 @@ class Interventions {
   /// "encoder.3.self_attention.1": attention and head. Throws UsageError on a name of another form.
   void mute(const std::string& head) { set_gate(head, 0); }
   void set_gate(const std::string& head, float gate);
-  /// Empty when nothing was asked of this attention. Throws UsageError when a head number is not below
-  /// `heads`.
-  std::span<const float> gates(std::string_view attention, int heads) const;
+  /// A gate for each head, in the arena's memory; empty when nothing was asked of this attention. Throws
+  /// UsageError when a head number is not below `heads`.
+  std::span<const float> gates(std::string_view attention, int heads, Arena& memory) const;
+  /// Throws that UsageError.
+  void check(std::string_view attention, int heads) const { find(attention, heads); }
   bool empty() const { return changes_.empty(); }
   /// The attentions named; a model checks that it has them.
   std::vector<std::string> attentions() const;
@@ -71,9 +73,11 @@ class Interventions {
  private:
   struct Change {
     std::string attention;
-    std::vector<float> gates;  // as long as the highest head named; padded with 1 in gates()
+    std::vector<float> gates;  // as long as the highest head named; 1 beyond
   };
-  mutable std::vector<Change> changes_;
+  /// Null when nothing was asked of this attention.
+  const Change* find(std::string_view attention, int heads) const;
+  std::vector<Change> changes_;
 };
 
 /// Dropout of one update. Without it layers evaluate.

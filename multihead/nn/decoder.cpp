@@ -27,7 +27,7 @@ DecoderLayer::DecoderLayer(const std::string& name, const TransformerLayerConfig
       feed_forward_residual_(config, sites) {}
 
 Var DecoderLayer::forward(Context& context, Var x, const Sequences& rows, Var memory,
-                          const Sequences& memory_rows) {
+                          const Sequences& memory_rows) const {
   const Var own = self_attention_.self(context, self_residual_.before(context, x), rows, Mask::causal());
   x = self_residual_.after(context, own, self_attention_.output(), x, rows);
   const KeysAndValues keys = cross_attention_.project_memory(context, memory, memory_rows.ragged->offsets());
@@ -39,7 +39,7 @@ Var DecoderLayer::forward(Context& context, Var x, const Sequences& rows, Var me
 }
 
 void DecoderLayer::start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
-                         DecoderLayerCache& cache) {
+                         DecoderLayerCache& cache) const {
   const Arena::Mark mark = context.tape.arena().mark();
   const KeysAndValues both = cross_attention_.project_memory(context, memory, memory_offsets);
   const int64_t width = both.keys.cols() + both.values.cols();
@@ -50,7 +50,7 @@ void DecoderLayer::start(Context& context, Var memory, std::span<const int32_t> 
   context.tape.arena().rewind(mark);
 }
 
-Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const DecoderCache& cache) {
+Var DecoderLayer::step(Context& context, Var x, DecoderLayerCache& own, const DecoderCache& cache) const {
   Tape& tape = context.tape;
   const auto p = self_attention_.project(context, self_residual_.before(context, x),
                                          {.positions = cache.query_positions});
@@ -115,13 +115,13 @@ Decoder::Decoder(int layers, const TransformerLayerConfig& config, DropoutSites&
 }
 
 Var Decoder::forward(Context& context, Var x, const Sequences& rows, Var memory,
-                     const Sequences& memory_rows) {
-  for (DecoderLayer& layer : layers_) x = layer.forward(context, x, rows, memory, memory_rows);
+                     const Sequences& memory_rows) const {
+  for (const DecoderLayer& layer : layers_) x = layer.forward(context, x, rows, memory, memory_rows);
   return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
 }
 
 void Decoder::start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
-                    DecoderCache& cache) {
+                    DecoderCache& cache) const {
   cache.layers.resize(layers_.size());
   cache.memory_offsets = memory_offsets;
   cache.rows_written = 0;
@@ -132,7 +132,7 @@ void Decoder::start(Context& context, Var memory, std::span<const int32_t> memor
 }
 
 Var Decoder::step(Context& context, Var x, std::span<const int32_t> parents, std::span<const int32_t> sources,
-                  DecoderCache& cache) {
+                  DecoderCache& cache) const {
   const auto rows = static_cast<int32_t>(x.rows());
   // Each hypothesis continues its parent's path by the row that this step writes for it.
   const int32_t old_steps = cache.steps++;

@@ -44,10 +44,11 @@ class DecoderLayer {
   DecoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites);
 
   /// [Nq, d_model] -> [Nq, d_model]; memory [Nk, d_model] in sequences `memory_rows`.
-  Var forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows);
+  Var forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows) const;
 
-  void start(Context& context, Var memory, std::span<const int32_t> memory_offsets, DecoderLayerCache& cache);
-  Var step(Context& context, Var x, DecoderLayerCache& own, const DecoderCache& cache);
+  void start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
+             DecoderLayerCache& cache) const;
+  Var step(Context& context, Var x, DecoderLayerCache& own, const DecoderCache& cache) const;
 
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
@@ -69,14 +70,15 @@ class Decoder {
   Decoder(int layers, const TransformerLayerConfig& config, DropoutSites& sites);
 
   /// Embedded target rows [Nq, d_model] -> states [Nq, d_model].
-  Var forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows);
+  Var forward(Context& context, Var x, const Sequences& rows, Var memory, const Sequences& memory_rows) const;
 
   /// Keys and values of the memory for every layer; no hypotheses yet.
-  void start(Context& context, Var memory, std::span<const int32_t> memory_offsets, DecoderCache& cache);
+  void start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
+             DecoderCache& cache) const;
   /// One embedded token for each hypothesis, x [R, d_model] -> states [R, d_model]. parents[i]: the
   /// hypothesis of the step before that i continues; sources[i]: its source, rising.
   Var step(Context& context, Var x, std::span<const int32_t> parents, std::span<const int32_t> sources,
-           DecoderCache& cache);
+           DecoderCache& cache) const;
 
   void initialise(Random& random);
   /// Names begin with "decoder.".

@@ -17,7 +17,7 @@ class DifferentialValues final : public WeightedValues {
       : heads_(g.heads), start_(lambda_init(layer)), lambda_(4, g.d_key), gain_(1, g.d_value) {}
 
   Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
-            float* weights) override {
+            float* weights) const override {
     AttentionInputs pairs = inputs;
     pairs.gate = {};  // before the norm a gate would be no gate
     const Var both = attention(tape, q, k, v, pairs, bias, weights);
@@ -34,10 +34,10 @@ class DifferentialValues final : public WeightedValues {
   }
 
  private:
-  DifferentialParameters parameters() { return {.vectors = &lambda_, .gain = &gain_, .start = start_}; }
+  DifferentialParameters parameters() const { return {.vectors = &lambda_, .gain = &gain_, .start = start_}; }
 
   /// Pairs of maps become A_1 - lambda A_2, in place: what is written lies before what is still to be read.
-  void subtract_maps(const AttentionInputs& pairs, float* weights) {
+  void subtract_maps(const AttentionInputs& pairs, float* weights) const {
     const float lambda = differential_lambda(parameters());
     const float* from = weights;
     float* to = weights;

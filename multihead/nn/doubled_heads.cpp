@@ -19,7 +19,9 @@ struct DoubledProjection {
   DoubledProjection(const DoubledProjection&) = delete;
   DoubledProjection& operator=(const DoubledProjection&) = delete;
 
-  Var apply(Context& context, Var x) { return affine(context.tape, affine(context.tape, x, first), second); }
+  Var apply(Context& context, Var x) const {
+    return affine(context.tape, affine(context.tape, x, first), second);
+  }
   void initialise(const HeadGeometry& geometry, int heads, Random& random) {
     xavier_uniform(before, random, before.value.rows(), before.value.cols());
     initialise_heads(geometry, weight, heads, 3 * weight.value.cols(), random);

@@ -11,8 +11,8 @@ Embedding::Embedding(const EmbeddingConfig& config)
     : scale_(config.scaled ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f),
       table_(config.vocabulary, config.d_model) {}
 
-Var Embedding::look_up(Context& context, std::span<const int32_t> ids, PositionTable& positions,
-                       std::span<const int32_t> rows_of_positions, const Dropout& dropout) {
+Var Embedding::look_up(Context& context, std::span<const int32_t> ids, const PositionTable& positions,
+                       std::span<const int32_t> rows_of_positions, const Dropout& dropout) const {
   const auto vocabulary = static_cast<int32_t>(table_.value.rows());
   for (int32_t id : ids) {
     if (id < 0 || id >= vocabulary) {
@@ -29,8 +29,8 @@ Var Embedding::look_up(Context& context, std::span<const int32_t> ids, PositionT
                 .dropout = dropout});
 }
 
-Var Embedding::forward(Context& context, const Sequences& rows, PositionTable& positions,
-                       const Dropout& dropout) {
+Var Embedding::forward(Context& context, const Sequences& rows, const PositionTable& positions,
+                       const Dropout& dropout) const {
   const Ragged& ragged = *rows.ragged;
   if (ragged.longest() > positions.longest()) {
     throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions",
@@ -45,7 +45,7 @@ Var Embedding::forward(Context& context, const Sequences& rows, PositionTable& p
 }
 
 Var Embedding::at(Context& context, std::span<const int32_t> ids, int32_t position,
-                  PositionTable& positions) {
+                  const PositionTable& positions) const {
   if (position >= positions.longest()) {
     throw UsageError(
         fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));

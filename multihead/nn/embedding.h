@@ -25,15 +25,18 @@ class Embedding {
   explicit Embedding(const EmbeddingConfig& config);
 
   Parameter& table() { return table_; }
+  const Parameter& table() const { return table_; }
   /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too
   /// long.
-  Var forward(Context& context, const Sequences& rows, PositionTable& positions, const Dropout& dropout);
+  Var forward(Context& context, const Sequences& rows, const PositionTable& positions,
+              const Dropout& dropout) const;
   /// [R, d_model]; every token stands at `position`.
-  Var at(Context& context, std::span<const int32_t> ids, int32_t position, PositionTable& positions);
+  Var at(Context& context, std::span<const int32_t> ids, int32_t position,
+         const PositionTable& positions) const;
 
  private:
-  Var look_up(Context& context, std::span<const int32_t> ids, PositionTable& positions,
-              std::span<const int32_t> rows_of_positions, const Dropout& dropout);
+  Var look_up(Context& context, std::span<const int32_t> ids, const PositionTable& positions,
+              std::span<const int32_t> rows_of_positions, const Dropout& dropout) const;
 
   float scale_;
   Parameter table_;  // [V, d_model]

@@ -19,7 +19,7 @@ EncoderLayer::EncoderLayer(const std::string& name, const TransformerLayerConfig
       feed_forward_(config, sites),
       feed_forward_residual_(config, sites) {}
 
-Var EncoderLayer::forward(Context& context, Var x, const Sequences& rows) {
+Var EncoderLayer::forward(Context& context, Var x, const Sequences& rows) const {
   const Var heads = attention_.self(context, attention_residual_.before(context, x), rows, Mask::none());
   x = attention_residual_.after(context, heads, attention_.output(), x, rows);
   const Var hidden = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);
@@ -47,15 +47,15 @@ Encoder::Encoder(int layers, const TransformerLayerConfig& config, DropoutSites&
   if (config.norm == NormPlacement::kPre) final_norm_ = std::make_unique<LayerNorm>(config.d_model);
 }
 
-Var Encoder::forward(Context& context, Var x, const Sequences& rows) {
+Var Encoder::forward(Context& context, Var x, const Sequences& rows) const {
   if (context.tape.recording()) {
-    for (EncoderLayer& layer : layers_) x = layer.forward(context, x, rows);
+    for (const EncoderLayer& layer : layers_) x = layer.forward(context, x, rows);
   } else {
     // No gradient will ask for what happened inside of a layer: the next one uses the same memory, while it
     // is in the cache.
     const Var state = context.tape.make(x.rows(), x.cols());
     const Arena::Mark inside = context.tape.arena().mark();
-    for (EncoderLayer& layer : layers_) {
+    for (const EncoderLayer& layer : layers_) {
       const ConstMatrixView y = layer.forward(context, x, rows).value();
       std::copy_n(y.data, y.size(), state.value().data);
       context.tape.arena().rewind(inside);

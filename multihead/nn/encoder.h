@@ -21,7 +21,7 @@ class EncoderLayer {
   EncoderLayer(const std::string& name, const TransformerLayerConfig& config, DropoutSites& sites);
 
   /// [N, d_model] -> [N, d_model].
-  Var forward(Context& context, Var x, const Sequences& rows);
+  Var forward(Context& context, Var x, const Sequences& rows) const;
 
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
@@ -40,7 +40,7 @@ class Encoder {
   Encoder(int layers, const TransformerLayerConfig& config, DropoutSites& sites);
 
   /// Embedded rows [N, d_model] -> the memory [N, d_model].
-  Var forward(Context& context, Var x, const Sequences& rows);
+  Var forward(Context& context, Var x, const Sequences& rows) const;
 
   void initialise(Random& random);
   /// Names begin with "encoder.".

@@ -23,12 +23,12 @@ class FeedForward {
   FeedForward& operator=(const FeedForward&) = delete;
 
   /// activation(x W_1 + b_1) with dropout: [N, d_ff].
-  Var hidden(Context& context, Var x, const Sequences& rows) {
+  Var hidden(Context& context, Var x, const Sequences& rows) const {
     return affine(context.tape, x, first_,
                   {.activation = activation_, .dropout = dropout_at(context, rate_, site_, rows)});
   }
   /// W_2 and b_2, for the residual connection to apply.
-  Affine* second() { return &second_; }
+  const Affine* second() const { return &second_; }
 
   void initialise(Random& random) {
     xavier_uniform(w_1_, random, w_1_.value.rows(), w_1_.value.cols());

@@ -38,13 +38,13 @@ class Heads {
     Var v;  // [N, value_heads * d_value]
   };
   /// Self-attention: of the same rows x [N, d_model].
-  virtual Projected project(Context& context, Var x) = 0;
+  virtual Projected project(Context& context, Var x) const = 0;
   /// For queries that meet keys from elsewhere.
-  virtual Var queries(Context& context, Var x) = 0;
+  virtual Var queries(Context& context, Var x) const = 0;
   struct KeysValues {
     Var k, v;
   };
-  virtual KeysValues keys_and_values(Context& context, Var memory) = 0;
+  virtual KeysValues keys_and_values(Context& context, Var memory) const = 0;
 
   virtual void initialise(Random& random) = 0;
   /// In a fixed order, names "NAME.w_q", ...
@@ -63,8 +63,9 @@ std::unique_ptr<Heads> make_collaborative_heads(const HeadGeometry& geometry, in
 std::unique_ptr<Heads> make_normalised_heads(std::unique_ptr<Heads> heads, const HeadGeometry& geometry);
 
 /// What an Affine gets: these, or none of them.
-inline std::vector<Parameter*> biases_or_none(Biases biases, std::initializer_list<Parameter*> all) {
-  return biases == Biases::kAll ? std::vector<Parameter*>(all) : std::vector<Parameter*>();
+inline std::vector<const Parameter*> biases_or_none(Biases biases,
+                                                    std::initializer_list<const Parameter*> all) {
+  return biases == Biases::kAll ? std::vector<const Parameter*>(all) : std::vector<const Parameter*>();
 }
 
 /// Where heads start equal: makes every block the first one, plus the noise of kEqualWithNoise.

@@ -22,11 +22,11 @@ class MergedHeads final : public Heads {
   HeadShape shape() const override {
     return {geometry_.heads, 1, geometry_.heads, d_model_, geometry_.d_value, *geometry_.scale};
   }
-  Projected project(Context& context, Var x) override {
+  Projected project(Context& context, Var x) const override {
     return {affine(context.tape, x, queries_), x, affine(context.tape, x, values_)};
   }
-  Var queries(Context& context, Var x) override { return affine(context.tape, x, queries_); }
-  KeysValues keys_and_values(Context& context, Var memory) override {
+  Var queries(Context& context, Var x) const override { return affine(context.tape, x, queries_); }
+  KeysValues keys_and_values(Context& context, Var memory) const override {
     return {memory, affine(context.tape, memory, values_)};
   }
   void initialise(Random& random) override {

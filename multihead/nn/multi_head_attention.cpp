@@ -41,20 +41,20 @@ void MultiHeadAttention::show_rows(Context& context, ProjectedTo to, Var rows) c
     context.observer->rows(name_, to, rows.value());
 }
 
-Var MultiHeadAttention::project_queries(Context& context, Var x) {
+Var MultiHeadAttention::project_queries(Context& context, Var x) const {
   show_rows(context, ProjectedTo::kQueries, x);
   return heads_->queries(context, x);
 }
 
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
-                                                 std::span<const int32_t> offsets) {
+                                                 std::span<const int32_t> offsets) const {
   show_rows(context, ProjectedTo::kKeysAndValues, memory);
   const Heads::KeysValues both = heads_->keys_and_values(context, memory);
   return {.keys = both.k, .values = both.v, .offsets = offsets, .rows = {}};
 }
 
 Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
-                               const Mask& mask) {
+                               const Mask& mask) const {
   AttentionInputs inputs;
   inputs.q = q.value();
   inputs.k = memory.keys.value();
@@ -71,7 +71,8 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.scale = shape.scale;
   inputs.mask = mask;
   inputs.dropout = dropout_at(context, config_.weights_dropout, site_, rows);
-  if (context.interventions != nullptr) inputs.gate = context.interventions->gates(name_, heads());
+  if (context.interventions != nullptr)
+    inputs.gate = context.interventions->gates(name_, heads(), context.tape.arena());
 
   Observer* observer = context.observer;
   const bool observed = observer != nullptr && observer->wants_weights(name_);
@@ -95,7 +96,7 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
 void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAndValues& memory,
                                           const AttentionInputs& inputs, const LearnedBias& bias,
-                                          Var outputs) {
+                                          Var outputs) const {
   Tape& tape = context.tape;
   std::vector<Var>& sums = context.alike->sums;
   switch (context.alike->form) {
@@ -113,7 +114,7 @@ void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAnd
   }
 }
 
-Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) {
+Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
   Heads::Projected p = heads_->project(context, x);
   if (positions_) {
     const HeadShape shape = heads_->shape();
@@ -123,7 +124,7 @@ Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowP
   return p;
 }
 
-Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) {
+Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) const {
   for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
   const std::span<const int32_t> offsets = rows.ragged->offsets();
   const Heads::Projected p = project(context, x, {.offsets = offsets});
@@ -135,6 +136,11 @@ void MultiHeadAttention::initialise(Random& random) {
   if (positions_) positions_->initialise(random);
   values_->initialise(random);
   if (output() != nullptr) initialise_output(geometry(), w_o_, random);
+}
+
+void MultiHeadAttention::visit(const std::string& name, const ConstParameterVisitor& visitor) const {
+  // Heads walk over their parameters in one way only; who reads gets them as const.
+  const_cast<MultiHeadAttention*>(this)->visit(name, ParameterVisitor(visitor));
 }
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {

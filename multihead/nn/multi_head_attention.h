@@ -49,25 +49,27 @@ class MultiHeadAttention {
   int64_t value_width() const;
 
   /// Self-attention: Concat(head_1, ...) before W^O, [N, heads * d_value].
-  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask);
+  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask) const;
   /// Queries, keys and values of the same rows, which stand at these places.
-  Heads::Projected project(Context& context, Var x, const RowPlaces& places);
+  Heads::Projected project(Context& context, Var x, const RowPlaces& places) const;
   /// For queries that meet keys from elsewhere.
-  Var project_queries(Context& context, Var x);
-  KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets);
+  Var project_queries(Context& context, Var x) const;
+  KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets) const;
   /// Concat(head_1, ...) for queries against keys that are ready. [Nq, heads * d_value].
-  Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask);
+  Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
+             const Mask& mask) const;
   /// W^O, for the residual connection to apply; null when the heads' outputs are taken as they are.
-  Affine* output() { return w_o_.value.size() > 0 ? &output_ : nullptr; }
+  const Affine* output() const { return w_o_.value.size() > 0 ? &output_ : nullptr; }
 
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  void visit(const std::string& name, const ConstParameterVisitor& visitor) const;
 
  private:
   void show_rows(Context& context, ProjectedTo to, Var rows) const;
   /// What context.alike asks for. q and memory: as attend() has them.
   void note_alike_heads(Context& context, Var q, const KeysAndValues& memory, const AttentionInputs& inputs,
-                        const LearnedBias& bias, Var outputs);
+                        const LearnedBias& bias, Var outputs) const;
 
   std::string name_;
   MultiHeadAttentionConfig config_;  // its geometry completed()

@@ -17,14 +17,14 @@ class NormalisedHeads final : public Heads {
     shape.scale = 1;
     return shape;
   }
-  Projected project(Context& context, Var x) override {
+  Projected project(Context& context, Var x) const override {
     const Projected p = heads_->project(context, x);
     return {scaled_queries(context, p.q), unit_keys(context, p.k), p.v};
   }
-  Var queries(Context& context, Var x) override {
+  Var queries(Context& context, Var x) const override {
     return scaled_queries(context, heads_->queries(context, x));
   }
-  KeysValues keys_and_values(Context& context, Var memory) override {
+  KeysValues keys_and_values(Context& context, Var memory) const override {
     const KeysValues both = heads_->keys_and_values(context, memory);
     return {unit_keys(context, both.k), both.v};
   }
@@ -38,10 +38,10 @@ class NormalisedHeads final : public Heads {
   }
 
  private:
-  Var scaled_queries(Context& context, Var q) {
+  Var scaled_queries(Context& context, Var q) const {
     return normalise_heads(context.tape, q, heads_->shape().heads, &factor_);
   }
-  Var unit_keys(Context& context, Var k) {
+  Var unit_keys(Context& context, Var k) const {
     return normalise_heads(context.tape, k, heads_->shape().key_heads);
   }
 

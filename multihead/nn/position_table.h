@@ -14,10 +14,11 @@ class PositionTable {
 
   int64_t longest() const { return longest_; }
   /// [rows, d_model], and which of them belongs to a position.
-  ConstMatrixView rows() { return learned() != nullptr ? parameter_.value.view() : fixed_.view(); }
+  ConstMatrixView rows() const { return learned() != nullptr ? parameter_.value.view() : fixed_.view(); }
   int32_t row_of(int32_t position) const { return adds_ ? position : 0; }
   /// Null unless the vectors are learned.
   Parameter* learned() { return parameter_.value.size() > 0 ? &parameter_ : nullptr; }
+  const Parameter* learned() const { return parameter_.value.size() > 0 ? &parameter_ : nullptr; }
 
  private:
   int64_t longest_;

@@ -22,7 +22,7 @@ class SegmentProjection {
   SegmentProjection(const SegmentProjection&) = delete;
   SegmentProjection& operator=(const SegmentProjection&) = delete;
 
-  Var apply(Context& context, Var x) {
+  Var apply(Context& context, Var x) const {
     if (before_.value.size() > 0) x = affine(context.tape, x, first_);
     return head_affine(context.tape, x, heads_);
   }

@@ -17,11 +17,11 @@ class SeparateProjections : public Heads {
     return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
-  Projected project(Context& context, Var x) override {
+  Projected project(Context& context, Var x) const override {
     return {q_.apply(context, x), k_.apply(context, x), v_.apply(context, x)};
   }
-  Var queries(Context& context, Var x) override { return q_.apply(context, x); }
-  KeysValues keys_and_values(Context& context, Var memory) override {
+  Var queries(Context& context, Var x) const override { return q_.apply(context, x); }
+  KeysValues keys_and_values(Context& context, Var memory) const override {
     return {k_.apply(context, memory), v_.apply(context, memory)};
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {

@@ -16,7 +16,7 @@ class TalkingValues final : public WeightedValues {
   explicit TalkingValues(int heads) : scores_(heads, heads), weights_(heads, heads) {}
 
   Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
-            float* weights) override {
+            float* weights) const override {
     const Var each = softmaxes(tape, q, k, inputs, bias);
     const Var mixed = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
     if (weights != nullptr) {
@@ -25,7 +25,7 @@ class TalkingValues final : public WeightedValues {
     }
     return weigh_values(tape, mixed, v, inputs);
   }
-  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) override {
+  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const override {
     return mix_maps(tape, softmaxes(tape, q, k, inputs, bias), weights_, inputs);
   }
   void initialise(Random&) override {
@@ -41,7 +41,7 @@ class TalkingValues final : public WeightedValues {
   }
 
  private:
-  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const {
     const Var scores = attention_scores(tape, q, k, inputs, bias);
     return softmax_maps(tape, mix_maps(tape, scores, scores_, inputs), inputs);
   }

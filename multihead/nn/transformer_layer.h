@@ -48,7 +48,7 @@ class DropoutSites {
 class LayerNorm {
  public:
   explicit LayerNorm(int64_t d_model) : gain_(1, d_model), bias_(1, d_model) { fill(gain_, 1); }
-  NormParameters parameters() { return {&gain_, &bias_}; }
+  NormParameters parameters() const { return {&gain_, &bias_}; }
   void visit(const std::string& name, const ParameterVisitor& visitor) {
     visitor(name + ".gain", gain_);
     visitor(name + ".bias", bias_);
@@ -65,11 +65,11 @@ class Residual {
       : placement_(config.norm), rate_(config.dropout.residual), site_(sites.next()), norm_(config.d_model) {}
 
   /// What the sublayer reads: x itself, or its norm before it (kPre).
-  Var before(Context& context, Var x) {
+  Var before(Context& context, Var x) const {
     return placement_ == NormPlacement::kPre ? layer_norm(context.tape, x, norm_.parameters()) : x;
   }
   /// x + dropout(h W + b), and the norm after it (kPost), as one op; without `last`, h stands for h W + b.
-  Var after(Context& context, Var h, Affine* last, Var x, const Sequences& rows) {
+  Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
     const NormParameters norm = norm_.parameters();
     const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
     const Dropout drops = dropout_at(context, rate_, site_, rows);

@@ -8,14 +8,15 @@ namespace {
 class SoftmaxValues final : public WeightedValues {
  public:
   Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
-            float* weights) override {
+            float* weights) const override {
     return attention(tape, q, k, v, inputs, bias, weights);
   }
 };
 
 }  // namespace
 
-Var WeightedValues::maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+Var WeightedValues::maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs,
+                         const LearnedBias& bias) const {
   return softmax_maps(tape, attention_scores(tape, q, k, inputs, bias), inputs);
 }
 

@@ -21,10 +21,10 @@ class WeightedValues {
   /// biases; its gate is of heads. `weights`: null, or room for attention_weights_size(inputs) numbers, of
   /// which the maps of each head, laid out as AttentionOutputs::weights, fill the first.
   virtual Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
-                    float* weights) = 0;
+                    float* weights) const = 0;
   /// The weights as a value, laid out as AttentionOutputs::weights, by the composed path; with differential
   /// weights those of all softmaxes.
-  virtual Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias);
+  virtual Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const;
   virtual void initialise(Random&) {}
   /// In a fixed order, names "NAME.lambda", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}

@@ -29,15 +29,15 @@ class WholeRowHeads final : public Heads {
     return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
-  Projected project(Context& context, Var x) override {
+  Projected project(Context& context, Var x) const override {
     Tape& tape = context.tape;
     const Var all = affine(tape, x, all_);
     const int64_t q = w_q_.value.cols(), k = q + w_k_.value.cols();
     const Var queries = tape.columns(all, 0, q);
     return {queries, tied_ ? queries : tape.columns(all, q, k), tape.columns(all, k, all.cols())};
   }
-  Var queries(Context& context, Var x) override { return affine(context.tape, x, queries_); }
-  KeysValues keys_and_values(Context& context, Var memory) override {
+  Var queries(Context& context, Var x) const override { return affine(context.tape, x, queries_); }
+  KeysValues keys_and_values(Context& context, Var memory) const override {
     const Var both = affine(context.tape, memory, memory_);
     const int64_t v = both.cols() - w_v_.value.cols();
     return {context.tape.columns(both, 0, v), context.tape.columns(both, v, both.cols())};

@@ -106,7 +106,7 @@ class Training {
     text = {};
     if (saved) refuse_changes(store, *saved);
 
-    Transformer model(saved ? load_config(store, *saved) : new_config());
+    EncoderDecoder model(saved ? load_config(store, *saved) : new_config());
     Trainer trainer(model, corpus_, trainer_options(settings_));
     begin(model, trainer, store, saved);
     if (saved && ended(*saved, run_)) {
@@ -197,11 +197,11 @@ class Training {
                     settings_.model, store.updates().back(), fmt::join(clauses, "; ")));
   }
 
-  TransformerConfig new_config() const {
+  EncoderDecoderConfig new_config() const {
     const Tokenizer& source = tokenizers_->source;
     const std::string name = settings_.tokenizer.empty() ? "the tokenizer" : settings_.tokenizer;
     const SpecialIds special = special_ids(source, name);
-    TransformerConfig config =
+    EncoderDecoderConfig config =
         model_config(settings_, source.size(), tokenizers_->own_target ? tokenizers_->own_target->size() : 0);
     config.eos_id = special.end;
     config.pad_id = config.decoder_start_id = special.pad;
@@ -218,13 +218,13 @@ class Training {
     return config;
   }
 
-  TransformerConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
-    TransformerConfig config = store.load_model(saved.update).config;
+  EncoderDecoderConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
+    EncoderDecoderConfig config = store.load_model(saved.update).config;
     config.dropout = model_config(settings_, 1, 0).dropout;
     return config;
   }
 
-  void begin(Transformer& model, Trainer& trainer, CheckpointStore& store,
+  void begin(EncoderDecoder& model, Trainer& trainer, CheckpointStore& store,
              const std::optional<TrainingState>& saved) {
     int64_t tokens = 0;
     for (const auto& target : corpus_.tokens.target) tokens += static_cast<int64_t>(target.size());
@@ -248,7 +248,7 @@ class Training {
     }
   }
 
-  RunHooks hooks(Transformer& model) {
+  RunHooks hooks(EncoderDecoder& model) {
     RunHooks hooks{.validate = {},
                    .progress = watcher_.progress,
                    .validated = watcher_.validated,

@@ -29,7 +29,7 @@ void refuse_foreign_folder(const std::filesystem::path& folder) {
   }
 }
 
-void refuse_other_shape(const TranslatorSettings& given, const TransformerConfig& config) {
+void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config) {
   std::vector<std::string> clauses;
   const auto compare = [&](const char* flag, const std::optional<int32_t>& wanted, int32_t found) {
     if (wanted && *wanted != found)
@@ -53,7 +53,7 @@ void refuse_other_shape(const TranslatorSettings& given, const TransformerConfig
       fmt::format("--init-from {} has another shape: {}", given.init_from, fmt::join(clauses, "; ")));
 }
 
-void refuse_other_tokens(const Tokenizer& tokenizer, const TransformerConfig& config,
+void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings) {
   const auto clauses = tokenizer_mismatches(tokenizer, config.vocabulary_size, config);
   if (clauses.empty()) return;
@@ -62,7 +62,7 @@ void refuse_other_tokens(const Tokenizer& tokenizer, const TransformerConfig& co
                   settings.tokenizer, settings.init_from, fmt::join(clauses, "; ")));
 }
 
-void refuse_too_large(const TransformerConfig& config) {
+void refuse_too_large(const EncoderDecoderConfig& config) {
   constexpr double kBytes = 4 * sizeof(float);  // weight, gradient, two moments
   constexpr double kGiB = 1 << 30;
   const double needed = least_parameters(config) * kBytes;

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/recipes/translator_settings.h"
 #include "multihead/text/tokenizer.h"
 
@@ -14,15 +14,15 @@ void refuse_foreign_folder(const std::filesystem::path& folder);
 
 /// With --init-from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
 /// what was asked for, without what a preset brings.
-void refuse_other_shape(const TranslatorSettings& given, const TransformerConfig& config);
+void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
 /// With --init-from and --tokenizer: ids beyond that model's embeddings would be read, or every word would be
 /// another.
-void refuse_other_tokens(const Tokenizer& tokenizer, const TransformerConfig& config,
+void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings);
 
 /// A model whose weights, gradients and moments alone exceed this machine's memory: the system would end the
 /// process, or another, without a word.
-void refuse_too_large(const TransformerConfig& config);
+void refuse_too_large(const EncoderDecoderConfig& config);
 
 }  // namespace mh

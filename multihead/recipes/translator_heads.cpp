@@ -26,7 +26,7 @@ HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
 
 }  // namespace
 
-HeadGeometry head_geometry(const TranslatorSettings& s, const TransformerConfig& preset) {
+HeadGeometry head_geometry(const TranslatorSettings& s, const EncoderDecoderConfig& preset) {
   const int heads = s.heads.value_or(preset.encoder_heads), d_model = s.d_model.value_or(preset.d_model);
   HeadGeometry g = s.geometry.empty() ? preset.geometry : named_geometry(s.geometry, heads, d_model);
   g.heads = heads;
@@ -48,7 +48,7 @@ HeadGeometry head_geometry(const TranslatorSettings& s, const TransformerConfig&
 }
 
 void check_heads(const TranslatorSettings& settings) {
-  const TransformerConfig preset = transformer_preset(settings.preset);
+  const EncoderDecoderConfig preset = transformer_preset(settings.preset);
   const HeadGeometry geometry = head_geometry(settings, preset);
   if (geometry.d_key == 0 && geometry.weights == HeadWeights::kSoftmax &&
       *settings.d_model % *settings.heads != 0) {
@@ -62,7 +62,7 @@ void check_heads(const TranslatorSettings& settings) {
   if (!wrong.empty()) throw UsageError(fmt::format("such heads cannot be: {}", fmt::join(wrong, "; ")));
 }
 
-std::vector<std::string> other_heads(const TranslatorSettings& settings, const TransformerConfig& config) {
+std::vector<std::string> other_heads(const TranslatorSettings& settings, const EncoderDecoderConfig& config) {
   std::vector<std::string> clauses;
   HeadGeometry found = config.geometry;
   found.heads = config.encoder_heads;

@@ -66,7 +66,7 @@ constexpr std::array<std::string_view, 11> kMayChange = {
 }  // namespace
 
 TranslatorSettings resolved(TranslatorSettings settings) {
-  const TransformerConfig preset = transformer_preset(settings.preset);
+  const EncoderDecoderConfig preset = transformer_preset(settings.preset);
   const TransformerPreset about = about_transformer_preset(settings.preset);
   const auto* habits =
       std::find_if(kHabits.begin(), kHabits.end(), [&](const Habits& h) { return h.preset == about.family; });
@@ -123,9 +123,9 @@ void check(const TranslatorSettings& settings) {
   }
 }
 
-TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
-                               int32_t target_vocabulary_size) {
-  TransformerConfig config = transformer_preset(settings.preset);
+EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
+                                  int32_t target_vocabulary_size) {
+  EncoderDecoderConfig config = transformer_preset(settings.preset);
   config.vocabulary_size = vocabulary_size;
   config.target_vocabulary_size = target_vocabulary_size;
   config.share_embeddings = target_vocabulary_size == 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/trainer.h"
 #include "multihead/train/training_run.h"
@@ -188,8 +188,8 @@ TranslatorSettings resolved(TranslatorSettings settings);
 void check(const TranslatorSettings& settings);
 
 /// The model's shape. REQUIRES: settings are resolved.
-TransformerConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
-                               int32_t target_vocabulary_size);
+EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
+                                  int32_t target_vocabulary_size);
 
 /// Those that decide what is learned, as text. Paths (the contents are compared instead), how long to go on
 /// (unless the schedule depends on it) and how much to keep may change when a run goes on. REQUIRES: settings

@@ -26,30 +26,32 @@ TranslatorValidation::TranslatorValidation(TrainingCorpus corpus, std::vector<st
       target_(target),
       options_(options) {}
 
-Validation TranslatorValidation::operator()(Transformer& model) const {
+Validation TranslatorValidation::operator()(EncoderDecoder& model) const {
   Validation validation;
   validation.loss = loss(model);
   if (options_.beam_size > 0) validation.bleu = translate_and_score(model);
   return validation;
 }
 
-double TranslatorValidation::loss(Transformer& model) const {
+double TranslatorValidation::loss(EncoderDecoder& model) const {
   Tape tape;
   TrainingBatch batch;
+  VocabularyScratch scratch;
   double sum = 0;
   int64_t tokens = 0;
   for (const auto& pairs : plan_batches(corpus_.tokens, {.max_tokens = kBatchTokens}, 0)) {
     tape.clear();
     Context context{.tape = tape};
     batch.assign(corpus_, pairs, model.config().decoder_start_id);
-    sum += model.loss(context, batch.source_sequences(), batch.target_sequences(), batch.target_out, {})
-               .negative_log_likelihood;
+    sum +=
+        model.loss(context, batch.source_sequences(), batch.target_sequences(), batch.target_out, {}, scratch)
+            .negative_log_likelihood;
     tokens += target_tokens(corpus_, pairs);
   }
   return sum / static_cast<double>(tokens);
 }
 
-double TranslatorValidation::translate_and_score(Transformer& model) const {
+double TranslatorValidation::translate_and_score(EncoderDecoder& model) const {
   TranslateOptions options;
   options.search.beam_size = options_.beam_size;
   options.search.max_length = options_.max_length;

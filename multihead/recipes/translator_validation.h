@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/evaluate/bleu.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/training_batch.h"
 #include "multihead/train/training_state.h"
@@ -25,12 +25,12 @@ class TranslatorValidation {
   TranslatorValidation(TrainingCorpus corpus, std::vector<std::string> references, const Tokenizer& target,
                        const Options& options);
 
-  Validation operator()(Transformer& model) const;
+  Validation operator()(EncoderDecoder& model) const;
   const TrainingCorpus& corpus() const { return corpus_; }
 
  private:
-  double loss(Transformer& model) const;
-  double translate_and_score(Transformer& model) const;
+  double loss(EncoderDecoder& model) const;
+  double translate_and_score(EncoderDecoder& model) const;
 
   TrainingCorpus corpus_;
   Bleu bleu_;

@@ -44,7 +44,7 @@ double cpu_seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-std::string model_json(const TransformerConfig& model) {
+std::string model_json(const EncoderDecoderConfig& model) {
   return write_config_file({.type = ModelType::kMultihead, .config = model, .tying = {}, .files = {}});
 }
 
@@ -81,7 +81,7 @@ ArmRunner::ArmRunner(const Options& options)
   test_ = encode_text(test, *tokenizers_, kMaxLength).corpus;
   references_ = test.target;
   const SpecialIds ids = special_ids(tokenizers_->source, "the tokenizer");
-  TransformerConfig& model = settings_.model;
+  EncoderDecoderConfig& model = settings_.model;
   model.vocabulary_size = tokenizers_->source.size();
   model.eos_id = ids.end;
   model.pad_id = model.decoder_start_id = ids.pad;
@@ -120,9 +120,9 @@ std::optional<ArmRun> ArmRunner::find(const Arm& arm, uint64_t seed) const {
 
 ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   const clockid_t clock = alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
-  TransformerConfig config = arm.model;
+  EncoderDecoderConfig config = arm.model;
   config.dropout.weights = arm.attention_dropout;
-  Transformer model(config);
+  EncoderDecoder model(config);
   const uint64_t own_seed = seed + 1000 * arm.member;
   model.initialise(own_seed, arm.embedding_scale);
   const auto updates =
@@ -291,31 +291,32 @@ std::string ArmRunner::rate_of(const Arm& arm) const {
   return fmt::format("{:g}", settings_.learning_rate * arm.learning_rate);
 }
 
-std::unique_ptr<Transformer> ArmRunner::trained(const Arm& arm, uint64_t seed) {
+std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {
   runs(arm);
   const std::string file = (options_.runs / (key(arm, seed) + ".safetensors")).string();
   if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
   return read_weights(SafetensorsFile::open(file), file, arm.model, ModelType::kMultihead, {});
 }
 
-double ArmRunner::test_loss(Transformer& model) const {
+double ArmRunner::test_loss(EncoderDecoder& model) const {
   return TranslatorValidation(test_, std::vector<std::string>(test_.lines.size()), tokenizers_->target(),
                               {.beam_size = 0})(model)
       .loss;
 }
 
-double ArmRunner::ensemble_loss(const std::vector<Transformer*>& models) const {
+double ArmRunner::ensemble_loss(const std::vector<EncoderDecoder*>& models) const {
   double sum = 0;
   int64_t tokens = 0;
   TrainingBatch batch;
+  VocabularyScratch scratch;
   for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch}, 0)) {
     batch.assign(test_, pairs, settings_.model.decoder_start_id);
     std::vector<double> mean(batch.target_out.size(), 0);
-    for (Transformer* model : models) {
+    for (EncoderDecoder* model : models) {
       Tape tape;
       Context context{.tape = tape};
       const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(),
-                                                 batch.target_out);
+                                                 batch.target_out, scratch);
       for (size_t i = 0; i < logs.size(); ++i)
         mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
     }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/studies/study_size.h"
 #include "multihead/studies/telemetry.h"
@@ -20,10 +20,10 @@ namespace mh {
 
 /// One way to make a model; seeds are the runner's.
 struct Arm {
-  std::string name;          // for people; not part of what is cached
-  TransformerConfig model;   // begin with ArmRunner::base()
-  double updates = 1;        // times the size's, and as many times its warmup
-  double learning_rate = 1;  // times the size's
+  std::string name;            // for people; not part of what is cached
+  EncoderDecoderConfig model;  // begin with ArmRunner::base()
+  double updates = 1;          // times the size's, and as many times its warmup
+  double learning_rate = 1;    // times the size's
   float attention_dropout = 0;
   Disagreement disagreement = Disagreement::kNone;  // a regulariser
   float disagreement_weight = 1;                    // its lambda
@@ -108,11 +108,11 @@ class ArmRunner {
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
   /// The weights of a run; trained again where only its curve was kept.
-  std::unique_ptr<Transformer> trained(const Arm& arm, uint64_t seed);
+  std::unique_ptr<EncoderDecoder> trained(const Arm& arm, uint64_t seed);
 
   /// Test loss of the mean of the models' probabilities, natural log a target token.
-  double ensemble_loss(const std::vector<Transformer*>& models) const;
-  double test_loss(Transformer& model) const;
+  double ensemble_loss(const std::vector<EncoderDecoder*>& models) const;
+  double test_loss(EncoderDecoder& model) const;
   const std::vector<GrammarSentence>& test_sentences() const { return test_sentences_; }
   const TranslatorTokenizers& tokenizers() const { return *tokenizers_; }
   const TrainingCorpus& test() const { return test_; }

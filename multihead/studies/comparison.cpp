@@ -105,11 +105,11 @@ Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string titl
   return plot;
 }
 
-int64_t parameters_of(const TransformerConfig& model) {
-  return Transformer(model).parameter_count();
+int64_t parameters_of(const EncoderDecoderConfig& model) {
+  return EncoderDecoder(model).parameter_count();
 }
 
-TransformerConfig with_parameters(TransformerConfig model, int64_t parameters) {
+EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t parameters) {
   const int64_t layers = model.encoder_layers + model.decoder_layers;
   const int64_t of_unit = layers * (2 * int64_t{model.d_model} + 1);  // two matrices and a bias
   const auto more = static_cast<int32_t>(

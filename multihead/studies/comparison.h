@@ -23,9 +23,9 @@ Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string tit
 /// Test loss of each arm's seeds, a strip an arm.
 Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
 
-int64_t parameters_of(const TransformerConfig& model);
+int64_t parameters_of(const EncoderDecoderConfig& model);
 /// The same model with d_ff as large or small as brings it nearest to that many parameters.
-TransformerConfig with_parameters(TransformerConfig model, int64_t parameters);
+EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t parameters);
 
 /// An arm whose attentions have this geometry.
 Arm with_geometry(Arm arm, const HeadGeometry& geometry);

@@ -172,7 +172,7 @@ int64_t Layer::parameter_count() {
 }
 
 void Layer::clear_gradients() {
-  attention_.visit("", [](const std::string&, Parameter& p) { p.gradient = Tensor(); });
+  attention_.visit("", [](const std::string&, Parameter& p) { p.gradient.forget(); });
 }
 
 namespace {

@@ -16,7 +16,7 @@ std::string_view size_name(StudySize size) {
 
 SizeSettings size_settings(StudySize size) {
   SizeSettings s;
-  TransformerConfig& model = s.model;
+  EncoderDecoderConfig& model = s.model;
   model = transformer_preset("tiny");
   switch (size) {
     case StudySize::kQuick:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/data/grammar.h"
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 
@@ -18,9 +18,9 @@ enum class StudySize {
 std::string_view size_name(StudySize size);  // "quick", ...
 
 struct SizeSettings {
-  GrammarOptions grammar;   // kStandard
-  int32_t vocabulary = 0;   // kPaper: at most so many tokens
-  TransformerConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
+  GrammarOptions grammar;      // kStandard
+  int32_t vocabulary = 0;      // kPaper: at most so many tokens
+  EncoderDecoderConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
   int64_t updates = 0;
   int64_t batch_tokens = 0;
   int64_t warmup = 0;

@@ -106,7 +106,7 @@ class Diversity : public CorpusObserver {
 
 }  // namespace
 
-HeadTelemetry head_telemetry(Transformer& model, const TrainingCorpus& corpus, size_t sentences) {
+HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus, size_t sentences) {
   const auto& sources = corpus.tokens.source;
   const std::span<const std::vector<int32_t>> some(sources.data(), std::min(sentences, sources.size()));
   Diversity diversity;

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/train/training_batch.h"
 
 namespace mh {
@@ -29,6 +29,6 @@ struct HeadTelemetry {
   }
 };
 /// On the first `sentences` of the corpus.
-HeadTelemetry head_telemetry(Transformer& model, const TrainingCorpus& corpus, size_t sentences = 40);
+HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus, size_t sentences = 40);
 
 }  // namespace mh

@@ -92,7 +92,7 @@ constexpr int64_t kChunk = 16384;
 Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
     : parameters_(std::move(parameters)), options_(options) {
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    const Tensor& value = parameters_[p].parameter->value;
+    const Weight& value = parameters_[p].parameter->value;
     moments_.push_back({Tensor(value.rows(), value.cols()), Tensor(value.rows(), value.cols())});
     for (int64_t begin = 0; begin < value.size(); begin += kChunk) {
       chunks_.push_back({p, begin, std::min(begin + kChunk, value.size())});
@@ -104,11 +104,11 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
 double Adam::gradient_norm() {
   parallel_for(static_cast<int64_t>(chunks_.size()), [&](int64_t task) {
     const Chunk& chunk = chunks_[static_cast<size_t>(task)];
-    const Tensor& gradient = parameters_[chunk.parameter].parameter->gradient;
+    const Gradient& gradient = parameters_[chunk.parameter].parameter->gradient;
     partial_[static_cast<size_t>(task)] =
-        gradient.size() == 0
-            ? 0
-            : HWY_DYNAMIC_DISPATCH(sum_of_squares)(gradient.data() + chunk.begin, chunk.end - chunk.begin);
+        !gradient.exists() ? 0
+                           : HWY_DYNAMIC_DISPATCH(sum_of_squares)(gradient.view().data + chunk.begin,
+                                                                  chunk.end - chunk.begin);
   });
   double sum = 0;
   for (const double part : partial_) sum += part;
@@ -127,18 +127,18 @@ void Adam::update(double learning_rate, double gradient_scale) {
   parallel_for(static_cast<int64_t>(chunks_.size()), [&](int64_t task) {
     const Chunk& chunk = chunks_[static_cast<size_t>(task)];
     Parameter& parameter = *parameters_[chunk.parameter].parameter;
-    if (parameter.gradient.size() == 0) return;
+    if (!parameter.gradient.exists()) return;
     detail::AdamStep mine = step;
     const bool decays = parameter.value.rows() > 1;
     mine.decay = decays ? static_cast<float>(learning_rate * options_.weight_decay) : 0;
     Moments& moments = moments_[chunk.parameter];
     HWY_DYNAMIC_DISPATCH(adam_chunk)
     (mine, chunk.end - chunk.begin, parameter.value.data() + chunk.begin,
-     parameter.gradient.data() + chunk.begin, moments.first.data() + chunk.begin,
+     parameter.gradient.view().data + chunk.begin, moments.first.data() + chunk.begin,
      moments.second.data() + chunk.begin);
   });
   for (const NamedParameter& named : parameters_) {
-    if (named.parameter->gradient.size() != 0) named.parameter->changed();
+    if (named.parameter->gradient.exists()) named.parameter->changed();
   }
 }
 

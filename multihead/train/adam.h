@@ -20,12 +20,6 @@ struct AdamOptions {
   bool operator==(const AdamOptions&) const = default;
 };
 
-/// A parameter under its name.
-struct NamedParameter {
-  std::string name;
-  Parameter* parameter = nullptr;
-};
-
 /// Keeps the two moments of every parameter. Work is cut into chunks of a fixed size, so the result has the
 /// same bits for any number of threads. A parameter into which no gradient ever flowed is left alone.
 class Adam {

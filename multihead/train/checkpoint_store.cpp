@@ -59,7 +59,7 @@ auto read_checkpoint(const fs::path& folder, Read read) {
   }
 }
 
-std::map<std::string, Parameter*> parameters_by_name(Transformer& model) {
+std::map<std::string, Parameter*> parameters_by_name(EncoderDecoder& model) {
   std::map<std::string, Parameter*> parameters;
   model.visit([&](const std::string& name, Parameter& parameter) { parameters[name] = &parameter; });
   return parameters;
@@ -124,7 +124,7 @@ fs::path CheckpointStore::path(int64_t update) const {
   return checkpoints_ / fmt::format("{}{}", kPrefix, update);
 }
 
-void CheckpointStore::save(Transformer& model, Adam& adam, const TrainingState& state) {
+void CheckpointStore::save(EncoderDecoder& model, Adam& adam, const TrainingState& state) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < adam.parameters().size(); ++i) {
     const auto add = [&](std::string_view moment, const Tensor& tensor) {
@@ -157,7 +157,7 @@ ModelFolder CheckpointStore::load_model(int64_t update) const {
   return read_checkpoint(path(update), [&] { return load_model_folder(path(update)); });
 }
 
-void CheckpointStore::load_parameters(int64_t update, Transformer& model) const {
+void CheckpointStore::load_parameters(int64_t update, EncoderDecoder& model) const {
   read_checkpoint(path(update), [&] {
     const ModelFolder saved = load_model_folder(path(update));
     copy_parameters(*saved.model, model, path(update).string());
@@ -193,7 +193,7 @@ void CheckpointStore::load_moments(int64_t update, Adam& adam) const {
   });
 }
 
-void CheckpointStore::average(std::span<const int64_t> chosen, Transformer& model) const {
+void CheckpointStore::average(std::span<const int64_t> chosen, EncoderDecoder& model) const {
   MH_ASSERT(!chosen.empty());
   load_parameters(chosen[0], model);
   const auto parameters = parameters_by_name(model);
@@ -201,7 +201,7 @@ void CheckpointStore::average(std::span<const int64_t> chosen, Transformer& mode
     const ModelFolder saved = load_model(chosen[k]);
     const auto share = static_cast<float>(1.0 / static_cast<double>(k + 1));
     saved.model->visit([&](const std::string& name, Parameter& parameter) {
-      Tensor& mean = parameters.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)
+      Weight& mean = parameters.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)
       for (int64_t i = 0; i < mean.size(); ++i)
         mean.data()[i] += share * (parameter.value.data()[i] - mean.data()[i]);
     });
@@ -226,7 +226,7 @@ void CheckpointStore::publish(int64_t update) {
   publish_folder(path(update));
 }
 
-void CheckpointStore::publish(Transformer& model) {
+void CheckpointStore::publish(EncoderDecoder& model) {
   const fs::path made = checkpoints_ / ".published.tmp";
   std::error_code code;
   fs::remove_all(made, code);
@@ -263,7 +263,7 @@ void CheckpointStore::publish_folder(const fs::path& from) {
   }
 }
 
-void copy_parameters(Transformer& from, Transformer& to, std::string_view name) {
+void copy_parameters(EncoderDecoder& from, EncoderDecoder& to, std::string_view name) {
   const auto source = parameters_by_name(from);
   const auto target = parameters_by_name(to);
   std::vector<std::string> problems;
@@ -271,7 +271,7 @@ void copy_parameters(Transformer& from, Transformer& to, std::string_view name) 
     const auto found = source.find(key);
     if (found == source.end()) {
       problems.push_back("missing: " + key);
-    } else if (const Tensor& value = found->second->value;
+    } else if (const Weight& value = found->second->value;
                value.rows() != parameter->value.rows() || value.cols() != parameter->value.cols()) {
       problems.push_back(fmt::format("shape of {}: expected [{},{}], got [{},{}]", key,
                                      parameter->value.rows(), parameter->value.cols(), value.rows(),
@@ -283,7 +283,7 @@ void copy_parameters(Transformer& from, Transformer& to, std::string_view name) 
   }
   if (!problems.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(problems, "; ")));
   for (const auto& [key, parameter] : target) {
-    const Tensor& value = source.at(key)->value;
+    const Weight& value = source.at(key)->value;
     std::copy_n(value.data(), value.size(), parameter->value.data());
     parameter->changed();
   }

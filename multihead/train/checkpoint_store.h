@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
-#include "multihead/models/transformer.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/training_state.h"
@@ -41,16 +41,16 @@ class CheckpointStore {
   std::vector<int64_t> updates() const;
   std::filesystem::path path(int64_t update) const;
 
-  void save(Transformer& model, Adam& adam, const TrainingState& state);
+  void save(EncoderDecoder& model, Adam& adam, const TrainingState& state);
   /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it.
   TrainingState load_state(int64_t update) const;
   /// Its folder as a model. Throws as load_state() does; so do those below.
   ModelFolder load_model(int64_t update) const;
-  void load_parameters(int64_t update, Transformer& model) const;
+  void load_parameters(int64_t update, EncoderDecoder& model) const;
   void load_moments(int64_t update, Adam& adam) const;
 
   /// The mean of the parameters of these checkpoints.
-  void average(std::span<const int64_t> chosen, Transformer& model) const;
+  void average(std::span<const int64_t> chosen, EncoderDecoder& model) const;
 
   void remove(int64_t update);
   void drop_moments(int64_t update);
@@ -58,7 +58,7 @@ class CheckpointStore {
   /// none): each file is replaced in one step, the weights last.
   void publish(int64_t update);
   /// The same for a model that is no checkpoint, e.g. an average.
-  void publish(Transformer& model);
+  void publish(EncoderDecoder& model);
 
  private:
   void publish_folder(const std::filesystem::path& from);
@@ -72,6 +72,6 @@ class CheckpointStore {
 
 /// Copies the parameters of one model into another. Throws FormatError listing all names and shapes that
 /// differ; `name` says where `from` came from.
-void copy_parameters(Transformer& from, Transformer& to, std::string_view name);
+void copy_parameters(EncoderDecoder& from, EncoderDecoder& to, std::string_view name);
 
 }  // namespace mh

@@ -8,7 +8,7 @@
 namespace mh {
 namespace {
 
-std::vector<NamedParameter> named_parameters(Transformer& model) {
+std::vector<NamedParameter> named_parameters(EncoderDecoder& model) {
   std::vector<NamedParameter> parameters;
   model.visit([&](const std::string& name, Parameter& parameter) {
     parameters.push_back({name, &parameter});
@@ -18,7 +18,7 @@ std::vector<NamedParameter> named_parameters(Transformer& model) {
 
 }  // namespace
 
-Trainer::Trainer(Transformer& model, const TrainingCorpus& corpus, const TrainerOptions& options)
+Trainer::Trainer(EncoderDecoder& model, const TrainingCorpus& corpus, const TrainerOptions& options)
     : model_(model), corpus_(corpus), options_(options), adam_(named_parameters(model), options.adam) {
   MH_ASSERT(corpus.tokens.size() > 0 && options.accumulate >= 1);
 }
@@ -50,18 +50,19 @@ UpdateReport Trainer::update() {
   const Range range = next_batches();
   UpdateReport report;
   for (size_t b = range.begin; b < range.end; ++b) report.target_tokens += target_tokens(corpus_, plan_[b]);
-  const Transformer::LossOptions loss_options{.label_smoothing = options_.label_smoothing,
-                                              .scale = 1.0f / static_cast<float>(report.target_tokens),
-                                              .disagreement = options_.disagreement,
-                                              .disagreement_weight = options_.disagreement_weight};
+  const EncoderDecoder::LossOptions loss_options{.label_smoothing = options_.label_smoothing,
+                                                 .scale = 1.0f / static_cast<float>(report.target_tokens),
+                                                 .disagreement = options_.disagreement,
+                                                 .disagreement_weight = options_.disagreement_weight};
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
   for (size_t b = range.begin; b < range.end; ++b) {
     batch_.assign(corpus_, plan_[b], model_.config().decoder_start_id);
     tape_->clear();
     Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
-    const Transformer::Loss loss = model_.loss(context, batch_.source_sequences(), batch_.target_sequences(),
-                                               batch_.target_out, loss_options);
+    const EncoderDecoder::Loss loss =
+        model_.loss(context, batch_.source_sequences(), batch_.target_sequences(), batch_.target_out,
+                    loss_options, scratch_);
     tape_->backward();
     report.smoothed_loss += loss.smoothed;
     report.negative_log_likelihood += loss.negative_log_likelihood;

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
 #include "multihead/train/training_batch.h"
@@ -32,7 +32,7 @@ struct UpdateReport {
   bool finite = true;        // false: the loss or a gradient was not a number; the parameters were left alone
   double smoothed_loss = 0;  // sums over target tokens
   double negative_log_likelihood = 0;
-  double alike_heads = 0;  // as in Transformer::Loss
+  double alike_heads = 0;  // as in EncoderDecoder::Loss
   int64_t target_tokens = 0;
   int64_t source_tokens = 0;
   int64_t sentences = 0;
@@ -43,7 +43,7 @@ struct UpdateReport {
 class Trainer {
  public:
   /// REQUIRES: model and corpus outlive this; the corpus is not empty.
-  Trainer(Transformer& model, const TrainingCorpus& corpus, const TrainerOptions& options);
+  Trainer(EncoderDecoder& model, const TrainingCorpus& corpus, const TrainerOptions& options);
 
   /// The next update. The loss is the mean over all target tokens of the update, however many batches they
   /// lie in.
@@ -51,7 +51,10 @@ class Trainer {
 
   /// Gives the memory of forward and backward back, before something else wants as much; the next update
   /// takes it again.
-  void release_memory() { tape_.reset(); }
+  void release_memory() {
+    tape_.reset();
+    scratch_ = {};
+  }
 
   /// Bytes of values that the last batch kept for its backward pass.
   size_t activation_bytes() { return tape_ ? tape_->arena().in_use() : 0; }
@@ -59,7 +62,7 @@ class Trainer {
   /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments).
   TrainingState& state() { return state_; }
   Adam& adam() { return adam_; }
-  Transformer& model() { return model_; }
+  EncoderDecoder& model() { return model_; }
   int32_t accumulate() const { return options_.accumulate; }
   Disagreement disagreement() const { return options_.disagreement; }
   /// Batches of the present epoch.
@@ -73,12 +76,13 @@ class Trainer {
   };
   Range next_batches();
 
-  Transformer& model_;
+  EncoderDecoder& model_;
   const TrainingCorpus& corpus_;
   TrainerOptions options_;
   Adam adam_;
   TrainingState state_;
   std::optional<Tape> tape_;
+  VocabularyScratch scratch_;
   TrainingBatch batch_;
   std::vector<std::vector<int32_t>> plan_;
   int64_t planned_epoch_ = -1;

@@ -114,7 +114,7 @@ class OnAModel : public testing::Test {
     observe_corpus(model, sources, targets, observers, {.max_batch_tokens = max_tokens});
     return found;
   }
-  Transformer model;
+  EncoderDecoder model;
   // 23 sentences of 1 to 11 tokens and the end token.
   static std::vector<std::vector<int32_t>> sentences(uint64_t seed) {
     Random random(seed);

@@ -22,7 +22,7 @@ Tensor random_rows(int64_t rows, int64_t cols, uint64_t seed) {
   Random random(seed);
   Parameter x(rows, cols);
   normal(x, random, 1);
-  return x.value;
+  return x.value.tensor();
 }
 
 struct Layer {
@@ -236,7 +236,7 @@ TEST(Trace, ShowsTheMask) {
 }
 
 TEST(Trace, WalksThroughTheLayersOfAModel) {
-  Transformer model(small_config());
+  EncoderDecoder model(small_config());
   model.initialise(7);
   const std::vector<int32_t> source = {5, 9, 4, 8, kEnd}, target = {kPad, 7, 3};
   KeptWeights kept;
@@ -258,7 +258,7 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
 }
 
 TEST(Trace, RefusesWhatCannotBe) {
-  Transformer model(small_config());
+  EncoderDecoder model(small_config());
   const std::vector<int32_t> source = {5, kEnd}, none;
   EXPECT_THAT([&] { trace_attention(model, "encoder.2.self_attention", source, none); },
               ThrowsMessage<UsageError>(HasSubstr("it has encoder.0 ... 1.self_attention")));

@@ -24,7 +24,7 @@ class HeadsVerb : public testing::Test {
     const std::vector<std::string> text{"the small dog sees a cat", "a cat runs", "dogs see the cats",
                                         "a small dog runs and sees"};
     const Tokenizer tokenizer = train_bpe(text, {.vocabulary_size = 40, .least_pair_count = 1});
-    TransformerConfig config;
+    EncoderDecoderConfig config;
     config.vocabulary_size = tokenizer.size();
     config.d_model = 12;
     config.encoder_layers = 2;
@@ -35,7 +35,7 @@ class HeadsVerb : public testing::Test {
     config.max_positions = 61;
     config.eos_id = kEndId;
     config.pad_id = config.decoder_start_id = kPadId;
-    Transformer model(config);
+    EncoderDecoder model(config);
     model.initialise(3);
     folder = "'" + scratch / "model" + "'";
     save_model_folder(scratch / "model", model, {.tokenizer = &tokenizer});

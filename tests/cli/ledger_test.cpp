@@ -96,7 +96,7 @@ TEST_F(LedgerOfFolder, AddsUpAModel) {
   const auto json = json_of(folder + " --tokens 5 --target-tokens 7");
   EXPECT_EQ(json["total"]["parameters"], model.parameter_count());
   expect_part(json["total"], model_ledger(model.config(), 5, 7).total());
-  TransformerConfig config = model.config();
+  EncoderDecoderConfig config = model.config();
   config.geometry = {.key_heads = 1};
   expect_part(json_of(folder + " --geometry multi-query --tokens 3")["total"],
               model_ledger(config, 3, 3).total());

@@ -48,8 +48,8 @@ class SmallFolder : public testing::Test {
     save_model_folder(folder, model, {.tokenizer = &tokenizer});
   }
 
-  static TransformerConfig make_config(const Tokenizer& tokenizer) {
-    TransformerConfig config;
+  static EncoderDecoderConfig make_config(const Tokenizer& tokenizer) {
+    EncoderDecoderConfig config;
     config.vocabulary_size = tokenizer.size();
     config.d_model = 24;
     config.encoder_layers = 2;
@@ -70,7 +70,7 @@ class SmallFolder : public testing::Test {
 
   ScratchFolder scratch;
   Tokenizer tokenizer;
-  Transformer model;
+  EncoderDecoder model;
   std::string folder;
 };
 

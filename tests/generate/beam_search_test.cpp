@@ -52,7 +52,7 @@ class BeamSearchTest : public testing::Test {
     }
   }
 
-  Transformer model;
+  EncoderDecoder model;
   std::vector<std::vector<int32_t>> sources;
 };
 
@@ -199,9 +199,9 @@ TEST_F(BeamSearchTest, AnyThreadCountGivesTheSameBits) {
 }
 
 TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
-  TransformerConfig config = small_config();
+  EncoderDecoderConfig config = small_config();
   config.vocabulary_size = 7;
-  Transformer tiny(config);
+  EncoderDecoder tiny(config);
   tiny.initialise(3);
   sharpen(tiny, 2);
   const std::vector<std::vector<int32_t>> source{{3, 6, 5, 4, kEnd}};
@@ -245,7 +245,7 @@ TEST_F(BeamSearchTest, AWideBeamFindsTheBestOfAllSequences) {
 }
 
 TEST_F(BeamSearchTest, TiesGoToTheEarlierHypothesisAndTheSmallerToken) {
-  Transformer even(small_config());  // all weights zero: every token is as probable as any other
+  EncoderDecoder even(small_config());  // all weights zero: every token is as probable as any other
   const auto found =
       translate(even, sources, {.search = {.beam_size = 2, .n_best = 2, .min_length = 2, .max_length = 4}});
   // Two tokens must come; then the end is the first of all continuations of both hypotheses in turn.

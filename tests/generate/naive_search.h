@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "multihead/generate/search.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -24,7 +24,7 @@ inline std::vector<double> log_softmax(const std::vector<float>& logits) {
 }
 
 /// log p(next token | source, start token, tokens) for every token of the vocabulary.
-inline std::vector<double> next_log_probabilities(Transformer& model, const std::vector<int32_t>& source,
+inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const std::vector<int32_t>& source,
                                                   std::vector<int32_t> tokens,
                                                   const Interventions* interventions = nullptr) {
   tokens.insert(tokens.begin(), model.config().decoder_start_id);
@@ -46,7 +46,7 @@ inline std::vector<double> next_log_probabilities(Transformer& model, const std:
 
 /// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at
 /// max_length.
-inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vector<int32_t>& source,
+inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::vector<int32_t>& source,
                                             const SearchOptions& options,
                                             const std::vector<int32_t>& prefix = {},
                                             const Interventions* interventions = nullptr) {
@@ -60,7 +60,7 @@ inline std::vector<Hypothesis> naive_search(Transformer& model, const std::vecto
     double total;
   };
   const auto beam = static_cast<size_t>(options.beam_size);
-  const TransformerConfig& config = model.config();
+  const EncoderDecoderConfig& config = model.config();
   std::vector<Growing> growing(1);
   std::vector<Hypothesis> finished;
   for (int32_t step = 0; !growing.empty(); ++step) {

@@ -22,7 +22,7 @@ class ScoreTest : public testing::Test {
     sharpen(model, 1.5f);
     add_to_logit(model, kEnd, 3);
   }
-  Transformer model;
+  EncoderDecoder model;
 };
 
 TEST_F(ScoreTest, EachTokenGivenWhatIsBeforeIt) {

@@ -31,7 +31,7 @@ class TranslateTest : public testing::Test {
     sharpen(model, 1.7f);
     add_to_logit(model, kEnd, 2);
   }
-  Transformer model;
+  EncoderDecoder model;
 };
 
 TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
@@ -77,7 +77,7 @@ TEST_F(TranslateTest, SharedOutToThreadsItIsTheSame) {
   const auto expected = translate(model, sources, options);
   for (const int threads : {2, 3, 7}) {
     set_thread_count(threads);
-    Transformer fresh(small_config());  // whose weights are not packed yet
+    EncoderDecoder fresh(small_config());  // whose weights are not packed yet
     fresh.initialise(7);
     sharpen(fresh, 1.7f);
     add_to_logit(fresh, kEnd, 2);

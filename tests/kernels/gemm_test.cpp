@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Gemm,
 TEST(GemmParts, PacksSeveralMatricesSideBySide) {
   const Tensor a = random_tensor(13, 19, 1), b0 = random_tensor(19, 37, 2), b1 = random_tensor(19, 53, 3);
   PackedMatrix packed;
-  packed.pack(std::array{ConstMatrixView(b0.view()), ConstMatrixView(b1.view())});
+  packed.pack(std::array{StoredMatrix::of(b0.view()), StoredMatrix::of(b1.view())});
   Tensor c(13, 90);
   multiply(a.view(), packed, c.view());
   expect_product(a.view(), b0.view(), c.view().columns_between(0, 37), {});
@@ -88,7 +88,7 @@ TEST(GemmParts, PacksSeveralMatricesSideBySide) {
 
   // dX = [dY0 | dY1] [B0 | B1]^T
   const Tensor dy = random_tensor(13, 90, 4);
-  packed.pack_transposed(std::array{ConstMatrixView(b0.view()), ConstMatrixView(b1.view())});
+  packed.pack_transposed(std::array{StoredMatrix::of(b0.view()), StoredMatrix::of(b1.view())});
   Tensor dx(13, 19);
   multiply(dy.view(), packed, dx.view());
   Tensor joined_t(90, 19);

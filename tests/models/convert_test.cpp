@@ -111,7 +111,7 @@ TEST(ConvertHeads, ARankThatIsTooHighIsNamed) {
   Parameter noise(kWidth, 2 * kWidth);
   Random random(3);
   normal(noise, random, 0.3);
-  weights.values["w_qk"] = noise.value;  // of full rank
+  weights.values["w_qk"] = noise.value.tensor();  // of full rank
   EXPECT_THAT(
       [&] { to_canonical(weights); },
       ThrowsMessage<UsageError>("the matrix of head 0 has rank 12, more than d_key 3 can say; give d_key 12, "
@@ -298,8 +298,8 @@ TEST(ConvertHeads, OfEqualHeadsOneIsEnough) {
 
 class ConvertModel : public testing::Test {
  protected:
-  static TransformerConfig config_of(const HeadGeometry& geometry) {
-    TransformerConfig config = small_config();
+  static EncoderDecoderConfig config_of(const HeadGeometry& geometry) {
+    EncoderDecoderConfig config = small_config();
     config.encoder_heads = config.decoder_heads = 4;
     config.d_model = 20;
     config.geometry = geometry;
@@ -309,17 +309,17 @@ class ConvertModel : public testing::Test {
     model.initialise(11);
     sharpen(model, 1.5f);
   }
-  ModelDifference compare(Transformer& with, const Interventions* interventions = nullptr) {
+  ModelDifference compare(EncoderDecoder& with, const Interventions* interventions = nullptr) {
     auto targets = random_sentences(model.config(), 37, 3, 6);
     for (auto& target : targets) target.insert(target.begin(), kPad);
     return compare_models(model, with, random_sentences(model.config(), 37, 3, 5), targets, interventions);
   }
-  std::unique_ptr<Transformer> converted(LayerWeights (*convert)(const LayerWeights&)) {
+  std::unique_ptr<EncoderDecoder> converted(LayerWeights (*convert)(const LayerWeights&)) {
     return convert_model(model,
                          [&](const std::string&, const LayerWeights& before) { return convert(before); });
   }
 
-  Transformer model;
+  EncoderDecoder model;
 };
 
 TEST_F(ConvertModel, MergedAndBackIsTheSameDescription) {
@@ -360,9 +360,9 @@ TEST_F(ConvertModel, GroupsAreAnotherFunction) {
 }
 
 TEST_F(ConvertModel, RotaryQueriesAndKeysCannotBecomeOne) {
-  TransformerConfig config = config_of({.d_key = 6});
+  EncoderDecoderConfig config = config_of({.d_key = 6});
   config.positions = Positions::kRotary;
-  Transformer rotary(config);
+  EncoderDecoder rotary(config);
   rotary.initialise(3);
   EXPECT_THAT(
       [&] { convert_model(rotary, [](const std::string&, const LayerWeights& w) { return to_merged(w); }); },

@@ -21,8 +21,8 @@ inline Tokenizer small_tokenizer(int32_t size = 53) {
 }
 
 /// Odd sizes; special tokens as learned tokenizers have them.
-inline TransformerConfig folder_config(int32_t vocabulary) {
-  TransformerConfig config;
+inline EncoderDecoderConfig folder_config(int32_t vocabulary) {
+  EncoderDecoderConfig config;
   config.vocabulary_size = vocabulary;
   config.d_model = 15;
   config.encoder_layers = 1;
@@ -39,7 +39,7 @@ inline TransformerConfig folder_config(int32_t vocabulary) {
   return config;
 }
 
-inline std::vector<std::vector<float>> values_of(Transformer& model) {
+inline std::vector<std::vector<float>> values_of(EncoderDecoder& model) {
   std::vector<std::vector<float>> values;
   model.visit(
       [&](const std::string&, Parameter& parameter) { values.push_back(copy_of(parameter.value.view())); });

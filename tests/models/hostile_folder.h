@@ -34,7 +34,7 @@ class HostileFolder : public testing::Test {
   }
   const ScratchFolder scratch;
   const Tokenizer tokenizer;
-  Transformer model;
+  EncoderDecoder model;
   const std::filesystem::path folder;
 };
 

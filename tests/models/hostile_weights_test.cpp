@@ -103,9 +103,9 @@ TEST_F(HostileWeights, AllDifferencesAreListedAtOnce) {
 }
 
 TEST_F(HostileWeights, WeightsOfAnotherModel) {
-  TransformerConfig config = folder_config(tokenizer.size());
+  EncoderDecoderConfig config = folder_config(tokenizer.size());
   config.d_model = 30;
-  Transformer other(config);
+  EncoderDecoder other(config);
   other.initialise(1);
   save_model_folder(scratch / "other", other);
   fs::copy_file(scratch / "other" / "model.safetensors", folder / "model.safetensors",

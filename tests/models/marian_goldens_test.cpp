@@ -66,8 +66,9 @@ TEST_P(MarianGoldens, LogProbabilitiesFollowFromTheLogits) {
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
   Tape tape;
   Context context{.tape = tape};
+  VocabularyScratch scratch;
   const auto found = folder.model->log_probabilities(context, golden.source.view(), golden.target_in.view(),
-                                                     golden.target_out.ids);
+                                                     golden.target_out.ids, scratch);
   const auto logits = golden.file.floats("logits");
   const auto vocabulary = static_cast<size_t>(folder.config.target_vocabulary());
   ASSERT_EQ(found.size() * vocabulary, logits.size());
@@ -129,8 +130,10 @@ TEST(MarianGradients, EveryParametersGradientIsThatOfTorch) {
   const ModelFolder folder = load_model_folder(kFolder / "gradients");
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
-  const auto loss = folder.model->loss(context, golden.source.view(), golden.target_in.view(),
-                                       golden.target_out.ids, {.label_smoothing = 0.1f, .scale = 1.0f / 7});
+  VocabularyScratch scratch;
+  const auto loss =
+      folder.model->loss(context, golden.source.view(), golden.target_in.view(), golden.target_out.ids,
+                         {.label_smoothing = 0.1f, .scale = 1.0f / 7}, scratch);
   const double expected_loss = golden.file.floats("smoothed_loss")[0];
   EXPECT_NEAR(loss.smoothed, expected_loss, 1e-5 * expected_loss);
   EXPECT_NEAR(loss.loss.value()(0, 0), expected_loss / 7, 1e-5 * expected_loss);

@@ -39,12 +39,12 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   const ScratchFolder scratch;
   const Tokenizer tokenizer = small_tokenizer(53), target_tokenizer = small_tokenizer(47);
-  TransformerConfig config = folder_config(tokenizer.size());
+  EncoderDecoderConfig config = folder_config(tokenizer.size());
   config.activation = GetParam().activation;
   config.share_embeddings = GetParam().share;
   config.scale_embedding = GetParam().scale;
   if (!config.share_embeddings) config.target_vocabulary_size = target_tokenizer.size();
-  Transformer model(config);
+  EncoderDecoder model(config);
   model.initialise(29);
   sharpen(model, 1.7f);
   add_to_logit(model, kEndId, 1.0f);

@@ -44,13 +44,13 @@ class ModelFolders : public testing::TestWithParam<FolderCase> {};
 TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   const ScratchFolder scratch;
   const Tokenizer source = small_tokenizer(53), target = small_tokenizer(47);
-  TransformerConfig config = folder_config(source.size());
+  EncoderDecoderConfig config = folder_config(source.size());
   config.norm = GetParam().norm;
   config.share_embeddings = GetParam().share;
   config.geometry = GetParam().geometry;
   config.positions = GetParam().positions;
   if (!config.share_embeddings) config.target_vocabulary_size = target.size();
-  Transformer model(config);
+  EncoderDecoder model(config);
   model.initialise(5);
   model.visit([](const std::string& name, Parameter& p) {  // biases and gains, too, must arrive
     Random random(std::hash<std::string>()(name));
@@ -67,7 +67,7 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
   EXPECT_EQ(folder.type, marian ? ModelType::kMarian : ModelType::kMultihead);
   EXPECT_EQ(folder.config.geometry, config.geometry);
   EXPECT_EQ(folder.config.positions, config.positions);
-  const TransformerConfig& c = folder.config;
+  const EncoderDecoderConfig& c = folder.config;
   EXPECT_EQ(c.vocabulary_size, config.vocabulary_size);
   EXPECT_EQ(c.target_vocabulary(), config.target_vocabulary());
   EXPECT_EQ(c.activation, config.activation);
@@ -116,7 +116,7 @@ class SavedFolder : public testing::Test {
 
   const ScratchFolder scratch;
   const Tokenizer tokenizer;
-  Transformer model;
+  EncoderDecoder model;
   const std::filesystem::path folder;
 };
 
@@ -174,7 +174,7 @@ TEST_F(SavedFolder, TheSameModelGivesTheSameBytes) {
 }
 
 TEST_F(SavedFolder, SavingAgainReplacesItWhole) {
-  Transformer other(folder_config(tokenizer.size()));
+  EncoderDecoder other(folder_config(tokenizer.size()));
   other.initialise(4);
   save_model_folder(folder, other, {.extra_files = {{"notes.txt", "without a tokenizer"}}});
   EXPECT_THAT(files_in(folder), UnorderedElementsAre("config.json", "model.safetensors",
@@ -231,7 +231,7 @@ TEST_F(SavedFolder, AFullDiskLeavesTheOldFolder) {
 
 TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
   const Tokenizer smaller = small_tokenizer(47);
-  TransformerConfig swapped = folder_config(tokenizer.size());
+  EncoderDecoderConfig swapped = folder_config(tokenizer.size());
   std::swap(swapped.eos_id, swapped.pad_id);
   try {
     save_model_folder(scratch / "other", model, {.tokenizer = &smaller});

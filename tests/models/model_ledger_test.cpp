@@ -3,16 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
 namespace {
 
 TEST(ModelLedger, HasTheModelsParameters) {
-  TransformerConfig config = small_config();
+  EncoderDecoderConfig config = small_config();
   const auto check = [&](const char* what) {
-    EXPECT_EQ(model_ledger(config, 5, 7).total().parameters, Transformer(config).parameter_count()) << what;
+    EXPECT_EQ(model_ledger(config, 5, 7).total().parameters, EncoderDecoder(config).parameter_count())
+        << what;
   };
   check("shared embeddings, post-norm");
   for (const auto& [name, positions] : kPositionNames) {
@@ -34,7 +35,7 @@ TEST(ModelLedger, HasTheModelsParameters) {
 
 // The paper's Table 3: 65 M and 213 M; with a joint vocabulary of 37,000 they compute to these.
 TEST(ModelLedger, BaseAndBig) {
-  TransformerConfig config = transformer_preset("base");
+  EncoderDecoderConfig config = transformer_preset("base");
   config.vocabulary_size = 37000;
   EXPECT_EQ(model_ledger(config, 1, 1).total().parameters, 63'082'496);
   const int64_t base = config.vocabulary_size;
@@ -44,7 +45,7 @@ TEST(ModelLedger, BaseAndBig) {
 }
 
 TEST(ModelLedger, IsTheSumOfItsParts) {
-  const TransformerConfig config = small_config();  // 2 and 3 layers, d 20, 2 and 5 heads, d_ff 31 and 29
+  const EncoderDecoderConfig config = small_config();  // 2 and 3 layers, d 20, 2 and 5 heads, d_ff 31 and 29
   const ModelLedger found = model_ledger(config, 5, 7);
   const auto part = [&](const std::string& name) {
     for (const LedgerPart& p : found.parts) {
@@ -67,7 +68,7 @@ TEST(ModelLedger, IsTheSumOfItsParts) {
 }
 
 TEST(ModelLedger, RefusesWhatCannotBe) {
-  TransformerConfig config = small_config();
+  EncoderDecoderConfig config = small_config();
   EXPECT_THAT([&] { model_ledger(config, 1, 42); },
               testing::ThrowsMessage<UsageError>("tokens is 42; this model reads sequences of 0 ... 41"));
   config.encoder_heads = 3;

@@ -14,17 +14,17 @@ namespace {
 using namespace test;
 
 // Every number of the model is `value`: a mixture of two saves would show.
-void fill_model(Transformer& model, float value) {
+void fill_model(EncoderDecoder& model, float value) {
   model.visit([&](const std::string&, Parameter& parameter) { parameter.value.fill(value); });
 }
 
 TEST(SlowSaveKilled, LeavesTheOldFolderOrTheNew) {
   const ScratchFolder scratch;
   const Tokenizer tokenizer = small_tokenizer();
-  TransformerConfig config = folder_config(tokenizer.size());
+  EncoderDecoderConfig config = folder_config(tokenizer.size());
   config.d_model = 60;
   config.encoder_ff = config.decoder_ff = 257;
-  Transformer model(config);
+  EncoderDecoder model(config);
   const auto folder = scratch / "model";
   const auto save = [&](int number) {
     fill_model(model, static_cast<float>(number));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/models/decoding.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::test {
@@ -35,7 +35,7 @@ inline std::vector<float> copy_of(ConstMatrixView view) {
 }
 
 /// Logits of every target token, [N, V] row by row.
-inline std::vector<float> logits_of(Transformer& model, const Batch& source, const Batch& target_in,
+inline std::vector<float> logits_of(EncoderDecoder& model, const Batch& source, const Batch& target_in,
                                     const Interventions* interventions = nullptr) {
   Tape tape;
   Context context{.tape = tape, .interventions = interventions};
@@ -47,7 +47,7 @@ inline std::vector<float> logits_of(Transformer& model, const Batch& source, con
 }
 
 /// Greedy search as transformers' generate() does it: at the limit the end token is forced.
-inline std::vector<std::vector<int32_t>> greedy(Transformer& model, const Batch& source, int limit,
+inline std::vector<std::vector<int32_t>> greedy(EncoderDecoder& model, const Batch& source, int limit,
                                                 std::vector<int32_t> suppressed) {
   Tape tape;
   Decoding decoding(model, Context{.tape = tape}, source.view());
@@ -59,10 +59,11 @@ inline std::vector<std::vector<int32_t>> greedy(Transformer& model, const Batch&
     parents.push_back(0);
     of.push_back(s);
   }
+  VocabularyScratch scratch;
   for (int step = 0; step < limit && !tokens.empty(); ++step) {
     const ConstMatrixView states = decoding.step(tokens, parents, of);
     std::vector<Candidate> best(tokens.size());
-    model.best_next(states, {.candidates = 1, .suppressed = suppressed}, best);
+    model.best_next(states, {.candidates = 1, .suppressed = suppressed}, best, scratch);
     std::vector<int32_t> next_tokens, next_parents, next_of;
     for (size_t row = 0; row < best.size(); ++row) {
       const int32_t token = step + 1 == limit ? model.config().eos_id : best[row].token;

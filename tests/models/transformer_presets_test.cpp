@@ -8,13 +8,13 @@
 #include <set>
 
 #include "multihead/base/error.h"
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 namespace {
 
 /// Projections of attentions and feed-forward layers, with biases, and norms; no embeddings.
-double parameters_of_layers(const TransformerConfig& c) {
+double parameters_of_layers(const EncoderDecoderConfig& c) {
   HeadGeometry geometry = c.geometry;
   geometry.heads = c.encoder_heads;
   const HeadGeometry g = completed(geometry, c.d_model, "row");
@@ -28,7 +28,7 @@ double parameters_of_layers(const TransformerConfig& c) {
 TEST(TransformerPresets, CanAllBeBuilt) {
   std::set<std::string_view> names;
   for (const TransformerPreset& preset : transformer_presets()) {
-    TransformerConfig config = transformer_preset(preset.name);
+    EncoderDecoderConfig config = transformer_preset(preset.name);
     config.vocabulary_size = 100;
     EXPECT_THAT(problems(config), testing::IsEmpty()) << preset.name;
     EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
@@ -41,7 +41,7 @@ TEST(TransformerPresets, CanAllBeBuilt) {
 TEST(TransformerPresets, RowsOfTable3DifferByItsParameters) {
   constexpr double kVocabulary = 37000;
   const auto millions = [](std::string_view name) {
-    const TransformerConfig config = transformer_preset(name);
+    const EncoderDecoderConfig config = transformer_preset(name);
     return (parameters_of_layers(config) + kVocabulary * config.d_model) / 1e6;
   };
   const double base = millions("base");

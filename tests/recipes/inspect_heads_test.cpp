@@ -46,7 +46,7 @@ class InspectHeads : public testing::Test {
     folder.config.max_positions = 97;
     folder.config.eos_id = kEndId;
     folder.config.pad_id = folder.config.decoder_start_id = kPadId;
-    folder.model = std::make_unique<Transformer>(folder.config);
+    folder.model = std::make_unique<EncoderDecoder>(folder.config);
     folder.model->initialise(5);
   }
   ModelFolder folder;

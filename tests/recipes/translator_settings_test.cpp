@@ -59,7 +59,7 @@ TEST(TranslatorSettings, RowsOfTable3AreTrainedAsTheirFamily) {
   EXPECT_EQ(resolved(settings).positions, Positions::kLearned);
   EXPECT_EQ(model_config(resolved(settings), 777, 0).positions, Positions::kLearned);
   settings.preset = "base-dk16";
-  const TransformerConfig config = model_config(resolved(settings), 777, 0);
+  const EncoderDecoderConfig config = model_config(resolved(settings), 777, 0);
   EXPECT_EQ(config.geometry.d_key, 16);
   EXPECT_EQ(config.geometry.d_value, 64);
   settings.d_key = 24;
@@ -76,7 +76,7 @@ TEST(TranslatorSettings, ModelConfigTakesThemAll) {
   settings.attention_dropout = 0.125f;
   settings.norm = NormPlacement::kPre;
   settings.max_length = 1000;
-  const TransformerConfig config = model_config(resolved(settings), 777, 555);
+  const EncoderDecoderConfig config = model_config(resolved(settings), 777, 555);
   EXPECT_EQ(config.vocabulary_size, 777);
   EXPECT_EQ(config.target_vocabulary_size, 555);
   EXPECT_FALSE(config.share_embeddings);

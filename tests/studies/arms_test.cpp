@@ -111,9 +111,9 @@ TEST(Arms, RealTextNeedsItsFolder) {
 }
 
 TEST(Comparison, FeedForwardMakesParametersEqual) {
-  TransformerConfig model = size_settings(StudySize::kStandard).model;
+  EncoderDecoderConfig model = size_settings(StudySize::kStandard).model;
   model.vocabulary_size = 101;
-  TransformerConfig sliced = model;
+  EncoderDecoderConfig sliced = model;
   sliced.geometry.input = HeadInput::slices();
   const int64_t target = parameters_of(model);
   EXPECT_LT(parameters_of(sliced), target);

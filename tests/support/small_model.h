@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "multihead/base/random.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 
 inline constexpr int32_t kEnd = 0, kUnknown = 1, kPad = 2;
 
-inline TransformerConfig small_config() {
-  TransformerConfig config;
+inline EncoderDecoderConfig small_config() {
+  EncoderDecoderConfig config;
   config.vocabulary_size = 37;
   config.d_model = 20;
   config.encoder_layers = 2;
@@ -28,7 +28,7 @@ inline TransformerConfig small_config() {
 }
 
 /// Weights a few times larger than those of initialise(): distributions that are far from even.
-inline void sharpen(Transformer& model, float factor) {
+inline void sharpen(EncoderDecoder& model, float factor) {
   model.visit([factor](const std::string& name, Parameter& parameter) {
     if (name.find("norm") != std::string::npos || name == "logits_bias") return;
     const MatrixView view = parameter.value.view();
@@ -40,7 +40,7 @@ inline void sharpen(Transformer& model, float factor) {
 }
 
 /// Adds to the logit of one token, e.g. of the end token: sentences of a useful length.
-inline void add_to_logit(Transformer& model, int32_t token, float value) {
+inline void add_to_logit(EncoderDecoder& model, int32_t token, float value) {
   model.visit([=](const std::string& name, Parameter& parameter) {
     if (name != "logits_bias") return;
     parameter.value.view()(0, token) += value;

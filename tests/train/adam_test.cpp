@@ -29,17 +29,17 @@ struct ReferenceAdam {
   }
 };
 
-void fill_random(Tensor& tensor, uint64_t seed) {
+void fill_random(MatrixView tensor, uint64_t seed) {
   Random random(seed);
-  for (int64_t i = 0; i < tensor.size(); ++i) tensor.data()[i] = static_cast<float>(random.normal());
+  for (int64_t i = 0; i < tensor.size(); ++i) tensor.data[i] = static_cast<float>(random.normal());
 }
 
 TEST(Adam, FollowsTheAlgorithmInDouble) {
   for (const double decay : {0.0, 0.1}) {
     const AdamOptions options{.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = decay};
     Parameter matrix(7, 11), row(1, 13);
-    fill_random(matrix.value, 1);
-    fill_random(row.value, 2);
+    fill_random(matrix.value.view(), 1);
+    fill_random(row.value.view(), 2);
     Adam adam({{"matrix", &matrix}, {"row", &row}}, options);
     std::vector<ReferenceAdam> references;
     for (Parameter* p : {&matrix, &row}) {
@@ -53,8 +53,8 @@ TEST(Adam, FollowsTheAlgorithmInDouble) {
       size_t which = 0;
       for (Parameter* p : {&matrix, &row}) {
         p->gradient_sum();
-        fill_random(p->gradient, static_cast<uint64_t>(100 * t) + which);
-        std::vector<double> g(p->gradient.data(), p->gradient.data() + p->gradient.size());
+        fill_random(p->gradient.view(), static_cast<uint64_t>(100 * t) + which);
+        std::vector<double> g(p->gradient.view().data, p->gradient.view().data + p->gradient.view().size());
         for (double& x : g) x *= 0.5;
         references[which].update(t, 1e-2, g, which == 0);
         ++which;
@@ -66,7 +66,7 @@ TEST(Adam, FollowsTheAlgorithmInDouble) {
       for (int64_t i = 0; i < p->value.size(); ++i) {
         EXPECT_NEAR(p->value.data()[i], references[which].w[static_cast<size_t>(i)], 2e-6)
             << which << " " << i;
-        EXPECT_EQ(p->gradient.data()[i], 0.0f);
+        EXPECT_EQ(p->gradient.view().data[i], 0.0f);
       }
       ++which;
     }
@@ -77,11 +77,10 @@ TEST(Adam, FollowsTheAlgorithmInDouble) {
 
 TEST(Adam, LeavesAloneWhatGotNoGradient) {
   Parameter used(2, 3), idle(5, 1);
-  fill_random(idle.value, 3);
-  const Tensor& before = idle.value;
+  fill_random(idle.value.view(), 3);
+  const Weight& before = idle.value;
   const float first = before(0, 0);
-  used.gradient_sum();
-  used.gradient.fill(1);
+  std::fill_n(used.gradient_sum().data, 6, 1.0f);
   Adam adam({{"used", &used}, {"idle", &idle}}, {.weight_decay = 0.1});
   EXPECT_DOUBLE_EQ(adam.gradient_norm(), std::sqrt(6.0));
   adam.update(0.1);
@@ -97,13 +96,13 @@ TEST(Adam, SameBitsForAnyThreadCount) {
   for (const int threads : {1, 2, 3, 7}) {
     set_thread_count(threads);
     Parameter big(257, 331), small(1, 5);
-    fill_random(big.value, 4);
+    fill_random(big.value.view(), 4);
     big.gradient_sum();
     small.gradient_sum();
     Adam adam({{"big", &big}, {"small", &small}}, {});
     for (int t = 0; t < 3; ++t) {
-      fill_random(big.gradient, 5 + static_cast<uint64_t>(t));
-      fill_random(small.gradient, 15 + static_cast<uint64_t>(t));
+      fill_random(big.gradient.view(), 5 + static_cast<uint64_t>(t));
+      fill_random(small.gradient.view(), 15 + static_cast<uint64_t>(t));
       norms.push_back(adam.gradient_norm());
       adam.update(1e-3, clip_factor(norms.back(), 1.0));
     }
@@ -119,17 +118,17 @@ TEST(Adam, SameBitsForAnyThreadCount) {
 TEST(Adam, NormIsExactAndSeesNaN) {
   Parameter p(101, 173);
   p.gradient_sum();
-  fill_random(p.gradient, 6);
+  fill_random(p.gradient.view(), 6);
   long double sum = 0;
-  for (int64_t i = 0; i < p.gradient.size(); ++i) {
-    sum += static_cast<long double>(p.gradient.data()[i]) * p.gradient.data()[i];
+  for (int64_t i = 0; i < p.gradient.view().size(); ++i) {
+    sum += static_cast<long double>(p.gradient.view().data[i]) * p.gradient.view().data[i];
   }
   Adam adam({{"p", &p}}, {});
   EXPECT_NEAR(adam.gradient_norm(), std::sqrt(static_cast<double>(sum)),
               1e-11 * std::sqrt(static_cast<double>(sum)));
-  p.gradient(100, 172) = 1e30f;  // its square overflows a float
+  p.gradient.view()(100, 172) = 1e30f;  // its square overflows a float
   EXPECT_NEAR(adam.gradient_norm() / 1e30, 1.0, 1e-6);
-  p.gradient(50, 3) = std::numeric_limits<float>::quiet_NaN();
+  p.gradient.view()(50, 3) = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(adam.gradient_norm()));
 }
 

@@ -9,9 +9,9 @@ namespace {
 class DisagreementTraining : public testing::TestWithParam<Disagreement> {
  protected:
   static double alike_after(float weight) {
-    TransformerConfig config = small_config();
+    EncoderDecoderConfig config = small_config();
     config.dropout = {};
-    Transformer model(config);
+    EncoderDecoder model(config);
     model.initialise(3);
     TrainerOptions options = small_options();
     options.disagreement = GetParam();
@@ -38,7 +38,7 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
   const TrainingCorpus corpus = small_corpus();
   std::vector<UpdateReport> reports;
   for (const bool accumulate : {false, true}) {
-    Transformer model(small_config());
+    EncoderDecoder model(small_config());
     model.initialise(3);
     TrainerOptions options = small_options();
     options.batches.max_tokens = accumulate ? 40 : 100000;

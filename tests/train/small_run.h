@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "multihead/base/random.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/train/trainer.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
 
-inline TransformerConfig small_config() {
-  TransformerConfig config;
+inline EncoderDecoderConfig small_config() {
+  EncoderDecoderConfig config;
   config.vocabulary_size = 23;
   config.d_model = 12;
   config.encoder_layers = 2;
@@ -54,7 +54,7 @@ inline TrainerOptions small_options() {
   return options;
 }
 
-inline std::vector<float> all_parameters(Transformer& model) {
+inline std::vector<float> all_parameters(EncoderDecoder& model) {
   std::vector<float> all;
   model.visit([&](const std::string&, Parameter& parameter) {
     all.insert(all.end(), parameter.value.data(), parameter.value.data() + parameter.value.size());

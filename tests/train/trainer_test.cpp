@@ -47,7 +47,7 @@ TEST(TrainingBatch, FingerprintSeesEveryChange) {
 }
 
 TEST(Trainer, Learns) {
-  Transformer model(small_config());
+  EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
   Trainer trainer(model, corpus, small_options());
@@ -75,7 +75,7 @@ TEST(Trainer, AccumulationIsOneLargeBatch) {
   std::vector<std::vector<float>> results;
   std::vector<double> norms;
   for (const bool accumulate : {false, true}) {
-    Transformer model(small_config());
+    EncoderDecoder model(small_config());
     model.initialise(3);
     TrainerOptions options = small_options();
     options.batches.max_tokens = accumulate ? 40 : 100000;
@@ -100,7 +100,7 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 3}) {
     set_thread_count(threads);
-    Transformer model(small_config());
+    EncoderDecoder model(small_config());
     model.initialise(3);
     Trainer trainer(model, corpus, small_options());
     for (int i = 0; i < 7; ++i) trainer.update();
@@ -111,7 +111,7 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
 }
 
 TEST(Trainer, ReportsWhatIsNotANumberAndLeavesTheModelAlone) {
-  Transformer model(small_config());
+  EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
   Trainer trainer(model, corpus, small_options());

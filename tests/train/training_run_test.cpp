@@ -96,7 +96,7 @@ struct Fixture {
   }
   RunEnd run() { return run_training(trainer, store, *metrics, options, hooks); }
 
-  Transformer model;
+  EncoderDecoder model;
   TrainingCorpus corpus;
   CheckpointStore store;
   Trainer trainer;

@@ -46,8 +46,8 @@ Claim ensemble(ArmRunner& runner) {
               .trained = true};
   std::vector<double> together, alone;
   for (const uint64_t seed : runner.seeds()) {
-    std::vector<std::unique_ptr<Transformer>> models;
-    std::vector<Transformer*> all;
+    std::vector<std::unique_ptr<EncoderDecoder>> models;
+    std::vector<EncoderDecoder*> all;
     for (const Arm& member : members) {
       models.push_back(runner.trained(member, seed));
       all.push_back(models.back().get());

@@ -22,7 +22,7 @@ Arm cut(const ArmRunner& runner, const char* name, HeadColumns columns) {
 
 /// How evenly a head's matrices read the row: (sum of squared row norms)^2 / (d * sum of their squares), 1
 /// when all rows weigh the same, k / d when only k of d do.
-double evenness(Transformer& model, int heads) {
+double evenness(EncoderDecoder& model, int heads) {
   double sum = 0;
   int count = 0;
   model.visit([&](const std::string& name, Parameter& p) {
@@ -81,7 +81,7 @@ Claim segments(ArmRunner& runner) {
   claim.tables.push_back(equal_time_table(runner, cuts, "equal time"));
   claim.plots.push_back(loss_plot(runner, cuts, "Ways to cut the embedding"));
   claim.plots.push_back(curve_plot(runner, cuts, "Ways to cut the embedding, through training"));
-  Transformer fresh(cuts[0].model);
+  EncoderDecoder fresh(cuts[0].model);
   fresh.initialise(runner.seeds()[0]);
   const int heads = cuts[0].model.encoder_heads;
   const double before = evenness(fresh, heads),

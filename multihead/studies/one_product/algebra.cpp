@@ -27,7 +27,7 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
   Random random(seed, 41);
   const Tensor x = in_float(random_matrix(tokens, d_model, random));
   std::vector<Parameter> weights(static_cast<size_t>(heads));
-  std::vector<Parameter*> all;
+  std::vector<const Parameter*> all;
   double most = 0;
   for (Parameter& w : weights) {
     w = Parameter(d_model, d_key);
@@ -40,8 +40,8 @@ Packing pack(int tokens, int d_model, int heads, int d_key, uint64_t seed, bool 
   std::vector<Parameter> turned(weights.size());
   for (size_t h = 0; h < weights.size(); ++h) {
     turned[h].value = transposed_weight ? in_float(transposed(in_double(weights[h].value.view()))) : Tensor();
-    one.emplace_back(std::vector<Parameter*>{transposed_weight ? &turned[h] : &weights[h]},
-                     std::vector<Parameter*>{});
+    one.emplace_back(std::vector<const Parameter*>{transposed_weight ? &turned[h] : &weights[h]},
+                     std::vector<const Parameter*>{});
   }
   Packing result;
   // The largest term of any of the sums, at most: the unit that rounding is counted in.

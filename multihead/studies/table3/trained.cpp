@@ -17,22 +17,22 @@ struct Row {
 /// be learned by heart, (D) dropout, (E) and big too. Label smoothing is left out: it changes the loss that
 /// rows are compared by (in the paper too: worse perplexity, better BLEU).
 std::vector<Row> rows(const ArmRunner& runner) {
-  const TransformerConfig& base = runner.settings().model;
+  const EncoderDecoderConfig& base = runner.settings().model;
   std::vector<Row> all;
   const auto add = [&](std::string name, std::string paper, auto change) {
     Arm arm = runner.base(std::move(name));
     change(arm.model);
     all.push_back({std::move(arm), std::move(paper)});
   };
-  add("base", "base 25.8", [](TransformerConfig&) {});
+  add("base", "base 25.8", [](EncoderDecoderConfig&) {});
   for (const auto& [heads, paper] : {std::pair(1, "h=1 24.9"), std::pair(2, "h=4 25.5"),
                                      std::pair(8, "h=16 25.8"), std::pair(16, "h=32 25.4")}) {
     add(fmt::format("(A) h={}", heads), paper,
-        [h = heads](TransformerConfig& m) { m.encoder_heads = m.decoder_heads = h; });
+        [h = heads](EncoderDecoderConfig& m) { m.encoder_heads = m.decoder_heads = h; });
   }
   const int key = base.d_model / base.encoder_heads;
   for (const auto& [part, paper] : {std::pair(4, "d_k=16 25.1"), std::pair(2, "d_k=32 25.4")}) {
-    add(fmt::format("(B) d_k={}", key / part), paper, [&, p = part](TransformerConfig& m) {
+    add(fmt::format("(B) d_k={}", key / part), paper, [&, p = part](EncoderDecoderConfig& m) {
       m.geometry.d_key = key / p;
       m.geometry.d_value = key;
     });
@@ -42,22 +42,24 @@ std::vector<Row> rows(const ArmRunner& runner) {
     if (layers == base.encoder_layers && percent < 100) continue;
     const int n = layers == base.encoder_layers ? layers + 1 : layers;
     add(fmt::format("(C) N={}", n), paper,
-        [n](TransformerConfig& m) { m.encoder_layers = m.decoder_layers = n; });
+        [n](EncoderDecoderConfig& m) { m.encoder_layers = m.decoder_layers = n; });
   }
-  add(fmt::format("(C) d={}", base.d_model / 2), "d=256 24.5", [](TransformerConfig& m) { m.d_model /= 2; });
-  add(fmt::format("(C) d={}", base.d_model * 2), "d=1024 26.0", [](TransformerConfig& m) { m.d_model *= 2; });
+  add(fmt::format("(C) d={}", base.d_model / 2), "d=256 24.5",
+      [](EncoderDecoderConfig& m) { m.d_model /= 2; });
+  add(fmt::format("(C) d={}", base.d_model * 2), "d=1024 26.0",
+      [](EncoderDecoderConfig& m) { m.d_model *= 2; });
   add(fmt::format("(C) d_ff={}", base.encoder_ff / 2), "d_ff=1024 25.4",
-      [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff / 2; });
+      [](EncoderDecoderConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff / 2; });
   add(fmt::format("(C) d_ff={}", base.encoder_ff * 2), "d_ff=4096 26.2",
-      [](TransformerConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff * 2; });
+      [](EncoderDecoderConfig& m) { m.encoder_ff = m.decoder_ff = m.encoder_ff * 2; });
   if (runner.size() != StudySize::kPaper) return all;
-  add("(D) dropout 0", "P_drop=0 24.6", [](TransformerConfig& m) { m.dropout.residual = 0; });
-  add("(D) dropout 0.2", "P_drop=.2 25.5", [](TransformerConfig& m) { m.dropout.residual = 0.2f; });
+  add("(D) dropout 0", "P_drop=0 24.6", [](EncoderDecoderConfig& m) { m.dropout.residual = 0; });
+  add("(D) dropout 0.2", "P_drop=.2 25.5", [](EncoderDecoderConfig& m) { m.dropout.residual = 0.2f; });
   add("(E) learned positions", "learned positions 25.7",
-      [](TransformerConfig& m) { m.positions = Positions::kLearned; });
+      [](EncoderDecoderConfig& m) { m.positions = Positions::kLearned; });
   add(fmt::format("big: d={}, h={}, d_ff={}, dropout 0.3", base.d_model * 2, base.encoder_heads * 2,
                   base.encoder_ff * 2),
-      "big 26.4", [](TransformerConfig& m) {
+      "big 26.4", [](EncoderDecoderConfig& m) {
         m.d_model *= 2, m.encoder_heads *= 2, m.decoder_heads *= 2;
         m.encoder_ff = m.decoder_ff = m.encoder_ff * 2;
         m.dropout.residual = 0.3f;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "multihead/io/safetensors.h"
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/studies/lab.h"
 #include "multihead/studies/two_matrices_or_one/claims.h"
@@ -171,11 +171,11 @@ Claim stored(const AlgebraCase& a) {
           "Attention(Q_i, K_i, V_i).\"",
       .said = Said::kRight,
       .tolerance = "an attention in model.safetensors has four matrices [d, d] and their biases"};
-  TransformerConfig config = transformer_preset("tiny");
+  EncoderDecoderConfig config = transformer_preset("tiny");
   config.vocabulary_size = 11;
   config.encoder_layers = config.decoder_layers = 1;
   if (a.mistaken) config.geometry.scores = Scores::kDoubled;
-  Transformer model(config);
+  EncoderDecoder model(config);
   model.initialise(a.seed);
   Table table{"encoder layer 0's attention in the file", {"tensor", "shape"}, {}};
   int matrices = 0;

@@ -29,7 +29,7 @@ Arms make(const ArmRunner& runner) {
 /// The parameters of every attention of a model, by the attention's name.
 struct AttentionParameters {
   std::map<std::string, std::map<std::string, Parameter*>> of;
-  explicit AttentionParameters(Transformer& model) {
+  explicit AttentionParameters(EncoderDecoder& model) {
     model.visit([&](const std::string& name, Parameter& p) {
       const size_t dot = name.rfind('.');
       if (name.find("attention.") != std::string::npos) of[name.substr(0, dot)][name.substr(dot + 1)] = &p;
@@ -51,7 +51,7 @@ void put(Parameter& p, int head, const Matrix& numbers) {
 
 /// Every head's W_i^Q W_i^K^T becomes the nearest matrix of this rank; its query bias follows as well as it
 /// can.
-void truncate(Transformer& model, int heads, int64_t rank) {
+void truncate(EncoderDecoder& model, int heads, int64_t rank) {
   AttentionParameters attentions(model);
   for (auto& [name, p] : attentions.of) {
     const int64_t width = p.at("w_q")->value.cols() / heads;

@@ -14,7 +14,7 @@ struct Arms {
                     // --embedding-init)
 };
 Arms make(const ArmRunner& runner) {
-  const TransformerConfig& base = runner.settings().model;
+  const EncoderDecoderConfig& base = runner.settings().model;
   Arms a;
   a.canonical = runner.base(fmt::format("canonical, {} heads", base.encoder_heads));
   a.tied = runner.base("all heads equal");  // equal heads stay equal (003.2)

@@ -1,4 +1,4 @@
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ void check_rate(std::vector<std::string>& found, std::string_view name, float ra
 
 // A geometry that says its sizes needs no divisor.
 void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads,
-                 const TransformerConfig& config) {
+                 const EncoderDecoderConfig& config) {
   if (heads < 1 || (config.geometry.d_key == 0 && (heads > config.d_model || config.d_model % heads != 0))) {
     found.push_back(fmt::format("{} is {}; expected a divisor of d_model {}", name, heads, config.d_model));
     return;
@@ -34,7 +34,7 @@ void check_heads(std::vector<std::string>& found, std::string_view name, int32_t
 
 }  // namespace
 
-std::vector<std::string> problems(const TransformerConfig& config) {
+std::vector<std::string> problems(const EncoderDecoderConfig& config) {
   constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
   std::vector<std::string> found;
   check_range(found, "vocabulary_size", config.vocabulary_size, 2, kLargest);

@@ -11,7 +11,7 @@
 
 namespace mh {
 
-struct TransformerConfig {
+struct EncoderDecoderConfig {
   int32_t vocabulary_size = 0;         // of the source, and of the target when shared
   int32_t target_vocabulary_size = 0;  // 0: the same vocabulary
   int32_t d_model = 512;
@@ -39,10 +39,10 @@ struct TransformerConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems(const TransformerConfig& config);
+std::vector<std::string> problems(const EncoderDecoderConfig& config);
 
 /// The shape of that name: transformer_presets() lists them. Vocabulary and special tokens are the caller's
 /// to set. Throws UsageError listing the names.
-TransformerConfig transformer_preset(std::string_view name);
+EncoderDecoderConfig transformer_preset(std::string_view name);
 
 }  // namespace mh

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/kernels/vocabulary.h"
-#include "multihead/models/transformer_config.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/decoder.h"
 #include "multihead/nn/embedding.h"
@@ -16,26 +16,26 @@
 
 namespace mh {
 
-/// Not for use by two threads at once (its packed weights are shared), unless prepare() was called; the work
-/// inside is spread over the pool.
-class Transformer {
+/// Inference is const, and any number of threads may infer at once; the work inside is spread over the pool.
+/// A weight is packed by its first use. Training is for one thread at a time.
+class EncoderDecoder {
  public:
   /// Weights are zero until initialise() or load_transformer(). Throws UsageError on a configuration that
   /// cannot be.
-  explicit Transformer(const TransformerConfig& config);
+  explicit EncoderDecoder(const EncoderDecoderConfig& config);
 
-  const TransformerConfig& config() const { return config_; }
+  const EncoderDecoderConfig& config() const { return config_; }
   /// Random weights, a function of the seed: Xavier uniform for projections, N(0, s^2 / d_model) with s the
   /// `embedding_scale` for embeddings. Below 1 the positions, which are added to them, are louder at first.
   void initialise(uint64_t seed, double embedding_scale = 1);
 
   /// The memory: [N source tokens, d_model].
-  Var encode(Context& context, const Sequences& source);
+  Var encode(Context& context, const Sequences& source) const;
   /// The decoder's states for a shifted target: [N target tokens, d_model].
-  Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source);
+  Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
   /// Embedded target tokens that all stand at `position`: [R, d_model]. For cached decoding.
-  Var embed_target(Context& context, std::span<const int32_t> tokens, int32_t position);
+  Var embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) const;
 
   struct LossOptions {
     float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary
@@ -51,12 +51,13 @@ class Transformer {
   };
   /// target_out[i] is what follows target_in.ids[i].
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
-            std::span<const int32_t> target_out, const LossOptions& options);
+            std::span<const int32_t> target_out, const LossOptions& options,
+            VocabularyScratch& scratch) const;
   /// log p(target_out[i] | what is before it, the source) for every target token.
   std::vector<float> log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
-                                       std::span<const int32_t> target_out);
+                                       std::span<const int32_t> target_out, VocabularyScratch& scratch) const;
   /// [states.rows, vocabulary]; for tests and small things: loss() and best_next() never make this matrix.
-  void logits(ConstMatrixView states, MatrixView logits);
+  void logits(ConstMatrixView states, MatrixView logits) const;
 
   struct NextOptions {
     int candidates = 1;  // k, at most kMaxCandidates
@@ -65,17 +66,9 @@ class Transformer {
   };
   /// The k most probable next tokens of each row of decoder states, best first (ties: the smaller token
   /// first): out[row * k ... row * k + k). The matrix of logits is never written.
-  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
-    best_next(states, options, out, scratch_);
-  }
-  /// The same with the caller's scratch, for callers in several threads (see prepare()).
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
-                 VocabularyScratch& scratch);
+                 VocabularyScratch& scratch) const;
   static constexpr int kMaxCandidates = 256;
-
-  /// Packs all weights. Until one of them changes, several threads may then encode, decode (also by
-  /// Decoding), ask for logits() and, with a scratch each, for best_next() at once.
-  void prepare();
 
   /// "encoder.3.self_attention", ... in order: what observers see and interventions name; with the number of
   /// heads.
@@ -86,25 +79,30 @@ class Transformer {
   std::vector<AttentionName> attentions() const;
   /// Throws UsageError on a name that is none of these, saying what there is.
   MultiHeadAttention& attention(std::string_view name);
+  const MultiHeadAttention& attention(std::string_view name) const;
   /// Throws UsageError naming what this model does not have, and what it has.
   void check(const Interventions& interventions) const;
 
   /// Every parameter once, with its name. "logits_bias" is stored but neither trained nor counted.
   void visit(const ParameterVisitor& visitor);
-  int64_t parameter_count();
+  void visit(const ConstParameterVisitor& visitor) const;
+  int64_t parameter_count() const;
 
   Encoder& encoder() { return encoder_; }
   Decoder& decoder() { return decoder_; }
+  const Decoder& decoder() const { return decoder_; }
 
  private:
-  Transformer(const TransformerConfig& config, DropoutSites sites);
+  EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites);
   [[noreturn]] void throw_no_attention(std::string_view name) const;
   /// Empty when it is zero throughout.
   ConstMatrixView output_bias() const;
-  OutputLayer output_layer();
-  PositionTable& target_positions() { return target_positions_ ? *target_positions_ : positions_; }
+  OutputLayer output_layer() const;
+  const PositionTable& target_positions() const {
+    return target_positions_ ? *target_positions_ : positions_;
+  }
 
-  TransformerConfig config_;
+  EncoderDecoderConfig config_;
   Embedding embedding_;                          // source, and target when they are shared
   std::unique_ptr<Embedding> target_embedding_;  // null: shared
   std::unique_ptr<Parameter> output_;            // [V, d_model]; null: tied to the target's embedding
@@ -114,7 +112,6 @@ class Transformer {
   Encoder encoder_;
   Decoder decoder_;
   PackedParameters output_packed_;
-  VocabularyScratch scratch_;
 };
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-#include "multihead/models/transformer.h"
+#include "multihead/models/encoder_decoder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,18 +7,16 @@
 #include <cmath>
 #include <limits>
 
-#include "multihead/models/decoding.h"
-
 namespace mh {
 namespace {
 
-const TransformerConfig& checked(const TransformerConfig& config) {
+const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
   const std::vector<std::string> found = problems(config);
   if (!found.empty()) throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(found, "; ")));
   return config;
 }
 
-TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, int d_ff) {
+TransformerLayerConfig layer_config(const EncoderDecoderConfig& config, int heads, int d_ff) {
   HeadGeometry geometry = config.geometry;
   geometry.heads = heads;
   return {.d_model = config.d_model,
@@ -30,7 +28,7 @@ TransformerLayerConfig layer_config(const TransformerConfig& config, int heads, 
           .dropout = config.dropout};
 }
 
-EmbeddingConfig embedding_config(const TransformerConfig& config, int64_t vocabulary) {
+EmbeddingConfig embedding_config(const EncoderDecoderConfig& config, int64_t vocabulary) {
   return {.vocabulary = vocabulary, .d_model = config.d_model, .scaled = config.scale_embedding};
 }
 
@@ -39,9 +37,10 @@ constexpr uint32_t kSourceSite = 1u << 20, kTargetSite = kSourceSite + 1;
 
 }  // namespace
 
-Transformer::Transformer(const TransformerConfig& config) : Transformer(checked(config), DropoutSites()) {}
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config)
+    : EncoderDecoder(checked(config), DropoutSites()) {}
 
-Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites)
     : config_(config),
       embedding_(embedding_config(config, config.vocabulary_size)),
       target_embedding_(config.share_embeddings ? nullptr
@@ -60,7 +59,7 @@ Transformer::Transformer(const TransformerConfig& config, DropoutSites sites)
       decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
       output_packed_({output_ ? output_.get() : &embedding_.table()}) {}
 
-void Transformer::initialise(uint64_t seed, double embedding_scale) {
+void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
   const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.d_model));
   normal(embedding_.table(), random, embedding_scale * deviation);
@@ -74,26 +73,28 @@ void Transformer::initialise(uint64_t seed, double embedding_scale) {
   decoder_.initialise(random);
 }
 
-Var Transformer::encode(Context& context, const Sequences& source) {
+Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
   const Var x = embedding_.forward(context, source, positions_,
                                    dropout_at(context, config_.dropout.residual, kSourceSite, source));
   return encoder_.forward(context, x, source);
 }
 
-Var Transformer::decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) {
-  Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
+Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var memory,
+                           const Sequences& source) const {
+  const Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
   const Var x = embedding.forward(context, target_in, target_positions(),
                                   dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
   return decoder_.forward(context, x, target_in, memory, source);
 }
 
-Var Transformer::embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) {
-  Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
+Var EncoderDecoder::embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) const {
+  const Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
   return embedding.at(context, tokens, position, target_positions());
 }
 
-Transformer::Loss Transformer::loss(Context& context, const Sequences& source, const Sequences& target_in,
-                                    std::span<const int32_t> target_out, const LossOptions& options) {
+EncoderDecoder::Loss EncoderDecoder::loss(Context& context, const Sequences& source,
+                                          const Sequences& target_in, std::span<const int32_t> target_out,
+                                          const LossOptions& options, VocabularyScratch& scratch) const {
   AlikeHeads alike{.form = options.disagreement};
   Context own = context;
   if (options.disagreement != Disagreement::kNone) own.alike = &alike;
@@ -101,7 +102,7 @@ Transformer::Loss Transformer::loss(Context& context, const Sequences& source, c
   CrossEntropySums sums;
   const Var loss = cross_entropy(
       context.tape, states, output_packed_, output_bias(),
-      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch_,
+      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch,
       sums);
   Loss result{
       .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
@@ -114,33 +115,34 @@ Transformer::Loss Transformer::loss(Context& context, const Sequences& source, c
   return result;
 }
 
-ConstMatrixView Transformer::output_bias() const {
+ConstMatrixView EncoderDecoder::output_bias() const {
   const ConstMatrixView bias = logits_bias_.value.view();
   return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView()
                                                                                        : bias;
 }
 
-OutputLayer Transformer::output_layer() {
+OutputLayer EncoderDecoder::output_layer() const {
   return {.logits = &output_packed_.packed_transposed(), .gradient = nullptr, .bias = output_bias()};
 }
 
-std::vector<float> Transformer::log_probabilities(Context& context, const Sequences& source,
-                                                  const Sequences& target_in,
-                                                  std::span<const int32_t> target_out) {
+std::vector<float> EncoderDecoder::log_probabilities(Context& context, const Sequences& source,
+                                                     const Sequences& target_in,
+                                                     std::span<const int32_t> target_out,
+                                                     VocabularyScratch& scratch) const {
   const Var states = decode(context, target_in, encode(context, source), source);
   std::vector<float> found(target_out.size());
-  mh::log_probabilities(output_layer(), states.value(), target_out, found, scratch_);
+  mh::log_probabilities(output_layer(), states.value(), target_out, found, scratch);
   return found;
 }
 
-void Transformer::logits(ConstMatrixView states, MatrixView logits) {
+void EncoderDecoder::logits(ConstMatrixView states, MatrixView logits) const {
   const OutputLayer layer = output_layer();
   multiply(states, *layer.logits, logits, Write::kOverwrite,
            [&](int64_t begin, int64_t end) { add_bias(layer.bias, logits.rows_between(begin, end)); });
 }
 
-void Transformer::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
-                            VocabularyScratch& scratch) {
+void EncoderDecoder::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
+                               VocabularyScratch& scratch) const {
   MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
   best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
@@ -149,19 +151,7 @@ void Transformer::best_next(ConstMatrixView states, const NextOptions& options, 
   if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
 }
 
-void Transformer::prepare() {
-  // Weights are packed by their first use: translate one token.
-  const int32_t token = config_.decoder_start_id, parent = 0, sentence = 0;
-  Ragged one;
-  one.add(1);
-  const Sequences source{.ids = {&token, 1}, .ragged = &one, .sentences = {}};
-  Tape tape;
-  Decoding decoding(*this, {.tape = tape}, source);
-  Candidate next;
-  best_next(decoding.step({&token, 1}, {&parent, 1}, {&sentence, 1}), {}, {&next, 1});
-}
-
-std::vector<Transformer::AttentionName> Transformer::attentions() const {
+std::vector<EncoderDecoder::AttentionName> EncoderDecoder::attentions() const {
   std::vector<AttentionName> names;
   const AttentionVisitor add = [&](const MultiHeadAttention& attention) {
     names.push_back({attention.name(), attention.heads()});
@@ -171,31 +161,35 @@ std::vector<Transformer::AttentionName> Transformer::attentions() const {
   return names;
 }
 
-void Transformer::throw_no_attention(std::string_view name) const {
+void EncoderDecoder::throw_no_attention(std::string_view name) const {
   throw UsageError(
       fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
                   "decoder.0 ... {}.self_attention and .cross_attention",
                   name, config_.encoder_layers - 1, config_.decoder_layers - 1));
 }
 
-MultiHeadAttention& Transformer::attention(std::string_view name) {
+MultiHeadAttention& EncoderDecoder::attention(std::string_view name) {
   MultiHeadAttention* found = encoder_.find_attention(name);
   if (found == nullptr) found = decoder_.find_attention(name);
   if (found == nullptr) throw_no_attention(name);
   return *found;
 }
 
-void Transformer::check(const Interventions& interventions) const {
+const MultiHeadAttention& EncoderDecoder::attention(std::string_view name) const {
+  return const_cast<EncoderDecoder*>(this)->attention(name);
+}
+
+void EncoderDecoder::check(const Interventions& interventions) const {
   const std::vector<AttentionName> known = attentions();
   for (const std::string& name : interventions.attentions()) {
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
     if (found == known.end()) throw_no_attention(name);
-    interventions.gates(name, found->heads);
+    interventions.check(name, found->heads);
   }
 }
 
-void Transformer::visit(const ParameterVisitor& visitor) {
+void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   visitor("embedding", embedding_.table());
   if (target_embedding_) visitor("target_embedding", target_embedding_->table());
   if (output_) visitor("output", *output_);
@@ -206,9 +200,14 @@ void Transformer::visit(const ParameterVisitor& visitor) {
   decoder_.visit(visitor);
 }
 
-int64_t Transformer::parameter_count() {
+void EncoderDecoder::visit(const ConstParameterVisitor& visitor) const {
+  // Layers walk over their parameters in one way only; who reads gets them as const.
+  const_cast<EncoderDecoder*>(this)->visit(ParameterVisitor(visitor));
+}
+
+int64_t EncoderDecoder::parameter_count() const {
   int64_t count = 0;
-  visit([&](const std::string& name, Parameter& parameter) {
+  visit([&](const std::string& name, const Parameter& parameter) {
     if (name != "logits_bias") count += parameter.value.size();
   });
   return count;

@@ -26,8 +26,8 @@ struct Case {
 
 class TransformerProperties : public testing::TestWithParam<Case> {
  protected:
-  static TransformerConfig config() {
-    TransformerConfig config = small_config();
+  static EncoderDecoderConfig config() {
+    EncoderDecoderConfig config = small_config();
     config.norm = GetParam().norm;
     config.share_embeddings = GetParam().share;
     config.activation = Activation::kGelu;
@@ -47,7 +47,7 @@ class TransformerProperties : public testing::TestWithParam<Case> {
   ~TransformerProperties() override { set_thread_count(threads); }
 
   const int threads = thread_count();
-  Transformer model;
+  EncoderDecoder model;
   std::vector<std::vector<int32_t>> sources, targets;
 };
 
@@ -84,9 +84,10 @@ TEST_P(TransformerProperties, AnyNumberOfThreadsGivesTheSameBits) {
     std::vector<std::vector<float>> found{test::logits_of(model, source, target)};
     Tape tape(Tape::Mode::kRecord);
     Context context{.tape = tape, .dropout = DropoutKey{.seed = 5, .update = 2}};
-    model.visit([](const std::string&, Parameter& parameter) { parameter.gradient = Tensor(); });
-    const auto loss =
-        model.loss(context, source.view(), target.view(), out, {.label_smoothing = 0.1f, .scale = 0.2f});
+    model.visit([](const std::string&, Parameter& parameter) { parameter.gradient.forget(); });
+    VocabularyScratch scratch;
+    const auto loss = model.loss(context, source.view(), target.view(), out,
+                                 {.label_smoothing = 0.1f, .scale = 0.2f}, scratch);
     found.push_back({loss.loss.value()(0, 0)});
     tape.backward();
     model.visit([&](const std::string& name, Parameter& parameter) {
@@ -155,7 +156,7 @@ TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) 
     model.check(interventions);
     const auto muted = test::logits_of(model, source, target, &interventions);
 
-    Transformer zeroed(model.config());
+    EncoderDecoder zeroed(model.config());
     std::vector<std::vector<float>> values;
     model.visit([&](const std::string&, Parameter& parameter) {
       values.push_back(test::copy_of(parameter.value.view()));
@@ -228,9 +229,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
     [](const auto& tested) { return tested.param.name; });
 
-TEST(Transformer, InitialisesFromItsSeedAlone) {
+TEST(EncoderDecoder, InitialisesFromItsSeedAlone) {
   const auto weights = [](uint64_t seed) {
-    Transformer model(small_config());
+    EncoderDecoder model(small_config());
     model.initialise(seed);
     std::vector<std::vector<float>> values;
     model.visit([&](const std::string&, Parameter& p) { values.push_back(test::copy_of(p.value.view())); });
@@ -240,22 +241,22 @@ TEST(Transformer, InitialisesFromItsSeedAlone) {
   EXPECT_NE(weights(3), weights(4));
 }
 
-TEST(Transformer, RefusesWhatCannotBe) {
-  TransformerConfig config = small_config();
+TEST(EncoderDecoder, RefusesWhatCannotBe) {
+  EncoderDecoderConfig config = small_config();
   config.encoder_heads = 3;  // 20 is no multiple of 3
   config.encoder_layers = 0;
-  EXPECT_THROW(Transformer{config}, UsageError);
+  EXPECT_THROW(EncoderDecoder{config}, UsageError);
   config.encoder_layers = 1;
   try {
-    Transformer model(config);
+    EncoderDecoder model(config);
     FAIL();
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("encoder_heads is 3"));
   }
 }
 
-TEST(Transformer, RefusesTokensAndLengthsBeyondItsOwn) {
-  Transformer model(small_config());
+TEST(EncoderDecoder, RefusesTokensAndLengthsBeyondItsOwn) {
+  EncoderDecoder model(small_config());
   model.initialise(1);
   const Batch ordinary({{3, 4, 0}}), unknown({{3, 37, 0}}), negative({{3, -1, 0}});
   const Batch too_long({std::vector<int32_t>(42, 3)});

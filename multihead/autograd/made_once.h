@@ -1,0 +1,42 @@
+// Something made from parameters (a packed copy, biases joined), made again when one of them has changed.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+namespace mh {
+
+/// Any number of threads may call get() at once, as long as nobody changes the parameters meanwhile: one makes
+/// the value, the others wait for it. T's memory is kept when it is made again.
+template <class T>
+class MadeOnce {
+ public:
+  MadeOnce() = default;
+  /// A copy is made anew.
+  MadeOnce(const MadeOnce&) {}
+  MadeOnce& operator=(const MadeOnce&) {
+    version_.store(0, std::memory_order_relaxed);
+    return *this;
+  }
+
+  /// The value of this version, which is above 0; make(value) makes it.
+  template <class Make>
+  const T& get(uint64_t version, const Make& make) const {
+    if (version_.load(std::memory_order_acquire) != version) {
+      std::lock_guard lock(mutex_);
+      if (version_.load(std::memory_order_relaxed) != version) {
+        make(value_);
+        version_.store(version, std::memory_order_release);
+      }
+    }
+    return value_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::atomic<uint64_t> version_{0};  // what value_ was made from; 0: not made yet
+  mutable T value_;
+};
+
+}  // namespace mh

@@ -1,0 +1,74 @@
+// A matrix as a file holds it: float32 or bfloat16, transposed or not, part of a wider matrix or not.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "multihead/base/matrix_view.h"
+
+namespace mh {
+
+enum class NumberType { kFloat32, kBFloat16 };
+
+/// Bytes of one number.
+constexpr int64_t number_size(NumberType type) {
+  return type == NumberType::kFloat32 ? 4 : 2;
+}
+
+/// bfloat16 is the upper half of a float32.
+inline float from_bfloat16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+/// [rows, cols] in memory that somebody else owns and nobody writes. Number (i, j) lies i * row_stride +
+/// j * col_stride numbers behind the first; one of the strides is 1. The bytes need no alignment.
+struct StoredMatrix {
+  const std::byte* data = nullptr;
+  NumberType type = NumberType::kFloat32;
+  int64_t rows = 0, cols = 0;
+  int64_t row_stride = 0, col_stride = 1;
+
+  static StoredMatrix of(ConstMatrixView view) {
+    return {.data = reinterpret_cast<const std::byte*>(view.data),
+            .rows = view.rows,
+            .cols = view.cols,
+            .row_stride = view.stride};
+  }
+
+  const std::byte* at(int64_t i, int64_t j) const {
+    return data + (i * row_stride + j * col_stride) * number_size(type);
+  }
+  float operator()(int64_t i, int64_t j) const {
+    if (type == NumberType::kFloat32) {
+      float number = 0;
+      std::memcpy(&number, at(i, j), sizeof number);
+      return number;
+    }
+    uint16_t bits = 0;
+    std::memcpy(&bits, at(i, j), sizeof bits);
+    return from_bfloat16(bits);
+  }
+  /// to[n] = (i, j + n) for n = 0 ... count - 1.
+  void read_row(int64_t i, int64_t j, int64_t count, float* to) const {
+    if (type == NumberType::kFloat32 && col_stride == 1) {
+      std::memcpy(to, at(i, j), static_cast<size_t>(count) * sizeof(float));
+      return;
+    }
+    for (int64_t n = 0; n < count; ++n) to[n] = (*this)(i, j + n);
+  }
+
+  StoredMatrix transposed() const { return {data, type, cols, rows, col_stride, row_stride}; }
+  /// Columns [begin, end): one part of a matrix that holds several side by side.
+  StoredMatrix columns_between(int64_t begin, int64_t end) const {
+    MH_ASSERT(0 <= begin && begin <= end && end <= cols);
+    return {at(0, begin), type, rows, end - begin, row_stride, col_stride};
+  }
+  StoredMatrix rows_between(int64_t begin, int64_t end) const {
+    MH_ASSERT(0 <= begin && begin <= end && end <= rows);
+    return {at(begin, 0), type, end - begin, cols, row_stride, col_stride};
+  }
+};
+
+}  // namespace mh

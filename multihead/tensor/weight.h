@@ -1,0 +1,76 @@
+// A weight knows where its numbers are: in memory of its own, where training writes them, or in a file that is
+// mapped into memory, as the file has them (float32 or bfloat16, transposed, part of a fused matrix).
+//
+// Products read a weight through stored() and pack it into panels: that is the only copy inference makes. Who
+// asks for float32 rows (data(), view(), tensor()) of a weight in a file gets them copied once; from then on the
+// weight has memory of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "multihead/base/stored_matrix.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+/// A matrix [rows, cols]. Reading is safe from several threads at once; writing is not.
+class Weight {
+ public:
+  Weight() = default;
+  /// Memory of its own, cleared.
+  Weight(int64_t rows, int64_t cols) : Weight(Tensor(rows, cols)) {}
+  Weight(Tensor numbers) : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
+  /// Numbers that lie elsewhere; `keeper` keeps that memory alive.
+  Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper)
+      : rows_(elsewhere.rows),
+        cols_(elsewhere.cols),
+        elsewhere_(elsewhere),
+        keeper_(std::move(keeper)),
+        is_own_(false) {}
+  Weight(const Weight& other) { *this = other; }
+  Weight& operator=(const Weight& other);
+  Weight(Weight&& other) noexcept { *this = std::move(other); }
+  Weight& operator=(Weight&& other) noexcept;
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t size() const { return rows_ * cols_; }
+
+  /// Where the numbers are now; copies nothing. Valid until the weight is written or copied into memory.
+  StoredMatrix stored() const { return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_; }
+  /// Whether the numbers are in memory of its own.
+  bool is_own() const { return is_own_.load(std::memory_order_acquire); }
+
+  Tensor& tensor() {
+    make_own();
+    keeper_.reset();
+    return own_;
+  }
+  const Tensor& tensor() const {
+    make_own();
+    return own_;
+  }
+  float* data() { return tensor().data(); }
+  const float* data() const { return tensor().data(); }
+  float& operator()(int64_t i, int64_t j) { return tensor()(i, j); }
+  const float& operator()(int64_t i, int64_t j) const { return tensor()(i, j); }
+  MatrixView view() { return tensor().view(); }
+  ConstMatrixView view() const { return tensor().view(); }
+  void fill(float value) { tensor().fill(value); }
+
+ private:
+  void make_own() const {
+    if (!is_own()) copy_elsewhere();
+  }
+  void copy_elsewhere() const;
+
+  int64_t rows_ = 0, cols_ = 0;
+  mutable Tensor own_;
+  StoredMatrix elsewhere_;
+  std::shared_ptr<const void> keeper_;
+  mutable std::atomic<bool> is_own_{true};
+};
+
+}  // namespace mh
