@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "multihead/kernels/layer_norm.h"
-
 namespace mh {
 
 Affine::Affine(std::vector<const Parameter*> weights, std::vector<const Parameter*> biases)
@@ -83,6 +81,48 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
   return y;
 }
 
+Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options) {
+  const int64_t width = parameters.outputs() / 2;
+  MH_ASSERT(parameters.outputs() == 2 * width);
+  Var y = tape.make(x.rows(), width);
+  const ConstMatrixView bias = parameters.bias();
+  const Activation activation = options.activation;
+  const Dropout drops = options.dropout;
+  // [z | u], before the activation: what the backward pass needs; otherwise scratch.
+  const MatrixView halves = tape.arena().matrix<float>(x.rows(), 2 * width);
+  multiply(x.value(), parameters.weights().packed(), halves, Write::kOverwrite, [&](int64_t begin, int64_t end) {
+    const MatrixView rows = halves.rows_between(begin, end), out = y.value().rows_between(begin, end);
+    add_bias(bias, rows);
+    activate(activation, rows.columns_between(0, width), out);
+    multiply_elements(rows.columns_between(width, 2 * width), out);
+    drop(drops, out, begin);
+  });
+  // With dh = dropout(dy):  dz = activation'(z) * u * dh;  du = activation(z) * dh;  then as affine()
+  tape.record(y, [&tape, x, y, halves, width, activation, drops, parameters = &parameters] {
+    const MatrixView dy = y.gradient();
+    const bool wanted = x.wants_gradient();
+    const Tape::Target dx = wanted ? tape.gradient_of(x) : Tape::Target{};
+    const PackedMatrix* transposed = wanted ? &parameters->weights().packed_transposed() : nullptr;
+    const Arena::Mark mark = tape.arena().mark();
+    const MatrixView d_halves = tape.arena().matrix<float>(dy.rows, 2 * width);
+    for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
+      const MatrixView dh = dy.rows_between(begin, end), rows = halves.rows_between(begin, end),
+                       to = d_halves.rows_between(begin, end);
+      drop(drops, dh, begin);
+      const MatrixView z = rows.columns_between(0, width), u = rows.columns_between(width, 2 * width),
+                       dz = to.columns_between(0, width), du = to.columns_between(width, 2 * width);
+      activate(activation, z, du);
+      multiply_elements(dh, du);
+      multiply_elements(u, dh);
+      activation_gradient(activation, z, dh, dz);
+      if (wanted) detail::multiply_rows(to, *transposed, dx.gradient.rows_between(begin, end), dx.write);
+    });
+    parameters->add_gradients(x.value(), d_halves);
+    tape.arena().rewind(mark);
+  });
+  return y;
+}
+
 namespace {
 
 /// Sums of gain's and bias's gradients by blocks of rows, merged in order: the same for any number of
@@ -105,10 +145,11 @@ class NormGradients {
   float* bias(int64_t first_row) { return gain(first_row) + cols_; }
   void add_to(const NormParameters& norm) {
     float* gain_sum = norm.gain->gradient_sum().data;
-    float* bias_sum = norm.bias->gradient_sum().data;
+    float* bias_sum = norm.bias != nullptr ? norm.bias->gradient_sum().data : nullptr;
     for (int64_t b = 0; b < blocks_; ++b) {
       const float* block = sums_.row(b);
       for (int64_t c = 0; c < cols_; ++c) gain_sum[c] += block[c];
+      if (bias_sum == nullptr) continue;
       for (int64_t c = 0; c < cols_; ++c) bias_sum[c] += block[cols_ + c];
     }
   }
@@ -148,12 +189,11 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     drop(drops, block, begin);
     copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
     if (normed) {
-      layer_norm(block, norms.gain->value.view(), norms.bias->value.view(),
-                 y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
-                 kept ? inverse_deviation + begin : nullptr);
+      mh::normalise(norms.values(), block, y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
+               kept ? inverse_deviation + begin : nullptr);
     }
   });
-  // ds = LayerNorm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
+  // ds = Norm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
   tape.record(y, [&tape, x, y, residual, sum, mean, inverse_deviation, drops, norms, normed, parameters] {
     const MatrixView dz = y.gradient();
     const auto target = [&](Var v) { return v.wants_gradient() ? tape.gradient_of(v) : Tape::Target{}; };
@@ -165,9 +205,8 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);
       if (normed) {
-        layer_norm_gradient(sum.rows_between(begin, end), norms.gain->value.view(), mean + begin,
-                            inverse_deviation + begin, block, block, norm_gradients.gain(begin),
-                            norm_gradients.bias(begin));
+        normalise_gradient(norms.values(), sum.rows_between(begin, end), mean + begin, inverse_deviation + begin, block,
+                      block, norm_gradients.gain(begin), norm_gradients.bias(begin));
       }
       if (d_residual.gradient.data != nullptr) {
         copy_or_add(block, d_residual.gradient.rows_between(begin, end), d_residual.write);
@@ -198,25 +237,27 @@ Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const 
   return residual_op(tape, x, nullptr, residual, dropout, norm);
 }
 
-Var layer_norm(Tape& tape, Var x, const NormParameters& norm) {
+Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& dropout) {
   Var y = tape.make(x.rows(), x.cols());
   const bool kept = y.wants_gradient();
+  const Dropout drops = dropout;
   float* mean = kept ? tape.arena().array<float>(x.rows()).data() : nullptr;
   float* inverse_deviation = kept ? tape.arena().array<float>(x.rows()).data() : nullptr;
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
-    layer_norm(x.value().rows_between(begin, end), norm.gain->value.view(), norm.bias->value.view(),
-               y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
-               kept ? inverse_deviation + begin : nullptr);
+    const MatrixView block = y.value().rows_between(begin, end);
+    mh::normalise(norm.values(), x.value().rows_between(begin, end), block, kept ? mean + begin : nullptr,
+             kept ? inverse_deviation + begin : nullptr);
+    drop(drops, block, begin);
   });
-  tape.record(y, [&tape, x, y, mean, inverse_deviation, norm] {
+  tape.record(y, [&tape, x, y, mean, inverse_deviation, norm, drops] {
     const MatrixView dy = y.gradient();
     const Tape::Target dx = x.wants_gradient() ? tape.gradient_of(x) : Tape::Target{};
     NormGradients norm_gradients(tape, dy.rows, dy.cols);
     for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dy.rows_between(begin, end);
-      layer_norm_gradient(x.value().rows_between(begin, end), norm.gain->value.view(), mean + begin,
-                          inverse_deviation + begin, block, block, norm_gradients.gain(begin),
-                          norm_gradients.bias(begin));
+      drop(drops, block, begin);
+      normalise_gradient(norm.values(), x.value().rows_between(begin, end), mean + begin, inverse_deviation + begin,
+                    block, block, norm_gradients.gain(begin), norm_gradients.bias(begin));
       if (dx.gradient.data != nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);
     });
     norm_gradients.add_to(norm);

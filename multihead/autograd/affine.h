@@ -7,6 +7,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/dropout.h"
 #include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/norm.h"
 
 namespace mh {
 
@@ -41,20 +42,33 @@ struct AffineOptions {
 /// dropout(activation(x W + b)): [N, K] -> [N, outputs].
 Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options = {});
 
-/// Gain and bias of a layer norm, both [1, cols].
+/// activation(x W_g + b_g) * (x W_u + b_u) with dropout, where [W_g | W_u] are the parameters' two halves: the
+/// gated layers of Shazeer 2020. [N, K] -> [N, outputs / 2].
+Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options);
+
+/// Gain and bias of a norm, both [1, cols]; an RMS norm has no bias.
 struct NormParameters {
   const Parameter* gain = nullptr;
   const Parameter* bias = nullptr;
+  NormKind kind = NormKind::kLayer;
+  float epsilon = 1e-5f;
+
+  Norm values() const {
+    return {.kind = kind,
+            .epsilon = epsilon,
+            .gain = gain->value.view(),
+            .bias = bias != nullptr ? bias->value.view() : ConstMatrixView()};
+  }
 };
 
-/// residual + dropout(x W + b), and its layer norm where `norm` is given (post-norm): [N, K] -> [N, outputs].
+/// residual + dropout(x W + b), and its norm where `norm` is given (post-norm): [N, K] -> [N, outputs].
 Var affine_residual(Tape& tape, Var x, const Affine& parameters, Var residual, const Dropout& dropout,
                     const NormParameters* norm);
 
-/// The same without a product: residual + dropout(x), and its layer norm: [N, cols] -> [N, cols].
+/// The same without a product: residual + dropout(x), and its norm: [N, cols] -> [N, cols].
 Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const NormParameters* norm);
 
-/// LayerNorm(x), over columns.
-Var layer_norm(Tape& tape, Var x, const NormParameters& norm);
+/// dropout(Norm(x)), over columns.
+Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& dropout = {});
 
 }  // namespace mh

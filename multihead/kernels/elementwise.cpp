@@ -99,6 +99,59 @@ void swish_gradient_rows(const ConstMatrixView& z, const ConstMatrixView& dy, co
   }
 }
 
+// (1 + tanh u) / 2 = 1 / (1 + e^-2u), so that x (1 + tanh u) / 2 = x s(2u) with
+// 2u = 2 sqrt(2 / pi) (x + 0.044715 x^3).
+constexpr float kTwoRootTwoByPi = 1.5957691216057308f, kCube = 0.044715f;
+
+void gelu_tanh_rows(const ConstMatrixView& z, const MatrixView& y) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one_lane;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < z.rows; ++r) {
+    const float* from = z.row(r);
+    float* to = y.row(r);
+    const auto run = [&](auto tag, int64_t c) HWY_ATTR {
+      const auto x = hn::LoadU(tag, from + c);
+      const auto cubic = hn::MulAdd(hn::Mul(hn::Set(tag, kCube), x), hn::Mul(x, x), x);
+      hn::StoreU(hn::Mul(x, sigmoid(tag, hn::Mul(hn::Set(tag, kTwoRootTwoByPi), cubic))), tag, to + c);
+    };
+    int64_t c = 0;
+    for (; c + lanes <= z.cols; c += lanes) run(d, c);
+    for (; c < z.cols; ++c) run(one_lane, c);
+  }
+}
+
+// d/dx x s(v) = s + x s (1 - s) v',  v' = 2 sqrt(2 / pi) (1 + 3 * 0.044715 x^2)
+void gelu_tanh_gradient_rows(const ConstMatrixView& z, const ConstMatrixView& dy, const MatrixView& dz) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one_lane;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < z.rows; ++r) {
+    const float *zr = z.row(r), *from = dy.row(r);
+    float* to = dz.row(r);
+    const auto run = [&](auto tag, int64_t c) HWY_ATTR {
+      const auto one = hn::Set(tag, 1.0f), factor = hn::Set(tag, kTwoRootTwoByPi);
+      const auto x = hn::LoadU(tag, zr + c), squared = hn::Mul(x, x);
+      const auto cubic = hn::MulAdd(hn::Mul(hn::Set(tag, kCube), x), squared, x);
+      const auto s = sigmoid(tag, hn::Mul(factor, cubic));
+      const auto v = hn::Mul(factor, hn::MulAdd(hn::Set(tag, 3 * kCube), squared, one));
+      const auto slope = hn::MulAdd(hn::Mul(x, hn::Mul(s, hn::Sub(one, s))), v, s);
+      hn::StoreU(hn::Mul(hn::LoadU(tag, from + c), slope), tag, to + c);
+    };
+    int64_t c = 0;
+    for (; c + lanes <= z.cols; c += lanes) run(d, c);
+    for (; c < z.cols; ++c) run(one_lane, c);
+  }
+}
+
+void multiply_rows_by(const ConstMatrixView& x, const MatrixView& y) {
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const float* from = x.row(r);
+    float* to = y.row(r);
+    for (int64_t c = 0; c < x.cols; ++c) to[c] *= from[c];
+  }
+}
+
 void copy_or_add_rows(const ConstMatrixView& x, const MatrixView& y, bool add) {
   for (int64_t r = 0; r < x.rows; ++r) {
     const float* from = x.row(r);
@@ -141,6 +194,9 @@ HWY_EXPORT(relu_rows);
 HWY_EXPORT(relu_gradient_rows);
 HWY_EXPORT(swish_rows);
 HWY_EXPORT(swish_gradient_rows);
+HWY_EXPORT(gelu_tanh_rows);
+HWY_EXPORT(gelu_tanh_gradient_rows);
+HWY_EXPORT(multiply_rows_by);
 HWY_EXPORT(copy_or_add_rows);
 HWY_EXPORT(sum_columns);
 
@@ -178,6 +234,8 @@ void activate(Activation activation, ConstMatrixView z, MatrixView y) {
       return HWY_DYNAMIC_DISPATCH(relu_rows)(z, y);
     case Activation::kSwish:
       return HWY_DYNAMIC_DISPATCH(swish_rows)(z, y);
+    case Activation::kGeluTanh:
+      return HWY_DYNAMIC_DISPATCH(gelu_tanh_rows)(z, y);
     case Activation::kGelu:
       for (int64_t r = 0; r < z.rows; ++r) {
         for (int64_t c = 0; c < z.cols; ++c) y(r, c) = gelu(z(r, c));
@@ -194,11 +252,18 @@ void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixVi
       return HWY_DYNAMIC_DISPATCH(relu_gradient_rows)(z, dy, dz);
     case Activation::kSwish:
       return HWY_DYNAMIC_DISPATCH(swish_gradient_rows)(z, dy, dz);
+    case Activation::kGeluTanh:
+      return HWY_DYNAMIC_DISPATCH(gelu_tanh_gradient_rows)(z, dy, dz);
     case Activation::kGelu:
       for (int64_t r = 0; r < z.rows; ++r) {
         for (int64_t c = 0; c < z.cols; ++c) dz(r, c) = dy(r, c) * gelu_slope(z(r, c));
       }
   }
+}
+
+void multiply_elements(ConstMatrixView x, MatrixView y) {
+  check_alike(x, y);
+  HWY_DYNAMIC_DISPATCH(multiply_rows_by)(x, y);
 }
 
 void copy_or_add(ConstMatrixView x, MatrixView y, Write write) {

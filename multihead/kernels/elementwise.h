@@ -7,9 +7,10 @@
 
 namespace mh {
 
-/// kRelu: max(0, x). kGelu: x Phi(x), Phi by erf (not the tanh form). kSwish: x / (1 + e^-x), also called
-/// SiLU.
-enum class Activation { kNone, kRelu, kGelu, kSwish };
+/// kRelu: max(0, x). kGelu: x Phi(x), Phi by erf. kGeluTanh: its approximation
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016), GPT-2's. kSwish: x / (1 + e^-x),
+/// also called SiLU.
+enum class Activation { kNone, kRelu, kGelu, kGeluTanh, kSwish };
 
 /// y += bias for every row; bias [1, cols], or empty for none. On the calling thread.
 void add_bias(ConstMatrixView bias, MatrixView y);
@@ -19,6 +20,9 @@ void activate(Activation activation, ConstMatrixView z, MatrixView y);
 /// dz = dy * activation'(z); dz may be dy. For kRelu z may also be the activation's output: the sign is the
 /// same.
 void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz);
+
+/// y *= x, both [rows, cols]: what a gated layer's other half multiplies. On the calling thread.
+void multiply_elements(ConstMatrixView x, MatrixView y);
 
 /// y (+)= x, both [rows, cols]. On the calling thread.
 void copy_or_add(ConstMatrixView x, MatrixView y, Write write);

@@ -117,7 +117,7 @@ Decoder::Decoder(int layers, const TransformerLayerConfig& config, DropoutSites&
 Var Decoder::forward(Context& context, Var x, const Sequences& rows, Var memory,
                      const Sequences& memory_rows) const {
   for (const DecoderLayer& layer : layers_) x = layer.forward(context, x, rows, memory, memory_rows);
-  return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
+  return final_norm_ ? normalise(context.tape, x, final_norm_->parameters()) : x;
 }
 
 void Decoder::start(Context& context, Var memory, std::span<const int32_t> memory_offsets,
@@ -176,7 +176,7 @@ Var Decoder::step(Context& context, Var x, std::span<const int32_t> parents, std
   }
   for (size_t i = 0; i < layers_.size(); ++i) x = layers_[i].step(context, x, cache.layers[i], cache);
   cache.rows_written += rows;
-  return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
+  return final_norm_ ? normalise(context.tape, x, final_norm_->parameters()) : x;
 }
 
 void Decoder::initialise(Random& random) {

@@ -62,7 +62,7 @@ Var Encoder::forward(Context& context, Var x, const Sequences& rows) const {
       x = state;
     }
   }
-  return final_norm_ ? layer_norm(context.tape, x, final_norm_->parameters()) : x;
+  return final_norm_ ? normalise(context.tape, x, final_norm_->parameters()) : x;
 }
 
 void Encoder::initialise(Random& random) {

@@ -66,7 +66,7 @@ class Residual {
 
   /// What the sublayer reads: x itself, or its norm before it (kPre).
   Var before(Context& context, Var x) const {
-    return placement_ == NormPlacement::kPre ? layer_norm(context.tape, x, norm_.parameters()) : x;
+    return placement_ == NormPlacement::kPre ? normalise(context.tape, x, norm_.parameters()) : x;
   }
   /// x + dropout(h W + b), and the norm after it (kPost), as one op; without `last`, h stands for h W + b.
   Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {

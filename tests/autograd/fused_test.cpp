@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <functional>
 #include <vector>
 
@@ -96,6 +97,8 @@ double activated(Activation activation, double z) {
       return z > 0 ? z : 0;
     case Activation::kGelu:
       return 0.5 * z * (1 + std::erf(z / std::sqrt(2.0)));
+    case Activation::kGeluTanh:
+      return 0.5 * z * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (z + 0.044715 * z * z * z)));
     case Activation::kSwish:
       return z / (1 + std::exp(-z));
   }
@@ -115,6 +118,16 @@ D affine_in_double(const D& x, const std::vector<const D*>& weights, const std::
         y(i, column) = sum;
       }
     }
+  }
+  return y;
+}
+
+D rms_norm_in_double(const D& x, const D& gain, double epsilon) {
+  D y(x.rows(), x.cols());
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    double squares = 0;
+    for (int64_t j = 0; j < x.cols(); ++j) squares += x(i, j) * x(i, j) / static_cast<double>(x.cols());
+    for (int64_t j = 0; j < x.cols(); ++j) y(i, j) = x(i, j) / std::sqrt(squares + epsilon) * gain(0, j);
   }
   return y;
 }
@@ -180,7 +193,35 @@ TEST_P(FusedAffine, TwoMatricesWithBiasActivationAndDropout) {
 
 INSTANTIATE_TEST_SUITE_P(Activations, FusedAffine,
                          testing::Values(Activation::kNone, Activation::kRelu, Activation::kGelu,
-                                         Activation::kSwish));
+                                         Activation::kGeluTanh, Activation::kSwish));
+
+TEST_P(FusedAffine, OneHalfGatesTheOther) {
+  Rows x(53, 5, 1);  // more rows than one block
+  Parameter w_gate(5, 19), b_gate(1, 19), w_up(5, 19), b_up(1, 19);
+  randomise(w_gate, 2, 0.4);
+  randomise(b_gate, 3);
+  randomise(w_up, 4, 0.4);
+  randomise(b_up, 5);
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{22, 31});
+  const Dropout drops{
+      .rate = 0.3f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
+  Affine both({&w_gate, &w_up}, {&b_gate, &b_up});
+  check({.inputs = {&x.value, &w_gate, &b_gate, &w_up, &b_up},
+         .fused =
+             [&](Tape& tape) {
+               return gated_affine(tape, x.on(tape), both, {GetParam(), drops});
+             },
+         .formula =
+             [&](const std::vector<D>& in) {
+               D y = affine_in_double(in[0], {&in[1]}, {&in[2]});
+               const D up = affine_in_double(in[0], {&in[3]}, {&in[4]});
+               const D f = factors(drops, y.rows(), y.cols());
+               for (int64_t i = 0; i < y.size(); ++i)
+                 y.data()[i] = f.data()[i] * activated(GetParam(), y.data()[i]) * up.data()[i];
+               return y;
+             }},
+        5e-5);
+}
 
 class FusedResidual : public testing::TestWithParam<bool> {};
 
@@ -225,10 +266,55 @@ TEST(FusedNorm, StandsAlone) {
   check({.inputs = {&x.value, &gain, &bias},
          .fused =
              [&](Tape& tape) {
-               return layer_norm(tape, x.on(tape), {&gain, &bias});
+               return normalise(tape, x.on(tape), {&gain, &bias});
              },
          .formula = [&](const std::vector<D>& in) { return norm_in_double(in[0], in[1], in[2]); }},
         5e-5);
+}
+
+TEST(FusedNorm, RmsWithDropoutAndItsOwnEpsilon) {
+  Rows x(53, 21, 1);
+  Parameter gain(1, 21);
+  randomise(gain, 4);
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{22, 31});
+  const Dropout drops{
+      .rate = 0.25f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
+  const NormParameters rms{.gain = &gain, .kind = NormKind::kRms, .epsilon = 0.01f};
+  check({.inputs = {&x.value, &gain},
+         .fused =
+             [&](Tape& tape) {
+               return normalise(tape, x.on(tape), rms, drops);
+             },
+         .formula =
+             [&](const std::vector<D>& in) {
+               D y = rms_norm_in_double(in[0], in[1], 0.01);
+               const D f = factors(drops, y.rows(), y.cols());
+               for (int64_t i = 0; i < y.size(); ++i) y.data()[i] *= f.data()[i];
+               return y;
+             }},
+        5e-5);
+}
+
+TEST(FusedNorm, RmsAfterAResidualSum) {
+  Rows x(49, 7, 1), residual(49, 19, 2);
+  Parameter w(7, 19), b(1, 19), gain(1, 19);
+  randomise(w, 2, 0.4);
+  randomise(b, 3);
+  randomise(gain, 4);
+  Affine parameters({&w}, {&b});
+  const NormParameters rms{.gain = &gain, .kind = NormKind::kRms, .epsilon = 1e-6f};
+  check({.inputs = {&x.value, &w, &b, &residual.value, &gain},
+         .fused =
+             [&](Tape& tape) {
+               return affine_residual(tape, x.on(tape), parameters, residual.on(tape), {}, &rms);
+             },
+         .formula =
+             [&](const std::vector<D>& in) {
+               D y = affine_in_double(in[0], {&in[1]}, {&in[2]});
+               for (int64_t i = 0; i < y.size(); ++i) y.data()[i] += in[3].data()[i];
+               return rms_norm_in_double(y, in[4], 1e-6);
+             }},
+        1e-4);
 }
 
 TEST(FusedEmbedding, AddsUpOverRepeatedTokensAndPlaces) {
