@@ -73,7 +73,7 @@ void run_once(Timed& timed, const mh::Tensor& x, const mh::Ragged& ragged, const
     const auto start = Clock::now();
     const mh::Var input = tape.constant(const_cast<mh::Tensor&>(x).view(), mh::Tape::Gradient::kWants);
     const mh::Sequences rows{.ids = {}, .ragged = &ragged, .sentences = {}};
-    const mh::Var heads = timed.layer->self(context, input, rows, mh::Mask::none());
+    const mh::Var heads = timed.layer->self_heads(context, input, rows, mh::Mask::none());
     const mh::Var y = timed.layer->output() ? mh::affine(tape, heads, *timed.layer->output()) : heads;
     const auto middle = Clock::now();
     tape.seed(y, seed.view());

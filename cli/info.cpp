@@ -33,6 +33,8 @@ const char* activation_name(Activation activation) {
       return "relu";
     case Activation::kGelu:
       return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
     case Activation::kSwish:
       return "swish";
   }

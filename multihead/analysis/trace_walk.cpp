@@ -68,7 +68,7 @@ class Walk {
     };
     const Ragged queries = one(x.rows()), keys = one(memory.rows());
     const Sequences rows{.ids = {}, .ragged = &queries, .sentences = {}};
-    if (own_rows_) return layer_.self(context, x, rows, mask_);
+    if (own_rows_) return layer_.self_heads(context, x, rows, mask_);
     const KeysAndValues both = layer_.project_memory(context, memory, keys.offsets());
     return layer_.attend(context, layer_.project_queries(context, x), rows, both, mask_);
   }

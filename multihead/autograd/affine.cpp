@@ -90,13 +90,14 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
   const Dropout drops = options.dropout;
   // [z | u], before the activation: what the backward pass needs; otherwise scratch.
   const MatrixView halves = tape.arena().matrix<float>(x.rows(), 2 * width);
-  multiply(x.value(), parameters.weights().packed(), halves, Write::kOverwrite, [&](int64_t begin, int64_t end) {
-    const MatrixView rows = halves.rows_between(begin, end), out = y.value().rows_between(begin, end);
-    add_bias(bias, rows);
-    activate(activation, rows.columns_between(0, width), out);
-    multiply_elements(rows.columns_between(width, 2 * width), out);
-    drop(drops, out, begin);
-  });
+  multiply(
+      x.value(), parameters.weights().packed(), halves, Write::kOverwrite, [&](int64_t begin, int64_t end) {
+        const MatrixView rows = halves.rows_between(begin, end), out = y.value().rows_between(begin, end);
+        add_bias(bias, rows);
+        activate(activation, rows.columns_between(0, width), out);
+        multiply_elements(rows.columns_between(width, 2 * width), out);
+        drop(drops, out, begin);
+      });
   // With dh = dropout(dy):  dz = activation'(z) * u * dh;  du = activation(z) * dh;  then as affine()
   tape.record(y, [&tape, x, y, halves, width, activation, drops, parameters = &parameters] {
     const MatrixView dy = y.gradient();
@@ -190,7 +191,7 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
     if (normed) {
       mh::normalise(norms.values(), block, y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
-               kept ? inverse_deviation + begin : nullptr);
+                    kept ? inverse_deviation + begin : nullptr);
     }
   });
   // ds = Norm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
@@ -205,8 +206,9 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
     for_row_blocks(dz.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dz.rows_between(begin, end);
       if (normed) {
-        normalise_gradient(norms.values(), sum.rows_between(begin, end), mean + begin, inverse_deviation + begin, block,
-                      block, norm_gradients.gain(begin), norm_gradients.bias(begin));
+        normalise_gradient(norms.values(), sum.rows_between(begin, end), mean + begin,
+                           inverse_deviation + begin, block, block, norm_gradients.gain(begin),
+                           norm_gradients.bias(begin));
       }
       if (d_residual.gradient.data != nullptr) {
         copy_or_add(block, d_residual.gradient.rows_between(begin, end), d_residual.write);
@@ -246,7 +248,7 @@ Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& drop
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
     const MatrixView block = y.value().rows_between(begin, end);
     mh::normalise(norm.values(), x.value().rows_between(begin, end), block, kept ? mean + begin : nullptr,
-             kept ? inverse_deviation + begin : nullptr);
+                  kept ? inverse_deviation + begin : nullptr);
     drop(drops, block, begin);
   });
   tape.record(y, [&tape, x, y, mean, inverse_deviation, norm, drops] {
@@ -256,8 +258,9 @@ Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& drop
     for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
       const MatrixView block = dy.rows_between(begin, end);
       drop(drops, block, begin);
-      normalise_gradient(norm.values(), x.value().rows_between(begin, end), mean + begin, inverse_deviation + begin,
-                    block, block, norm_gradients.gain(begin), norm_gradients.bias(begin));
+      normalise_gradient(norm.values(), x.value().rows_between(begin, end), mean + begin,
+                         inverse_deviation + begin, block, block, norm_gradients.gain(begin),
+                         norm_gradients.bias(begin));
       if (dx.gradient.data != nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);
     });
     norm_gradients.add_to(norm);

@@ -42,8 +42,8 @@ struct AffineOptions {
 /// dropout(activation(x W + b)): [N, K] -> [N, outputs].
 Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options = {});
 
-/// activation(x W_g + b_g) * (x W_u + b_u) with dropout, where [W_g | W_u] are the parameters' two halves: the
-/// gated layers of Shazeer 2020. [N, K] -> [N, outputs / 2].
+/// activation(x W_g + b_g) * (x W_u + b_u) with dropout, where [W_g | W_u] are the parameters' two halves:
+/// the gated layers of Shazeer 2020. [N, K] -> [N, outputs / 2].
 Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options);
 
 /// Gain and bias of a norm, both [1, cols]; an RMS norm has no bias.

@@ -9,8 +9,12 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
   for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
     const MatrixView block = y.value().rows_between(begin, end);
-    embed(table.value.view(), ids.subspan(first, count), options.scale, options.positions,
+    embed(table.value.stored(), ids.subspan(first, count), options.scale, options.positions,
           options.positions_of.subspan(first, count), block);
+    for (int64_t i = begin; options.types != nullptr && i < end; ++i) {
+      const float* type = options.types->value.view().row(options.types_of[static_cast<size_t>(i)]);
+      for (int64_t c = 0; c < y.cols(); ++c) y.value()(i, c) += type[c];
+    }
     if (options.dropout.active()) dropout(options.dropout, block, block, begin);
   });
   tape.record(y, [y, ids, options, table = &table] {
@@ -19,6 +23,8 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
     if (options.learned_positions != nullptr) {
       embed_gradient(options.positions_of, 1, y.gradient(), options.learned_positions->gradient_sum());
     }
+    if (options.types != nullptr)
+      embed_gradient(options.types_of, 1, y.gradient(), options.types->gradient_sum());
   });
   return y;
 }

@@ -15,11 +15,13 @@ struct EmbedOptions {
   ConstMatrixView positions;                     // [longest, d], added
   std::span<const int32_t> positions_of;         // [N] row of `positions`
   const Parameter* learned_positions = nullptr;  // whose values `positions` are, when they learn
+  const Parameter* types = nullptr;              // [kinds of token, d], added; null: none
+  std::span<const int32_t> types_of = {};        // [N] row of `types`
   Dropout dropout;
 };
 
-/// dropout(scale * table[ids[i]] + positions[positions_of[i]]): [N, d]. The spans must outlive the backward
-/// pass.
+/// dropout(scale * table[ids[i]] + positions[positions_of[i]] + types[types_of[i]]): [N, d]. The spans must
+/// outlive the backward pass.
 Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
 
 struct CrossEntropyOptions {

@@ -45,13 +45,15 @@ class BeamSearch {
              std::span<const std::vector<int32_t>> prefixes)
       : decoding_(decoding),
         model_(decoding.model()),
+        facts_(model_.facts()),
         options_(options),
         beam_(static_cast<size_t>(options.beam_size)),
-        end_(model_.config().eos_id),
+        end_(facts_.eos_id),
         prefix_(model_, prefixes) {
     never_ = options.suppressed;
-    never_.push_back(model_.config().pad_id);
-    never_.push_back(model_.config().decoder_start_id);
+    for (const int32_t special : {facts_.pad_id, facts_.start_id}) {
+      if (special >= 0) never_.push_back(special);
+    }
     std::sort(never_.begin(), never_.end());
     never_.erase(std::unique(never_.begin(), never_.end()), never_.end());
     std::erase(never_, end_);
@@ -63,7 +65,7 @@ class BeamSearch {
     for (int32_t s = 0; s < sentences; ++s) {
       longest_.push_back(longest(source.ragged->length(s)));
       prefix_.check(s, longest_.back());
-      rows_.add(model_.config().decoder_start_id, 0, s, 0);
+      rows_.add(facts_.start_id, 0, s, 0);
     }
     heads_.resize(beam_);
     decoding_.start(source);
@@ -89,7 +91,7 @@ class BeamSearch {
 
  private:
   int32_t longest(int32_t source_length) const {
-    int32_t length = std::min(options_.max_length, model_.config().max_positions);
+    int32_t length = std::min(options_.max_length, facts_.max_positions);
     if (options_.max_length_factor > 0) {
       const double by_source = std::ceil(options_.max_length_factor * source_length);
       const int32_t floor = std::max(1, options_.min_length);
@@ -102,7 +104,7 @@ class BeamSearch {
     const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
     // The best beam_size continuations that do not end, and the end. A greedy search is done once the end
     // comes first.
-    const int32_t possible = model_.config().target_vocabulary() - static_cast<int32_t>(suppressed.size());
+    const int32_t possible = facts_.vocabulary - static_cast<int32_t>(suppressed.size());
     candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : options_.beam_size + 1, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
@@ -186,7 +188,8 @@ class BeamSearch {
   }
 
   Decoding& decoding_;
-  const EncoderDecoder& model_;
+  const LanguageModel& model_;
+  const LanguageModelFacts facts_;
   const SearchOptions& options_;
   const size_t beam_;
   const int32_t end_;
@@ -209,7 +212,7 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
                                                  std::span<const std::vector<int32_t>> prefixes) {
   check(options);
   check_sequences({&options.suppressed, 1}, "suppressed tokens", std::numeric_limits<int32_t>::max(),
-                  decoding.model().config().target_vocabulary());
+                  decoding.model().facts().vocabulary);
   MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
   if (source.ragged->sequences() == 0) return {};
   return BeamSearch(decoding, source, options, prefixes).run();

@@ -21,7 +21,7 @@ float log_probability(const float* logits, int64_t size, int32_t token) {
 
 }  // namespace
 
-ForcedPrefix::ForcedPrefix(const EncoderDecoder& model, std::span<const std::vector<int32_t>> prefixes)
+ForcedPrefix::ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes)
     : model_(model), prefixes_(prefixes) {
   for (const auto& prefix : prefixes) longest_ = std::max(longest_, static_cast<int32_t>(prefix.size()));
 }
@@ -34,9 +34,10 @@ void ForcedPrefix::check(int32_t s, int32_t longest) const {
         fmt::format("prefix of {} tokens: expected at most the longest length {}", prefix.size(), longest));
   }
   for (const int32_t token : prefix) {
-    if (token < 0 || token >= model_.config().target_vocabulary() || token == model_.config().eos_id) {
+    const LanguageModelFacts facts = model_.facts();
+    if (token < 0 || token >= facts.vocabulary || token == facts.eos_id) {
       throw UsageError(fmt::format("prefix: expected tokens from 0 to {} other than the end token {}, got {}",
-                                   model_.config().target_vocabulary() - 1, model_.config().eos_id, token));
+                                   facts.vocabulary - 1, facts.eos_id, token));
     }
   }
 }
@@ -59,9 +60,9 @@ void ForcedPrefix::force(int32_t step, std::span<const int32_t> sources, ConstMa
   }
   if (rows_.empty()) return;
   const auto forced = static_cast<int64_t>(rows_.size());
-  const int64_t vocabulary = model_.config().target_vocabulary();
+  const int64_t vocabulary = model_.vocabulary().size();
   logits_.resize(static_cast<size_t>(forced * vocabulary));
-  model_.logits({states_.data(), forced, states.cols}, {logits_.data(), forced, vocabulary});
+  model_.vocabulary().logits({states_.data(), forced, states.cols}, {logits_.data(), forced, vocabulary});
   for (int64_t i = 0; i < forced; ++i) {
     const size_t row = rows_[static_cast<size_t>(i)];
     const int32_t token = prefixes_[static_cast<size_t>(sources[row])][static_cast<size_t>(step)];

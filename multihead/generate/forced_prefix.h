@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 
 namespace mh {
 
 class ForcedPrefix {
  public:
   /// prefixes: empty, or one for each sentence.
-  ForcedPrefix(const EncoderDecoder& model, std::span<const std::vector<int32_t>> prefixes);
+  ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes);
 
   /// Throws UsageError when the prefix of sentence s is longer than `longest` or has a token that the model
   /// does not have or that ends it.
@@ -29,7 +29,7 @@ class ForcedPrefix {
     return step < longest_ && static_cast<size_t>(step) < prefixes_[static_cast<size_t>(sentence)].size();
   }
 
-  const EncoderDecoder& model_;
+  const LanguageModel& model_;
   std::span<const std::vector<int32_t>> prefixes_;
   int32_t longest_ = 0;
   std::vector<float> states_, logits_;  // [forced rows, d_model], [forced rows, V]

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 
@@ -15,7 +15,7 @@ double LengthPenalty::factor(int32_t length) const {
 }
 
 void check(const SearchOptions& options) {
-  static_assert(kLargestBeam + 1 <= EncoderDecoder::kMaxCandidates);
+  static_assert(kLargestBeam + 1 <= kMaxCandidates);
   if (options.beam_size < 1 || options.beam_size > kLargestBeam) {
     throw UsageError(fmt::format("beam size: expected 1 to {}, got {}", kLargestBeam, options.beam_size));
   }

@@ -8,8 +8,8 @@
 namespace mh {
 
 /// kRelu: max(0, x). kGelu: x Phi(x), Phi by erf. kGeluTanh: its approximation
-/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016), GPT-2's. kSwish: x / (1 + e^-x),
-/// also called SiLU.
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016), GPT-2's. kSwish: x / (1 +
+/// e^-x), also called SiLU.
 enum class Activation { kNone, kRelu, kGelu, kGeluTanh, kSwish };
 
 /// y += bias for every row; bias [1, cols], or empty for none. On the calling thread.

@@ -5,12 +5,13 @@
 #include <span>
 
 #include "multihead/base/matrix_view.h"
+#include "multihead/base/stored_matrix.h"
 
 namespace mh {
 
 /// to row i = scale * table row ids[i] + positions row positions_of[i].   ids in [0, table.rows).
-/// On the calling thread.
-void embed(ConstMatrixView table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
+/// The table is read where it is stored. On the calling thread.
+void embed(const StoredMatrix& table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
            std::span<const int32_t> positions_of, MatrixView to);
 
 /// d_table row ids[i] += scale * d_output row i, in order of i; in parallel over columns.

@@ -32,8 +32,8 @@ HWY_INLINE float sum_over(int64_t cols, VectorTerm vector_term, Term term) {
 
 // With kRms the mean counts as 0 and there is no bias.
 template <NormKind kKind>
-void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, float epsilon, const MatrixView& y,
-               float* means, float* inverse_deviations) {
+void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, float epsilon,
+               const MatrixView& y, float* means, float* inverse_deviations) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const float scale = 1.0f / static_cast<float>(x.cols);
@@ -100,7 +100,8 @@ void norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float
       g_sum = hn::MulAdd(gain_vector, dyv, g_sum);
       gn_sum = hn::MulAdd(gain_vector, dy_n, gn_sum);
       hn::StoreU(hn::Add(hn::LoadU(d, dgain + c), dy_n), d, dgain + c);
-      if constexpr (kKind == NormKind::kLayer) hn::StoreU(hn::Add(hn::LoadU(d, dbias + c), dyv), d, dbias + c);
+      if constexpr (kKind == NormKind::kLayer)
+        hn::StoreU(hn::Add(hn::LoadU(d, dbias + c), dyv), d, dbias + c);
     }
     for (; c < x.cols; ++c) {
       const float n = (xr[c] - mean) * inverse;
@@ -166,8 +167,9 @@ void normalise(const Norm& norm, ConstMatrixView x, MatrixView y, float* mean, f
   }
 }
 
-void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean, const float* inverse_deviation,
-                   ConstMatrixView dy, MatrixView dx, float* dgain_block, float* dbias_block) {
+void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean,
+                        const float* inverse_deviation, ConstMatrixView dy, MatrixView dx, float* dgain_block,
+                        float* dbias_block) {
   MH_ASSERT(norm.gain.cols == x.cols && dy.rows == x.rows && dx.rows == x.rows && dy.cols == x.cols &&
             dx.cols == x.cols);
   if (norm.kind == NormKind::kLayer) {

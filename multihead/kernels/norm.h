@@ -21,10 +21,11 @@ struct Norm {
 void normalise(const Norm& norm, ConstMatrixView x, MatrixView y, float* mean, float* inverse_deviation);
 
 /// dx = inverse_deviation * (g - average(g) - n * average(g * n)),  g = gain * dy,  n = (x - mean) *
-/// inverse_deviation, without average(g) for kRms; dgain_block += sum over rows of dy * n, dbias_block (not for
-/// kRms) += sum over rows of dy: one pair [cols] for each block of rows, merged in order by the caller. dx may
-/// be dy. On the calling thread.
-void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean, const float* inverse_deviation,
-                   ConstMatrixView dy, MatrixView dx, float* dgain_block, float* dbias_block);
+/// inverse_deviation, without average(g) for kRms; dgain_block += sum over rows of dy * n, dbias_block (not
+/// for kRms) += sum over rows of dy: one pair [cols] for each block of rows, merged in order by the caller.
+/// dx may be dy. On the calling thread.
+void normalise_gradient(const Norm& norm, ConstMatrixView x, const float* mean,
+                        const float* inverse_deviation, ConstMatrixView dy, MatrixView dx, float* dgain_block,
+                        float* dbias_block);
 
 }  // namespace mh

@@ -144,6 +144,16 @@ void check(const Call& call, const Rotary& r, ConstMatrixView x, MatrixView y) {
   if (!(r.base > 0 && std::isfinite(r.base))) {
     throw UsageError(fmt::format("{}: base is {}, expected a number above 0", call.name, r.base));
   }
+  const RotaryScaling& s = r.scaling;
+  if (s.kind != RotaryScaling::Kind::kNone && !(s.factor > 0 && std::isfinite(s.factor))) {
+    throw UsageError(fmt::format("{}: scaling.factor is {}, expected a number above 0", call.name, s.factor));
+  }
+  if (s.kind == RotaryScaling::Kind::kLlama3 && !(s.low_turns < s.high_turns && s.original_positions > 0)) {
+    throw UsageError(
+        fmt::format("{}: scaling.low_turns is {} and high_turns {}, expected less and more, of at least 1 "
+                    "original position (got {})",
+                    call.name, s.low_turns, s.high_turns, s.original_positions));
+  }
   const int64_t cols = int64_t{r.heads} * r.d_head;
   check_matrix(call, call.from, x, x.rows, cols);
   check_matrix(call, call.to, y, x.rows, cols);
@@ -167,7 +177,7 @@ void for_each_position(const Rotary& r, int64_t begin, int64_t end, Visit visit)
 void turn(const Call& call, const Rotary& r, ConstMatrixView x, MatrixView y) {
   check(call, r, x, y);
   if (x.rows == 0) return;
-  const auto table = detail::rotary_table(r.rotated, r.base);
+  const auto table = detail::rotary_table(r.rotated, r.base, r.scaling);
   for_each_position(r, 0, x.rows, [&](int64_t, int32_t position) { table->prepare(position); });
   const int64_t rows = std::max<int64_t>(1, kTaskNumbers / x.cols);  // of a task
   parallel_for((x.rows + rows - 1) / rows, [&](int64_t task) {

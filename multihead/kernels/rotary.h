@@ -16,6 +16,25 @@ enum class RotaryPairs {
   kNeighbours,  // x_2i and x_(2i + 1): RoFormer, GPT-J
 };
 
+/// Slower turns for sequences longer than those of training.
+struct RotaryScaling {
+  enum class Kind {
+    kNone,
+    kLinear,  // all pairs: the angle of position p / factor (Chen et al. 2023)
+    kLlama3,  // pairs that turn less than low_turns times in original_positions: as kLinear; those that turn
+              // more than high_turns times: as they are; in between a mixture of both (Llama 3.1)
+  };
+  Kind kind = Kind::kNone;
+  double factor = 1;
+  double low_turns = 1, high_turns = 4;  // of kLlama3
+  int32_t original_positions = 8192;     // of kLlama3
+
+  bool operator==(const RotaryScaling&) const = default;
+};
+
+/// The angle by which pair i turns from one position to the next.
+double rotary_speed(int i, int rotated, double base, const RotaryScaling& scaling = {});
+
 /// What is turned how far. Heads lie side by side in a row, [N, H * D] with any row stride, straight out of a
 /// packed projection. Exactly one of `offsets` and `positions` is given.
 struct Rotary {
@@ -23,6 +42,7 @@ struct Rotary {
   int d_head = 0;       // D: 2 ... 1024
   int rotated = 0;      // the first numbers of each head that turn: even, 2 ... d_head; the others stay
   double base = 10000;  // above 0; larger turns slower
+  RotaryScaling scaling = {};
   RotaryPairs pairs = RotaryPairs::kHalves;
   std::span<const int32_t> offsets = {};    // [S + 1] of a ragged batch: each sequence begins at position 0
   std::span<const int32_t> positions = {};  // or [N], each 0 ... kRotaryPositions - 1
@@ -30,7 +50,7 @@ struct Rotary {
 inline constexpr int32_t kRotaryPositions = 1 << 24;
 
 /// y = x turned, both [N, H * D]; y may be x. Throws ShapeError or UsageError naming the field of an
-/// impossible description. Sines and cosines are computed once for each (rotated, base) and kept.
+/// impossible description. Sines and cosines are computed once for each (rotated, base, scaling) and kept.
 void rotate(const Rotary& rotary, ConstMatrixView x, MatrixView y);
 
 /// dx = dy turned back, which is the gradient: a rotation's transpose is its inverse. dx may be dy.

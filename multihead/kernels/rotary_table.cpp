@@ -3,7 +3,29 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <numbers>
 #include <vector>
+
+namespace mh {
+
+double rotary_speed(int i, int rotated, double base, const RotaryScaling& scaling) {
+  const double speed = std::pow(base, -2.0 * i / rotated);
+  switch (scaling.kind) {
+    case RotaryScaling::Kind::kNone:
+      break;
+    case RotaryScaling::Kind::kLinear:
+      return speed / scaling.factor;
+    case RotaryScaling::Kind::kLlama3: {
+      const double turns = scaling.original_positions * speed / (2 * std::numbers::pi);
+      const double share = std::clamp((turns - scaling.low_turns) / (scaling.high_turns - scaling.low_turns),
+                                      0.0, 1.0);  // that stays
+      return (1 - share) * speed / scaling.factor + share * speed;
+    }
+  }
+  return speed;
+}
+
+}  // namespace mh
 
 namespace mh::detail {
 
@@ -18,7 +40,7 @@ void RotaryTable::prepare(int32_t position) {
   auto block = std::make_unique<float[]>(static_cast<size_t>(kBlock) * static_cast<size_t>(rotated_));
   for (int i = 0; i < half; ++i) {
     // In double: at position 10^6 the angle itself needs 20 of a float's 24 bits.
-    const double speed = std::pow(base_, -2.0 * i / rotated_);
+    const double speed = rotary_speed(i, rotated_, base_, scaling_);
     for (int32_t p = 0; p < kBlock; ++p) {
       const double angle = (position / kBlock * kBlock + p) * speed;
       float* row = block.get() + int64_t{p} * rotated_;
@@ -30,16 +52,16 @@ void RotaryTable::prepare(int32_t position) {
   if (place.compare_exchange_strong(nothing, block.get(), std::memory_order_acq_rel)) block.release();
 }
 
-std::shared_ptr<RotaryTable> rotary_table(int rotated, double base) {
+std::shared_ptr<RotaryTable> rotary_table(int rotated, double base, const RotaryScaling& scaling) {
   constexpr size_t kKept = 16;
   static std::mutex mutex;
   static std::vector<std::shared_ptr<RotaryTable>> tables;  // the one used last in front
   const std::lock_guard<std::mutex> lock(mutex);
   auto found = std::find_if(tables.begin(), tables.end(),
-                            [&](const auto& table) { return table->is_for(rotated, base); });
+                            [&](const auto& table) { return table->is_for(rotated, base, scaling); });
   if (found == tables.end()) {
     if (tables.size() == kKept) tables.pop_back();
-    found = tables.insert(tables.end(), std::make_shared<RotaryTable>(rotated, base));
+    found = tables.insert(tables.end(), std::make_shared<RotaryTable>(rotated, base, scaling));
   }
   std::rotate(tables.begin(), found, found + 1);
   return tables.front();

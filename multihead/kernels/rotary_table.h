@@ -1,4 +1,4 @@
-// Inside of rotary positions: the sines and cosines of one (rotated, base), made when first needed.
+// Inside of rotary positions: the sines and cosines of one (rotated, base, scaling), made when first needed.
 #pragma once
 
 #include <array>
@@ -14,12 +14,15 @@ namespace mh::detail {
 /// only added: whoever has asked for a position may read it without a lock.
 class RotaryTable {
  public:
-  RotaryTable(int rotated, double base) : rotated_(rotated), base_(base) {}
+  RotaryTable(int rotated, double base, const RotaryScaling& scaling)
+      : rotated_(rotated), base_(base), scaling_(scaling) {}
   ~RotaryTable();
   RotaryTable(const RotaryTable&) = delete;
   RotaryTable& operator=(const RotaryTable&) = delete;
 
-  bool is_for(int rotated, double base) const { return rotated == rotated_ && base == base_; }
+  bool is_for(int rotated, double base, const RotaryScaling& scaling) const {
+    return rotated == rotated_ && base == base_ && scaling == scaling_;
+  }
   /// Makes the block that holds `position` unless it is there. Any thread.
   void prepare(int32_t position);
   /// [2, rotated / 2]: cosines, then sines. REQUIRES: prepare(position) came before.
@@ -33,10 +36,11 @@ class RotaryTable {
  private:
   const int rotated_;
   const double base_;
+  const RotaryScaling scaling_;
   std::array<std::atomic<const float*>, kRotaryPositions / kBlock> blocks_{};
 };
 
-/// The table of (rotated, base). The sixteen used last are kept.
-std::shared_ptr<RotaryTable> rotary_table(int rotated, double base);
+/// The table of (rotated, base, scaling). The sixteen used last are kept.
+std::shared_ptr<RotaryTable> rotary_table(int rotated, double base, const RotaryScaling& scaling);
 
 }  // namespace mh::detail

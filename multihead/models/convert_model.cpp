@@ -146,7 +146,7 @@ Outputs outputs_of(EncoderDecoder& model, const std::vector<int32_t>& source,
   for (int64_t i = 0; i < memory.rows(); ++i)
     found.memory.insert(found.memory.end(), memory.value().row(i), memory.value().row(i) + memory.cols());
   Tensor logits(states.rows(), model.config().target_vocabulary());
-  model.logits(states.value(), logits.view());
+  model.vocabulary().logits(states.value(), logits.view());
   found.logits.assign(logits.data(), logits.data() + logits.size());
   return found;
 }

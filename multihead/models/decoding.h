@@ -1,23 +1,23 @@
 // Cached decoding: one more token at a time for many hypotheses at once.
 //
-// The encoder and the keys and values of cross-attention are computed once. Each step appends one row of keys
-// and values for each hypothesis to the self-attention caches; a hypothesis is a list of row numbers, so
-// reordering beams rewrites numbers and copies no keys.
+// What was read is kept as keys and values (nn/stack_cache.h); each step appends one row for each hypothesis.
+// A hypothesis is a list of row numbers, so reordering beams rewrites numbers and copies no keys.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 
 namespace mh {
 
 class Decoding {
  public:
-  /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step.
-  Decoding(const EncoderDecoder& model, Context context);
-  Decoding(const EncoderDecoder& model, Context context, const Sequences& source) : Decoding(model, context) {
+  /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step. REQUIRES: the
+  /// model outlives this.
+  Decoding(const LanguageModel& model, Context context);
+  Decoding(const LanguageModel& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
   }
 
@@ -32,23 +32,24 @@ class Decoding {
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);
 
-  /// EncoderDecoder::best_next() for such states.
-  void best_next(ConstMatrixView states, const EncoderDecoder::NextOptions& options,
-                 std::span<Candidate> out) {
-    model_.best_next(states, options, out, scratch_);
+  /// VocabularyHead::best_next() for such states.
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
+    model_.vocabulary().best_next(states, options, out, scratch_);
   }
 
   int32_t steps() const { return steps_; }
-  const EncoderDecoder& model() const { return model_; }
+  const LanguageModel& model() const { return model_; }
   /// Who watches and what is changed may be set anew before start().
   Context& context() { return context_; }
+  /// What has been read: may be copied, cut, and put back.
+  StackCache& cache() { return cache_; }
 
  private:
-  const EncoderDecoder& model_;
+  const LanguageModel& model_;
   Context context_;
-  Ragged source_;
-  DecoderCache cache_;
+  StackCache cache_;
   VocabularyScratch scratch_;
+  Ragged one_each_;
   int32_t steps_ = 0;
 };
 

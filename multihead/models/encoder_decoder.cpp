@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "multihead/base/error.h"
+#include "multihead/models/config_checks.h"
 
 namespace mh {
 namespace {
@@ -16,24 +17,9 @@ const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
   return config;
 }
 
-TransformerLayerConfig layer_config(const EncoderDecoderConfig& config, int heads, int d_ff) {
-  HeadGeometry geometry = config.geometry;
-  geometry.heads = heads;
-  return {.d_model = config.d_model,
-          .geometry = std::move(geometry),
-          .positions = config.positions,
-          .d_ff = d_ff,
-          .activation = config.activation,
-          .norm = config.norm,
-          .dropout = config.dropout};
-}
-
 EmbeddingConfig embedding_config(const EncoderDecoderConfig& config, int64_t vocabulary) {
   return {.vocabulary = vocabulary, .d_model = config.d_model, .scaled = config.scale_embedding};
 }
-
-// Dropout sites of the two embeddings; the layers count up from 0.
-constexpr uint32_t kSourceSite = 1u << 20, kTargetSite = kSourceSite + 1;
 
 }  // namespace
 
@@ -55,9 +41,9 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites 
           config.positions == Positions::kLearned
               ? std::make_unique<PositionTable>(config.positions, config.max_positions, config.d_model)
               : nullptr),
-      encoder_(config.encoder_layers, layer_config(config, config.encoder_heads, config.encoder_ff), sites),
-      decoder_(config.decoder_layers, layer_config(config, config.decoder_heads, config.decoder_ff), sites),
-      output_packed_({output_ ? output_.get() : &embedding_.table()}) {}
+      encoder_(encoder_stack(config), sites),
+      decoder_(decoder_stack(config), sites),
+      head_(output_ ? *output_ : embedding_.table(), &logits_bias_) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
@@ -74,119 +60,44 @@ void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
 }
 
 Var EncoderDecoder::encode(Context& context, const Sequences& source) const {
-  const Var x = embedding_.forward(context, source, positions_,
-                                   dropout_at(context, config_.dropout.residual, kSourceSite, source));
+  const Var x =
+      embedding_.forward(context, source, positions_,
+                         dropout_at(context, config_.dropout.residual, kFirstEmbeddingSite, source));
   return encoder_.forward(context, x, source);
 }
 
 Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var memory,
                            const Sequences& source) const {
-  const Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
-  const Var x = embedding.forward(context, target_in, target_positions(),
-                                  dropout_at(context, config_.dropout.residual, kTargetSite, target_in));
-  return decoder_.forward(context, x, target_in, memory, source);
+  const Var x = target_embedding().forward(
+      context, target_in, target_positions(),
+      dropout_at(context, config_.dropout.residual, kSecondEmbeddingSite, target_in));
+  const Memory read{.rows = memory, .sequences = &source};
+  return decoder_.forward(context, x, target_in, &read);
 }
 
-Var EncoderDecoder::embed_target(Context& context, std::span<const int32_t> tokens, int32_t position) const {
-  const Embedding& embedding = target_embedding_ ? *target_embedding_ : embedding_;
-  return embedding.at(context, tokens, position, target_positions());
+LanguageModelFacts EncoderDecoder::facts() const {
+  return {.source_vocabulary = config_.vocabulary_size,
+          .vocabulary = config_.target_vocabulary(),
+          .max_positions = config_.max_positions,
+          .pad_id = config_.pad_id,
+          .eos_id = config_.eos_id,
+          .start_id = config_.decoder_start_id};
 }
 
-EncoderDecoder::Loss EncoderDecoder::loss(Context& context, const Sequences& source,
-                                          const Sequences& target_in, std::span<const int32_t> target_out,
-                                          const LossOptions& options, VocabularyScratch& scratch) const {
-  AlikeHeads alike{.form = options.disagreement};
-  Context own = context;
-  if (options.disagreement != Disagreement::kNone) own.alike = &alike;
-  const Var states = decode(own, target_in, encode(own, source), source);
-  CrossEntropySums sums;
-  const Var loss = cross_entropy(
-      context.tape, states, output_packed_, output_bias(),
-      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch,
-      sums);
-  Loss result{
-      .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
-  for (const Var sum : alike.sums) {
-    const double share = 1.0 / static_cast<double>(alike.sums.size());
-    result.alike_heads += share * static_cast<double>(sum.value()(0, 0));
-    const auto factor = static_cast<float>(share * options.disagreement_weight * options.scale);
-    if (sum.wants_gradient()) context.tape.seed(sum, {&factor, 1, 1});
-  }
-  return result;
+Var EncoderDecoder::states(Context& context, const Sequences& source, const Sequences& target_in) const {
+  return decode(context, target_in, encode(context, source), source);
 }
 
-ConstMatrixView EncoderDecoder::output_bias() const {
-  const ConstMatrixView bias = logits_bias_.value.view();
-  return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView()
-                                                                                       : bias;
+void EncoderDecoder::start(Context& context, const Sequences& source, StackCache& cache) const {
+  const Memory memory{.rows = encode(context, source), .sequences = &source};
+  decoder_.start(context, &memory, cache);
 }
 
-OutputLayer EncoderDecoder::output_layer() const {
-  return {.logits = &output_packed_.packed_transposed(), .gradient = nullptr, .bias = output_bias()};
-}
-
-std::vector<float> EncoderDecoder::log_probabilities(Context& context, const Sequences& source,
-                                                     const Sequences& target_in,
-                                                     std::span<const int32_t> target_out,
-                                                     VocabularyScratch& scratch) const {
-  const Var states = decode(context, target_in, encode(context, source), source);
-  std::vector<float> found(target_out.size());
-  mh::log_probabilities(output_layer(), states.value(), target_out, found, scratch);
-  return found;
-}
-
-void EncoderDecoder::logits(ConstMatrixView states, MatrixView logits) const {
-  const OutputLayer layer = output_layer();
-  multiply(states, *layer.logits, logits, Write::kOverwrite,
-           [&](int64_t begin, int64_t end) { add_bias(layer.bias, logits.rows_between(begin, end)); });
-}
-
-void EncoderDecoder::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
-                               VocabularyScratch& scratch) const {
-  MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
-  best_candidates(output_layer(), states, options.candidates, options.suppressed, out, scratch);
-  // Not-a-number compares false with everything, so that such rows find no candidate at all.
-  const bool finite = std::all_of(out.begin(), out.end(),
-                                  [](const Candidate& c) { return std::isfinite(c.log_probability); });
-  if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
-}
-
-std::vector<EncoderDecoder::AttentionName> EncoderDecoder::attentions() const {
-  std::vector<AttentionName> names;
-  const AttentionVisitor add = [&](const MultiHeadAttention& attention) {
-    names.push_back({attention.name(), attention.heads()});
-  };
-  encoder_.visit_attentions(add);
-  decoder_.visit_attentions(add);
-  return names;
-}
-
-void EncoderDecoder::throw_no_attention(std::string_view name) const {
-  throw UsageError(
-      fmt::format("this model has no attention '{}'; it has encoder.0 ... {}.self_attention and "
-                  "decoder.0 ... {}.self_attention and .cross_attention",
-                  name, config_.encoder_layers - 1, config_.decoder_layers - 1));
-}
-
-MultiHeadAttention& EncoderDecoder::attention(std::string_view name) {
-  MultiHeadAttention* found = encoder_.find_attention(name);
-  if (found == nullptr) found = decoder_.find_attention(name);
-  if (found == nullptr) throw_no_attention(name);
-  return *found;
-}
-
-const MultiHeadAttention& EncoderDecoder::attention(std::string_view name) const {
-  return const_cast<EncoderDecoder*>(this)->attention(name);
-}
-
-void EncoderDecoder::check(const Interventions& interventions) const {
-  const std::vector<AttentionName> known = attentions();
-  for (const std::string& name : interventions.attentions()) {
-    const auto found =
-        std::find_if(known.begin(), known.end(), [&](const AttentionName& a) { return a.name == name; });
-    if (found == known.end()) throw_no_attention(name);
-    interventions.check(name, found->heads);
-  }
+Var EncoderDecoder::extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
+                           StackCache& cache) const {
+  const std::span<const int32_t> places = cache.next_positions(rows, context.tape.arena());
+  const Var x = target_embedding().at(context, tokens, {.positions = places}, target_positions());
+  return decoder_.extend(context, x, rows, cache);
 }
 
 void EncoderDecoder::visit(const ParameterVisitor& visitor) {
@@ -198,19 +109,6 @@ void EncoderDecoder::visit(const ParameterVisitor& visitor) {
   if (target_positions_) visitor("target_positions", *target_positions_->learned());
   encoder_.visit(visitor);
   decoder_.visit(visitor);
-}
-
-void EncoderDecoder::visit(const ConstParameterVisitor& visitor) const {
-  // Layers walk over their parameters in one way only; who reads gets them as const.
-  const_cast<EncoderDecoder*>(this)->visit(ParameterVisitor(visitor));
-}
-
-int64_t EncoderDecoder::parameter_count() const {
-  int64_t count = 0;
-  visit([&](const std::string& name, const Parameter& parameter) {
-    if (name != "logits_bias") count += parameter.value.size();
-  });
-  return count;
 }
 
 }  // namespace mh

@@ -2,21 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "multihead/base/error.h"
+#include "multihead/models/config_checks.h"
 
 namespace mh {
 namespace {
-
-void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
-                 int64_t high) {
-  if (value < low || value > high)
-    found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
-}
-
-void check_rate(std::vector<std::string>& found, std::string_view name, float rate) {
-  if (!(rate >= 0 && rate < 1))
-    found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
-}
 
 // A geometry that says its sizes needs no divisor.
 void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads,
@@ -32,7 +25,62 @@ void check_heads(std::vector<std::string>& found, std::string_view name, int32_t
   for (std::string& problem : wrong) found.push_back(std::move(problem));
 }
 
+/// Every attention of own_heads must be there, once, and possible.
+void check_own_heads(std::vector<std::string>& found, const EncoderDecoderConfig& config) {
+  std::set<std::string> there, seen;
+  for (const StackConfig& stack : {encoder_stack(config), decoder_stack(config)}) {
+    for (size_t i = 0; i < stack.layers.size(); ++i) {
+      there.insert(fmt::format("{}.{}.self_attention", stack.name, i));
+      if (stack.cross_attention) there.insert(fmt::format("{}.{}.cross_attention", stack.name, i));
+    }
+  }
+  for (const OwnHeads& own : config.own_heads) {
+    if (!there.contains(own.attention) || !seen.insert(own.attention).second) {
+      found.push_back(fmt::format("own_heads names attention '{}', which {}", own.attention,
+                                  there.contains(own.attention) ? "it has named before" : "there is not"));
+      continue;
+    }
+    std::vector<std::string> wrong = problems(own.geometry, config.d_model);
+    if (wrong.empty()) wrong = problems(config.positions, own.geometry, config.d_model);
+    for (const std::string& problem : wrong) found.push_back(fmt::format("{}: {}", own.attention, problem));
+  }
+}
+
+StackConfig stack_of(const EncoderDecoderConfig& config, const char* name, int layers, int d_ff) {
+  StackConfig stack{.name = name,
+                    .d_model = config.d_model,
+                    .positions = config.positions,
+                    .norm = {.placement = config.norm},
+                    .dropout = config.dropout};
+  for (int i = 0; i < layers; ++i) {
+    stack.layers.push_back({.self_attention = config.heads_of(fmt::format("{}.{}.self_attention", name, i)),
+                            .cross_attention = config.heads_of(fmt::format("{}.{}.cross_attention", name, i)),
+                            .feed_forward = {.d_ff = d_ff, .activation = config.activation}});
+  }
+  return stack;
+}
+
 }  // namespace
+
+HeadGeometry EncoderDecoderConfig::heads_of(std::string_view attention) const {
+  const auto own = std::find_if(own_heads.begin(), own_heads.end(),
+                                [&](const OwnHeads& o) { return o.attention == attention; });
+  if (own != own_heads.end()) return own->geometry;
+  HeadGeometry shared = geometry;
+  shared.heads = attention.starts_with("encoder.") ? encoder_heads : decoder_heads;
+  return shared;
+}
+
+StackConfig encoder_stack(const EncoderDecoderConfig& config) {
+  return stack_of(config, "encoder", config.encoder_layers, config.encoder_ff);
+}
+
+StackConfig decoder_stack(const EncoderDecoderConfig& config) {
+  StackConfig stack = stack_of(config, "decoder", config.decoder_layers, config.decoder_ff);
+  stack.mask = StackMask::causal();
+  stack.cross_attention = true;
+  return stack;
+}
 
 std::vector<std::string> problems(const EncoderDecoderConfig& config) {
   constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
@@ -48,6 +96,7 @@ std::vector<std::string> problems(const EncoderDecoderConfig& config) {
   if (found.empty()) {
     check_heads(found, "encoder_heads", config.encoder_heads, config);
     if (found.empty()) check_heads(found, "decoder_heads", config.decoder_heads, config);
+    if (found.empty()) check_own_heads(found, config);
   }
   if (config.activation == Activation::kNone)
     found.push_back("activation is none; expected relu, gelu or swish");

@@ -13,19 +13,23 @@ namespace {
 
 class RotaryPositions final : public AttentionPositions {
  public:
-  explicit RotaryPositions(int d_key) : d_key_(d_key) {}
+  RotaryPositions(int d_key, const RotaryOptions& options) : d_key_(d_key), options_(options) {}
 
   Var turned(Context& context, Var rows, int heads, const RowPlaces& places) const override {
     return rotate(context.tape, rows,
                   {.heads = heads,
                    .d_head = d_key_,
-                   .rotated = d_key_,
+                   .rotated = options_.rotated > 0 ? options_.rotated : d_key_,
+                   .base = options_.base,
+                   .scaling = options_.scaling,
+                   .pairs = options_.pairs,
                    .offsets = places.offsets,
                    .positions = places.positions});
   }
 
  private:
   int d_key_;
+  RotaryOptions options_;
 };
 
 class AlibiPositions final : public AttentionPositions {
@@ -99,10 +103,10 @@ class ShawPositions final : public AttentionPositions {
 
 std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Sight sight,
                                                              const HeadShape& shape, int d_model,
-                                                             int maps_per_head) {
+                                                             int maps_per_head, const RotaryOptions& rotary) {
   switch (positions) {
     case Positions::kRotary:
-      return std::make_unique<RotaryPositions>(shape.d_key);
+      return std::make_unique<RotaryPositions>(shape.d_key, rotary);
     case Positions::kAlibi:
       return std::make_unique<AlibiPositions>(shape.heads, maps_per_head);
     case Positions::kT5:

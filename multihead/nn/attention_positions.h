@@ -39,6 +39,7 @@ class AttentionPositions {
 /// many of its softmaxes make one head.
 std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Sight sight,
                                                              const HeadShape& shape, int d_model,
-                                                             int maps_per_head = 1);
+                                                             int maps_per_head = 1,
+                                                             const RotaryOptions& rotary = {});
 
 }  // namespace mh

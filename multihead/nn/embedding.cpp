@@ -9,50 +9,73 @@ namespace mh {
 
 Embedding::Embedding(const EmbeddingConfig& config)
     : scale_(config.scaled ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f),
-      table_(config.vocabulary, config.d_model) {}
+      table_(config.vocabulary, config.d_model),
+      types_(config.token_types > 0 ? Parameter(config.token_types, config.d_model) : Parameter()),
+      norm_(config.norm ? std::make_unique<NormLayer>(*config.norm, config.d_model) : nullptr) {}
 
-Var Embedding::look_up(Context& context, std::span<const int32_t> ids, const PositionTable& positions,
-                       std::span<const int32_t> rows_of_positions, const Dropout& dropout) const {
+Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPlaces& places,
+                  const PositionTable& positions, const Dropout& dropout) const {
   const auto vocabulary = static_cast<int32_t>(table_.value.rows());
-  for (int32_t id : ids) {
-    if (id < 0 || id >= vocabulary) {
-      throw UsageError(fmt::format(
-          "token id {} is outside of the vocabulary of {}; does the tokenizer belong to this model?", id,
-          vocabulary));
-    }
+  for (const int32_t id : ids) {
+    if (id >= 0 && id < vocabulary) continue;
+    throw UsageError(fmt::format(
+        "token id {} is outside of the vocabulary of {}; does the tokenizer belong to this model?", id,
+        vocabulary));
   }
-  return embed(context.tape, table_, ids,
-               {.scale = scale_,
-                .positions = positions.rows(),
-                .positions_of = rows_of_positions,
-                .learned_positions = positions.learned(),
-                .dropout = dropout});
+  Arena& arena = context.tape.arena();
+  const auto count = static_cast<int64_t>(ids.size());
+  const std::span<int32_t> rows = arena.array<int32_t>(count);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int32_t position = places.positions[i];
+    if (position < 0 || position >= positions.longest()) {
+      throw UsageError(
+          fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));
+    }
+    rows[i] = positions.row_of(position);
+  }
+  EmbedOptions options{.scale = scale_,
+                       .positions = positions.rows(),
+                       .positions_of = rows,
+                       .learned_positions = positions.learned(),
+                       .dropout = norm_ ? Dropout() : dropout};
+  if (types_.value.size() > 0) {
+    const std::span<int32_t> types = arena.array<int32_t>(count);
+    std::fill(types.begin(), types.end(), 0);
+    std::copy(places.types.begin(), places.types.end(), types.begin());
+    for (const int32_t type : types) {
+      if (type < 0 || type >= types_.value.rows()) {
+        throw UsageError(fmt::format("token type {} is outside of this model's {}; expected 0 to {}", type,
+                                     types_.value.rows(), types_.value.rows() - 1));
+      }
+    }
+    options.types = &types_;
+    options.types_of = types;
+  }
+  const Var sum = embed(context.tape, table_, ids, options);
+  return norm_ ? norm_->forward(context, sum, dropout) : sum;
 }
 
 Var Embedding::forward(Context& context, const Sequences& rows, const PositionTable& positions,
-                       const Dropout& dropout) const {
+                       const Dropout& dropout, std::span<const int32_t> types) const {
   const Ragged& ragged = *rows.ragged;
   if (ragged.longest() > positions.longest()) {
     throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions",
                                  ragged.longest(), positions.longest()));
   }
-  const std::span<int32_t> row_of = context.tape.arena().array<int32_t>(ragged.rows());
+  const std::span<int32_t> places = context.tape.arena().array<int32_t>(ragged.rows());
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
-    for (int32_t i = 0; i < ragged.length(s); ++i)
-      row_of[static_cast<size_t>(ragged.begin(s) + i)] = positions.row_of(i);
+    for (int32_t i = 0; i < ragged.length(s); ++i) places[static_cast<size_t>(ragged.begin(s) + i)] = i;
   }
-  return look_up(context, rows.ids, positions, row_of, dropout);
+  return at(context, rows.ids, {.positions = places, .types = types}, positions, dropout);
 }
 
-Var Embedding::at(Context& context, std::span<const int32_t> ids, int32_t position,
-                  const PositionTable& positions) const {
-  if (position >= positions.longest()) {
-    throw UsageError(
-        fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));
-  }
-  const std::span<int32_t> row_of = context.tape.arena().array<int32_t>(static_cast<int64_t>(ids.size()));
-  std::fill(row_of.begin(), row_of.end(), positions.row_of(position));
-  return look_up(context, ids, positions, row_of, {});
+void Embedding::visit(const std::string& name, const ParameterVisitor& visitor) {
+  if (types_.value.size() > 0) visitor(name + ".types", types_);
+  if (norm_) norm_->visit(name + ".norm", visitor);
+}
+
+void Embedding::initialise_types(Random& random, double deviation) {
+  if (types_.value.size() > 0) normal(types_, random, deviation);
 }
 
 }  // namespace mh

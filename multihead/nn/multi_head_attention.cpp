@@ -19,7 +19,7 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
   positions_ = make_attention_positions(config.positions, config.sight, heads_->shape(), config.d_model,
-                                        maps_per_head(geometry));
+                                        maps_per_head(geometry), config.rotary);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
   if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);
@@ -54,7 +54,7 @@ KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
 }
 
 Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
-                               const Mask& mask) const {
+                               const Mask& mask, ObservedWeights* wanted) const {
   AttentionInputs inputs;
   inputs.q = q.value();
   inputs.k = memory.keys.value();
@@ -76,19 +76,22 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
 
   Observer* observer = context.observer;
   const bool observed = observer != nullptr && observer->wants_weights(name_);
-  float* weights =
-      observed ? context.tape.arena().array<float>(attention_weights_size(inputs)).data() : nullptr;
+  float* weights = observed || wanted != nullptr
+                       ? context.tape.arena().array<float>(attention_weights_size(inputs)).data()
+                       : nullptr;
   LearnedBias bias;
   if (positions_) bias = positions_->bias(context, q, inputs.bias);
   const Var outputs = values_->apply(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
-  if (observed) {
-    observer->weights({.name = name_,
-                       .heads = heads(),
-                       .query_offsets = inputs.query_offsets,
-                       .key_offsets = inputs.key_offsets,
-                       .weights = weights,
-                       .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
-                       .output = outputs.value()});
+  if (weights != nullptr) {
+    const ObservedWeights found{.name = name_,
+                                .heads = heads(),
+                                .query_offsets = inputs.query_offsets,
+                                .key_offsets = inputs.key_offsets,
+                                .weights = weights,
+                                .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
+                                .output = outputs.value()};
+    if (observed) observer->weights(found);
+    if (wanted != nullptr) *wanted = found;
   }
   if (context.alike != nullptr) note_alike_heads(context, q, memory, inputs, bias, outputs);
   return outputs;
@@ -124,16 +127,40 @@ Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowP
   return p;
 }
 
-Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) const {
+Var MultiHeadAttention::self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
+                                   ObservedWeights* weights) const {
   for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
   const std::span<const int32_t> offsets = rows.ragged->offsets();
   const Heads::Projected p = project(context, x, {.offsets = offsets});
-  return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask);
+  return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask,
+                weights);
+}
+
+Var MultiHeadAttention::output_of(Context& context, Var heads) const {
+  return output() != nullptr ? affine(context.tape, heads, *output()) : heads;
+}
+
+Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask,
+                             ObservedWeights* weights) const {
+  return output_of(context, self_heads(context, x, rows, mask, weights));
+}
+
+Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Var memory,
+                              std::span<const int32_t> offsets, ObservedWeights* weights) const {
+  const KeysAndValues keys = project_memory(context, memory, offsets);
+  const Var q = project_queries(context, x);
+  return output_of(context, attend(context, q, rows, keys, Mask::none(), weights));
+}
+
+void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
+  if (&other == this) return;
+  positions_ = other.positions_;
+  owns_positions_ = false;
 }
 
 void MultiHeadAttention::initialise(Random& random) {
   heads_->initialise(random);
-  if (positions_) positions_->initialise(random);
+  if (positions_ && owns_positions_) positions_->initialise(random);
   values_->initialise(random);
   if (output() != nullptr) initialise_output(geometry(), w_o_, random);
 }
@@ -145,7 +172,7 @@ void MultiHeadAttention::visit(const std::string& name, const ConstParameterVisi
 
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {
   heads_->visit(name, visitor);
-  if (positions_) positions_->visit(name, visitor);
+  if (positions_ && owns_positions_) positions_->visit(name, visitor);
   values_->visit(name, visitor);
   if (w_o_.value.size() > 0) visitor(name + ".w_o", w_o_);
   if (b_o_.value.size() > 0) visitor(name + ".b_o", b_o_);

@@ -9,7 +9,7 @@
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/heads.h"
-#include "multihead/nn/transformer_layer.h"
+#include "multihead/nn/stack_config.h"
 #include "multihead/nn/weighted_values.h"
 
 namespace mh {
@@ -20,6 +20,7 @@ struct MultiHeadAttentionConfig {
   HeadGeometry geometry = {};
   float weights_dropout = 0;               // rate
   Positions positions = Positions::kNone;  // those added to embeddings are none of its business
+  RotaryOptions rotary = {};               // of Positions::kRotary
   Sight sight = Sight::kBoth;              // of self-attention
   int layer = 0;                           // which of the stack
 };
@@ -48,24 +49,40 @@ class MultiHeadAttention {
   int64_t key_width() const;
   int64_t value_width() const;
 
+  /// Self-attention, W^O applied: [N, d_model] -> [N, d_out]. `weights`: null, or where the weights are to be
+  /// found until the tape is cleared (its name is this attention's).
+  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask,
+           ObservedWeights* weights = nullptr) const;
+  /// Attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
+  Var cross(Context& context, Var x, const Sequences& rows, Var memory, std::span<const int32_t> offsets,
+            ObservedWeights* weights = nullptr) const;
+
+  // The same in parts, for a stack, which applies W^O together with the residual sum and norm, and keeps keys
+  // and values in a cache.
+
   /// Self-attention: Concat(head_1, ...) before W^O, [N, heads * d_value].
-  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask) const;
+  Var self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
+                 ObservedWeights* weights = nullptr) const;
   /// Queries, keys and values of the same rows, which stand at these places.
   Heads::Projected project(Context& context, Var x, const RowPlaces& places) const;
   /// For queries that meet keys from elsewhere.
   Var project_queries(Context& context, Var x) const;
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets) const;
   /// Concat(head_1, ...) for queries against keys that are ready. [Nq, heads * d_value].
-  Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
-             const Mask& mask) const;
+  Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
+             ObservedWeights* weights = nullptr) const;
   /// W^O, for the residual connection to apply; null when the heads' outputs are taken as they are.
   const Affine* output() const { return w_o_.value.size() > 0 ? &output_ : nullptr; }
+
+  /// Uses what `other` learns about positions; this attention then has no such parameters of its own.
+  void share_positions(const MultiHeadAttention& other);
 
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit(const std::string& name, const ConstParameterVisitor& visitor) const;
 
  private:
+  Var output_of(Context& context, Var heads) const;
   void show_rows(Context& context, ProjectedTo to, Var rows) const;
   /// What context.alike asks for. q and memory: as attend() has them.
   void note_alike_heads(Context& context, Var q, const KeysAndValues& memory, const AttentionInputs& inputs,
@@ -75,7 +92,8 @@ class MultiHeadAttention {
   MultiHeadAttentionConfig config_;  // its geometry completed()
   uint32_t site_;
   std::unique_ptr<Heads> heads_;
-  std::unique_ptr<AttentionPositions> positions_;  // null: nothing to do
+  std::shared_ptr<AttentionPositions> positions_;  // null: nothing to do
+  bool owns_positions_ = true;
   std::unique_ptr<WeightedValues> values_;
   Parameter w_o_, b_o_;
   Affine output_;

@@ -4,10 +4,12 @@
 
 namespace mh {
 
-PositionTable::PositionTable(Positions positions, int64_t longest, int64_t d_model)
-    : longest_(longest), adds_(positions == Positions::kSinusoidal || positions == Positions::kLearned) {
+PositionTable::PositionTable(Positions positions, int64_t longest, int64_t d_model, int32_t offset)
+    : longest_(longest),
+      adds_(positions == Positions::kSinusoidal || positions == Positions::kLearned),
+      offset_(positions == Positions::kLearned ? offset : 0) {
   if (positions == Positions::kLearned) {
-    parameter_ = Parameter(longest, d_model);
+    parameter_ = Parameter(longest + offset, d_model);
     return;
   }
   fixed_ = Tensor(adds_ ? longest : 1, d_model);

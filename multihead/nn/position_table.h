@@ -10,12 +10,14 @@ namespace mh {
 
 class PositionTable {
  public:
-  PositionTable(Positions positions, int64_t longest, int64_t d_model);
+  /// longest: positions there are. offset: rows of a learned table before that of position 0 (RoBERTa's and
+  /// OPT's tables begin with two that no token uses).
+  PositionTable(Positions positions, int64_t longest, int64_t d_model, int32_t offset = 0);
 
   int64_t longest() const { return longest_; }
   /// [rows, d_model], and which of them belongs to a position.
   ConstMatrixView rows() const { return learned() != nullptr ? parameter_.value.view() : fixed_.view(); }
-  int32_t row_of(int32_t position) const { return adds_ ? position : 0; }
+  int32_t row_of(int32_t position) const { return adds_ ? position + offset_ : 0; }
   /// Null unless the vectors are learned.
   Parameter* learned() { return parameter_.value.size() > 0 ? &parameter_ : nullptr; }
   const Parameter* learned() const { return parameter_.value.size() > 0 ? &parameter_ : nullptr; }
@@ -23,8 +25,9 @@ class PositionTable {
  private:
   int64_t longest_;
   bool adds_;
+  int32_t offset_;
   Tensor fixed_;         // the sinusoids [longest, d_model], or one row of zeros
-  Parameter parameter_;  // [longest, d_model]
+  Parameter parameter_;  // [longest + offset, d_model]
 };
 
 }  // namespace mh

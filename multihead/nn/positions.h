@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/kernels/rotary.h"
 #include "multihead/nn/head_geometry.h"
 
 namespace mh {
@@ -32,6 +33,16 @@ inline constexpr Names<Positions> kPositionNames = {{"sinusoidal", Positions::kS
 
 /// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
 enum class Sight { kBoth, kBackward };
+
+/// How rotary positions turn; kernels/rotary.h has the formula.
+struct RotaryOptions {
+  double base = 10000;
+  int rotated = 0;  // the first numbers of each head, which turn; 0: all
+  RotaryPairs pairs = RotaryPairs::kHalves;
+  RotaryScaling scaling = {};
+
+  bool operator==(const RotaryOptions&) const = default;
+};
 
 /// All that cannot be, as problems() of a geometry. REQUIRES: problems(geometry, d_model) is empty.
 std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model);

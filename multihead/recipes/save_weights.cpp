@@ -14,16 +14,16 @@
 namespace mh {
 namespace {
 
-struct Stack {
+struct ObservedStack {
   std::string name;
   std::vector<int64_t> shape;  // [H, Tq, Tk]
   std::vector<float> numbers;
 };
 
-std::vector<Stack> stacks_of(const SentenceWeights& sentence) {
-  std::vector<Stack> stacks;
+std::vector<ObservedStack> stacks_of(const SentenceWeights& sentence) {
+  std::vector<ObservedStack> stacks;
   for (const KeptAttention& kept : sentence.attentions) {
-    Stack& stack = stacks.emplace_back();
+    ObservedStack& stack = stacks.emplace_back();
     stack.name = kept.attention + ".weights";
     stack.shape = {static_cast<int64_t>(kept.heads.size()), kept.heads[0].rows(), kept.heads[0].cols()};
     for (const Tensor& head : kept.heads)
@@ -60,14 +60,14 @@ std::string lines_of(const std::vector<std::string>& tokens) {
 }  // namespace
 
 void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path) {
-  const std::vector<Stack> stacks = stacks_of(sentence);
+  const std::vector<ObservedStack> stacks = stacks_of(sentence);
   const std::vector<int64_t> source_shape{static_cast<int64_t>(sentence.source_ids.size())};
   const std::vector<int64_t> target_shape{static_cast<int64_t>(sentence.target_ids.size())};
   const std::span<const int32_t> source_ids(sentence.source_ids), target_ids(sentence.target_ids);
   if (path.extension() == ".safetensors") {
     std::vector<NamedTensor> tensors{{"source_ids", source_shape, source_ids},
                                      {"target_ids", target_shape, target_ids}};
-    for (const Stack& stack : stacks)
+    for (const ObservedStack& stack : stacks)
       tensors.push_back({stack.name, stack.shape, std::span<const float>(stack.numbers)});
     write_file_atomically(path,
                           write_safetensors(tensors, {{"source_tokens", json_list(sentence.source_tokens)},
@@ -78,7 +78,7 @@ void save_weights(const SentenceWeights& sentence, const std::filesystem::path& 
     return name.ends_with(".npy") || name == "source_tokens.txt" || name == "target_tokens.txt";
   });
   FolderWriter writer(path);
-  for (const Stack& stack : stacks) {
+  for (const ObservedStack& stack : stacks) {
     writer.add(stack.name + ".npy", write_npy(stack.shape, std::span<const float>(stack.numbers)));
   }
   writer.add("source_ids.npy", write_npy(source_shape, source_ids));

@@ -193,7 +193,7 @@ Matrix Layer::heads(const Matrix& x) {
   Tape tape;
   Context context{.tape = tape};
   return in_double(
-      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none())
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none())
           .value());
 }
 
@@ -202,7 +202,7 @@ Matrix Layer::output(const Matrix& x) {
   Tape tape;
   Context context{.tape = tape};
   const Var y =
-      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
   return in_double(attention_.output() ? affine(tape, y, *attention_.output()).value() : y.value());
 }
 
@@ -214,7 +214,7 @@ double Layer::forward_seconds(const Matrix& x) {
     Context context{.tape = tape};
     const Var input = tape.constant(sentence.rows.view());
     const auto start = std::chrono::steady_clock::now();
-    const Var y = attention_.self(context, input, sentence.sequences(), Mask::none());
+    const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
     if (attention_.output()) affine(tape, y, *attention_.output());
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -227,7 +227,7 @@ Matrix Layer::input_gradient(const Matrix& x, const Matrix& seed) {
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var input = tape.constant(sentence.rows.view(), Tape::Gradient::kWants);
-  const Var y = attention_.self(context, input, sentence.sequences(), Mask::none());
+  const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
   tape.seed(y, wanted.view());
   tape.backward();
   return in_double(tape.gradient_of(input).gradient);
@@ -239,7 +239,7 @@ void Layer::output_gradients(const Matrix& x, const Matrix& seed) {
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var y =
-      attention_.self(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
   tape.seed(attention_.output() ? affine(tape, y, *attention_.output()) : y, wanted.view());
   tape.backward();
 }
@@ -255,7 +255,7 @@ Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const M
   Var h = input;
   for (const auto& layer : layers) {
     MultiHeadAttention& attention = layer->attention();
-    const Var heads = attention.self(context, h, sentence.sequences(), mask);
+    const Var heads = attention.self_heads(context, h, sentence.sequences(), mask);
     h = affine_residual(tape, heads, *attention.output(), h, {}, nullptr);
   }
   tape.seed(h, wanted.view());

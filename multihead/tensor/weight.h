@@ -1,9 +1,9 @@
-// A weight knows where its numbers are: in memory of its own, where training writes them, or in a file that is
-// mapped into memory, as the file has them (float32 or bfloat16, transposed, part of a fused matrix).
+// A weight knows where its numbers are: in memory of its own, where training writes them, or in a file that
+// is mapped into memory, as the file has them (float32 or bfloat16, transposed, part of a fused matrix).
 //
 // Products read a weight through stored() and pack it into panels: that is the only copy inference makes. Who
-// asks for float32 rows (data(), view(), tensor()) of a weight in a file gets them copied once; from then on the
-// weight has memory of its own.
+// asks for float32 rows (data(), view(), tensor()) of a weight in a file gets them copied once; from then on
+// the weight has memory of its own.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,8 @@ class Weight {
   Weight() = default;
   /// Memory of its own, cleared.
   Weight(int64_t rows, int64_t cols) : Weight(Tensor(rows, cols)) {}
-  Weight(Tensor numbers) : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
+  Weight(Tensor numbers)
+      : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
   /// Numbers that lie elsewhere; `keeper` keeps that memory alive.
   Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper)
       : rows_(elsewhere.rows),

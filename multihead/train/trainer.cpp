@@ -50,19 +50,18 @@ UpdateReport Trainer::update() {
   const Range range = next_batches();
   UpdateReport report;
   for (size_t b = range.begin; b < range.end; ++b) report.target_tokens += target_tokens(corpus_, plan_[b]);
-  const EncoderDecoder::LossOptions loss_options{.label_smoothing = options_.label_smoothing,
-                                                 .scale = 1.0f / static_cast<float>(report.target_tokens),
-                                                 .disagreement = options_.disagreement,
-                                                 .disagreement_weight = options_.disagreement_weight};
+  const LossOptions loss_options{.label_smoothing = options_.label_smoothing,
+                                 .scale = 1.0f / static_cast<float>(report.target_tokens),
+                                 .disagreement = options_.disagreement,
+                                 .disagreement_weight = options_.disagreement_weight};
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
   for (size_t b = range.begin; b < range.end; ++b) {
     batch_.assign(corpus_, plan_[b], model_.config().decoder_start_id);
     tape_->clear();
     Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
-    const EncoderDecoder::Loss loss =
-        model_.loss(context, batch_.source_sequences(), batch_.target_sequences(), batch_.target_out,
-                    loss_options, scratch_);
+    const Loss loss = model_.loss(context, batch_.source_sequences(), batch_.target_sequences(),
+                                  batch_.target_out, loss_options, scratch_);
     tape_->backward();
     report.smoothed_loss += loss.smoothed;
     report.negative_log_likelihood += loss.negative_log_likelihood;

@@ -32,7 +32,7 @@ struct UpdateReport {
   bool finite = true;        // false: the loss or a gradient was not a number; the parameters were left alone
   double smoothed_loss = 0;  // sums over target tokens
   double negative_log_likelihood = 0;
-  double alike_heads = 0;  // as in EncoderDecoder::Loss
+  double alike_heads = 0;  // as in Loss
   int64_t target_tokens = 0;
   int64_t source_tokens = 0;
   int64_t sentences = 0;

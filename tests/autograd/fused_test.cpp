@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
 #include <functional>
+#include <numbers>
 #include <vector>
 
 #include "multihead/autograd/affine.h"
@@ -281,10 +281,7 @@ TEST(FusedNorm, RmsWithDropoutAndItsOwnEpsilon) {
       .rate = 0.25f, .stream = dropout_stream(1, 2, 3), .offsets = ragged.offsets(), .sentences = kSentences};
   const NormParameters rms{.gain = &gain, .kind = NormKind::kRms, .epsilon = 0.01f};
   check({.inputs = {&x.value, &gain},
-         .fused =
-             [&](Tape& tape) {
-               return normalise(tape, x.on(tape), rms, drops);
-             },
+         .fused = [&](Tape& tape) { return normalise(tape, x.on(tape), rms, drops); },
          .formula =
              [&](const std::vector<D>& in) {
                D y = rms_norm_in_double(in[0], in[1], 0.01);

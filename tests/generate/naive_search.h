@@ -39,8 +39,8 @@ inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const s
       model.decode(context, {.ids = tokens, .ragged = &target_ragged, .sentences = {}}, memory, sources);
   std::vector<float> logits(static_cast<size_t>(model.config().target_vocabulary()));
   const ConstMatrixView all = states.value();
-  model.logits(all.rows_between(all.rows - 1, all.rows),
-               {logits.data(), 1, static_cast<int64_t>(logits.size())});
+  model.vocabulary().logits(all.rows_between(all.rows - 1, all.rows),
+                            {logits.data(), 1, static_cast<int64_t>(logits.size())});
   return log_softmax(logits);
 }
 

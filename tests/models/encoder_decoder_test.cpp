@@ -127,7 +127,7 @@ TEST_P(TransformerProperties, CachedDecodingEqualsDecodingWhole) {
     const ConstMatrixView states = decoding.step(tokens, parents, of);
     ASSERT_EQ(states.rows, static_cast<int64_t>(of.size()));
     Tensor logits(states.rows, static_cast<int64_t>(vocabulary));
-    model.logits(states, logits.view());
+    model.vocabulary().logits(states, logits.view());
     std::vector<int32_t> next_of, next_parents;
     for (size_t row = 0; row < of.size(); ++row) {
       const auto s = static_cast<size_t>(of[row]);

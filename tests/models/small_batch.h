@@ -42,7 +42,7 @@ inline std::vector<float> logits_of(EncoderDecoder& model, const Batch& source, 
   const Var memory = model.encode(context, source.view());
   const Var states = model.decode(context, target_in.view(), memory, source.view());
   Tensor logits(states.rows(), model.config().target_vocabulary());
-  model.logits(states.value(), logits.view());
+  model.vocabulary().logits(states.value(), logits.view());
   return copy_of(logits.view());
 }
 
@@ -63,7 +63,7 @@ inline std::vector<std::vector<int32_t>> greedy(EncoderDecoder& model, const Bat
   for (int step = 0; step < limit && !tokens.empty(); ++step) {
     const ConstMatrixView states = decoding.step(tokens, parents, of);
     std::vector<Candidate> best(tokens.size());
-    model.best_next(states, {.candidates = 1, .suppressed = suppressed}, best, scratch);
+    model.vocabulary().best_next(states, {.candidates = 1, .suppressed = suppressed}, best, scratch);
     std::vector<int32_t> next_tokens, next_parents, next_of;
     for (size_t row = 0; row < best.size(); ++row) {
       const int32_t token = step + 1 == limit ? model.config().eos_id : best[row].token;

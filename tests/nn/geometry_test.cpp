@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "multihead/nn/initialise.h"
 #include "tests/nn/layer_in_double.h"
 
 namespace mh {
@@ -160,8 +161,9 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   Tape tape(Tape::Mode::kRecord);
   Context context{.tape = tape};
   const Var input = tape.constant(x_float.view(), Tape::Gradient::kWants);
-  const Var y = output_of(context, layer,
-                          layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
+  const Var y =
+      output_of(context, layer,
+                layer.self_heads(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, mask));
   const D expected = formula();
   ASSERT_EQ(y.rows(), expected.rows());
   ASSERT_EQ(y.cols(), expected.cols());
@@ -238,7 +240,8 @@ TEST_P(Geometry, ObserversSeeWhatTheValuesAreWeighedWith) {
   Watcher watcher;
   Context context{.tape = tape, .observer = &watcher};
   const Var input = tape.constant(x.view());
-  const Var out = layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::causal());
+  const Var out =
+      layer.self_heads(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::causal());
   const Var v = layer.project(context, input, {.offsets = ragged.offsets()}).v;
   const Parameters p = test::parameters_of(layer);
   ASSERT_EQ(watcher.heads, g.heads);

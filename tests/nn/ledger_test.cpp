@@ -124,7 +124,7 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   Context context{.tape = tape};
   const Var input = tape.constant(x.view());
   const size_t before = tape.arena().mark().used;
-  layer.self(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::window(1, 1));
+  layer.self_heads(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::window(1, 1));
   ASSERT_EQ(tape.arena().mark().block, 0u);
   const auto used = static_cast<int64_t>(tape.arena().mark().used - before);
   const int64_t kept =

@@ -254,8 +254,8 @@ size_t forward_bytes(int tokens, bool keep_weights) {
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{tokens});
   Tape tape;
   Context context{.tape = tape, .observer = keep_weights ? &keeper : nullptr};
-  layer.attention().self(context, tape.constant(const_cast<Tensor&>(x).view()),
-                         {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none());
+  layer.attention().self_heads(context, tape.constant(const_cast<Tensor&>(x).view()),
+                               {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none());
   return tape.arena().in_use();
 }
 

@@ -73,7 +73,7 @@ double trained_error(int heads, int wide, const Matrix& p, const Matrix& r, uint
     Tape tape(Tape::Mode::kRecord);
     Context context{.tape = tape};
     const Var x = tape.constant(const_cast<Tensor&>(batch.x).view());
-    const Var heads_out = layer.attention().self(
+    const Var heads_out = layer.attention().self_heads(
         context, x, {.ids = {}, .ragged = &batch.ragged, .sentences = {}}, Mask::none());
     Var h = affine(tape, heads_out, *layer.attention().output());
     if (wide) h = affine(tape, h, inner, {.activation = Activation::kRelu, .dropout = {}});

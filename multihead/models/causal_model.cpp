@@ -1,0 +1,98 @@
+#include "multihead/models/causal_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "multihead/base/error.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+const CausalConfig& checked(const CausalConfig& config) {
+  if (const auto found = problems(config); !found.empty())
+    throw UsageError(fmt::format("this decoder cannot be: {}", fmt::join(found, "; ")));
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string> problems(const CausalConfig& config) {
+  std::vector<std::string> found;
+  check_sizes(found, config.embedding, config.max_positions);
+  if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
+  if (config.stack.mask.kind == StackMask::Kind::kNone)
+    found.emplace_back("a causal decoder must not see what is to come; set its mask to causal or a window");
+  if (config.stack.cross_attention)
+    found.emplace_back("a causal decoder reads no memory; set cross_attention to no");
+  for (const auto& [name, id] :
+       {std::pair{"pad_id", config.pad_id}, {"eos_id", config.eos_id}, {"start_id", config.start_id}}) {
+    if (id != -1) check_range(found, name, id, 0, config.embedding.vocabulary - 1);
+  }
+  return found;
+}
+
+double least_parameters(const CausalConfig& config) {
+  const auto d = static_cast<double>(config.embedding.d_model);
+  return d * static_cast<double>(config.embedding.vocabulary) + least_parameters(config.stack);
+}
+
+CausalModel::CausalModel(const CausalConfig& config) : CausalModel(checked(config), DropoutSites()) {}
+
+CausalModel::CausalModel(const CausalConfig& config, DropoutSites sites)
+    : config_(config),
+      embedding_(config.embedding),
+      positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
+      output_(config.tied
+                  ? nullptr
+                  : std::make_unique<Parameter>(config.embedding.vocabulary, config.embedding.d_model)),
+      stack_(config.stack, sites),
+      head_(output_ ? *output_ : embedding_.table(), nullptr) {}
+
+void CausalModel::initialise(uint64_t seed) {
+  Random random(seed);
+  const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.embedding.d_model));
+  normal(embedding_.table(), random, deviation);
+  embedding_.initialise_types(random, deviation);
+  if (output_) normal(*output_, random, deviation);
+  if (Parameter* learned = positions_.learned()) normal(*learned, random, deviation);
+  stack_.initialise(random);
+}
+
+LanguageModelFacts CausalModel::facts() const {
+  return {.vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
+          .max_positions = config_.max_positions,
+          .pad_id = config_.pad_id,
+          .eos_id = config_.eos_id,
+          .start_id = config_.start_id};
+}
+
+Var CausalModel::states(Context& context, const Sequences&, const Sequences& target_in) const {
+  const Var x =
+      embedding_.forward(context, target_in, positions_,
+                         dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, target_in));
+  return stack_.forward(context, x, target_in);
+}
+
+void CausalModel::start(Context& context, const Sequences&, StackCache& cache) const {
+  stack_.start(context, nullptr, cache);
+}
+
+Var CausalModel::extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
+                        StackCache& cache) const {
+  const std::span<const int32_t> places = cache.next_positions(rows, context.tape.arena());
+  return stack_.extend(context, embedding_.at(context, tokens, {.positions = places}, positions_), rows,
+                       cache);
+}
+
+void CausalModel::visit(const ParameterVisitor& visitor) {
+  visitor("embedding", embedding_.table());
+  embedding_.visit("embedding", visitor);
+  if (output_) visitor("output", *output_);
+  if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
+  stack_.visit(visitor);
+}
+
+}  // namespace mh

@@ -1,0 +1,69 @@
+#include "multihead/models/config_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mh {
+
+void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
+                 int64_t high) {
+  if (value < low || value > high)
+    found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
+}
+
+void check_rate(std::vector<std::string>& found, std::string_view name, float rate) {
+  if (!(rate >= 0 && rate < 1))
+    found.push_back(fmt::format("{} is {}; expected at least 0 and below 1", name, rate));
+}
+
+void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions) {
+  constexpr int64_t kLargestTable = int64_t{1} << 26;  // numbers of a table of positions
+  check_range(found, "vocabulary_size", embedding.vocabulary, 2, 1 << 24);
+  check_range(found, "d_model", embedding.d_model, 1, 1 << 16);
+  check_range(found, "max_positions", max_positions, 1, 1 << 20);
+  check_range(found, "token_types", embedding.token_types, 0, 1024);
+  if (found.empty() && max_positions * embedding.d_model > kLargestTable) {
+    found.push_back(fmt::format("max_positions is {}; expected at most {} with d_model {}", max_positions,
+                                kLargestTable / embedding.d_model, embedding.d_model));
+  }
+}
+
+void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model) {
+  check_range(found, "layers", static_cast<int64_t>(stack.layers.size()), 1, 1024);
+  if (stack.d_model != d_model)
+    found.push_back(
+        fmt::format("the stack's d_model is {}, that of the embeddings {}", stack.d_model, d_model));
+  if (!(stack.norm.epsilon > 0 && std::isfinite(stack.norm.epsilon)))
+    found.push_back(fmt::format("the norm's epsilon is {}; expected a number above 0", stack.norm.epsilon));
+  const auto add = [&](size_t layer, const std::vector<std::string>& wrong) {
+    for (const std::string& problem : wrong)
+      found.push_back(fmt::format("{}.{}: {}", stack.name, layer, problem));
+  };
+  for (size_t i = 0; i < stack.layers.size() && found.empty(); ++i) {
+    const LayerConfig& layer = stack.layers[i];
+    check_range(found, "d_ff", layer.feed_forward.d_ff, 1, 1 << 20);
+    std::vector<std::string> wrong = problems(layer.self_attention, stack.d_model);
+    if (wrong.empty()) wrong = problems(stack.positions, layer.self_attention, stack.d_model);
+    add(i, wrong);
+    if (stack.cross_attention) add(i, problems(layer.cross_attention, stack.d_model));
+  }
+  check_rate(found, "dropout", stack.dropout.residual);
+  check_rate(found, "attention_dropout", stack.dropout.weights);
+  check_rate(found, "activation_dropout", stack.dropout.activation);
+}
+
+double least_parameters(const StackConfig& stack) {
+  const auto d = static_cast<double>(stack.d_model);
+  double all = 0;
+  for (const LayerConfig& layer : stack.layers) {
+    const HeadGeometry& g = layer.self_attention;
+    const double d_key = g.d_key > 0 ? g.d_key : d / std::max(1, g.heads);
+    all += d * d_key * g.heads +
+           (layer.feed_forward.gated ? 3 : 2) * d * static_cast<double>(layer.feed_forward.d_ff);
+  }
+  return all;
+}
+
+}  // namespace mh

@@ -1,0 +1,35 @@
+#include "multihead/models/language_model.h"
+
+namespace mh {
+
+Loss LanguageModel::loss(Context& context, const Sequences& source, const Sequences& target_in,
+                         std::span<const int32_t> target_out, const LossOptions& options,
+                         VocabularyScratch& scratch) const {
+  AlikeHeads alike{.form = options.disagreement};
+  Context own = context;
+  if (options.disagreement != Disagreement::kNone) own.alike = &alike;
+  const Var found = states(own, source, target_in);
+  CrossEntropySums sums;
+  const Var loss = vocabulary().cross_entropy(
+      context.tape, found,
+      {.targets = target_out, .label_smoothing = options.label_smoothing, .scale = options.scale}, scratch,
+      sums);
+  Loss result{
+      .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
+  for (const Var sum : alike.sums) {
+    const double share = 1.0 / static_cast<double>(alike.sums.size());
+    result.alike_heads += share * static_cast<double>(sum.value()(0, 0));
+    const auto factor = static_cast<float>(share * options.disagreement_weight * options.scale);
+    if (sum.wants_gradient()) context.tape.seed(sum, {&factor, 1, 1});
+  }
+  return result;
+}
+
+std::vector<float> LanguageModel::log_probabilities(Context& context, const Sequences& source,
+                                                    const Sequences& target_in,
+                                                    std::span<const int32_t> target_out,
+                                                    VocabularyScratch& scratch) const {
+  return vocabulary().log_probabilities(states(context, source, target_in).value(), target_out, scratch);
+}
+
+}  // namespace mh

@@ -1,0 +1,67 @@
+#include "multihead/models/model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+
+std::vector<const Stack*> Model::stacks() const {
+  const std::vector<Stack*> all = const_cast<Model*>(this)->stacks();
+  return {all.begin(), all.end()};
+}
+
+std::vector<Model::AttentionName> Model::attentions() const {
+  std::vector<AttentionName> names;
+  for (const Stack* stack : stacks()) {
+    stack->visit_attentions([&](const MultiHeadAttention& attention) {
+      names.push_back({attention.name(), attention.heads()});
+    });
+  }
+  return names;
+}
+
+MultiHeadAttention& Model::attention(std::string_view name) {
+  for (Stack* stack : stacks()) {
+    if (MultiHeadAttention* found = stack->find_attention(name)) return *found;
+  }
+  throw_no_attention(name);
+}
+
+const MultiHeadAttention& Model::attention(std::string_view name) const {
+  return const_cast<Model*>(this)->attention(name);
+}
+
+void Model::throw_no_attention(std::string_view name) const {
+  std::vector<std::string> there;
+  for (const Stack* stack : stacks()) {
+    const StackConfig& config = stack->config();
+    there.push_back(fmt::format("{}.0 ... {}.self_attention{}", config.name, config.layers.size() - 1,
+                                config.cross_attention ? " and .cross_attention" : ""));
+  }
+  throw UsageError(
+      fmt::format("this model has no attention '{}'; it has {}", name, fmt::join(there, " and ")));
+}
+
+void Model::check(const Interventions& interventions) const {
+  for (const std::string& name : interventions.attentions())
+    interventions.check(name, attention(name).heads());
+}
+
+void Model::visit(const ConstParameterVisitor& visitor) const {
+  // Layers walk over their parameters in one way only; who reads gets them as const.
+  const_cast<Model*>(this)->visit(ParameterVisitor(visitor));
+}
+
+int64_t Model::parameter_count() const {
+  int64_t count = 0;
+  visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    if (name != "logits_bias") count += parameter.value.size();
+  }));
+  return count;
+}
+
+}  // namespace mh

@@ -1,0 +1,49 @@
+#include "multihead/models/vocabulary_head.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+
+ConstMatrixView VocabularyHead::bias() const {
+  if (bias_ == nullptr) return {};
+  const ConstMatrixView bias = bias_->value.view();
+  return std::all_of(bias.data, bias.data + bias.cols, [](float b) { return b == 0; }) ? ConstMatrixView()
+                                                                                       : bias;
+}
+
+OutputLayer VocabularyHead::layer() const {
+  return {.logits = &table_.packed_transposed(), .gradient = nullptr, .bias = bias()};
+}
+
+void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
+  const OutputLayer output = layer();
+  multiply(states, *output.logits, logits, Write::kOverwrite,
+           [&](int64_t begin, int64_t end) { add_bias(output.bias, logits.rows_between(begin, end)); });
+}
+
+std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
+                                                     VocabularyScratch& scratch) const {
+  std::vector<float> found(targets.size());
+  mh::log_probabilities(layer(), states, targets, found, scratch);
+  return found;
+}
+
+void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
+                               VocabularyScratch& scratch) const {
+  MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
+  best_candidates(layer(), states, options.candidates, options.suppressed, out, scratch);
+  // Not-a-number compares false with everything, so that such rows find no candidate at all.
+  const bool finite = std::all_of(out.begin(), out.end(),
+                                  [](const Candidate& c) { return std::isfinite(c.log_probability); });
+  if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
+}
+
+Var VocabularyHead::cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options,
+                                  VocabularyScratch& scratch, CrossEntropySums& sums) const {
+  return mh::cross_entropy(tape, states, table_, bias(), options, scratch, sums);
+}
+
+}  // namespace mh

@@ -1,0 +1,52 @@
+// From states to tokens:  logits = states E^T + bias,  p = softmax(logits)
+// E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). The matrix of
+// logits is written for logits() only: kernels/vocabulary.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "multihead/autograd/vocabulary.h"
+#include "multihead/kernels/vocabulary.h"
+
+namespace mh {
+
+struct NextOptions {
+  int candidates = 1;  // k, at most kMaxCandidates
+  std::span<const int32_t> suppressed =
+      {};  // tokens that may not come next (probabilities are not renormalised)
+};
+inline constexpr int kMaxCandidates = 256;
+
+class VocabularyHead {
+ public:
+  /// table: E; bias: [1, V], not trained, or null. Both outlive this.
+  VocabularyHead(const Parameter& table, const Parameter* bias) : table_({&table}), bias_(bias) {}
+
+  int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
+
+  /// [states.rows, V]; for tests and small things.
+  void logits(ConstMatrixView states, MatrixView logits) const;
+  /// log p(targets[i] | states row i).
+  std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
+                                       VocabularyScratch& scratch) const;
+  /// The k most probable tokens of each row of states, best first (ties: the smaller token first): out[row *
+  /// k
+  /// ... row * k + k). Throws Error when probabilities are no numbers.
+  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
+                 VocabularyScratch& scratch) const;
+  /// The loss on a tape (autograd/vocabulary.h).
+  Var cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options, VocabularyScratch& scratch,
+                    CrossEntropySums& sums) const;
+
+ private:
+  /// Empty when there is none or it is zero throughout.
+  ConstMatrixView bias() const;
+  OutputLayer layer() const;
+
+  PackedParameters table_;
+  const Parameter* bias_;
+};
+
+}  // namespace mh

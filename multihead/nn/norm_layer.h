@@ -1,0 +1,77 @@
+// A norm with its parameters, and what a residual connection does around a sublayer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "multihead/autograd/affine.h"
+#include "multihead/nn/context.h"
+#include "multihead/nn/initialise.h"
+#include "multihead/nn/stack_config.h"
+
+namespace mh {
+
+/// Gain [1, d] starting at 1 and, for layer norm, bias [1, d] at 0.
+class NormLayer {
+ public:
+  NormLayer(const NormConfig& config, int64_t d_model)
+      : kind_(config.kind),
+        epsilon_(config.epsilon),
+        gain_(1, d_model),
+        bias_(kind_ == NormKind::kLayer ? Parameter(1, d_model) : Parameter()) {
+    fill(gain_, 1);
+  }
+  NormLayer(const NormLayer&) = delete;
+  NormLayer& operator=(const NormLayer&) = delete;
+
+  NormParameters parameters() const {
+    return {.gain = &gain_,
+            .bias = bias_.value.size() > 0 ? &bias_ : nullptr,
+            .kind = kind_,
+            .epsilon = epsilon_};
+  }
+  Var forward(Context& context, Var x, const Dropout& dropout = {}) const {
+    return normalise(context.tape, x, parameters(), dropout);
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) {
+    visitor(name + ".gain", gain_);
+    if (bias_.value.size() > 0) visitor(name + ".bias", bias_);
+  }
+
+ private:
+  NormKind kind_;
+  float epsilon_;
+  Parameter gain_, bias_;
+};
+
+/// What a residual connection adds to and how: dropout, and where the norm stands.
+class Residual {
+ public:
+  Residual(const StackConfig& config, DropoutSites& sites)
+      : placement_(config.norm.placement),
+        rate_(config.dropout.residual),
+        site_(sites.next()),
+        norm_(config.norm, config.d_model) {}
+
+  /// What the sublayer reads: x itself, or its norm before it (kPre).
+  Var before(Context& context, Var x) const {
+    return placement_ == NormPlacement::kPre ? norm_.forward(context, x) : x;
+  }
+  /// x + dropout(h W + b), and the norm after it (kPost), as one op; without `last`, h stands for h W + b.
+  Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
+    const NormParameters norm = norm_.parameters();
+    const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
+    const Dropout drops = dropout_at(context, rate_, site_, rows);
+    return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
+                           : add_residual(context.tape, h, x, drops, after);
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) { norm_.visit(name, visitor); }
+
+ private:
+  NormPlacement placement_;
+  float rate_;
+  uint32_t site_;
+  NormLayer norm_;
+};
+
+}  // namespace mh

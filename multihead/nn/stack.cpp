@@ -1,0 +1,85 @@
+#include "multihead/nn/stack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mh {
+
+Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
+  if (config.mask.kind == StackMask::Kind::kWindow && config.mask.window < 1)
+    throw UsageError(fmt::format("{}: window is {}; expected at least 1", config.name, config.mask.window));
+  for (size_t i = 0; i < config.layers.size(); ++i) layers_.emplace_back(config, static_cast<int>(i), sites);
+  if (config.one_bias && config.positions == Positions::kT5) {
+    // The first layer's own table serves all.
+    for (StackLayer& layer : layers_)
+      layer.self_attention().share_positions(layers_.front().self_attention());
+  }
+  if (config.norm.at_end.value_or(config.norm.placement == NormPlacement::kPre))
+    end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
+}
+
+Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
+  MH_ASSERT((memory != nullptr) == config_.cross_attention);
+  // Values of attentions that are asked how alike their heads are stay until the end.
+  if (context.tape.recording() || context.alike != nullptr) {
+    for (const StackLayer& layer : layers_) x = layer.forward(context, x, rows, memory);
+    return finished(context, x);
+  }
+  // No gradient will ask for what happened inside of a layer: the next one uses the same memory, while it is
+  // in the cache.
+  Arena& arena = context.tape.arena();
+  const Var state = context.tape.make(x.rows(), x.cols());
+  const Arena::Mark inside = arena.mark();
+  for (const StackLayer& layer : layers_) {
+    const ConstMatrixView y = layer.forward(context, x, rows, memory).value();
+    std::copy_n(y.data, y.size(), state.value().data);
+    arena.rewind(inside);
+    x = state;
+  }
+  return finished(context, x);
+}
+
+void Stack::start(Context& context, const Memory* memory, StackCache& cache) const {
+  MH_ASSERT((memory != nullptr) == config_.cross_attention);
+  cache.start(layers_.size(),
+              memory != nullptr ? memory->sequences->ragged->offsets() : std::span<const int32_t>());
+  for (size_t i = 0; i < layers_.size(); ++i) layers_[i].start(context, memory, cache.layers_[i]);
+}
+
+Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cache) const {
+  MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone && !context.tape.recording());
+  MH_ASSERT(rows.rows->rows() == x.rows());
+  cache.append(rows);
+  for (size_t i = 0; i < layers_.size(); ++i) x = layers_[i].extend(context, x, cache.layers_[i], cache);
+  cache.rows_written_ += static_cast<int32_t>(x.rows());
+  return finished(context, x);
+}
+
+void Stack::initialise(Random& random) {
+  for (StackLayer& layer : layers_) layer.initialise(random);
+}
+
+void Stack::visit(const ParameterVisitor& visitor) {
+  for (size_t i = 0; i < layers_.size(); ++i)
+    layers_[i].visit(fmt::format("{}.{}", config_.name, i), visitor);
+  if (end_) end_->visit(config_.name + ".final_norm", visitor);
+}
+
+void Stack::visit_attentions(const AttentionVisitor& visitor) const {
+  for (const StackLayer& layer : layers_) {
+    visitor(layer.self_attention());
+    if (layer.cross_attention() != nullptr) visitor(*layer.cross_attention());
+  }
+}
+
+MultiHeadAttention* Stack::find_attention(std::string_view name) {
+  for (StackLayer& layer : layers_) {
+    if (layer.self_attention().name() == name) return &layer.self_attention();
+    if (layer.cross_attention() != nullptr && layer.cross_attention()->name() == name)
+      return layer.cross_attention();
+  }
+  return nullptr;
+}
+
+}  // namespace mh

@@ -1,0 +1,95 @@
+// What a stack of layers is told: everything in which one Transformer's layers differ from another's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/mask.h"
+#include "multihead/kernels/norm.h"
+#include "multihead/nn/head_geometry.h"
+#include "multihead/nn/positions.h"
+
+namespace mh {
+
+/// kPost: Norm(x + Sublayer(x)), the paper's. kPre: x + Sublayer(Norm(x)), and a norm at the end of the
+/// stack.
+enum class NormPlacement { kPost, kPre };
+
+struct NormConfig {
+  NormKind kind = NormKind::kLayer;
+  NormPlacement placement = NormPlacement::kPost;
+  float epsilon = 1e-5f;
+  std::optional<bool> at_end = std::nullopt;  // unset: with kPre
+};
+
+/// Shares of numbers set to 0 in training.
+struct DropoutRates {
+  float residual = 0.1f;  // outputs of sublayers, and embeddings
+  float weights = 0;      // attention weights
+  float activation = 0;   // the feed-forward layer's hidden values
+};
+
+/// activation(x W_1 + b_1) W_2 + b_2    (Vaswani et al. 2017, eq. 2), or gated
+/// (activation(x W_gate + b_gate) * (x W_1 + b_1)) W_2 + b_2    (Shazeer 2020).
+struct FeedForwardConfig {
+  int d_ff = 2048;
+  Activation activation = Activation::kRelu;
+  bool gated = false;
+  Biases biases = Biases::kAll;
+};
+
+/// One layer; the layers of a stack may differ.
+struct LayerConfig {
+  HeadGeometry self_attention = {};
+  HeadGeometry cross_attention = {};  // of a stack that reads a memory
+  FeedForwardConfig feed_forward = {};
+};
+
+/// Which keys a query of self-attention may meet.
+struct StackMask {
+  enum class Kind {
+    kNone,    // all of its sequence: an encoder
+    kCausal,  // those before it and its own: a decoder
+    kWindow,  // the last `window` of those, its own among them (Mistral, Beltagy et al. 2020)
+  };
+  Kind kind = Kind::kNone;
+  int32_t window = 0;
+
+  static StackMask none() { return {}; }
+  static StackMask causal() { return {Kind::kCausal}; }
+  static StackMask sliding_window(int32_t keys) { return {Kind::kWindow, keys}; }
+
+  /// For the kernel; queries are aligned at the end of the keys.
+  Mask mask() const {
+    if (kind == Kind::kNone) return Mask::none();
+    return kind == Kind::kCausal ? Mask::causal() : Mask::window(window - 1, 0);
+  }
+  Sight sight() const { return kind == Kind::kNone ? Sight::kBoth : Sight::kBackward; }
+};
+
+struct StackConfig {
+  std::string name = "encoder";  // attentions are "NAME.3.self_attention"
+  int d_model = 512;
+  std::vector<LayerConfig> layers = {};
+  StackMask mask = {};
+  bool cross_attention = false;            // reads a memory
+  Positions positions = Positions::kNone;  // what self-attention does; those added to embeddings are not its
+  RotaryOptions rotary = {};               // of Positions::kRotary
+  bool one_bias = false;                   // of Positions::kT5: one table for all layers, as T5 has it
+  NormConfig norm = {};
+  DropoutRates dropout = {};
+};
+
+/// Hands out the numbers of dropout sites while a model is built, in a fixed order.
+class DropoutSites {
+ public:
+  uint32_t next() { return next_++; }
+
+ private:
+  uint32_t next_ = 0;
+};
+
+}  // namespace mh

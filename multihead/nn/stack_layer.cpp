@@ -1,0 +1,137 @@
+#include "multihead/nn/stack_layer.h"
+
+#include "multihead/kernels/elementwise.h"
+
+namespace mh {
+namespace {
+
+/// [keys | values] side by side, into rows of one matrix.
+void copy_keys_and_values(Var keys, Var values, MatrixView to) {
+  copy_or_add(keys.value(), to.columns_between(0, keys.cols()), Write::kOverwrite);
+  copy_or_add(values.value(), to.columns_between(keys.cols(), to.cols), Write::kOverwrite);
+}
+
+/// The reverse; spans: of who holds the rows.
+KeysAndValues keys_and_values(Tape& tape, MatrixView both, int64_t key_width,
+                              std::span<const int32_t> offsets, std::span<const int32_t> rows) {
+  return {.keys = tape.constant(both.columns_between(0, key_width)),
+          .values = tape.constant(both.columns_between(key_width, both.cols)),
+          .offsets = offsets,
+          .rows = rows};
+}
+
+MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
+  return {.d_model = config.d_model,
+          .geometry = config.layers[static_cast<size_t>(number)].self_attention,
+          .weights_dropout = config.dropout.weights,
+          .positions = config.positions,
+          .rotary = config.rotary,
+          .sight = config.mask.sight(),
+          .layer = number};
+}
+
+MultiHeadAttentionConfig cross_config(const StackConfig& config, int number) {
+  return {.d_model = config.d_model,
+          .geometry = config.layers[static_cast<size_t>(number)].cross_attention,
+          .weights_dropout = config.dropout.weights,
+          .sight = config.mask.sight(),
+          .layer = number};
+}
+
+std::string layer_name(const StackConfig& config, int number, const char* part) {
+  return config.name + "." + std::to_string(number) + part;
+}
+
+}  // namespace
+
+StackLayer::StackLayer(const StackConfig& config, int number, DropoutSites& sites)
+    : mask_(config.mask),
+      self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), sites),
+      self_residual_(config, sites),
+      cross_(config.cross_attention
+                 ? std::unique_ptr<Cross>(new Cross{
+                       {layer_name(config, number, ".cross_attention"), cross_config(config, number), sites},
+                       {config, sites}})
+                 : nullptr),
+      feed_forward_(config.layers[static_cast<size_t>(number)].feed_forward, config.d_model,
+                    config.dropout.activation, sites),
+      feed_forward_residual_(config, sites) {}
+
+Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows) const {
+  const Var hidden = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);
+  return feed_forward_residual_.after(context, hidden, feed_forward_.second(), x, rows);
+}
+
+Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
+  const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows, mask_.mask());
+  x = self_residual_.after(context, own, self_attention_.output(), x, rows);
+  if (cross_) {
+    const MultiHeadAttention& attention = cross_->attention;
+    const KeysAndValues keys =
+        attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
+    const Var q = attention.project_queries(context, cross_->residual.before(context, x));
+    const Var crossed = attention.attend(context, q, rows, keys, Mask::none());
+    x = cross_->residual.after(context, crossed, attention.output(), x, rows);
+  }
+  return feed_forward(context, x, rows);
+}
+
+void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer& own) const {
+  own.width = self_attention_.key_width() + self_attention_.value_width();
+  if (!cross_) return;
+  const Arena::Mark mark = context.tape.arena().mark();
+  const KeysAndValues both =
+      cross_->attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
+  own.memory = Tensor(memory->rows.rows(), both.keys.cols() + both.values.cols());
+  copy_keys_and_values(both.keys, both.values, own.memory.view());
+  context.tape.arena().rewind(mark);
+}
+
+Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const StackCache& cache) const {
+  Tape& tape = context.tape;
+  const Sequences rows{.ids = {}, .ragged = &cache.new_rows_, .sentences = {}};
+  const auto p =
+      self_attention_.project(context, self_residual_.before(context, x), {.positions = cache.positions_});
+  const MatrixView written(own.self.data(), cache.rows_written_ + x.rows(), own.width);
+  copy_keys_and_values(p.k, p.v, written.rows_between(cache.rows_written_, written.rows));
+  // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
+  const bool alone = cache.new_rows_.longest() <= 1;
+  const Mask mask = alone && mask_.kind == StackMask::Kind::kCausal ? Mask::none() : mask_.mask();
+  const bool in_place = cache.in_place_ && !alone;  // then the kernel reads keys where they lie
+  const Var looked_back = self_attention_.attend(
+      context, p.q, rows,
+      keys_and_values(tape, written, self_attention_.key_width(), cache.lengths_.offsets(),
+                      in_place ? std::span<const int32_t>() : std::span<const int32_t>(cache.paths_)),
+      mask);
+  x = self_residual_.after(context, looked_back, self_attention_.output(), x, rows);
+  if (!cross_) return feed_forward(context, x, rows);
+
+  const MultiHeadAttention& attention = cross_->attention;
+  const Sequences together{.ids = {}, .ragged = &cache.by_source_, .sentences = {}};
+  const Var q = attention.project_queries(context, cross_->residual.before(context, x));
+  const Var crossed = attention.attend(
+      context, q, together,
+      keys_and_values(tape, own.memory.view(), attention.key_width(), cache.memory_offsets_, {}),
+      Mask::none());
+  x = cross_->residual.after(context, crossed, attention.output(), x, together);
+  return feed_forward(context, x, together);
+}
+
+void StackLayer::initialise(Random& random) {
+  self_attention_.initialise(random);
+  if (cross_) cross_->attention.initialise(random);
+  feed_forward_.initialise(random);
+}
+
+void StackLayer::visit(const std::string& name, const ParameterVisitor& visitor) {
+  self_attention_.visit(name + ".self_attention", visitor);
+  self_residual_.visit(name + ".self_attention_norm", visitor);
+  if (cross_) {
+    cross_->attention.visit(name + ".cross_attention", visitor);
+    cross_->residual.visit(name + ".cross_attention_norm", visitor);
+  }
+  feed_forward_.visit(name + ".feed_forward", visitor);
+  feed_forward_residual_.visit(name + ".feed_forward_norm", visitor);
+}
+
+}  // namespace mh
