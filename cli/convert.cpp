@@ -151,9 +151,11 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
   if (flags.source.empty()) {
     constexpr int kPairs = 5;
     sentences.what = fmt::format("{} random pairs of sentences (seed {})", kPairs, flags.seed);
-    sentences.sources = random_sentences(folder.config, folder.config.vocabulary_size, kPairs, flags.seed);
+    sentences.sources = random_sentences(folder.translator().config(),
+                                         folder.translator().config().vocabulary_size, kPairs, flags.seed);
     sentences.targets =
-        random_sentences(folder.config, folder.config.target_vocabulary(), kPairs, flags.seed + 1);
+        random_sentences(folder.translator().config(), folder.translator().config().target_vocabulary(),
+                         kPairs, flags.seed + 1);
     for (auto& target : sentences.targets) target.pop_back();
   } else {
     const ModelText text(folder, false);
@@ -166,7 +168,8 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
     sentences.sources = text.sources(sources, flags.source);
     sentences.targets = text.targets(targets, flags.target);
   }
-  for (auto& target : sentences.targets) target.insert(target.begin(), folder.config.decoder_start_id);
+  for (auto& target : sentences.targets)
+    target.insert(target.begin(), folder.translator().config().decoder_start_id);
   return sentences;
 }
 
@@ -227,11 +230,11 @@ void run(const ConvertFlags& flags) {
   }
   const ModelFolder folder = load_model_folder(flags.model);
   const Sentences sentences = sentences_of(flags, folder);
-  const auto made = plan.run(*folder.model);
+  const auto made = plan.run(folder.translator());
   Interventions muted;
   for (const std::string& head : flags.remove) muted.mute(head);
-  const ModelDifference found = compare_models(*folder.model, *made, sentences.sources, sentences.targets,
-                                               muted.empty() ? nullptr : &muted);
+  const ModelDifference found = compare_models(folder.translator(), *made, sentences.sources,
+                                               sentences.targets, muted.empty() ? nullptr : &muted);
   constexpr double kRounding = 1e-3;
   if (plan.exact && (found.logits > kRounding * found.logits_magnitude ||
                      found.memory > kRounding * found.memory_magnitude)) {
@@ -243,7 +246,7 @@ void run(const ConvertFlags& flags) {
   save_model_folder(flags.out, *made,
                     {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
                      .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr});
-  const std::vector<Costs> costs = costs_of(folder.config, made->config());
+  const std::vector<Costs> costs = costs_of(folder.translator().config(), made->config());
   write_text("", flags.json ? json_of(flags, plan, sentences, found, costs)
                             : report(flags, plan, sentences, found, costs));
 }

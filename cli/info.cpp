@@ -75,10 +75,10 @@ ordered_json unusual(const HeadGeometry& geometry) {
 }
 
 ordered_json describe(const ModelFolder& folder) {
-  const EncoderDecoderConfig& c = folder.config;
+  const EncoderDecoderConfig& c = folder.translator().config();
   ordered_json json;
   json["folder"] = folder.path.string();
-  json["model_type"] = model_type_name(folder.type);
+  json["model_type"] = folder.model_type;
   json["norm"] = c.norm == NormPlacement::kPost ? "post" : "pre";
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = c.d_model;
@@ -131,12 +131,12 @@ std::string side_text(const EncoderDecoderConfig& config, int32_t layers, int32_
 }
 
 std::string table(const ModelFolder& folder) {
-  const EncoderDecoderConfig& c = folder.config;
+  const EncoderDecoderConfig& c = folder.translator().config();
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) {
     text += fmt::format("{:<14}{}\n", what, value);
   };
-  line("model", fmt::format("{}, {}-norm encoder-decoder", model_type_name(folder.type),
+  line("model", fmt::format("{}, {}-norm encoder-decoder", folder.model_type,
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
   line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
   line("d_model", std::to_string(c.d_model));

@@ -117,7 +117,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
-    config = load_model_folder(flags.model).config;
+    config = load_model_folder(flags.model).translator().config();
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {

@@ -52,7 +52,7 @@ ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const s
 
 ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const std::string& what,
                                  Side side) const {
-  const EncoderDecoderConfig& config = folder_.config;
+  const EncoderDecoderConfig& config = folder_.translator().config();
   const Tokenizer* tokenizer = nullptr;
   if (!token_ids_) tokenizer = side == Side::kSource ? &folder_.source_tokens() : &folder_.target_tokens();
   // A target's place for the end token is taken by the start token, which comes before it.

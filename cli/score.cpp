@@ -39,7 +39,7 @@ void run(ScoreFlags& flags) {
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto scores = score(*folder.model, text.sources(sources, flags.source),
+  const auto scores = score(folder.translator(), text.sources(sources, flags.source),
                             text.targets(targets, flags.target), flags.options);
   std::string output;
   for (const std::vector<float>& tokens : scores) {

@@ -84,9 +84,10 @@ Traced of_model(const TraceFlags& flags) {
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
   const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text, nullptr);
   const AttentionKind kind = attention_place(flags.attention).kind;
-  Traced traced{trace_attention(*folder.model, flags.attention, sentence.source_ids, sentence.target_ids),
-                {kind == AttentionKind::kEncoderSelf ? sentence.source_tokens : sentence.target_tokens,
-                 sentence.key_labels(kind)}};
+  Traced traced{
+      trace_attention(folder.translator(), flags.attention, sentence.source_ids, sentence.target_ids),
+      {kind == AttentionKind::kEncoderSelf ? sentence.source_tokens : sentence.target_tokens,
+       sentence.key_labels(kind)}};
   traced.trace.attention += " of " + flags.model;
   return traced;
 }

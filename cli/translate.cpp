@@ -81,7 +81,7 @@ void run(TranslateFlags& flags) {
 
   Progress progress("translated", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto translations = translate(*folder.model, sources, flags.options, prefixes);
+  const auto translations = translate(folder.translator(), sources, flags.options, prefixes);
   std::string output;
   for (size_t i = 0; i < translations.size(); ++i) output += output_of(translations[i], i, text, flags);
   write_text(flags.text.output, output);

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   try {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
     const std::vector<std::vector<int32_t>> sources = {folder.source_tokens().encode_ids(argv[2])};
-    const auto best = mh::translate(*folder.model, sources, {.search = {.beam_size = 5}}).at(0).at(0);
+    const auto best = mh::translate(folder.translator(), sources, {.search = {.beam_size = 5}}).at(0).at(0);
     std::printf("%s\n", folder.target_tokens().decode(best.tokens).c_str());
     std::printf("log-probability %.3f, %zu tokens\n", best.log_probability, best.tokens.size());
   } catch (const mh::Error& error) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <mutex>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -52,9 +54,23 @@ struct SafetensorsFile::State {
   uint64_t size = 0;
   uint64_t data_start = 0;
   SafetensorsHeader header;
+  std::mutex mapping;
+  void* map = nullptr;  // all of the file, once somebody asked for it
 
   ~State() {
+    if (map != nullptr) ::munmap(map, size);
     if (fd >= 0) ::close(fd);
+  }
+
+  const std::byte* begin() {
+    if (fd < 0) return reinterpret_cast<const std::byte*>(whole.data());
+    const std::lock_guard lock(mapping);
+    if (map == nullptr) {
+      void* made = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+      if (made == MAP_FAILED) throw_cannot_read(name, errno);
+      map = made;
+    }
+    return static_cast<const std::byte*>(map);
   }
 
   void read(uint64_t at, char* out, size_t count) const {
@@ -95,7 +111,7 @@ struct SafetensorsFile::State {
   }
 };
 
-SafetensorsFile::SafetensorsFile(std::unique_ptr<State> state) : state_(std::move(state)) {
+SafetensorsFile::SafetensorsFile(std::shared_ptr<State> state) : state_(std::move(state)) {
   state_->read_header();
 }
 SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
@@ -103,7 +119,7 @@ SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = defaul
 SafetensorsFile::~SafetensorsFile() = default;
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_shared<State>();
   state->name = path.string();
   state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info {};
@@ -116,7 +132,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
 }
 
 SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, std::string name) {
-  auto state = std::make_unique<State>();
+  auto state = std::make_shared<State>();
   state->name = std::move(name);
   state->size = bytes.size();
   state->whole = std::move(bytes);
@@ -152,6 +168,11 @@ std::string SafetensorsFile::bytes(std::string_view name) const {
   std::string bytes(tensor.end - tensor.begin, '\0');
   state_->read(state_->data_start + tensor.begin, bytes.data(), bytes.size());
   return bytes;
+}
+
+SafetensorsFile::Mapped SafetensorsFile::mapped(std::string_view name) const {
+  const TensorEntry& tensor = entry(name);
+  return {.data = state_->begin() + state_->data_start + tensor.begin, .keeper = state_};
 }
 
 std::vector<float> SafetensorsFile::floats(std::string_view name) const {

@@ -83,11 +83,18 @@ class SafetensorsFile {
   std::vector<int64_t> integers(std::string_view name) const;
   /// The bytes as they are.
   std::string bytes(std::string_view name) const;
+  /// The bytes where they lie, without a copy: the file is mapped into memory. Valid as long as `keeper`; the
+  /// file may be replaced or removed meanwhile, but not written to or cut.
+  struct Mapped {
+    const std::byte* data = nullptr;
+    std::shared_ptr<const void> keeper;
+  };
+  Mapped mapped(std::string_view name) const;
 
  private:
   struct State;
-  explicit SafetensorsFile(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit SafetensorsFile(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 /// A tensor to be written: float32 (all at once or as rows of a matrix), int64 or int32, in C order.

@@ -71,6 +71,14 @@ HeadGeometry EncoderDecoderConfig::heads_of(std::string_view attention) const {
   return shared;
 }
 
+double least_parameters(const EncoderDecoderConfig& c) {
+  const double d = c.d_model;
+  double attentions = 0;
+  if (c.own_heads.empty()) attentions = 4 * d * d * c.encoder_layers + 8 * d * d * c.decoder_layers;
+  return d * c.vocabulary_size + attentions + c.encoder_layers * 2 * d * c.encoder_ff +
+         c.decoder_layers * 2 * d * c.decoder_ff;
+}
+
 StackConfig encoder_stack(const EncoderDecoderConfig& config) {
   return stack_of(config, "encoder", config.encoder_layers, config.encoder_ff);
 }

@@ -8,7 +8,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/models/config_file.h"
+#include "multihead/models/families/family.h"
+#include "multihead/models/families/marian.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
 
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 constexpr const char* kTokenizer = "tokenizer.json";
 constexpr const char* kTargetTokenizer = "target_tokenizer.json";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
@@ -45,11 +47,7 @@ void require_file(const fs::path& folder, const char* name) {
         fmt::format("cannot read {}: {}; let this user read it", (folder / name).string(), code.message()));
   }
   std::string remedy = "copy the whole folder again, or name another";
-  if (is_there(folder / "model.safetensors.index.json")) {
-    remedy =
-        "its weights are split over several files: load it in transformers and save it again with a larger "
-        "max_shard_size";
-  } else if (is_there(folder / "pytorch_model.bin")) {
+  if (is_there(folder / "pytorch_model.bin")) {
     remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
   }
   throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
@@ -60,22 +58,13 @@ std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
   return Tokenizer::from_json(read_file(path), path.string());
 }
 
-Tying tying_of(const EncoderDecoder& model) {
-  Tying tying;
-  model.visit([&](const std::string& name, const Parameter&) {
-    if (name == "target_embedding") tying.source_and_target = false;
-    if (name == "output") tying.target_and_output = false;
-  });
-  return tying;
-}
-
 // Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
 void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t vocabulary,
-                     const EncoderDecoderConfig& config, const std::optional<SpecialTokens>& special) {
+                     const LanguageModelFacts& facts, const std::optional<SpecialTokens>& special) {
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
-  const auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, config, names.end, names.pad);
+  const auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
   if (mismatches.empty()) return;
   throw FormatError(
       fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
@@ -107,18 +96,18 @@ void refuse_foreign_folder(const fs::path& path) {
                   folder ? "the folder exists and holds something else" : "a file of that name exists"));
 }
 
-void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary,
-                             const EncoderDecoderConfig& config, const char* whose) {
+void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const LanguageModelFacts& facts,
+                             const char* whose) {
   if (tokenizer == nullptr) return;
   // Its own names for these ids: what tokenizer_config.json will say.
   const auto named = [&](int32_t id) {
     return id < tokenizer->size() ? tokenizer->token_of(id) : std::string();
   };
   auto mismatches =
-      tokenizer_mismatches(*tokenizer, vocabulary, config, named(config.eos_id), named(config.pad_id));
-  if (std::max(config.eos_id, config.pad_id) >= tokenizer->size()) {
+      tokenizer_mismatches(*tokenizer, vocabulary, facts, named(facts.eos_id), named(facts.pad_id));
+  if (std::max(facts.eos_id, facts.pad_id) >= tokenizer->size()) {
     mismatches.push_back(
-        fmt::format("it has no tokens with the ids {} (end) and {} (pad)", config.eos_id, config.pad_id));
+        fmt::format("it has no tokens with the ids {} (end) and {} (pad)", facts.eos_id, facts.pad_id));
   }
   if (mismatches.empty()) return;
   throw UsageError(
@@ -126,6 +115,19 @@ void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary,
 }
 
 }  // namespace
+
+LanguageModel& ModelFolder::language_model() const {
+  if (auto* found = dynamic_cast<LanguageModel*>(model.get())) return *found;
+  throw UsageError(
+      fmt::format("{} holds a {} model, which has no next token to say; name a translator or a causal model",
+                  path.string(), model_type));
+}
+
+EncoderDecoder& ModelFolder::translator() const {
+  if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) return *found;
+  throw UsageError(fmt::format("{} holds a {} model, which does not translate; name an encoder-decoder",
+                               path.string(), model_type));
+}
 
 const Tokenizer& ModelFolder::source_tokens() const {
   if (!tokenizer) {
@@ -138,7 +140,8 @@ const Tokenizer& ModelFolder::source_tokens() const {
 
 const Tokenizer& ModelFolder::target_tokens() const {
   if (target_tokenizer) return *target_tokenizer;
-  if (tokenizer && config.target_vocabulary_size > 0) {
+  const LanguageModelFacts facts = language_model().facts();
+  if (tokenizer && facts.source_vocabulary > 0 && facts.source_vocabulary != facts.vocabulary) {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
                     "target's tokenizer there, or work on token ids (--token-ids)",
@@ -148,7 +151,7 @@ const Tokenizer& ModelFolder::target_tokens() const {
 }
 
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const EncoderDecoderConfig& config, const std::string& end,
+                                              const LanguageModelFacts& facts, const std::string& end,
                                               const std::string& pad) {
   std::vector<std::string> clauses;
   if (tokenizer.size() != vocabulary && !is_rounded_up(tokenizer.size(), vocabulary)) {
@@ -164,8 +167,8 @@ std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_
           fmt::format("its {} token \"{}\" has id {}, the model's has {}", which, token, *id, expected));
     }
   };
-  check("end", end, config.eos_id);
-  check("pad", pad, config.pad_id);
+  check("end", end, facts.eos_id);
+  check("pad", pad, facts.pad_id);
   return clauses;
 }
 
@@ -174,57 +177,54 @@ ModelFolder load_model_folder(const fs::path& path) {
   require_file(path, kConfig);
   ModelFolder folder;
   folder.path = path;
-  const ConfigFile config = read_config_file(read_file(path / kConfig), (path / kConfig).string());
-  require_file(path, kWeights);
-  for (const std::string& name : config.files) require_file(path, name.c_str());
-  folder.type = config.type;
-  folder.config = config.config;
+  const FolderPlan plan = read_plan(read_file(path / kConfig), (path / kConfig).string());
+  if (!is_there(path / kWeightsIndex)) require_file(path, kWeights);
+  for (const std::string& name : plan.files) require_file(path, name.c_str());
+  folder.model_type = plan.model_type;
 
-  // The small files first: their errors come at once.
+  // The small files first: their errors come at once. What a model must say of itself it says without
+  // weights.
+  folder.model = plan.make();
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     special = read_tokenizer_config(read_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
   }
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
-  if (folder.tokenizer) {
-    check_tokenizer(*folder.tokenizer, path / kTokenizer, folder.config.vocabulary_size, folder.config,
-                    special);
+  if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
+    const LanguageModelFacts facts = speaker->facts();
+    const int32_t source = facts.source_vocabulary > 0 ? facts.source_vocabulary : facts.vocabulary;
+    if (folder.tokenizer) check_tokenizer(*folder.tokenizer, path / kTokenizer, source, facts, special);
+    if (folder.target_tokenizer)
+      check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, facts.vocabulary, facts, special);
+    // Before generation_config.json there was, config.json said such things.
+    const char* generation = is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig;
+    folder.suppressed =
+        read_suppressed_tokens(read_file(path / generation), (path / generation).string(), facts.vocabulary);
   }
-  if (folder.target_tokenizer) {
-    check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, folder.config.target_vocabulary(),
-                    folder.config, special);
-  }
-  // Before generation_config.json there was, config.json said such things.
-  const char* generation = is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig;
-  folder.suppressed = read_suppressed_tokens(read_file(path / generation), (path / generation).string(),
-                                             folder.config.target_vocabulary());
-
-  const fs::path weights = path / kWeights;
-  folder.model = read_weights(SafetensorsFile::open(weights), weights.string(), folder.config, config.type,
-                              config.tying);
+  folder.model = read_weights(WeightFiles::open(path), plan);
   return folder;
 }
 
 void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options) {
   const EncoderDecoderConfig& config = model.config();
-  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, config, "source");
-  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), config, "target");
+  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, model.facts(), "source");
+  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), model.facts(), "target");
 
-  ConfigFile file{
-      .type = natural_model_type(config), .config = config, .tying = tying_of(model), .files = {}};
+  const std::string_view type = natural_model_type(config);
   std::map<std::string, std::string> files = options.extra_files;
-  files[kWeights] = write_weights(model, file.type, file.tying);
+  files[kWeights] = write_encoder_decoder_weights(model, type);
   files[kGenerationConfig] = write_generation_config(config, options.beam_size);
   if (options.tokenizer != nullptr) {
     files[kTokenizer] = options.tokenizer->to_json();
     files[kTokenizerConfig] = write_tokenizer_config(*options.tokenizer, config);
   }
   if (options.target_tokenizer != nullptr) files[kTargetTokenizer] = options.target_tokenizer->to_json();
+  std::vector<std::string> own_files;
   for (const auto& [name, bytes] : files) {
-    if (!options.extra_files.contains(name)) file.files.push_back(name);
+    if (!options.extra_files.contains(name)) own_files.push_back(name);
   }
-  files[kConfig] = write_config_file(file);
+  files[kConfig] = write_encoder_decoder_config(config, type, tying_of(model), own_files);
   for (const auto& [name, bytes] : files) folder.add(name, bytes);
 }
 

@@ -5,99 +5,74 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <set>
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/kernels/embedding.h"
 
 namespace mh {
 namespace {
 
 using Layout = TensorPlace::Layout;
 
-std::vector<int64_t> shape_in_file(ConstMatrixView value, Layout layout) {
-  switch (layout) {
+/// The shape that a tensor at this place has in a file.
+std::vector<int64_t> shape_in_file(const Weight& value, const TensorPlace& place) {
+  const int64_t cols = value.cols() * place.parts;
+  switch (place.layout) {
     case Layout::kTransposed:
-      return {value.cols, value.rows};
+      return {cols, value.rows()};
     case Layout::kVector:
-      return {value.cols};
+      return {cols};
     case Layout::kMatrix:
       break;
   }
-  return {value.rows, value.cols};
-}
-
-template <class From, class To>
-void transpose(const From* from, To* to, int64_t rows, int64_t cols) {
-  constexpr int64_t kBlock = 32;  // both sides stay within the cache
-  for (int64_t row = 0; row < rows; row += kBlock) {
-    for (int64_t col = 0; col < cols; col += kBlock) {
-      for (int64_t i = row; i < std::min(rows, row + kBlock); ++i) {
-        for (int64_t j = col; j < std::min(cols, col + kBlock); ++j) to[j * rows + i] = from[i * cols + j];
-      }
-    }
-  }
+  return {value.rows(), cols};
 }
 
 bool is_floating(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
 }
 
-// What is wrong with a file, by kind.
-class Differences {
- public:
-  void missing(const std::string& name) { missing_.push_back(name); }
-  void unused(const std::string& name) { unused_.push_back(name); }
-  void other(std::string clause) { others_.push_back(std::move(clause)); }
-
-  void throw_if_any(const std::string& file) const {
-    std::vector<std::string> clauses;
-    if (!missing_.empty()) clauses.push_back("missing: " + listed(missing_, ", "));
-    if (!others_.empty()) clauses.push_back(listed(others_, "; "));
-    if (!unused_.empty()) clauses.push_back("not used: " + listed(unused_, ", "));
-    if (clauses.empty()) return;
-    throw FormatError(fmt::format("{} does not fit config.json: {}; take both files from the same model",
-                                  file, fmt::join(clauses, "; ")));
-  }
-
- private:
-  static constexpr size_t kMostListed = 100;
-  static std::string listed(const std::vector<std::string>& items, const char* separator) {
-    const size_t shown = std::min(items.size(), kMostListed);
-    std::string text =
-        fmt::format("{}", fmt::join(items.begin(), items.begin() + static_cast<ptrdiff_t>(shown), separator));
-    if (shown < items.size()) text += fmt::format("{}and {} more", separator, items.size() - shown);
-    return text;
-  }
-  std::vector<std::string> missing_, unused_, others_;
-};
-
-void refuse_far_too_large(const EncoderDecoderConfig& config, const SafetensorsFile& file,
-                          const std::string& name) {
-  double present = 0;
-  for (const TensorEntry& entry : file.entries()) present += static_cast<double>(entry.elements());
-  const double expected = least_parameters(config);
-  if (expected <= 4 * present + 1e6) return;  // near enough to list each difference
+void refuse_far_too_large(const WeightFiles& files, const FolderPlan& plan) {
+  const double present = files.elements();
+  if (plan.least_parameters <= 4 * present + 1e6) return;  // near enough to list each difference
   throw FormatError(
       fmt::format("{} holds {:.0f} numbers, but config.json describes a model of at least {:.0f}; take both "
                   "files from the same model",
-                  name, present, expected));
+                  files.name(), present, plan.least_parameters));
 }
 
-const std::string* first_present(const SafetensorsFile& file, const TensorPlace& place) {
-  for (const std::string& name : place.names) {
-    if (file.contains(name)) return &name;
+/// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
+StoredMatrix matrix_of(const std::byte* data, NumberType type, const Weight& value,
+                       const TensorPlace& place) {
+  const int64_t cols = value.cols() * place.parts;
+  const bool transposed = place.layout == Layout::kTransposed;
+  const StoredMatrix stored{.data = data,
+                            .type = type,
+                            .rows = transposed ? cols : value.rows(),
+                            .cols = transposed ? value.rows() : cols,
+                            .row_stride = transposed ? value.rows() : cols};
+  return (transposed ? stored.transposed() : stored)
+      .columns_between(place.part * value.cols(), (place.part + 1) * value.cols());
+}
+
+int64_t not_finite(const StoredMatrix& matrix) {
+  // In the order of memory: along the side whose stride is 1.
+  const StoredMatrix m = matrix.col_stride == 1 ? matrix : matrix.transposed();
+  std::vector<float> row(static_cast<size_t>(m.cols));
+  int64_t bad = 0;
+  for (int64_t i = 0; i < m.rows; ++i) {
+    m.read_row(i, 0, m.cols, row.data());
+    bad += std::count_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
   }
-  return nullptr;
+  return bad;
 }
 
-// Reads one tensor into its parameter, or says why not.
-void read_parameter(const SafetensorsFile& file, const std::string& tensor, Layout layout,
+/// Gives a parameter its tensor, or says why not.
+void read_parameter(const WeightFiles& files, const std::string& tensor, const TensorPlace& place,
                     Parameter& parameter, Differences& differences) {
-  const TensorEntry& entry = file.entry(tensor);
-  const std::vector<int64_t> expected = shape_in_file(parameter.value.view(), layout);
+  const TensorEntry& entry = files.entry(tensor);
+  const std::vector<int64_t> expected = shape_in_file(parameter.value, place);
   if (entry.shape != expected) {
     differences.other(fmt::format("shape of {}: expected [{}], got [{}]", tensor, fmt::join(expected, ","),
                                   fmt::join(entry.shape, ",")));
@@ -108,115 +83,94 @@ void read_parameter(const SafetensorsFile& file, const std::string& tensor, Layo
         fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, dtype_name(entry.dtype)));
     return;
   }
-  const MatrixView value = parameter.value.view();
-  const auto size = static_cast<size_t>(value.size());
-  if (layout == Layout::kTransposed) {
-    const std::vector<float> numbers = file.floats(tensor);
-    transpose(numbers.data(), value.data, value.cols, value.rows);
+  const SafetensorsFile& file = files.file_of(tensor);
+  if (entry.dtype == DType::kF32 || entry.dtype == DType::kBF16) {
+    SafetensorsFile::Mapped mapped = file.mapped(tensor);
+    const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
+    parameter.value = Weight(matrix_of(mapped.data, type, parameter.value, place), std::move(mapped.keeper));
   } else {
-    file.read_floats(tensor, {value.data, size});
-  }
-  const auto bad = std::count_if(value.data, value.data + size, [](float x) { return !std::isfinite(x); });
-  if (bad > 0) {
-    differences.other(
-        fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)", bad,
-                    size, tensor));
+    auto numbers = std::make_shared<std::vector<float>>(file.floats(tensor));
+    const auto* data = reinterpret_cast<const std::byte*>(numbers->data());
+    parameter.value =
+        Weight(matrix_of(data, NumberType::kFloat32, parameter.value, place), std::move(numbers));
   }
   parameter.changed();
+  if (const int64_t bad = not_finite(parameter.value.stored()); bad > 0) {
+    differences.other(
+        fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)", bad,
+                    parameter.value.size(), tensor));
+  }
 }
 
-bool holds(const SafetensorsFile& file, const std::string& tensor, const Tensor& expected, float tolerance) {
-  const TensorEntry& entry = file.entry(tensor);
-  if (entry.shape != std::vector<int64_t>{expected.rows(), expected.cols()} || !is_floating(entry.dtype))
-    return false;
-  const std::vector<float> found = file.floats(tensor);
-  return std::equal(found.begin(), found.end(), expected.data(),
-                    [&](float a, float b) { return std::abs(a - b) <= tolerance; });
-}
-
-// Marian's files may repeat the shared embedding under the names of its users, and may hold the sinusoids.
-// Returns the names of those it has.
-std::set<std::string> check_repeated(const SafetensorsFile& file, EncoderDecoder& model, ModelType type,
-                                     const std::set<std::string>& used, Tying tying,
-                                     Differences& differences) {
-  constexpr float kHalfPrecision = 0.01f;
-  std::set<std::string> found;
-  const EncoderDecoderConfig& config = model.config();
-  for (const std::string& tensor : repeated_tensors(type)) {
-    if (!file.contains(tensor) || used.contains(tensor)) continue;
-    found.insert(tensor);
-    if (tensor.find("embed_positions") != std::string::npos) {
-      Tensor positions(config.max_positions, config.d_model);
-      sinusoids(positions.view());
-      if (!holds(file, tensor, positions, kHalfPrecision)) {
-        differences.other(fmt::format("{} holds something else than the [{},{}] sinusoids of Marian", tensor,
-                                      config.max_positions, config.d_model));
-      }
-    } else if (tying.all()) {
-      model.visit([&](const std::string& name, Parameter& parameter) {
-        if (name == "embedding" && !holds(file, tensor, parameter.value.tensor(), 0)) {
-          differences.other(
-              fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
-        }
-      });
+/// The first of the place's names that is there, under the first prefix that it has; empty: none.
+std::string find_tensor(const WeightFiles& files, const std::vector<std::string>& prefixes,
+                        const TensorPlace& place) {
+  for (const std::string& name : place.names) {
+    for (const std::string& prefix : prefixes) {
+      if (files.contains(prefix + name)) return prefix + name;
     }
   }
-  return found;
+  return {};
+}
+
+std::string without_prefix(const std::string& tensor, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (!prefix.empty() && tensor.starts_with(prefix)) return tensor.substr(prefix.size());
+  }
+  return tensor;
 }
 
 }  // namespace
 
-double least_parameters(const EncoderDecoderConfig& c) {
-  const double d = c.d_model;
-  return d * c.vocabulary_size + c.encoder_layers * (4 * d * d + 2 * d * c.encoder_ff) +
-         c.decoder_layers * (8 * d * d + 2 * d * c.decoder_ff);
-}
-
-std::string write_weights(const EncoderDecoder& model, ModelType type, Tying tying) {
+std::string write_weights(const Model& model,
+                          const std::function<TensorPlace(std::string_view parameter)>& place_of) {
   std::vector<NamedTensor> tensors;
-  std::vector<std::unique_ptr<std::vector<float>>> transposed;  // alive until the file is written
-  model.visit([&](const std::string& name, const Parameter& parameter) {
-    const TensorPlace place = tensor_place(type, name, tying);
+  std::vector<std::unique_ptr<Tensor>> transposed;  // alive until the file is written
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    const TensorPlace place = place_of(name);
+    MH_ASSERT(place.parts == 1);
     const ConstMatrixView value = parameter.value.view();
     NamedTensor tensor{
-        .name = place.names.front(), .shape = shape_in_file(value, place.layout), .data = value};
+        .name = place.names.front(), .shape = shape_in_file(parameter.value, place), .data = value};
     if (place.layout == Layout::kTransposed) {
-      transposed.push_back(std::make_unique<std::vector<float>>(value.size()));
-      transpose(value.data, transposed.back()->data(), value.rows, value.cols);
-      tensor.data = std::span<const float>(*transposed.back());
+      const StoredMatrix turned = StoredMatrix::of(value).transposed();
+      transposed.push_back(std::make_unique<Tensor>(turned.rows, turned.cols));
+      Tensor& to = *transposed.back();
+      constexpr int64_t kBlock = 32;  // both sides stay within the cache
+      for (int64_t j = 0; j < to.cols(); j += kBlock) {
+        const int64_t count = std::min(kBlock, to.cols() - j);
+        for (int64_t i = 0; i < to.rows(); ++i) turned.read_row(i, j, count, to.view().row(i) + j);
+      }
+      tensor.data = std::span<const float>(to.data(), static_cast<size_t>(to.size()));
     } else if (place.layout == Layout::kVector) {
       tensor.data = std::span<const float>(value.data, static_cast<size_t>(value.size()));
     }
     tensors.push_back(std::move(tensor));
-  });
+  }));
   return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
 }
 
-std::unique_ptr<EncoderDecoder> read_weights(const SafetensorsFile& file, const std::string& name,
-                                             const EncoderDecoderConfig& config, ModelType type,
-                                             Tying tying) {
-  refuse_far_too_large(config, file, name);
-  auto model = std::make_unique<EncoderDecoder>(config);
+std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {
+  refuse_far_too_large(files, plan);
+  std::unique_ptr<Model> model = plan.make();
   Differences differences;
   std::set<std::string> used;
-  model->visit([&](const std::string& parameter_name, Parameter& parameter) {
-    const TensorPlace place = tensor_place(type, parameter_name, tying);
-    const std::string* tensor = first_present(file, place);
-    if (tensor != nullptr) {
-      used.insert(*tensor);
-      read_parameter(file, *tensor, place.layout, parameter, differences);
-    } else if (place.may_be_missing) {
-      parameter.value.fill(0);
-      parameter.changed();
-    } else {
-      differences.missing(place.names.front());
+  model->visit([&](const std::string& name, Parameter& parameter) {
+    const TensorPlace place = plan.place(name);
+    const std::string tensor = find_tensor(files, plan.prefixes, place);
+    if (!tensor.empty()) {
+      used.insert(tensor);
+      read_parameter(files, tensor, place, parameter, differences);
+    } else if (!place.may_be_missing) {
+      differences.missing(plan.prefixes.front() + place.names.front());
     }
   });
-  const std::set<std::string> repeated = check_repeated(file, *model, type, used, tying, differences);
-  for (const TensorEntry& entry : file.entries()) {
-    if (!used.contains(entry.name) && !repeated.contains(entry.name)) differences.unused(entry.name);
+  for (const std::string& tensor : files.tensors()) {
+    if (used.contains(tensor)) continue;
+    if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, *model, differences))
+      differences.unused(tensor);
   }
-  differences.throw_if_any(name);
+  differences.throw_if_any(files.name());
   return model;
 }
 

@@ -1,25 +1,24 @@
-// model.safetensors: the numbers of a Transformer.
+// Between a model's parameters and the tensors of its files.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "multihead/io/safetensors.h"
-#include "multihead/models/encoder_decoder.h"
-#include "multihead/models/marian.h"
+#include "multihead/models/families/family.h"
 
 namespace mh {
 
-/// The bytes of model.safetensors, float32.
-std::string write_weights(const EncoderDecoder& model, ModelType type, Tying tying);
+/// The bytes of a model.safetensors with this model's parameters at their places, float32. REQUIRES: no place
+/// is a part of a fused tensor.
+std::string write_weights(const Model& model,
+                          const std::function<TensorPlace(std::string_view parameter)>& place);
 
-/// A model of this shape with the file's numbers. Throws FormatError that starts with `name` and lists all
-/// differences at once: "missing: ...; shape of X: expected [..], got [..]; type of X: ...; not used: ...;
-/// not finite: ...". The memory it asks for is a small multiple of the file, whatever `config` claims.
-std::unique_ptr<EncoderDecoder> read_weights(const SafetensorsFile& file, const std::string& name,
-                                             const EncoderDecoderConfig& config, ModelType type, Tying tying);
-
-/// A lower bound of the numbers in a model of this shape, in double: a configuration may claim more than any
-/// integer holds.
-double least_parameters(const EncoderDecoderConfig& config);
+/// A model with the files' numbers. float32 and bfloat16 stay where they are: the files are mapped into
+/// memory and products pack weights from there; float16 and float64 are converted. Throws FormatError that
+/// starts with the files' name and lists all differences at once: "missing: ...; shape of X: expected [..],
+/// got [..]; type of X:
+/// ...; not used: ...; not finite: ...". The memory it asks for is a small multiple of the files, whatever
+/// config.json claims.
+std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan);
 
 }  // namespace mh

@@ -20,11 +20,11 @@ std::vector<std::string> translations(const ModelFolder& folder, const std::vect
   for (const std::string& line : lines) sources.push_back(folder.source_tokens().encode_ids(line));
   TranslateOptions options;
   options.search.beam_size = 1;
-  options.search.max_length = folder.config.max_positions;
+  options.search.max_length = folder.translator().config().max_positions;
   options.search.max_length_factor = 3;
   options.search.suppressed = folder.suppressed;
   std::vector<std::string> results;
-  for (const auto& hypotheses : translate(*folder.model, sources, options)) {
+  for (const auto& hypotheses : translate(folder.translator(), sources, options)) {
     results.push_back(hypotheses.empty() ? "" : folder.target_tokens().decode(hypotheses[0].tokens));
   }
   return results;

@@ -63,7 +63,7 @@ class Reader {
   /// words: a list for each line, or none.
   EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
                      const std::vector<std::vector<Word>>& words, const char* what) const {
-    const auto longest = static_cast<size_t>(folder_.config.max_positions) - 1;
+    const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
     EncodedSide side;
     size_t cut = 0;
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -73,7 +73,7 @@ class Reader {
             words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
       }
       size_t size = encoding.ids.size();
-      if (size > 0 && encoding.ids.back() == folder_.config.eos_id) --size;
+      if (size > 0 && encoding.ids.back() == folder_.translator().config().eos_id) --size;
       if (size > longest) ++cut, size = longest;
       encoding.ids.resize(size);
       if (!words.empty()) side.words.back().resize(size);
@@ -81,7 +81,7 @@ class Reader {
     }
     if (cut > 0 && options_.remark) {
       options_.remark(fmt::format("{} of {} {}s were cut to the model's longest, {} tokens", cut,
-                                  lines.size(), what, folder_.config.max_positions));
+                                  lines.size(), what, folder_.translator().config().max_positions));
     }
     return side;
   }
@@ -105,12 +105,12 @@ std::vector<std::vector<int32_t>> greedy(const ModelFolder& folder,
   TranslateOptions options;
   options.search.beam_size = 1;
   // The decoder reads the start token before the translation.
-  options.search.max_length = std::max(1, std::min(256, folder.config.max_positions - 1));
+  options.search.max_length = std::max(1, std::min(256, folder.translator().config().max_positions - 1));
   options.search.max_length_factor = 4;
   options.search.suppressed = folder.suppressed;
   options.interventions = interventions;
   std::vector<std::vector<int32_t>> targets;
-  for (auto& hypotheses : translate(*folder.model, sources, options)) {
+  for (auto& hypotheses : translate(folder.translator(), sources, options)) {
     targets.push_back(hypotheses.empty() ? std::vector<int32_t>() : std::move(hypotheses[0].tokens));
   }
   return targets;
@@ -139,7 +139,7 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   }
 
   EncodedSide source = reader.encode(text.sources, folder.source_tokens(), source_words, "source line");
-  for (auto& ids : source.ids) ids.push_back(folder.config.eos_id);
+  for (auto& ids : source.ids) ids.push_back(folder.translator().config().eos_id);
   for (auto& words : source.words) words.push_back(-1);
   EncodedSide target;
   HeadReport report;
@@ -162,7 +162,7 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   RelationScorer relations(source_gold, target_gold);
   AlignmentScorer aligners(alignments);
   std::vector<CorpusObserver*> observers{&statistics, &relations, &aligners};
-  observe_corpus(*folder.model, source.ids, target.ids, observers, options.observe);
+  observe_corpus(folder.translator(), source.ids, target.ids, observers, options.observe);
 
   report.heads = statistics.heads();
   if (options.similarities) report.similarities = statistics.similarities();
@@ -193,7 +193,7 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   const Reader reader(folder, plain);
   SentenceWeights sentence;
   sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
-  sentence.source_ids.push_back(folder.config.eos_id);
+  sentence.source_ids.push_back(folder.translator().config().eos_id);
   sentence.translated = target.empty();
   const std::vector<std::vector<int32_t>> sources{sentence.source_ids};
   std::vector<int32_t> target_ids;
@@ -208,19 +208,19 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   KeptWeights kept;
   CorpusObserver* observers[] = {&kept};
   const std::vector<std::vector<int32_t>> targets{target_ids};
-  observe_corpus(*folder.model, sources, targets, observers, {.interventions = interventions});
+  observe_corpus(folder.translator(), sources, targets, observers, {.interventions = interventions});
   sentence.attentions = kept.kept();
 
   for (const int32_t id : sentence.source_ids)
     sentence.source_tokens.push_back(folder.source_tokens().token_of(id));
-  sentence.target_ids.push_back(folder.config.decoder_start_id);
+  sentence.target_ids.push_back(folder.translator().config().decoder_start_id);
   sentence.target_ids.insert(sentence.target_ids.end(), target_ids.begin(), target_ids.end());
   sentence.target_tokens.push_back("<start>");
   for (const int32_t id : target_ids) {
     sentence.target_tokens.push_back(folder.target_tokens().token_of(id));
     sentence.predicted_tokens.push_back(sentence.target_tokens.back());
   }
-  sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.config.eos_id));
+  sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.translator().config().eos_id));
   return sentence;
 }
 

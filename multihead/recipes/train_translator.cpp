@@ -209,17 +209,18 @@ class Training {
       refuse_too_large(config);
       return config;
     }
-    refuse_other_shape(given_, begin_with_->config);
-    if (!settings_.tokenizer.empty()) refuse_other_tokens(source, begin_with_->config, settings_);
+    refuse_other_shape(given_, begin_with_->translator().config());
+    if (!settings_.tokenizer.empty())
+      refuse_other_tokens(source, begin_with_->translator().config(), settings_);
     const DropoutRates dropout = config.dropout;
-    config = begin_with_->config;
+    config = begin_with_->translator().config();
     config.dropout = dropout;
     config.max_positions = std::max(config.max_positions, settings_.max_length);
     return config;
   }
 
   EncoderDecoderConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
-    EncoderDecoderConfig config = store.load_model(saved.update).config;
+    EncoderDecoderConfig config = store.load_model(saved.update).translator().config();
     config.dropout = model_config(settings_, 1, 0).dropout;
     return config;
   }
@@ -241,7 +242,7 @@ class Training {
     trainer.state().settings = lasting_settings(settings_);
     trainer.state().data = data_;
     if (begin_with_) {
-      copy_parameters(*begin_with_->model, model, settings_.init_from);
+      copy_parameters(begin_with_->translator(), model, settings_.init_from);
       begin_with_.reset();
     } else {
       model.initialise(settings_.seed, settings_.embedding_init);

@@ -55,7 +55,9 @@ void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderCon
 
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings) {
-  const auto clauses = tokenizer_mismatches(tokenizer, config.vocabulary_size, config);
+  const auto clauses = tokenizer_mismatches(
+      tokenizer, config.vocabulary_size,
+      {.vocabulary = config.target_vocabulary(), .pad_id = config.pad_id, .eos_id = config.eos_id});
   if (clauses.empty()) return;
   throw UsageError(
       fmt::format("{} does not match --init-from {}: {}; leave out --tokenizer to use that model's",

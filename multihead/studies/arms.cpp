@@ -18,7 +18,7 @@
 #include "multihead/evaluate/bleu.h"
 #include "multihead/generate/translate.h"
 #include "multihead/io/config.h"
-#include "multihead/models/config_file.h"
+#include "multihead/models/families/marian.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/studies/micro_language.h"
@@ -45,7 +45,7 @@ double cpu_seconds(clockid_t clock) {
 }
 
 std::string model_json(const EncoderDecoderConfig& model) {
-  return write_config_file({.type = ModelType::kMultihead, .config = model, .tying = {}, .files = {}});
+  return write_encoder_decoder_config(model, "multihead", {}, {});
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
 
   const std::string name = key(arm, seed);
   write_file_atomically(options_.runs / (name + ".safetensors"),
-                        write_weights(model, ModelType::kMultihead, {}));
+                        write_encoder_decoder_weights(model, "multihead"));
   write_file_atomically(options_.runs / (name + ".json"),
                         to_json(run));  // last: with it the run counts as done
   return run;
@@ -295,7 +295,7 @@ std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed
   runs(arm);
   const std::string file = (options_.runs / (key(arm, seed) + ".safetensors")).string();
   if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
-  return read_weights(SafetensorsFile::open(file), file, arm.model, ModelType::kMultihead, {});
+  return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), arm.model);
 }
 
 double ArmRunner::test_loss(EncoderDecoder& model) const {

@@ -29,12 +29,13 @@ Weight& Weight::operator=(Weight&& other) noexcept {
   return *this;
 }
 
-void Weight::copy_elsewhere() const {
+void Weight::take_memory() const {
   static std::mutex one_at_a_time;  // rare: once a weight, outside of inference
   std::lock_guard lock(one_at_a_time);
   if (is_own()) return;
   Tensor numbers(rows_, cols_);
-  for (int64_t i = 0; i < rows_; ++i) elsewhere_.read_row(i, 0, cols_, numbers.view().row(i));
+  for (int64_t i = 0; i < rows_ && elsewhere_.data != nullptr; ++i)
+    elsewhere_.read_row(i, 0, cols_, numbers.view().row(i));
   own_ = std::move(numbers);
   is_own_.store(true, std::memory_order_release);
 }

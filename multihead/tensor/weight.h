@@ -19,8 +19,9 @@ namespace mh {
 class Weight {
  public:
   Weight() = default;
-  /// Memory of its own, cleared.
-  Weight(int64_t rows, int64_t cols) : Weight(Tensor(rows, cols)) {}
+  /// Memory of its own, cleared; it is taken when somebody first asks for the numbers, so that a model whose
+  /// weights lie in a file never takes it.
+  Weight(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), is_own_(false) {}
   Weight(Tensor numbers)
       : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
   /// Numbers that lie elsewhere; `keeper` keeps that memory alive.
@@ -40,12 +41,16 @@ class Weight {
   int64_t size() const { return rows_ * cols_; }
 
   /// Where the numbers are now; copies nothing. Valid until the weight is written or copied into memory.
-  StoredMatrix stored() const { return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_; }
+  StoredMatrix stored() const {
+    if (elsewhere_.data == nullptr) make_own();
+    return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_;
+  }
   /// Whether the numbers are in memory of its own.
   bool is_own() const { return is_own_.load(std::memory_order_acquire); }
 
   Tensor& tensor() {
     make_own();
+    elsewhere_ = {};
     keeper_.reset();
     return own_;
   }
@@ -63,13 +68,13 @@ class Weight {
 
  private:
   void make_own() const {
-    if (!is_own()) copy_elsewhere();
+    if (!is_own()) take_memory();
   }
-  void copy_elsewhere() const;
+  void take_memory() const;
 
   int64_t rows_ = 0, cols_ = 0;
   mutable Tensor own_;
-  StoredMatrix elsewhere_;
+  StoredMatrix elsewhere_;  // no data: zeros that have no memory yet
   std::shared_ptr<const void> keeper_;
   mutable std::atomic<bool> is_own_{true};
 };

@@ -160,7 +160,7 @@ ModelFolder CheckpointStore::load_model(int64_t update) const {
 void CheckpointStore::load_parameters(int64_t update, EncoderDecoder& model) const {
   read_checkpoint(path(update), [&] {
     const ModelFolder saved = load_model_folder(path(update));
-    copy_parameters(*saved.model, model, path(update).string());
+    copy_parameters(saved.translator(), model, path(update).string());
   });
 }
 

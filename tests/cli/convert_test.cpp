@@ -35,7 +35,7 @@ TEST_F(ConvertVerb, MergesAndSeparatesAgain) {
   EXPECT_EQ(there["parameters"]["before"], model.parameter_count());
   converted("--to canonical", "back", "merged");
   EXPECT_EQ(translation_of(scratch / "back"), translation_of(folder));
-  EXPECT_EQ(load_model_folder(scratch / "back").type, ModelType::kMarian);
+  EXPECT_EQ(load_model_folder(scratch / "back").model_type, "marian");
   EXPECT_TRUE(load_model_folder(scratch / "merged").tokenizer.has_value());
 }
 
@@ -46,7 +46,7 @@ TEST_F(ConvertVerb, RemovesAndPermutesHeads) {
       converted("--remove encoder.0.self_attention.1 --remove encoder.1.self_attention.2", "pruned");
   EXPECT_LT(pruned["difference"]["logits"], 1e-3);
   EXPECT_LT(pruned["parameters"]["after"], pruned["parameters"]["before"]);
-  EXPECT_EQ(load_model_folder(scratch / "pruned").config.encoder_heads, 2);
+  EXPECT_EQ(load_model_folder(scratch / "pruned").translator().config().encoder_heads, 2);
 }
 
 TEST_F(ConvertVerb, SaysByHowMuchOtherFunctionsDiffer) {

@@ -6,7 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/models/marian.h"
+#include "multihead/models/families/marian.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 
@@ -193,12 +193,12 @@ TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
 }
 
 TEST_P(TransformerProperties, EveryParameterHasAPlaceOfItsOwnInBothFormats) {
-  for (const ModelType type : {ModelType::kMarian, ModelType::kMultihead}) {
-    if (type == ModelType::kMarian && natural_model_type(model.config()) != type) continue;
+  for (const std::string_view type : {"marian", "multihead"}) {
+    if (type == "marian" && natural_model_type(model.config()) != type) continue;
     std::set<std::string> names;
     model.visit([&](const std::string& name, Parameter&) {
       const Tying tying{.source_and_target = GetParam().share, .target_and_output = GetParam().share};
-      EXPECT_TRUE(names.insert(tensor_place(type, name, tying).names.front()).second) << name;
+      EXPECT_TRUE(names.insert(encoder_decoder_place(type, name, tying).names.front()).second) << name;
     });
   }
 }

@@ -9,6 +9,7 @@
 
 #include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/families/marian.h"
 #include "multihead/models/model_folder.h"
 #include "tests/models/small_batch.h"
 
@@ -47,7 +48,7 @@ class MarianGoldens : public testing::TestWithParam<const char*> {};
 TEST_P(MarianGoldens, LogitsAreThoseOfTransformers) {
   const Golden golden(GetParam());
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
-  const auto found = test::logits_of(*folder.model, golden.source, golden.target_in);
+  const auto found = test::logits_of(folder.translator(), golden.source, golden.target_in);
   const auto expected = golden.file.floats("logits");
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
@@ -56,8 +57,8 @@ TEST_P(MarianGoldens, LogitsAreThoseOfTransformers) {
 TEST_P(MarianGoldens, GreedyTranslationsAreThoseOfTransformers) {
   const Golden golden(GetParam());
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
-  EXPECT_THAT(folder.suppressed, testing::ElementsAre(folder.config.pad_id));
-  EXPECT_EQ(test::greedy(*folder.model, golden.source, kNewTokens, folder.suppressed),
+  EXPECT_THAT(folder.suppressed, testing::ElementsAre(folder.translator().config().pad_id));
+  EXPECT_EQ(test::greedy(folder.translator(), golden.source, kNewTokens, folder.suppressed),
             golden.lists("greedy"));
 }
 
@@ -67,10 +68,10 @@ TEST_P(MarianGoldens, LogProbabilitiesFollowFromTheLogits) {
   Tape tape;
   Context context{.tape = tape};
   VocabularyScratch scratch;
-  const auto found = folder.model->log_probabilities(context, golden.source.view(), golden.target_in.view(),
-                                                     golden.target_out.ids, scratch);
+  const auto found = folder.translator().log_probabilities(
+      context, golden.source.view(), golden.target_in.view(), golden.target_out.ids, scratch);
   const auto logits = golden.file.floats("logits");
-  const auto vocabulary = static_cast<size_t>(folder.config.target_vocabulary());
+  const auto vocabulary = static_cast<size_t>(folder.translator().config().target_vocabulary());
   ASSERT_EQ(found.size() * vocabulary, logits.size());
   for (size_t i = 0; i < found.size(); ++i) {
     double sum = 0;
@@ -85,7 +86,7 @@ TEST_P(MarianGoldens, LogProbabilitiesFollowFromTheLogits) {
 TEST_P(MarianGoldens, SavedAgainTheyAreTheSame) {
   const test::ScratchFolder scratch;
   const ModelFolder folder = load_model_folder(kFolder / GetParam());
-  save_model_folder(scratch / "again", *folder.model);
+  save_model_folder(scratch / "again", folder.translator());
 
   const auto before = SafetensorsFile::open(kFolder / GetParam() / "model.safetensors");
   const auto after = SafetensorsFile::open(scratch / "again" / "model.safetensors");
@@ -132,8 +133,8 @@ TEST(MarianGradients, EveryParametersGradientIsThatOfTorch) {
   Context context{.tape = tape};
   VocabularyScratch scratch;
   const auto loss =
-      folder.model->loss(context, golden.source.view(), golden.target_in.view(), golden.target_out.ids,
-                         {.label_smoothing = 0.1f, .scale = 1.0f / 7}, scratch);
+      folder.translator().loss(context, golden.source.view(), golden.target_in.view(), golden.target_out.ids,
+                               {.label_smoothing = 0.1f, .scale = 1.0f / 7}, scratch);
   const double expected_loss = golden.file.floats("smoothed_loss")[0];
   EXPECT_NEAR(loss.smoothed, expected_loss, 1e-5 * expected_loss);
   EXPECT_NEAR(loss.loss.value()(0, 0), expected_loss / 7, 1e-5 * expected_loss);
@@ -143,7 +144,7 @@ TEST(MarianGradients, EveryParametersGradientIsThatOfTorch) {
   folder.model->visit([&](const std::string& name, Parameter& parameter) {
     if (name == "logits_bias") return;  // not trained
     SCOPED_TRACE(name);
-    const TensorPlace place = tensor_place(ModelType::kMarian, name, {});
+    const TensorPlace place = encoder_decoder_place("marian", name, {});
     const auto expected = golden.file.floats("gradient." + place.names.front());
     const MatrixView found = parameter.gradient_sum();
     ASSERT_EQ(static_cast<size_t>(found.size()), expected.size());

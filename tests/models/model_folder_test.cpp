@@ -61,13 +61,13 @@ TEST_P(ModelFolders, ReadBackWhatWasSaved) {
                     {.tokenizer = &source, .target_tokenizer = config.share_embeddings ? nullptr : &target});
 
   ModelFolder folder = load_model_folder(scratch / "model");
-  EXPECT_EQ(values_of(*folder.model), values_of(model));
+  EXPECT_EQ(values_of(folder.translator()), values_of(model));
   const bool marian = GetParam().norm == NormPlacement::kPost && config.geometry == HeadGeometry() &&
                       config.positions == Positions::kSinusoidal;
-  EXPECT_EQ(folder.type, marian ? ModelType::kMarian : ModelType::kMultihead);
-  EXPECT_EQ(folder.config.geometry, config.geometry);
-  EXPECT_EQ(folder.config.positions, config.positions);
-  const EncoderDecoderConfig& c = folder.config;
+  EXPECT_EQ(folder.model_type, marian ? "marian" : "multihead");
+  EXPECT_EQ(folder.translator().config().geometry, config.geometry);
+  EXPECT_EQ(folder.translator().config().positions, config.positions);
+  const EncoderDecoderConfig& c = folder.translator().config();
   EXPECT_EQ(c.vocabulary_size, config.vocabulary_size);
   EXPECT_EQ(c.target_vocabulary(), config.target_vocabulary());
   EXPECT_EQ(c.activation, config.activation);
@@ -180,7 +180,7 @@ TEST_F(SavedFolder, SavingAgainReplacesItWhole) {
   EXPECT_THAT(files_in(folder), UnorderedElementsAre("config.json", "model.safetensors",
                                                      "generation_config.json", "notes.txt"));
   const ModelFolder loaded = load_model_folder(folder);
-  EXPECT_EQ(values_of(*loaded.model), values_of(other));
+  EXPECT_EQ(values_of(loaded.translator()), values_of(other));
   EXPECT_FALSE(loaded.tokenizer.has_value());
   EXPECT_THROW(loaded.source_tokens(), FileError);
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
@@ -225,7 +225,7 @@ TEST_F(SavedFolder, AFullDiskLeavesTheOldFolder) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 17);
-  EXPECT_EQ(values_of(*load_model_folder(folder).model), before);
+  EXPECT_EQ(values_of(load_model_folder(folder).translator()), before);
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
 }
 
@@ -240,10 +240,11 @@ TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
     EXPECT_THAT(error.what(), HasSubstr("it has 47 tokens, the model 53"));
   }
   EXPECT_FALSE(std::filesystem::exists(scratch / "other"));
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, swapped),
+  const auto facts = [](int32_t vocabulary) { return EncoderDecoder(folder_config(vocabulary)).facts(); };
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, EncoderDecoder(swapped).facts()),
               ElementsAre("its end token \"</s>\" has id 0, the model's has 2",
                           "its pad token \"<pad>\" has id 2, the model's has 0"));
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, folder_config(53), "[EOS]", "[PAD]"),
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, facts(53), "[EOS]", "[PAD]"),
               ElementsAre("it has no end token \"[EOS]\"", "it has no pad token \"[PAD]\""));
 }
 
@@ -251,10 +252,10 @@ TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
 // tokenizer.
 TEST(TokenizerMismatches, AllowsAVocabularyThatWasRoundedUp) {
   const Tokenizer tokenizer = small_tokenizer(53);
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 56, folder_config(56)), testing::IsEmpty());
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 57, folder_config(57)), testing::SizeIs(1));
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 48, folder_config(48)), testing::SizeIs(1));
-  EXPECT_THAT(tokenizer_mismatches(tokenizer, 256, folder_config(256)), testing::SizeIs(1));
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 56, facts(56)), testing::IsEmpty());
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 57, facts(57)), testing::SizeIs(1));
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 48, facts(48)), testing::SizeIs(1));
+  EXPECT_THAT(tokenizer_mismatches(tokenizer, 256, facts(256)), testing::SizeIs(1));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(SlowSaveKilled, LeavesTheOldFolderOrTheNew) {
     EXPECT_GE(number, last);
     moved_on += number > last ? 1 : 0;
     last = number;
-    for (const auto& values : values_of(*loaded.model)) {
+    for (const auto& values : values_of(loaded.translator())) {
       for (const float value : values) ASSERT_EQ(value, static_cast<float>(number)) << "round " << round;
     }
     ASSERT_TRUE(loaded.tokenizer.has_value());

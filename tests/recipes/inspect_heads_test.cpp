@@ -36,18 +36,19 @@ class InspectHeads : public testing::Test {
       lines.push_back(text.targets.back());
     }
     folder.tokenizer = train_bpe(lines, {.vocabulary_size = 120});
-    folder.config.vocabulary_size = folder.tokenizer->size();
-    folder.config.d_model = 12;
-    folder.config.encoder_layers = 2;
-    folder.config.decoder_layers = 1;
-    folder.config.encoder_heads = 3;
-    folder.config.decoder_heads = 2;
-    folder.config.encoder_ff = folder.config.decoder_ff = 13;
-    folder.config.max_positions = 97;
-    folder.config.eos_id = kEndId;
-    folder.config.pad_id = folder.config.decoder_start_id = kPadId;
-    folder.model = std::make_unique<EncoderDecoder>(folder.config);
-    folder.model->initialise(5);
+    EncoderDecoderConfig config;
+    config.vocabulary_size = folder.tokenizer->size();
+    config.d_model = 12;
+    config.encoder_layers = 2;
+    config.decoder_layers = 1;
+    config.encoder_heads = 3;
+    config.decoder_heads = 2;
+    config.encoder_ff = config.decoder_ff = 13;
+    config.max_positions = 97;
+    config.eos_id = kEndId;
+    config.pad_id = config.decoder_start_id = kPadId;
+    folder.model = std::make_unique<EncoderDecoder>(config);
+    folder.translator().initialise(5);
   }
   ModelFolder folder;
   HeadsText text;

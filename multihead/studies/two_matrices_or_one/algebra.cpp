@@ -6,7 +6,7 @@
 
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/weights_file.h"
+#include "multihead/models/families/marian.h"
 #include "multihead/studies/lab.h"
 #include "multihead/studies/two_matrices_or_one/claims.h"
 
@@ -181,7 +181,7 @@ Claim stored(const AlgebraCase& a) {
   int matrices = 0;
   bool square = true;
   const SafetensorsFile file = SafetensorsFile::from_bytes(
-      write_weights(model, a.mistaken ? ModelType::kMultihead : ModelType::kMarian, {}), "model.safetensors");
+      write_encoder_decoder_weights(model, a.mistaken ? "multihead" : "marian"), "model.safetensors");
   for (const TensorEntry& tensor : file.entries()) {
     const std::string& name = tensor.name;
     if (name.find("encoder") == std::string::npos || name.find("decoder") != std::string::npos) continue;

@@ -116,7 +116,6 @@ std::pair<std::string, Verdict> Findings::summary() const {
 ModelFolder folder_of(ArmRunner& runner, const Arm& arm, uint64_t seed) {
   ModelFolder folder;
   folder.path = "a model trained for this study";
-  folder.config = arm.model;
   folder.model = runner.trained(arm, seed);
   folder.tokenizer = runner.tokenizers().source;
   return folder;

@@ -1,0 +1,32 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "multihead/base/error.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/models/families/family.h"
+
+namespace mh {
+
+std::span<const Family* const> families() {
+  static constexpr const Family* kFamilies[] = {&kMarianFamily, &kMultiheadFamily, &kGpt2Family};
+  return kFamilies;
+}
+
+FolderPlan read_plan(std::string_view json, std::string_view name) {
+  const auto document = parse_json_strictly(json, name);
+  if (!document.is_object())
+    throw FormatError(fmt::format("{}: expected an object, got {}", name, json_excerpt(document)));
+  const auto found = document.find("model_type");
+  if (found == document.end())
+    throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
+  const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
+  std::vector<std::string> known;
+  for (const Family* family : families()) {
+    if (family->model_type == type) return family->read(json, name);
+    known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
+  }
+  throw FormatError(
+      fmt::format("{}: model_type is \"{}\", expected one of {}", name, type, fmt::join(known, ", ")));
+}
+
+}  // namespace mh

@@ -1,0 +1,31 @@
+// Tables of tensor names, as the families have them: one row a parameter, # for a layer's number.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "multihead/io/config.h"
+#include "multihead/kernels/elementwise.h"
+#include "multihead/models/families/family.h"
+
+namespace mh {
+
+struct TensorName {
+  std::string_view ours, theirs;  // "decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"
+  TensorPlace::Layout layout = TensorPlace::Layout::kMatrix;
+  int part = 0, parts = 1;  // of a fused tensor
+};
+
+/// The place that the table has for a parameter; names that nobody has when it has none, so that reading says
+/// what is missing.
+TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
+
+/// What Hugging Face's configurations call activations.
+inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
+    {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
+    {"silu", Activation::kSwish}};
+
+}  // namespace mh
