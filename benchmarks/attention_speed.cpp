@@ -1,8 +1,7 @@
 // The speed of attention on inputs that somebody else chose, beside a peer (benchmarks/peers/attention.py).
 //
 //   peak                                    -> GFLOP/s in a loop of multiply-adds on every thread at once
-//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of query lengths, a line of key
-//   lengths)
+//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of queries', one of keys')
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)

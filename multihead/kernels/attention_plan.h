@@ -10,9 +10,8 @@
 
 namespace mh::detail {
 
-/// Query rows [query_begin, query_end) of heads [head_begin, head_end) of sequences [sequence_begin,
-/// sequence_end). (cut off at each sequence's own number; only a task of one long sequence has fewer than
-/// all).
+/// Query rows [query_begin, query_end) (cut off at each sequence's number) of heads [head_begin, head_end) of
+/// sequences [sequence_begin, sequence_end); only a task of one long sequence has not all rows.
 struct AttentionTask {
   int32_t sequence_begin, sequence_end;
   int32_t head_begin, head_end;

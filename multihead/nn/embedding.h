@@ -1,5 +1,5 @@
-// Tokens to rows: dropout(sqrt(d_model) * E[token] + what the position adds)    (Vaswani et al. 2017, 3.4 and
-// 3.5)
+// Tokens to rows: dropout(sqrt(d_model) * E[token] + what the position adds)
+// (Vaswani et al. 2017, 3.4 and 3.5)
 #pragma once
 
 #include <cstdint>
