@@ -21,8 +21,7 @@ class Weight {
   Weight() = default;
   /// Memory of its own, cleared.
   Weight(int64_t rows, int64_t cols) : Weight(Tensor(rows, cols)) {}
-  Weight(Tensor numbers)
-      : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
+  Weight(Tensor numbers) : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}
   /// Numbers that lie elsewhere; `keeper` keeps that memory alive.
   Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper)
       : rows_(elsewhere.rows),
