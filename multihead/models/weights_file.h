@@ -1,6 +1,7 @@
 // model.safetensors: the numbers of a Transformer.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "multihead/io/safetensors.h"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "multihead/nn/feed_forward.h"
 #include "multihead/nn/multi_head_attention.h"
