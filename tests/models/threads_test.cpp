@@ -68,8 +68,8 @@ TEST_P(ModelOfManyThreads, AnswersAsItAnswersOne) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Geometries, ModelOfManyThreads,
-                         testing::Values("canonical", "collaborative", "bloem-fourth", "differential", "talking",
-                                         "query-key-norm"),
+                         testing::Values("canonical", "collaborative", "bloem-fourth", "differential",
+                                         "talking", "query-key-norm"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::erase(name, '-');
