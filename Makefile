@@ -1,7 +1,9 @@
 # The commands of the README. Everything else is CMake: see CMakePresets.json.
 BUILD ?= build
 JOBS ?= $(shell nproc)
-CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release
+# More for CMake, e.g. FLAGS=-DMULTIHEAD_WERROR=ON.
+FLAGS ?=
+CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
 
 .PHONY: demo test test-fast tool packages packages-test bench oracles format
 

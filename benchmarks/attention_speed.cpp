@@ -1,8 +1,7 @@
 // The speed of attention on inputs that somebody else chose, beside a peer (benchmarks/peers/attention.py).
 //
 //   peak                                    -> GFLOP/s in a loop of multiply-adds on every thread at once
-//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of query lengths, a line of key
-//   lengths)
+//   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of queries', one of keys')
 //                                           and FOLDER/{q,k,v,d_output}: float32, [N, heads * D] row by row
 //                                           -> MiB this process holds at most so far
 //   forward CALLS | both CALLS              -> median seconds of a call (forward; forward and backward)
@@ -28,9 +27,16 @@ namespace {
 
 using Sixteen = float __attribute__((vector_size(64), aligned(64)));
 
+// Measured as gcc compiles it; another compiler knows no such attributes.
+#if defined(__GNUC__) && !defined(__clang__)
+#define MULTIHEAD_FASTEST \
+  __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast")))
+#else
+#define MULTIHEAD_FASTEST
+#endif
+
 // 16 sums of 16 lanes hide the latency of a multiply-add on any machine in use.
-__attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast"))) float
-multiply_adds(int64_t rounds, float factor) {
+MULTIHEAD_FASTEST float multiply_adds(int64_t rounds, float factor) {
   Sixteen sums[16];
   for (int i = 0; i < 16; ++i) sums[i] = Sixteen{} + static_cast<float>(i);  // equal ones would be merged
   for (int64_t i = 0; i < rounds; ++i) {

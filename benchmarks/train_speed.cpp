@@ -3,9 +3,8 @@
 // (benchmarks/peers/train.py).
 //
 //   train_speed PRESET VOCABULARY DROPOUT BATCHES_FILE   a line "source ids<TAB>target ids" for each pair,
-//   end tokens (3)
-//                                                        included; an empty line ends a batch; the start
-//                                                        token is 2
+//                                                        end tokens (3) included; an empty line ends a
+//                                                        batch; the start token is 2
 //   train FIRST COUNT    trains on batches FIRST, FIRST + 1, ... (modulo their number), one update each
 //                        -> "seconds target_tokens last_loss peak_mebibytes"
 #include <cstdio>

@@ -2,9 +2,8 @@
 // commands from standard input and answers each with one line, so that the two can take turns
 // (benchmarks/peers/translate.py).
 //
-//   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE     a line of token ids for each
-//   sentence, end
-//                                                                          token 0 last; the start token is 2
+//   translate_speed PRESET VOCABULARY LENGTH MAX_BATCH_TOKENS IDS_FILE
+//                        a line of token ids for each sentence, end token 0 last; the start token is 2
 //   all BEAM COUNT       -> seconds for the first COUNT sentences
 //   single BEAM COUNT    -> median seconds of one sentence alone
 #include <algorithm>

@@ -1,6 +1,7 @@
 // What `multihead heads` and `multihead demo` print: tables for 80 columns, heat maps, JSON.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <charconv>

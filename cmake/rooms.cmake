@@ -4,8 +4,12 @@
 # -Wrestrict: gcc 12 warns falsely of std::string (its bug 105651).
 set(MULTIHEAD_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-psabi $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
+if(NOT MULTIHEAD_TARGETS MATCHES "^(all|native|baseline)$")
+  message(FATAL_ERROR "MULTIHEAD_TARGETS is all, native or baseline, not ${MULTIHEAD_TARGETS}")
+endif()
+
 function(mh_flags target)
-  target_compile_options(${target} PRIVATE ${MULTIHEAD_WARNINGS})
+  target_compile_options(${target} PRIVATE ${MULTIHEAD_WARNINGS} $<$<BOOL:${MULTIHEAD_WERROR}>:-Werror>)
   if(MULTIHEAD_SANITIZE)
     target_compile_options(${target} PUBLIC -fsanitize=${MULTIHEAD_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${MULTIHEAD_SANITIZE})
@@ -13,7 +17,7 @@ function(mh_flags target)
 endfunction()
 
 # Every source of a target as one: headers such as json's are read and instantiated once. Files that Highway compiles once
-# for each instruction set include themselves, so they stay alone.
+# for each instruction set include themselves, so they stay alone; MULTIHEAD_TARGETS says for which ones.
 function(mh_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${MULTIHEAD_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   get_target_property(sources ${target} SOURCES)
@@ -21,6 +25,11 @@ function(mh_unity target)
     file(STRINGS ${source} includes REGEX "foreach_target.h")
     if(includes)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      if(NOT MULTIHEAD_TARGETS STREQUAL "all")
+        set_source_files_properties(${source} PROPERTIES
+          COMPILE_DEFINITIONS HWY_COMPILE_ONLY_STATIC
+          COMPILE_OPTIONS "$<$<STREQUAL:${MULTIHEAD_TARGETS},native>:-march=native>")
+      endif()
     endif()
   endforeach()
 endfunction()

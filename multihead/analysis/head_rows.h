@@ -1,6 +1,7 @@
 // The queries, keys and values of each head of a layer, as the layer itself projects them, by name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,11 @@
 // Keeps the weights of a few sentences as they are, to draw or save them.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/analysis/observe_corpus.h"

@@ -1,6 +1,7 @@
 // What positions add to scores, number by number: the plain form of what the kernel does on its way.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 

@@ -1,6 +1,7 @@
 // y = x W + b and what surrounds it in a Transformer's layer, fused by blocks of rows.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "multihead/autograd/parameter.h"

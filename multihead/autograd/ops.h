@@ -3,6 +3,7 @@
 // ops.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -2,9 +2,9 @@
 // flows back.
 //
 //   Tape tape(Tape::Mode::kRecord);
-//   Var y = linear(tape, x, weight);            // y.value() is there
-//   tape.backward();                            // runs the notes in reverse; gradients of parameters are
-//   added up tape.clear();                               // the memory is used again by the next step
+//   Var y = matmul(tape, x, w);                 // y.value() is there
+//   tape.backward();                            // runs the notes in reverse; adds up parameters' gradients
+//   tape.clear();                               // the memory is used again by the next step
 //
 // Values live in the tape's arena until clear(). The gradient of a Var lives from its first use in the
 // backward pass until its op has passed it on; then its memory serves the next one, while it is still in the

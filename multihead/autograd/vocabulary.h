@@ -1,6 +1,7 @@
 // Where tokens come in and go out: embeddings, and the loss over the vocabulary.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "multihead/autograd/parameter.h"

@@ -43,11 +43,17 @@ class AlignedBuffer {
   void resize(int64_t size) {
     if (size > capacity_) {
       data_.reset();
+      size_ = capacity_ = 0;  // so it is if the next lines throw
       const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
       data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{kCacheLine})));
       capacity_ = size;
     }
     size_ = size;
+  }
+  /// resize(), then data(): scratch memory that calls share.
+  T* get(int64_t size) {
+    resize(size);
+    return data();
   }
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }

@@ -7,8 +7,7 @@
 //   - when beam_size hypotheses have ended (as CTranslate2 with a length penalty and patience 1), or
 //   - at the longest length, where the first beam_size continuations are kept as they are, ended or not, or
 //   - when no growing hypothesis can come among the n best any more, because log-probabilities only fall:
-//   then going on
-//     would not change the result.
+//     then going on would not change the result.
 // With beam_size 1 this is greedy search. A batch's decisions are those of each sentence alone.
 #pragma once
 

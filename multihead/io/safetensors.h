@@ -2,8 +2,9 @@
 // names once, sizes that match dtype and shape, bytes without holes or overlap, the whole file accounted for.
 //
 //   8 bytes   length n of the header, little-endian
-//   n bytes   {"__metadata__": {text: text}, NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin,
-//   end]}, ...} the rest  the tensors; offsets count from here
+//   n bytes   {"__metadata__": {text: text},
+//              NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
+//   the rest  the tensors; offsets count from here
 #pragma once
 
 #include <cstdint>

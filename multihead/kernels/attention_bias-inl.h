@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_plan.h"
 
@@ -34,7 +35,7 @@ struct HeadBias {
 };
 
 struct BiasMemory {
-  detail::Scratch<float> by_distance;
+  AlignedBuffer<float> by_distance;
 };
 
 /// Queries [first, last) of sequence s, `row` its first.

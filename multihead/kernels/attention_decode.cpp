@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "multihead/base/aligned.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention_plan.h"
 #include "multihead/kernels/simd.h"
@@ -99,7 +100,7 @@ void detail::attention_decode(const AttentionInputs& in, const AttentionOutputs&
                               const int64_t* weight_offsets) {
   thread_local std::vector<DecodePart> all_parts;
   thread_local std::vector<int64_t> first_parts;  // of each such sequence
-  thread_local Scratch<float> memory;
+  thread_local AlignedBuffer<float> memory;
   all_parts.clear();
   first_parts.clear();
   const int64_t stride = (int64_t{in.d_value} + 15) / 16 * 16;

@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_mask-inl.h"
 #include "multihead/kernels/attention_plan.h"
 
@@ -23,7 +24,7 @@ constexpr int kFewQueries = 6;
 constexpr int64_t kFewKeys = 1024;  // all scores of a head are kept: 6 x 4 KiB
 
 struct FewMemory {
-  detail::Scratch<float> scores;
+  AlignedBuffer<float> scores;
 };
 
 struct FewQueries {

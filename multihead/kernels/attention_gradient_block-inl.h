@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_bias-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
@@ -26,10 +27,10 @@ static_assert(kQueries == detail::kBackwardQueries);
 constexpr int64_t kStripSize = kBlock * (kKeyChunk + kRoom);
 
 struct GradientMemory {
-  detail::Scratch<float> queries, gradients, p, ds;         // strips
-  detail::Scratch<float> k, v, q, d_output, d_k, d_v, d_q;  // rows, side by side
-  detail::Scratch<uint16_t> allow, keep;
-  detail::Scratch<float> distances, by_query;
+  AlignedBuffer<float> queries, gradients, p, ds;         // strips
+  AlignedBuffer<float> k, v, q, d_output, d_k, d_v, d_q;  // rows, side by side
+  AlignedBuffer<uint16_t> allow, keep;
+  AlignedBuffer<float> distances, by_query;
   BiasMemory bias;
 };
 

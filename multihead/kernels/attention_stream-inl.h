@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_stream_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,8 +24,8 @@ constexpr int64_t kStreamScores = 1 << 16;  // numbers: of all heads that are co
 constexpr int64_t kStreamAhead = 1 << 11;   // numbers that are asked for ahead
 
 struct StreamMemory {
-  detail::Scratch<float> queries, scores, results;
-  detail::Scratch<int64_t> columns;
+  AlignedBuffer<float> queries, scores, results;
+  AlignedBuffer<int64_t> columns;
 };
 
 /// Heads [f.head_begin, f.head_end) together. next: keys that are wanted after these, or null.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "multihead/base/aligned.h"
 #include "multihead/kernels/attention_bias-inl.h"
 #include "multihead/kernels/attention_lanes-inl.h"
 #include "multihead/kernels/attention_mask-inl.h"
@@ -32,8 +33,8 @@ constexpr int64_t kSmall = 64;  // keys of a small item
 constexpr int kFewRest = 4;     // that many queries behind the last full strip make no strip of their own
 
 struct ForwardMemory {
-  detail::Scratch<float> queries, strips, sums, keys, values;
-  detail::Scratch<uint16_t> allow, ready, keep;
+  AlignedBuffer<float> queries, strips, sums, keys, values;
+  AlignedBuffer<uint16_t> allow, ready, keep;
   BiasMemory bias;
 };
 

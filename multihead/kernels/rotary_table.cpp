@@ -37,12 +37,13 @@ void RotaryTable::prepare(int32_t position) {
   auto& place = blocks_[static_cast<size_t>(position / kBlock)];
   if (place.load(std::memory_order_acquire) != nullptr) return;
   const int half = rotated_ / 2;
+  const int32_t first = position / kBlock * kBlock;
   auto block = std::make_unique<float[]>(static_cast<size_t>(kBlock) * static_cast<size_t>(rotated_));
   for (int i = 0; i < half; ++i) {
     // In double: at position 10^6 the angle itself needs 20 of a float's 24 bits.
     const double speed = rotary_speed(i, rotated_, base_, scaling_);
     for (int32_t p = 0; p < kBlock; ++p) {
-      const double angle = (position / kBlock * kBlock + p) * speed;
+      const double angle = (first + p) * speed;
       float* row = block.get() + int64_t{p} * rotated_;
       row[i] = static_cast<float>(std::cos(angle));
       row[half + i] = static_cast<float>(std::sin(angle));

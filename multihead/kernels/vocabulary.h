@@ -25,9 +25,9 @@ struct CrossEntropySums {
   double smoothed = 0;                 // sum of the loss with smoothing, before `scale`
 };
 
-/// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing   (Szegedy et al.
-/// 2016) scaled by `scale`. With gradients wanted (d_states not empty) d_states [N, d] is written and
-/// d_embedding [V, d] is added to:
+/// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing
+/// (Szegedy et al. 2016), scaled by `scale`. With gradients wanted (d_states not empty) d_states [N, d] is
+/// written and d_embedding [V, d] is added to:
 ///   d logit_iw = scale * (p_iw - e / V - (1 - e) [w = target_i]).
 struct CrossEntropy {
   ConstMatrixView states;            // [N, d]

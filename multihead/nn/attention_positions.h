@@ -1,6 +1,7 @@
 // What one self-attention does about positions: it turns queries and keys, or adds to scores.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

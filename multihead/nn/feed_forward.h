@@ -1,6 +1,7 @@
 // FFN(x) = activation(x W_1 + b_1) W_2 + b_2    (Vaswani et al. 2017, eq. 2), or gated (FeedForwardConfig).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "multihead/nn/norm_layer.h"

@@ -3,8 +3,7 @@
 //
 //   {.heads = 8}                                                     the paper's (Vaswani et al. 2017)
 //   {.heads = 8, .key_heads = 1}                                     multi-query (Shazeer 2019)
-//   {.heads = 8, .input = HeadInput::slices()}                       Bloem's narrow: a head sees its slice
-//   only
+//   {.heads = 8, .input = HeadInput::slices()}                       Bloem's narrow: each sees its slice only
 //   {.heads = 8, .scores = Scores::kMerged}                          one matrix W_i for W_i^Q W_i^K^T
 #pragma once
 

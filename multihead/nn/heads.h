@@ -1,6 +1,7 @@
 // From rows to the queries, keys and values of all heads: one class a geometry, behind one interface.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <span>

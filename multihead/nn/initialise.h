@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/base/random.h"

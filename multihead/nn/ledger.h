@@ -3,8 +3,8 @@
 // exponential that it names, each once. (A kernel may do a few more where its tiles end.)
 //
 //   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, o = d_out, h heads, g key heads,
-//   u value heads, k = d_key, v = d_value, s = shared_size, c = columns that all heads together read of a
-//   row:
+//   u value heads, k = d_key, v = d_value, s = shared_size,
+//   c = columns that all heads together read of a row:
 //
 //   part     geometry            parameters     multiply-adds     other operations
 //   queries  whole row           d h k          Tq d h k

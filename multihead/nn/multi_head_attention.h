@@ -3,6 +3,9 @@
 // How x becomes Q, K and V of all heads is the geometry's (head_geometry.h); this is what happens to them.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "multihead/autograd/affine.h"

@@ -1,6 +1,5 @@
 // All that can be set about training a translator. One list, visit(), drives the flags of `multihead train`,
-// its
-// --config and --dump-config files, what a checkpoint remembers, and the comparison when a run goes on.
+// its --config and --dump-config files, what a checkpoint remembers, and the comparison when a run goes on.
 #pragma once
 
 #include <cstdint>

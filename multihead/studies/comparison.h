@@ -1,6 +1,7 @@
 // Arms beside each other: tables, differences over seeds, equal parameters, equal time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

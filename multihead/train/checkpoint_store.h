@@ -2,8 +2,7 @@
 //
 //   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
 //                 training_state.json                                   TrainingState
-//                 training_state.safetensors                            Adam's moments, first.NAME and
-//                 second.NAME
+//                 training_state.safetensors                            Adam's: first.NAME, second.NAME
 //
 // A folder appears as a whole (FolderWriter), so after a kill at any moment the newest one is complete.
 #pragma once
@@ -12,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "multihead/models/encoder_decoder.h"

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "multihead/train/checkpoint_store.h"
 #include "multihead/train/metrics_log.h"

@@ -7,7 +7,9 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -20,11 +22,11 @@ const std::map<std::string, Rooms>& arrows() {
       {"base", {}},
       {"io", {"base"}},
       {"kernels", {"base"}},
-      {"tensor", {"base", "kernels"}},
-      {"autograd", {"tensor"}},
+      {"tensor", {"base"}},
+      {"autograd", {"tensor", "kernels"}},
       {"nn", {"autograd"}},
       {"text", {"base", "io"}},
-      {"data", {"text", "tensor"}},
+      {"data", {"text"}},
       {"models", {"nn", "io", "text"}},
       {"train", {"models", "data"}},
       {"generate", {"models"}},
@@ -87,6 +89,41 @@ TEST(House, IncludesPointOneWay) {
           << file << " includes " << include.path << ", which " << room << " may not";
     }
   });
+}
+
+TEST(House, EveryArrowIsOfAnInclude) {
+  std::set<std::pair<std::string, std::string>> used;
+  for_each_source([&](const fs::path& file, const std::string& room) {
+    for (const Include& include : includes_of(file)) {
+      if (include.path.find('/') != std::string::npos) used.insert({room, room_of(include.path)});
+    }
+  });
+  for (const auto& [room, others] : arrows()) {
+    for (const std::string& other : others) {
+      EXPECT_TRUE(used.count({room, other})) << "no file of " << room << " includes one of " << other;
+    }
+  }
+}
+
+/// mh_room(NAME ROOMS a b NEEDS ...) and mh_lab_room(NAME ROOMS a lab_b ...), whose rooms are lab/NAME.
+TEST(House, TheBuildHasTheSameArrows) {
+  std::ifstream in(fs::path(MULTIHEAD_SOURCE) / "CMakeLists.txt");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  static const std::regex call(R"re(\nmh_(lab_)?room\((\w+)([^)]*)\))re");
+  std::map<std::string, Rooms> built;
+  for (std::sregex_iterator match(text.begin(), text.end(), call), end; match != end; ++match) {
+    Rooms& rooms = built[((*match)[1].matched ? "lab/" : "") + (*match)[2].str()];
+    std::istringstream words((*match)[3]);
+    bool named = false;
+    for (std::string word; words >> word;) {
+      if (word == "ROOMS" || word == "NEEDS") {
+        named = word == "ROOMS";
+      } else if (named) {
+        rooms.insert(word.starts_with("lab_") ? "lab/" + word.substr(4) : word);
+      }
+    }
+  }
+  EXPECT_EQ(built, arrows());
 }
 
 TEST(House, PublicHeadersNeedNobodyElse) {

@@ -195,7 +195,7 @@ TEST(HostileConfig, Values) {
   };
   for (const auto& [text, part] : hostile) {
     Sample sample;
-    expect_one_line_error([&] { from_json(sample, text, "f"); }, part, text.substr(0, 80));
+    expect_one_line_error([&, &text = text] { from_json(sample, text, "f"); }, part, text.substr(0, 80));
   }
 }
 

@@ -114,7 +114,8 @@ TEST(Npy, RefusesHostileHeaders) {
       {"{'descr': '<f4", "header"},
   };
   for (const auto& [header, part] : hostile) {
-    expect_one_line_error([&] { read_npy(with_header(header, four), "a.npy"); }, part, header);
+    expect_one_line_error([&, &header = header] { read_npy(with_header(header, four), "a.npy"); }, part,
+                          header);
   }
   std::string version = read_file(kData / "float.npy");
   version[6] = 3;

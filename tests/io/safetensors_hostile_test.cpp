@@ -115,8 +115,10 @@ TEST(HostileSafetensors, Headers) {
   };
   for (const auto& [header, data, part] : hostile) {
     expect_one_line_error(
-        [&] { read_all(SafetensorsFile::from_bytes(with_header(header, data), "m.safetensors")); }, part,
-        header);
+        [&, &header = header, &data = data] {
+          read_all(SafetensorsFile::from_bytes(with_header(header, data), "m.safetensors"));
+        },
+        part, header);
   }
   std::string nul = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
   nul += std::string("\0 ,", 3);

@@ -1,8 +1,8 @@
 // Memory that runs out in the middle of a call is an error, not a wait without end.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <new>
 #include <thread>
 
@@ -15,12 +15,18 @@ std::atomic<int> allocations_left{-1};  // until one fails; negative: none will
 
 }  // namespace
 
-// The kernels' own memory is asked for here: what the linker finds in the program goes before the C
-// library's.
-extern "C" void* aligned_alloc(size_t alignment, size_t size) {
-  if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) == 0) return nullptr;
-  void* memory = nullptr;
-  return posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+// The kernels' own memory (AlignedBuffer) is asked for here, in the whole program.
+void* operator new(size_t size, std::align_val_t alignment) {
+  if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
+  void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
 }
 
 namespace mh {

@@ -162,7 +162,7 @@ TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) 
       values.push_back(test::copy_of(parameter.value.view()));
     });
     size_t next = 0;
-    zeroed.visit([&](const std::string& name, Parameter& parameter) {
+    zeroed.visit([&, &attention = attention, &heads = heads](const std::string& name, Parameter& parameter) {
       std::copy(values[next].begin(), values[next].end(), parameter.value.data());
       ++next;
       if (name == attention + ".w_o") {

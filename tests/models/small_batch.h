@@ -35,7 +35,7 @@ inline std::vector<float> copy_of(ConstMatrixView view) {
 }
 
 /// Logits of every target token, [N, V] row by row.
-inline std::vector<float> logits_of(EncoderDecoder& model, const Batch& source, const Batch& target_in,
+inline std::vector<float> logits_of(const EncoderDecoder& model, const Batch& source, const Batch& target_in,
                                     const Interventions* interventions = nullptr) {
   Tape tape;
   Context context{.tape = tape, .interventions = interventions};
@@ -47,7 +47,7 @@ inline std::vector<float> logits_of(EncoderDecoder& model, const Batch& source, 
 }
 
 /// Greedy search as transformers' generate() does it: at the limit the end token is forced.
-inline std::vector<std::vector<int32_t>> greedy(EncoderDecoder& model, const Batch& source, int limit,
+inline std::vector<std::vector<int32_t>> greedy(const EncoderDecoder& model, const Batch& source, int limit,
                                                 std::vector<int32_t> suppressed) {
   Tape tape;
   Decoding decoding(model, Context{.tape = tape}, source.view());

@@ -1,6 +1,9 @@
 // 001: "how are heads initialised in a diverse way, and how is that preserved?"
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "multihead/studies/study.h"
 
 namespace mh::diversity {

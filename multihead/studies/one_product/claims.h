@@ -1,6 +1,8 @@
 // 004: "why is one big product still called multi-head?"
 #pragma once
 
+#include <span>
+
 #include "multihead/studies/study.h"
 
 namespace mh::one_product {

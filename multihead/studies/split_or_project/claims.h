@@ -1,6 +1,8 @@
 // 000: "split or duplicated?"
 #pragma once
 
+#include <span>
+
 #include "multihead/studies/study.h"
 
 namespace mh::split_or_project {

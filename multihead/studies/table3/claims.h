@@ -1,6 +1,8 @@
 // Table 3 of "Attention is all you need" in miniature: what the shape of the model is worth.
 #pragma once
 
+#include <span>
+
 #include "multihead/studies/study.h"
 
 namespace mh::table3 {

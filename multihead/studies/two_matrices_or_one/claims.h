@@ -1,6 +1,8 @@
 // 002: "why W^Q and W^K and not one W?"
 #pragma once
 
+#include <span>
+
 #include "multihead/studies/study.h"
 
 namespace mh::two_matrices_or_one {

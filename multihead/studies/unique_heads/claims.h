@@ -1,6 +1,9 @@
 // 003: "what makes the learning in each head unique?"
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "multihead/studies/study.h"
 
 namespace mh::unique_heads {
