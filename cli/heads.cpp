@@ -15,6 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/data/conllu.h"
+#include "multihead/nn/head_name.h"
 #include "multihead/recipes/inspect_heads.h"
 #include "multihead/recipes/save_weights.h"
 

@@ -307,16 +307,17 @@ double ArmRunner::test_loss(EncoderDecoder& model) const {
 double ArmRunner::ensemble_loss(const std::vector<EncoderDecoder*>& models) const {
   double sum = 0;
   int64_t tokens = 0;
-  TrainingBatch batch;
+  Batch source;
+  TeacherForced target;
   VocabularyScratch scratch;
-  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch}, 0)) {
-    batch.assign(test_, pairs, settings_.model.decoder_start_id);
-    std::vector<double> mean(batch.target_out.size(), 0);
+  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch})) {
+    gather(test_, pairs, settings_.model.decoder_start_id, source, target);
+    std::vector<double> mean(target.next.size(), 0);
     for (EncoderDecoder* model : models) {
       Tape tape;
       Context context{.tape = tape};
-      const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(),
-                                                 batch.target_out, scratch);
+      const auto logs =
+          model->log_probabilities(context, source.view(), target.input.view(), target.next, scratch);
       for (size_t i = 0; i < logs.size(); ++i)
         mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
     }

@@ -41,7 +41,7 @@ std::vector<int64_t> Trainer::lines_of_next_update() {
   std::vector<int64_t> lines;
   const Range range = next_batches();
   for (size_t b = range.begin; b < range.end; ++b) {
-    for (const int32_t pair : plan_[b]) lines.push_back(corpus_.lines[static_cast<size_t>(pair)]);
+    for (const int64_t pair : plan_[b]) lines.push_back(corpus_.lines[static_cast<size_t>(pair)]);
   }
   return lines;
 }
@@ -57,18 +57,17 @@ UpdateReport Trainer::update() {
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
   for (size_t b = range.begin; b < range.end; ++b) {
-    batch_.assign(corpus_, plan_[b], model_.config().decoder_start_id);
+    gather(corpus_, plan_[b], model_.config().decoder_start_id, source_, target_);
     tape_->clear();
     Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
     const EncoderDecoder::Loss loss =
-        model_.loss(context, batch_.source_sequences(), batch_.target_sequences(), batch_.target_out,
-                    loss_options, scratch_);
+        model_.loss(context, source_.view(), target_.input.view(), target_.next, loss_options, scratch_);
     tape_->backward();
     report.smoothed_loss += loss.smoothed;
     report.negative_log_likelihood += loss.negative_log_likelihood;
     report.alike_heads += loss.alike_heads;
-    report.source_tokens += batch_.source.ragged.rows();
-    report.sentences += batch_.source.ragged.sequences();
+    report.source_tokens += source_.ragged.rows();
+    report.sentences += source_.ragged.sequences();
   }
   report.gradient_norm = adam_.gradient_norm();
   report.learning_rate = options_.schedule.learning_rate(state_.update + 1);

@@ -9,7 +9,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
-#include "multihead/train/training_batch.h"
+#include "multihead/train/training_corpus.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {
@@ -83,8 +83,9 @@ class Trainer {
   TrainingState state_;
   std::optional<Tape> tape_;
   VocabularyScratch scratch_;
-  TrainingBatch batch_;
-  std::vector<std::vector<int32_t>> plan_;
+  Batch source_;
+  TeacherForced target_;
+  std::vector<std::vector<int64_t>> plan_;
   int64_t planned_epoch_ = -1;
 };
 

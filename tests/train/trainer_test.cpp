@@ -11,26 +11,28 @@
 namespace mh {
 namespace {
 
-TEST(TrainingBatch, ShiftsTheTarget) {
+TEST(TrainingCorpus, GathersPairsUnderTheirLines) {
   TrainingCorpus corpus;
   corpus.tokens.source = {{5, 0}, {6, 7, 8, 0}};
   corpus.tokens.target = {{9, 0}, {10, 11, 0}};
   corpus.lines = {3, 17};
-  TrainingBatch batch;
-  const std::vector<int32_t> pairs = {1, 0};
+  Batch source;
+  TeacherForced target;
+  const std::vector<int64_t> pairs = {1, 0};
   for (int again = 0; again < 2; ++again) {
-    batch.assign(corpus, pairs, 2);
-    EXPECT_EQ(batch.source.ids, (std::vector<int32_t>{6, 7, 8, 0, 5, 0}));
-    EXPECT_EQ(batch.target_in.ids, (std::vector<int32_t>{2, 10, 11, 2, 9}));
-    EXPECT_EQ(batch.target_out, (std::vector<int32_t>{10, 11, 0, 9, 0}));
-    EXPECT_EQ(batch.target_in.sentence_ids, (std::vector<int64_t>{17, 3}));
-    EXPECT_EQ(batch.source.ragged.length(0), 4);
-    EXPECT_EQ(batch.target_in.ragged.length(1), 2);
+    gather(corpus, pairs, 2, source, target);
+    EXPECT_EQ(source.ids, (std::vector<int32_t>{6, 7, 8, 0, 5, 0}));
+    EXPECT_EQ(target.input.ids, (std::vector<int32_t>{2, 10, 11, 2, 9}));
+    EXPECT_EQ(target.next, (std::vector<int32_t>{10, 11, 0, 9, 0}));
+    EXPECT_EQ(source.sentences, (std::vector<int64_t>{17, 3}));
+    EXPECT_EQ(target.input.sentences, source.sentences);
+    EXPECT_EQ(source.ragged.length(0), 4);
+    EXPECT_EQ(target.input.ragged.length(1), 2);
   }
   EXPECT_EQ(target_tokens(corpus, pairs), 5);
 }
 
-TEST(TrainingBatch, FingerprintSeesEveryChange) {
+TEST(TrainingCorpus, FingerprintSeesEveryChange) {
   const TrainingCorpus corpus = small_corpus();
   const std::string print = fingerprint(corpus);
   EXPECT_EQ(print.size(), 16u);
