@@ -27,6 +27,11 @@ class Fan : public Observer {
       if (observer->wants_weights(observed.name)) observer->weights(observed);
     }
   }
+  void rows(std::string_view name, ProjectedTo to, ConstMatrixView rows) override {
+    for (CorpusObserver* observer : observers_) {
+      if (observer->wants_weights(name)) observer->rows(name, to, rows);
+    }
+  }
 
  private:
   std::span<CorpusObserver* const> observers_;
