@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/trainer.h"

@@ -23,6 +23,7 @@
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/studies/micro_language.h"
 #include "multihead/train/trainer.h"
+#include "multihead/train/translation_objective.h"
 
 namespace mh {
 namespace {
@@ -128,17 +129,16 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
   const int64_t warmup = std::llround(arm.updates * static_cast<double>(settings_.warmup));
-  Trainer trainer(model, train_,
-                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
-                   .adam = {},
-                   .schedule = {.peak = settings_.learning_rate * arm.learning_rate,
-                                .warmup = warmup,
-                                .decay = Schedule::Decay::kLinear,
-                                .end = updates},
-                   .clip_norm = 1,
-                   .disagreement = arm.disagreement,
-                   .disagreement_weight = arm.disagreement_weight,
-                   .seed = own_seed});
+  TranslationObjective objective(model, train_,
+                                 {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                                  .disagreement = arm.disagreement,
+                                  .disagreement_weight = arm.disagreement_weight});
+  Trainer trainer(objective, {.schedule = {.peak = settings_.learning_rate * arm.learning_rate,
+                                           .warmup = warmup,
+                                           .decay = Schedule::Decay::kLinear,
+                                           .end = updates},
+                              .clip_norm = 1,
+                              .seed = own_seed});
   const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
                                         tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};

@@ -52,7 +52,8 @@ TEST(Trainer, Learns) {
   EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
-  Trainer trainer(model, corpus, small_options());
+  SmallTraining training(model, corpus);
+  Trainer& trainer = training.trainer;
   const auto mean_loss = [&](int updates) {
     double sum = 0;
     for (int i = 0; i < updates; ++i) {
@@ -79,12 +80,13 @@ TEST(Trainer, AccumulationIsOneLargeBatch) {
   for (const bool accumulate : {false, true}) {
     EncoderDecoder model(small_config());
     model.initialise(3);
-    TrainerOptions options = small_options();
-    options.batches.max_tokens = accumulate ? 40 : 100000;
-    options.accumulate = accumulate ? 1000 : 1;
-    options.adam.epsilon =
+    SmallOptions options = small_options();
+    options.translation.batches.max_tokens = accumulate ? 40 : 100000;
+    options.trainer.accumulate = accumulate ? 1000 : 1;
+    options.trainer.adam.epsilon =
         1e-2;  // else Adam's first step is the bare sign of gradients that are 0 but for rounding
-    Trainer trainer(model, corpus, options);
+    SmallTraining training(model, corpus, options);
+    Trainer& trainer = training.trainer;
     EXPECT_EQ(trainer.batches_in_epoch() > 3, accumulate);
     const UpdateReport report = trainer.update();
     EXPECT_EQ(report.sentences, 37);
@@ -104,7 +106,8 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
     set_thread_count(threads);
     EncoderDecoder model(small_config());
     model.initialise(3);
-    Trainer trainer(model, corpus, small_options());
+    SmallTraining training(model, corpus);
+    Trainer& trainer = training.trainer;
     for (int i = 0; i < 7; ++i) trainer.update();
     results.push_back(all_parameters(model));
   }
@@ -116,7 +119,8 @@ TEST(Trainer, ReportsWhatIsNotANumberAndLeavesTheModelAlone) {
   EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
-  Trainer trainer(model, corpus, small_options());
+  SmallTraining training(model, corpus);
+  Trainer& trainer = training.trainer;
   trainer.update();
   bool first = true;
   model.visit([&](const std::string&, Parameter& parameter) {
