@@ -20,13 +20,13 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"
-#include "multihead/train/training_batch.h"
+#include "multihead/train/training_corpus.h"
 
 namespace {
 
 struct Batches {
   mh::TrainingCorpus corpus;
-  std::vector<std::vector<int32_t>> pairs;
+  std::vector<std::vector<int64_t>> pairs;
 };
 
 std::vector<int32_t> ids_of(const std::string& text) {
@@ -45,7 +45,7 @@ Batches read_batches(const std::string& path) {
       batches.pairs.emplace_back();
       continue;
     }
-    const auto number = static_cast<int32_t>(batches.corpus.lines.size());
+    const auto number = static_cast<int64_t>(batches.corpus.lines.size());
     batches.pairs.back().push_back(number);
     batches.corpus.lines.push_back(number);
     batches.corpus.tokens.source.push_back(ids_of(line.substr(0, tab)));
@@ -76,7 +76,8 @@ int run(int argc, char** argv) {
   mh::Adam adam(parameters, {.epsilon = 1e-8});
   const mh::Schedule schedule{.peak = 5e-3, .warmup = 2000};
   mh::Tape tape(mh::Tape::Mode::kRecord);
-  mh::TrainingBatch batch;
+  mh::Batch source;
+  mh::TeacherForced target;
 
   std::string what;
   size_t first = 0, count = 0;
@@ -86,14 +87,14 @@ int run(int argc, char** argv) {
     double last_loss = 0;
     mh::VocabularyScratch scratch;
     for (size_t i = first; i < first + count; ++i) {
-      const std::vector<int32_t>& pairs = batches.pairs[i % batches.pairs.size()];
+      const std::vector<int64_t>& pairs = batches.pairs[i % batches.pairs.size()];
       const int64_t targets = mh::target_tokens(batches.corpus, pairs);
-      batch.assign(batches.corpus, pairs, config.decoder_start_id);
+      mh::gather(batches.corpus, pairs, config.decoder_start_id, source, target);
       tape.clear();
       const auto update = static_cast<uint64_t>(adam.updates() + 1);
       mh::Context context{.tape = tape, .dropout = mh::DropoutKey{1, update}};
       const auto loss =
-          model.loss(context, batch.source_sequences(), batch.target_sequences(), batch.target_out,
+          model.loss(context, source.view(), target.input.view(), target.next,
                      {.label_smoothing = 0.1f, .scale = 1.0f / static_cast<float>(targets)}, scratch);
       tape.backward();
       adam.gradient_norm();

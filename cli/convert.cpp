@@ -53,7 +53,7 @@ std::vector<int> numbers_of(const std::string& list) {
     int number = 0;
     const auto [stop, error] = std::from_chars(at, end, number);
     if (error != std::errc() || (stop != end && *stop != ','))
-      throw UsageError(fmt::format("--permute: expected numbers of heads between commas, found {}", list));
+      throw UsageError(fmt::format("--permute: expected numbers of heads between commas, got {}", list));
     numbers.push_back(number);
     if (stop == end) return numbers;
     at = stop + 1;
@@ -106,7 +106,7 @@ Plan plan_of(const ConvertFlags& flags) {
   const int asked = (flags.given("--to") ? 1 : 0) + (flags.permute.empty() ? 0 : 1) +
                     (flags.remove.empty() ? 0 : 1) + (flags.merge_equal ? 1 : 0);
   if (asked != 1)
-    throw UsageError(fmt::format("expected one of --to, --permute, --remove and --merge-equal, found {}",
+    throw UsageError(fmt::format("expected one of --to, --permute, --remove and --merge-equal, got {}",
                                  asked == 0 ? "none" : "several"));
   if (flags.given("--to")) return plan_of_target(flags);
   if (!flags.permute.empty()) {

@@ -15,6 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/data/conllu.h"
+#include "multihead/nn/head_name.h"
 #include "multihead/recipes/inspect_heads.h"
 #include "multihead/recipes/save_weights.h"
 
@@ -144,7 +145,7 @@ void add_heads(CLI::App& app) {
   verb->add_option("--text", flags->text, "One sentence, to draw heads on")
       ->each([](const std::string& text) {
         if (text.find_first_not_of(" \t\n") == std::string::npos)
-          throw UsageError("--text: expected a sentence, found none");
+          throw UsageError("--text: expected a sentence, got none");
       });
   verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
   verb->add_option(

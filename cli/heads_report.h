@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "multihead/analysis/heat_map.h"
+#include "multihead/nn/head_name.h"
 #include "multihead/recipes/inspect_heads.h"
 
 namespace mh::cli {

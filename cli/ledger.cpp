@@ -221,7 +221,7 @@ std::vector<std::string> names_in(const std::string& list) {
   std::vector<std::string> names;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find(',', at), list.size());
-    if (end == at) throw UsageError(fmt::format("--compare: expected names between commas, found {}", list));
+    if (end == at) throw UsageError(fmt::format("--compare: expected names between commas, got {}", list));
     names.push_back(list.substr(at, end - at));
     at = end + 1;
   }

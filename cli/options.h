@@ -24,7 +24,7 @@ void check_number(CLI::Option* option, Rule<T> rule) {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc() && stop == end && value >= rule.low && value <= rule.high) return std::string();
-    return fmt::format("expected {}, found {}", numbers_within(rule.low, rule.high), text);
+    return fmt::format("expected {}, got {}", numbers_within(rule.low, rule.high), text);
   });
 }
 
@@ -61,7 +61,7 @@ void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type
       text = std::to_string(static_cast<std::underlying_type_t<E>>(meaning));
       return std::string();
     }
-    return fmt::format("expected {}, found {}", all, text);
+    return fmt::format("expected {}, got {}", all, text);
   };
   option->transform(CLI::Validator(to_number, ""))->type_name(all);
   if (value) option->default_str(now);

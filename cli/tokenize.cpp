@@ -100,7 +100,7 @@ std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool id
     if (ids) {
       const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
       if (error != std::errc() || stop != field.data() + field.size() || id < 0 || id >= tokenizer.size()) {
-        throw FormatError(fmt::format("{} line {}: expected ids from 0 to {}, found {}", what, number,
+        throw FormatError(fmt::format("{} line {}: expected ids from 0 to {}, got {}", what, number,
                                       tokenizer.size() - 1, shown(field)));
       }
     } else if (const auto known = tokenizer.id_of(field)) {

@@ -5,7 +5,9 @@
 #include <string_view>
 
 #include "multihead/base/error.h"
-#include "multihead/data/token_batches.h"
+#include "multihead/batch/check_ids.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/batch/teacher_forced.h"
 
 namespace mh {
 namespace {
@@ -25,24 +27,15 @@ class Fan : public Observer {
       if (observer->wants_weights(observed.name)) observer->weights(observed);
     }
   }
+  void rows(std::string_view name, ProjectedTo to, ConstMatrixView rows) override {
+    for (CorpusObserver* observer : observers_) {
+      if (observer->wants_weights(name)) observer->rows(name, to, rows);
+    }
+  }
 
  private:
   std::span<CorpusObserver* const> observers_;
 };
-
-void check_ids(const std::vector<int32_t>& ids, const char* what, size_t sentence, int64_t longest,
-               int32_t vocabulary) {
-  if (static_cast<int64_t>(ids.size()) > longest) {
-    throw UsageError(fmt::format("{} {}: {} tokens, but the model reads at most {}", what, sentence + 1,
-                                 ids.size(), longest));
-  }
-  for (const int32_t id : ids) {
-    if (id < 0 || id >= vocabulary) {
-      throw UsageError(fmt::format("{} {}: token id {} is not below the vocabulary's size, {}", what,
-                                   sentence + 1, id, vocabulary));
-    }
-  }
-}
 
 }  // namespace
 
@@ -55,46 +48,40 @@ void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
                                  sources.size(), targets.size()));
   }
-  if (options.max_batch_tokens < 1) {
-    throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
-  }
   if (options.interventions) model.check(*options.interventions);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty())
-      throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
-    check_ids(sources[i], "source", i, config.max_positions, config.vocabulary_size);
-    if (decode) check_ids(targets[i], "target", i, config.max_positions - 1, config.target_vocabulary());
-  }
+  check_ids(sources, {.what = "source",
+                      .longest = config.max_positions,
+                      .vocabulary = config.vocabulary_size,
+                      .may_be_empty = false});
+  check_ids(targets, {.what = "target",
+                      .longest = config.max_positions - 1,  // the start token comes before
+                      .vocabulary = config.target_vocabulary()});
+  std::vector<ExampleSize> sizes;
+  sizes.reserve(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i)
+    sizes.push_back(
+        {.tokens = static_cast<int64_t>(sources[i].size() + (decode ? targets[i].size() + 1 : 0))});
 
   Fan fan(observers);
   Tape tape;
   Context context{.tape = tape, .observer = &fan, .interventions = options.interventions};
-  TokenSequences source, target_in;
-  std::vector<int32_t> shifted;
-  for (size_t i = 0; i < sources.size();) {
+  Batch source;
+  TeacherForced target;
+  const BatchOptions plan{.max_tokens = options.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
+  for (const auto& batch : plan_batches(sizes, plan)) {
     source.clear();
-    target_in.clear();
-    int64_t tokens = 0;
-    for (; i < sources.size(); ++i) {
-      const auto more = static_cast<int64_t>(sources[i].size() + (decode ? targets[i].size() + 1 : 0));
-      if (tokens > 0 && tokens + more > options.max_batch_tokens) break;
-      tokens += more;
-      source.add(sources[i], static_cast<int64_t>(i));
+    target.clear();
+    for (const int64_t i : batch) {
+      source.add(sources[static_cast<size_t>(i)], i);
       if (!decode) continue;
-      shifted.assign(1, config.decoder_start_id);
-      shifted.insert(shifted.end(), targets[i].begin(), targets[i].end());
-      target_in.add(shifted, static_cast<int64_t>(i));
+      target.add(targets[static_cast<size_t>(i)], i,
+                 {.start_id = config.decoder_start_id, .end_id = config.eos_id});
     }
-    for (CorpusObserver* observer : observers) observer->begin_batch(source.sentence_ids);
+    for (CorpusObserver* observer : observers) observer->begin_batch(source.sentences);
     tape.clear();
-    const Sequences read{.ids = source.ids, .ragged = &source.ragged, .sentences = source.sentence_ids};
-    const Var memory = model.encode(context, read);
-    if (decode) {
-      model.decode(context,
-                   {.ids = target_in.ids, .ragged = &target_in.ragged, .sentences = target_in.sentence_ids},
-                   memory, read);
-    }
-    if (options.progress) options.progress(static_cast<int64_t>(i));
+    const Var memory = model.encode(context, source.view());
+    if (decode) model.decode(context, target.input.view(), memory, source.view());
+    if (options.progress) options.progress(batch.back() + 1);
   }
 }
 

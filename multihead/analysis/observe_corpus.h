@@ -27,8 +27,8 @@ struct ObserveOptions {
 
 /// Sources end with the end token; targets are without it: the decoder reads the start token and the target,
 /// so that query i of the decoder reads target token i - 1 and predicts token i. Sentences go in their order.
-/// No targets at all: only the encoder runs. Throws UsageError on ids and lengths that the model cannot take,
-/// naming the sentence.
+/// No targets at all: only the encoder runs. Throws UsageError on ids, ShapeError on lengths that the
+/// model cannot take, naming the sentence.
 void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});

@@ -46,15 +46,11 @@ AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view nam
   Watch watch(layer.name());
   Tape tape;
   Context context{.tape = tape, .observer = &watch};
-  const auto one = [](std::span<const int32_t> ids) {
-    return Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(ids.size())});
-  };
-  const Ragged source_rows = one(source), target_rows = one(target);
-  const Sequences sources{.ids = source, .ragged = &source_rows, .sentences = {}};
-  const Var memory = model.encode(context, sources);
-  if (kind != AttentionKind::kEncoderSelf) {
-    model.decode(context, {.ids = target, .ragged = &target_rows, .sentences = {}}, memory, sources);
-  }
+  Batch read, written;
+  read.add(source, 0);
+  written.add(target, 0);
+  const Var memory = model.encode(context, read.view());
+  if (kind != AttentionKind::kEncoderSelf) model.decode(context, written.view(), memory, read.view());
   const Tensor none;
   return trace_attention(layer, watch.queries.view(),
                          kind == AttentionKind::kCross ? watch.memory.view() : none.view(),

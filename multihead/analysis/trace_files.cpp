@@ -28,7 +28,7 @@ constexpr std::array kOwnNames = {"w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v
 
 OwnTensor floats_of(NpyArray array, const std::string& name) {
   if (auto* numbers = std::get_if<std::vector<float>>(&array.data)) return {array.shape, std::move(*numbers)};
-  throw FormatError(fmt::format("{}: expected float32 or float64, found whole numbers", name));
+  throw FormatError(fmt::format("{}: expected float32 or float64, got whole numbers", name));
 }
 
 void require_finite_numbers(const std::vector<float>& numbers, const std::string& name) {
@@ -167,7 +167,7 @@ std::unique_ptr<MultiHeadAttention> read_own_layer(const fs::path& path, const O
 Tensor read_rows(const fs::path& path) {
   const OwnTensor array = floats_of(read_npy(read_file(path), path.string()), path.string());
   if (array.shape.size() != 2 || array.shape[0] == 0 || array.shape[1] == 0) {
-    throw FormatError(fmt::format("{}: expected [tokens, d_model], found [{}]; give one sentence",
+    throw FormatError(fmt::format("{}: expected [tokens, d_model], got [{}]; give one sentence",
                                   path.string(), fmt::join(array.shape, ",")));
   }
   require_finite_numbers(array.numbers, path.string());
@@ -179,7 +179,7 @@ Tensor read_rows(const fs::path& path) {
 OwnMask read_mask(const fs::path& path, int64_t queries, int64_t keys) {
   const NpyArray array = read_npy(read_file(path), path.string());
   if (array.shape != std::vector<int64_t>{queries, keys}) {
-    throw FormatError(fmt::format("{}: expected a mask [{},{}], queries by keys, found [{}]", path.string(),
+    throw FormatError(fmt::format("{}: expected a mask [{},{}], queries by keys, got [{}]", path.string(),
                                   queries, keys, fmt::join(array.shape, ",")));
   }
   OwnMask mask{.words = {}, .words_per_row = (keys + 63) / 64};

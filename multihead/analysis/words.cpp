@@ -39,9 +39,9 @@ WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std
       continue;
     }
     if (word == words.size() || !text.starts_with(words[word].form)) {
-      throw FormatError(fmt::format(
-          "{}: expected the text to go on with '{}', the tree's word {}, found '{}'", where,
-          word == words.size() ? "" : words[word].form, word + 1, text.substr(0, text.find(' '))));
+      throw FormatError(fmt::format("{}: expected the text to go on with '{}', the tree's word {}, got '{}'",
+                                    where, word == words.size() ? "" : words[word].form, word + 1,
+                                    text.substr(0, text.find(' '))));
     }
     const std::string& form = words[word].form;
     word_at.insert(word_at.end(), static_cast<size_t>(characters_in(form)), static_cast<int32_t>(word++));

@@ -66,4 +66,14 @@ struct NamedParameter {
   Parameter* parameter = nullptr;
 };
 
+/// All parameters of a model, a layer or an objective, in the order of its visit().
+template <class Visited>
+std::vector<NamedParameter> named_parameters(Visited& visited) {
+  std::vector<NamedParameter> parameters;
+  visited.visit(ParameterVisitor([&](const std::string& name, Parameter& parameter) {
+    parameters.push_back({name, &parameter});
+  }));
+  return parameters;
+}
+
 }  // namespace mh

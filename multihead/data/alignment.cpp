@@ -21,8 +21,8 @@ Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t lin
     const auto source = whole_number(item.substr(0, dash));
     const auto target = dash == std::string_view::npos ? std::nullopt : whole_number(item.substr(dash + 1));
     if (!source || !target) {
-      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), found {}",
-                                    name, line_number, shown(item)));
+      throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), got {}", name,
+                                    line_number, shown(item)));
     }
     alignment.emplace_back(*source, *target);
   }

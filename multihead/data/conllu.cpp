@@ -54,7 +54,7 @@ class Reader {
       begin = tab + 1;
     }
     if (count != kColumns)
-      fail(fmt::format("expected {} columns with tabs between, found {}", kColumns, count));
+      fail(fmt::format("expected {} columns with tabs between, got {}", kColumns, count));
 
     if (is_extra(columns[0])) {
       sentence_.extras.push_back({sentence_.words.size(), line});
@@ -63,10 +63,10 @@ class Reader {
     const auto id = whole_number(columns[0]);
     const size_t expected = sentence_.words.size() + 1;
     if (!id || static_cast<size_t>(*id) != expected) {
-      fail(fmt::format("expected word number {}, found {}", expected, shown(columns[0])));
+      fail(fmt::format("expected word number {}, got {}", expected, shown(columns[0])));
     }
     const auto head = whole_number(columns[6]);
-    if (!head) fail(fmt::format("expected a number as head, found {}", shown(columns[6])));
+    if (!head) fail(fmt::format("expected a number as head, got {}", shown(columns[6])));
     ConlluWord word;
     word.form = columns[1];
     word.lemma = columns[2];

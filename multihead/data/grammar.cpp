@@ -74,8 +74,7 @@ class Corpus {
 
 void check(const char* name, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) {
-    throw UsageError(
-        fmt::format("grammar: {} must be between {} and {}, found {}", name, least, most, value));
+    throw UsageError(fmt::format("grammar: {} must be between {} and {}, got {}", name, least, most, value));
   }
 }
 

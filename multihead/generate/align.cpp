@@ -5,7 +5,7 @@
 #include <string>
 
 #include "multihead/base/error.h"
-#include "multihead/generate/batches.h"
+#include "multihead/batch/teacher_forced.h"
 
 namespace mh {
 namespace {
@@ -68,13 +68,14 @@ std::vector<std::vector<AlignmentPoint>> align(const EncoderDecoder& model, Cont
   }
   if (targets.empty()) return {};
 
-  TokenBatch target_in;  // the query that predicts token t has read the start token and the tokens before t
-  for (const auto& target : targets) {
-    std::vector<int32_t> shifted{config.decoder_start_id};
-    if (!target.empty()) shifted.insert(shifted.end(), target.begin(), target.end() - 1);
-    target_in.add(shifted);
+  // The query that predicts token t has read the start token and the tokens before t. Of an empty target it
+  // is the end token that is predicted.
+  const std::vector<int32_t> end_alone{config.eos_id};
+  TeacherForced target;
+  for (size_t s = 0; s < targets.size(); ++s) {
+    target.add(targets[s].empty() ? end_alone : targets[s], static_cast<int64_t>(s),
+               {.start_id = config.decoder_start_id});
   }
-  const Ragged ragged = Ragged::from_lengths(target_in.lengths);
 
   const int32_t layer = options.layer < 0 ? config.decoder_layers - 1 : options.layer;
   AlignmentObserver observer(fmt::format("decoder.{}.cross_attention", layer), options, source,
@@ -82,8 +83,7 @@ std::vector<std::vector<AlignmentPoint>> align(const EncoderDecoder& model, Cont
   context.observer = &observer;
   context.tape.clear();
   const Var memory = model.encode(context, source);
-  model.decode(context, {.ids = target_in.ids, .ragged = &ragged, .sentences = source.sentences}, memory,
-               source);
+  model.decode(context, target.input.view(), memory, source);
   context.tape.clear();
   MH_ASSERT(observer.alignments.size() == targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {

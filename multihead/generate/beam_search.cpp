@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "multihead/base/error.h"
+#include "multihead/batch/check_ids.h"
 #include "multihead/generate/back_pointers.h"
-#include "multihead/generate/check_sequences.h"
 #include "multihead/generate/forced_prefix.h"
 #include "multihead/models/decoding.h"
 
@@ -211,8 +211,8 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes) {
   check(options);
-  check_sequences({&options.suppressed, 1}, "suppressed tokens", std::numeric_limits<int32_t>::max(),
-                  decoding.model().facts().vocabulary);
+  check_ids({&options.suppressed, 1},
+            {.what = "suppressed tokens", .vocabulary = decoding.model().facts().vocabulary});
   MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
   if (source.ragged->sequences() == 0) return {};
   return BeamSearch(decoding, source, options, prefixes).run();

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "multihead/base/error.h"
-#include "multihead/generate/batches.h"
-#include "multihead/generate/check_sequences.h"
+#include "multihead/batch/check_ids.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/batch/teacher_forced.h"
 
 namespace mh {
 
@@ -16,49 +17,45 @@ std::vector<std::vector<float>> score(const EncoderDecoder& model,
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
                                  sources.size(), targets.size()));
   }
-  if (options.max_batch_tokens < 1) {
-    throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
-  }
   const EncoderDecoderConfig& config = model.config();
   if (options.interventions) model.check(*options.interventions);
-  check_sequences(sources, "source", config.max_positions, config.vocabulary_size);
-  check_sequences(targets, "target", config.max_positions - 1,
-                  config.target_vocabulary());  // the start token comes before
+  check_ids(sources, {.what = "source",
+                      .longest = config.max_positions,
+                      .vocabulary = config.vocabulary_size,
+                      .may_be_empty = false});
+  check_ids(targets, {.what = "target",
+                      .longest = config.max_positions - 1,  // the start token comes before
+                      .vocabulary = config.target_vocabulary()});
 
-  std::vector<int64_t> lengths;
-  lengths.reserve(sources.size());
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].empty())
-      throw UsageError(fmt::format("source {}: no tokens, not even the end token", i + 1));
-    lengths.push_back(static_cast<int64_t>(sources[i].size() + targets[i].size() + 1));
-  }
+  std::vector<ExampleSize> sizes;
+  sizes.reserve(sources.size());
+  for (size_t i = 0; i < sources.size(); ++i)
+    sizes.push_back({.tokens = static_cast<int64_t>(sources[i].size() + targets[i].size() + 1)});
 
   std::vector<std::vector<float>> results(sources.size());
   Tape tape;
   Context context{.tape = tape, .interventions = options.interventions};
   VocabularyScratch scratch;
   int64_t sentences_done = 0;
-  for (const auto& batch : batches_by_length(lengths, options.max_batch_tokens)) {
-    TokenBatch source, target_in, target_out;
+  Batch source;
+  TeacherForced target;
+  const BatchOptions plan{.max_tokens = options.max_batch_tokens,
+                          .order = BatchOptions::Order::kLongestFirst};
+  for (const auto& batch : plan_batches(sizes, plan)) {
+    source.clear();
+    target.clear();
     for (const int64_t i : batch) {
-      source.add(sources[static_cast<size_t>(i)]);
-      std::vector<int32_t> shifted = targets[static_cast<size_t>(i)];
-      shifted.push_back(config.eos_id);
-      target_out.add(shifted);
-      shifted.pop_back();
-      shifted.insert(shifted.begin(), config.decoder_start_id);
-      target_in.add(shifted);
+      source.add(sources[static_cast<size_t>(i)], i);
+      target.add(targets[static_cast<size_t>(i)], i,
+                 {.start_id = config.decoder_start_id, .end_id = config.eos_id});
     }
-    const Ragged source_ragged = Ragged::from_lengths(source.lengths);
-    const Ragged target_ragged = Ragged::from_lengths(target_in.lengths);
     tape.clear();
-    const std::vector<float> all = model.log_probabilities(
-        context, {.ids = source.ids, .ragged = &source_ragged, .sentences = {}},
-        {.ids = target_in.ids, .ragged = &target_ragged, .sentences = {}}, target_out.ids, scratch);
+    const std::vector<float> all =
+        model.log_probabilities(context, source.view(), target.input.view(), target.next, scratch);
     for (size_t s = 0; s < batch.size(); ++s) {
       const auto sequence = static_cast<int32_t>(s);
-      results[static_cast<size_t>(batch[s])].assign(all.begin() + target_ragged.begin(sequence),
-                                                    all.begin() + target_ragged.end(sequence));
+      results[static_cast<size_t>(batch[s])].assign(all.begin() + target.input.ragged.begin(sequence),
+                                                    all.begin() + target.input.ragged.end(sequence));
     }
     sentences_done += static_cast<int64_t>(batch.size());
     if (options.progress) options.progress(sentences_done);

@@ -7,9 +7,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/generate/batches.h"
+#include "multihead/batch/check_ids.h"
+#include "multihead/batch/plan_batches.h"
 #include "multihead/generate/beam_search.h"
-#include "multihead/generate/check_sequences.h"
 #include "multihead/models/decoding.h"
 
 namespace mh {
@@ -21,17 +21,15 @@ constexpr int64_t kLeastBatchTokens = 512;
 void add_alignments(const EncoderDecoder& model, Context context,
                     std::span<const std::vector<int32_t>> sources, std::span<const int64_t> batch,
                     const AlignOptions& options, std::vector<std::vector<Hypothesis>>& hypotheses) {
-  TokenBatch repeated;
+  Batch repeated;
   std::vector<std::vector<int32_t>> targets;
   for (size_t s = 0; s < batch.size(); ++s) {
     for (const Hypothesis& hypothesis : hypotheses[s]) {
-      repeated.add(sources[static_cast<size_t>(batch[s])]);
+      repeated.add(sources[static_cast<size_t>(batch[s])], batch[s]);
       targets.push_back(hypothesis.tokens);
     }
   }
-  const Ragged ragged = Ragged::from_lengths(repeated.lengths);
-  auto alignments =
-      align(model, context, {.ids = repeated.ids, .ragged = &ragged, .sentences = {}}, targets, options);
+  auto alignments = align(model, context, repeated.view(), targets, options);
   size_t next = 0;
   for (auto& of_sentence : hypotheses) {
     for (Hypothesis& hypothesis : of_sentence) hypothesis.alignment = std::move(alignments[next++]);
@@ -61,45 +59,43 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
                                                            const TranslateOptions& options,
                                                            std::span<const std::vector<int32_t>> prefixes) {
   check(options.search);
-  if (options.max_batch_tokens < 1) {
-    throw UsageError(fmt::format("max batch tokens: expected at least 1, got {}", options.max_batch_tokens));
-  }
   if (!prefixes.empty() && prefixes.size() != sources.size()) {
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),
                                  prefixes.size()));
   }
   if (options.interventions) model_.check(*options.interventions);
-  check_sequences(sources, "source", model_.config().max_positions, model_.config().vocabulary_size);
+  check_ids(sources, {.what = "source",
+                      .longest = model_.config().max_positions,
+                      .vocabulary = model_.config().vocabulary_size});
 
-  std::vector<int64_t> lengths;
+  std::vector<ExampleSize> sizes;
   int64_t all_tokens = 0;
-  lengths.reserve(sources.size());
+  sizes.reserve(sources.size());
   for (const auto& source : sources) {
-    lengths.push_back(static_cast<int64_t>(source.size()));
-    all_tokens += lengths.back();
+    sizes.push_back({.tokens = static_cast<int64_t>(source.size())});
+    all_tokens += sizes.back().tokens;
   }
   // A batch or more for each thread, if they do not become too small for fast products.
   const int threads = thread_count();
   const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
-  const auto batches =
-      batches_by_length(lengths, std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair));
+  const auto batches = plan_batches(
+      sizes, {.max_tokens = std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair),
+              .order = BatchOptions::Order::kLongestFirst});
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
   int64_t sentences_done = 0;
   std::mutex progress;
   const auto translate_batch = [&](int64_t number, int thread) {
     const auto& batch = batches[static_cast<size_t>(number)];
-    TokenBatch tokens;
+    Batch tokens;
     std::vector<std::vector<int32_t>> prefixes_here;
     for (const int64_t i : batch) {
-      tokens.add(sources[static_cast<size_t>(i)]);
+      tokens.add(sources[static_cast<size_t>(i)], i);
       if (!prefixes.empty()) prefixes_here.push_back(prefixes[static_cast<size_t>(i)]);
     }
-    const Ragged ragged = Ragged::from_lengths(tokens.lengths);
     Decoding& decoding = worker(thread).decoding;
     decoding.context().interventions = options.interventions;
-    auto hypotheses = beam_search(decoding, {.ids = tokens.ids, .ragged = &ragged, .sentences = {}},
-                                  options.search, prefixes_here);
+    auto hypotheses = beam_search(decoding, tokens.view(), options.search, prefixes_here);
     if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)
       results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);

@@ -136,8 +136,8 @@ class ConfigReader : public ConfigVisitor {
   }
   void expected(const std::string& what) {
     const std::string place = where();
-    problems_.push_back(fmt::format("{}{}expected {}, found {}", place, place.empty() ? "" : ": ", what,
-                                    json_excerpt(here())));
+    problems_.push_back(
+        fmt::format("{}{}expected {}, got {}", place, place.empty() ? "" : ": ", what, json_excerpt(here())));
   }
 
   std::string file_;

@@ -170,12 +170,12 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
   header.parse();
   if (*header.fortran_order) {
     throw FormatError(
-        fmt::format("{}: expected C order, found Fortran order; save np.ascontiguousarray(x)", name));
+        fmt::format("{}: expected C order, got Fortran order; save np.ascontiguousarray(x)", name));
   }
   const int64_t size = header.type == "<i8" || header.type == "<f8" ? 8 : 4;
   if (header.type != "<f4" && header.type != "<f8" && header.type != "<i4" && header.type != "<i8") {
     throw FormatError(
-        fmt::format("{}: expected elements <f4, <f8, <i4 or <i8, found {}", name, header.type.substr(0, 20)));
+        fmt::format("{}: expected elements <f4, <f8, <i4 or <i8, got {}", name, header.type.substr(0, 20)));
   }
   const std::string_view data = bytes.substr(kPreamble + length);
   int64_t expected = size;
@@ -185,8 +185,7 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
     }
   }
   if (expected != static_cast<int64_t>(data.size())) {
-    throw FormatError(
-        fmt::format("{}: expected {} bytes of elements, found {}", name, expected, data.size()));
+    throw FormatError(fmt::format("{}: expected {} bytes of elements, got {}", name, expected, data.size()));
   }
   NpyArray array;
   array.shape = *std::move(header.shape);

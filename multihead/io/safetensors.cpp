@@ -197,7 +197,7 @@ void SafetensorsFile::read_floats(std::string_view name, std::span<float> out) c
     case DType::kF64:
       return convert_all<double>(bytes(name), out, [](double x) { return static_cast<float>(x); });
     default:
-      throw FormatError(fmt::format("{}: tensor {}: expected F32, F16, BF16 or F64, found {}", state_->name,
+      throw FormatError(fmt::format("{}: tensor {}: expected F32, F16, BF16 or F64, got {}", state_->name,
                                     json_excerpt(tensor.name), dtype_name(tensor.dtype)));
   }
 }
@@ -241,7 +241,7 @@ std::vector<int64_t> SafetensorsFile::integers(std::string_view name) const {
       });
       break;
     default:
-      throw FormatError(fmt::format("{}: tensor {}: expected integers, found {}", state_->name,
+      throw FormatError(fmt::format("{}: tensor {}: expected integers, got {}", state_->name,
                                     json_excerpt(tensor.name), dtype_name(tensor.dtype)));
   }
   return out;

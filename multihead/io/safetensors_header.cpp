@@ -60,7 +60,7 @@ std::optional<uint64_t> times(uint64_t a, uint64_t b) {
 // One tensor's part of the header; throws FormatError that starts with `place`.
 TensorEntry parse_entry(const std::string& name, const json& value, const std::string& place) {
   const auto fail = [&](const std::string& what) -> FormatError { return FormatError(place + ": " + what); };
-  if (!value.is_object()) throw fail("expected an object, found " + json_excerpt(value));
+  if (!value.is_object()) throw fail("expected an object, got " + json_excerpt(value));
   for (const auto& [key, unused] : value.items()) {
     if (key != "dtype" && key != "shape" && key != "data_offsets")
       throw fail("unknown key " + json_excerpt(key));
@@ -76,11 +76,11 @@ TensorEntry parse_entry(const std::string& name, const json& value, const std::s
   entry.dtype = *dtype;
 
   const json& shape = value["shape"];
-  if (!shape.is_array()) throw fail("shape: expected a list, found " + json_excerpt(shape));
+  if (!shape.is_array()) throw fail("shape: expected a list, got " + json_excerpt(shape));
   std::optional<uint64_t> bytes = 1;
   for (const json& size : shape) {
     if (!size.is_number_unsigned())
-      throw fail("shape: expected sizes of 0 and more, found " + json_excerpt(size));
+      throw fail("shape: expected sizes of 0 and more, got " + json_excerpt(size));
     if (bytes) bytes = times(*bytes, size.get<uint64_t>());
     // A single size beyond 63 bits cannot be kept either, also beside a 0.
     if (size.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
@@ -93,12 +93,12 @@ TensorEntry parse_entry(const std::string& name, const json& value, const std::s
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned()) {
-    throw fail("data_offsets: expected two integers of 0 and more, found " + json_excerpt(offsets));
+    throw fail("data_offsets: expected two integers of 0 and more, got " + json_excerpt(offsets));
   }
   entry.begin = offsets[0].get<uint64_t>();
   entry.end = offsets[1].get<uint64_t>();
   if (entry.end < entry.begin || entry.end - entry.begin != *bytes) {
-    throw fail(fmt::format("data_offsets: expected {} bytes for {} {}, found {}", *bytes,
+    throw fail(fmt::format("data_offsets: expected {} bytes for {} {}, got {}", *bytes,
                            dtype_name(entry.dtype), json_excerpt(shape), json_excerpt(offsets)));
   }
   return entry;
@@ -109,8 +109,8 @@ std::map<std::string, std::string> read_metadata(const json& value, const std::s
   if (!value.is_object()) throw FormatError(fmt::format("{}: __metadata__: expected an object", name));
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) {
-      throw FormatError(fmt::format("{}: __metadata__: {}: expected a text, found {}", name,
-                                    json_excerpt(key), json_excerpt(text)));
+      throw FormatError(fmt::format("{}: __metadata__: {}: expected a text, got {}", name, json_excerpt(key),
+                                    json_excerpt(text)));
     }
     metadata.emplace(key, text.get<std::string>());
   }
@@ -135,9 +135,8 @@ void check_layout(SafetensorsHeader& header, uint64_t data_bytes, const std::str
     header.index.emplace(entry.name, i);
   }
   if (at != data_bytes) {
-    throw FormatError(
-        fmt::format("{}: expected {} bytes of tensors after the header, found {}; is it complete?", name, at,
-                    data_bytes));
+    throw FormatError(fmt::format(
+        "{}: expected {} bytes of tensors after the header, got {}; is it complete?", name, at, data_bytes));
   }
 }
 

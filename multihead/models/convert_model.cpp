@@ -134,14 +134,11 @@ Outputs outputs_of(EncoderDecoder& model, const std::vector<int32_t>& source,
                    const std::vector<int32_t>& target, const Interventions* interventions) {
   Tape tape;
   Context context{.tape = tape, .interventions = interventions};
-  const auto one = [](const std::vector<int32_t>& ids) {
-    return Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(ids.size())});
-  };
-  const Ragged source_rows = one(source), target_rows = one(target);
-  const Sequences sources{.ids = source, .ragged = &source_rows, .sentences = {}};
-  const Var memory = model.encode(context, sources);
-  const Var states =
-      model.decode(context, {.ids = target, .ragged = &target_rows, .sentences = {}}, memory, sources);
+  Batch read, written;
+  read.add(source, 0);
+  written.add(target, 0);
+  const Var memory = model.encode(context, read.view());
+  const Var states = model.decode(context, written.view(), memory, read.view());
   Outputs found;
   for (int64_t i = 0; i < memory.rows(); ++i)
     found.memory.insert(found.memory.end(), memory.value().row(i), memory.value().row(i) + memory.cols());

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 
@@ -18,20 +19,11 @@ ConstMatrixView ObservedWeights::matrix(int s, int h) const {
 }
 
 void Interventions::set_gate(const std::string& head, float gate) {
-  const size_t dot = head.rfind('.');
-  size_t number = 0;
-  const char* end = head.data() + head.size();
-  if (dot == std::string::npos || dot == 0 || dot + 1 == head.size() ||
-      std::from_chars(head.data() + dot + 1, end, number).ptr != end || number > 65535) {
-    throw UsageError(
-        fmt::format("head '{}': expected an attention and a head's number, such as "
-                    "encoder.3.self_attention.1",
-                    head));
-  }
-  const std::string attention = head.substr(0, dot);
+  const HeadName name = parse_head_name(head);
+  const auto number = static_cast<size_t>(name.head);
   auto change = std::find_if(changes_.begin(), changes_.end(),
-                             [&](const Change& c) { return c.attention == attention; });
-  if (change == changes_.end()) change = changes_.insert(changes_.end(), {attention, {}});
+                             [&](const Change& c) { return c.attention == name.attention; });
+  if (change == changes_.end()) change = changes_.insert(changes_.end(), {name.attention, {}});
   if (change->gates.size() <= number) change->gates.resize(number + 1, 1.0f);
   change->gates[number] = gate;
 }

@@ -10,19 +10,11 @@
 #include <vector>
 
 #include "multihead/autograd/tape.h"
-#include "multihead/base/ragged.h"
+#include "multihead/batch/batch.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/nn/disagreement.h"
 
 namespace mh {
-
-/// Token ids of a ragged batch; ids.size() == ragged->rows(). `sentences` number the sequences in the corpus:
-/// dropout depends on them, not on the place in the batch.
-struct Sequences {
-  std::span<const int32_t> ids;
-  const Ragged* ragged = nullptr;
-  std::span<const int64_t> sentences;  // [S]; may be empty without dropout
-};
 
 /// One attention's weights, while they exist: before dropout, exp(score - lse).
 struct ObservedWeights {

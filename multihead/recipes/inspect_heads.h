@@ -16,6 +16,7 @@
 #include "multihead/data/alignment.h"
 #include "multihead/data/tree_bank.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 

@@ -16,6 +16,7 @@
 #include "multihead/recipes/training_refusals.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/recipes/translator_validation.h"
+#include "multihead/train/translation_objective.h"
 
 namespace mh {
 namespace {
@@ -66,18 +67,21 @@ RunOptions run_options(const TranslatorSettings& s) {
           .average_of = s.average_of};
 }
 
-TrainerOptions trainer_options(const TranslatorSettings& s) {
+TranslationOptions translation_options(const TranslatorSettings& s) {
   return {.batches = {.max_tokens = *s.batch_tokens, .count = s.batch_count, .seed = s.seed},
-          .accumulate = s.accumulate,
+          .label_smoothing = *s.label_smoothing,
+          .disagreement = s.disagreement,
+          .disagreement_weight = s.disagreement_weight};
+}
+
+TrainerOptions trainer_options(const TranslatorSettings& s) {
+  return {.accumulate = s.accumulate,
           .adam = {.beta1 = s.adam_beta1,
                    .beta2 = s.adam_beta2,
                    .epsilon = s.adam_epsilon,
                    .weight_decay = s.weight_decay},
           .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup, .decay = s.schedule, .end = s.updates},
           .clip_norm = s.clip_norm,
-          .label_smoothing = *s.label_smoothing,
-          .disagreement = s.disagreement,
-          .disagreement_weight = s.disagreement_weight,
           .seed = s.seed};
 }
 
@@ -96,25 +100,28 @@ class Training {
     }
     refuse_foreign_folder(settings_.model);
     CheckpointStore store(settings_.model);
-    std::optional<TrainingState> saved;
-    if (const auto updates = store.updates(); !updates.empty()) saved = store.load_state(updates.back());
+    std::optional<Checkpoint> saved;
+    if (const auto updates = store.updates(); !updates.empty()) saved = store.load(updates.back());
     if (!settings_.init_from.empty() && !saved) begin_with_ = load_model_folder(settings_.init_from);
 
-    tokenizers_ = tokenizers(store, saved, text);
+    tokenizers_ = tokenizers(saved, text);
     store.set_tokenizers(&tokenizers_->source, tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
     encode(text, valid_text);
     text = {};
-    if (saved) refuse_changes(store, *saved);
+    if (saved) refuse_changes(store, saved->state);
 
-    EncoderDecoder model(saved ? load_config(store, *saved) : new_config());
-    Trainer trainer(model, corpus_, trainer_options(settings_));
-    begin(model, trainer, store, saved);
-    if (saved && ended(*saved, run_)) {
+    const bool goes_on = saved.has_value();
+    EncoderDecoder model(goes_on ? same_config(saved->folder) : new_config());
+    TranslationObjective objective(model, corpus_, translation_options(settings_));
+    Trainer trainer(objective, trainer_options(settings_));
+    begin(model, trainer, store, std::move(saved));
+    if (const auto end = ended(trainer.state(), run_); goes_on && end) {
       const auto summary = read_summary(settings_.model);
-      if (summary && summary->updates == saved->update && summary->averaged == chosen(trainer, store)) {
+      if (summary && summary->updates == trainer.state().update &&
+          summary->averaged == chosen(trainer, store)) {
         result_.was_finished = true;
-        result_.end = *ended(*saved, run_);
-        result_.updates = saved->update;
+        result_.end = *end;
+        result_.updates = summary->updates;
         result_.averaged = summary->averaged;
         result_.final = summary->final;
         return result_;
@@ -123,7 +130,7 @@ class Training {
     MetricsLog metrics(settings_.model, trainer.state().update);
     result_.end = run_training(trainer, store, metrics, run_, hooks(model));
     result_.updates = trainer.state().update;
-    finish(trainer, store, metrics);
+    finish(model, trainer, store, metrics);
     return result_;
   }
 
@@ -132,10 +139,11 @@ class Training {
     if (watcher_.remark) watcher_.remark(line);
   }
 
-  TranslatorTokenizers tokenizers(const CheckpointStore& store, const std::optional<TrainingState>& saved,
-                                  const ParallelText& text) const {
+  // Takes them out of the checkpoint, if there is one.
+  TranslatorTokenizers tokenizers(std::optional<Checkpoint>& saved, const ParallelText& text) const {
     if (saved) {
-      ModelFolder folder = store.load_model(saved->update);
+      ModelFolder& folder = saved->folder;
+      folder.source_tokens();  // throws where there are none
       return {*std::move(folder.tokenizer), std::move(folder.target_tokenizer)};
     }
     if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(settings_.init_from);
@@ -210,8 +218,7 @@ class Training {
       return config;
     }
     refuse_other_shape(given_, begin_with_->translator().config());
-    if (!settings_.tokenizer.empty())
-      refuse_other_tokens(source, begin_with_->translator().config(), settings_);
+    if (!settings_.tokenizer.empty()) refuse_other_tokens(source, begin_with_->translator().config(), settings_);
     const DropoutRates dropout = config.dropout;
     config = begin_with_->translator().config();
     config.dropout = dropout;
@@ -219,30 +226,31 @@ class Training {
     return config;
   }
 
-  EncoderDecoderConfig load_config(const CheckpointStore& store, const TrainingState& saved) const {
-    EncoderDecoderConfig config = store.load_model(saved.update).translator().config();
+  EncoderDecoderConfig same_config(const ModelFolder& saved) const {
+    EncoderDecoderConfig config = saved.translator().config();
     config.dropout = model_config(settings_, 1, 0).dropout;
     return config;
   }
 
-  void begin(EncoderDecoder& model, Trainer& trainer, CheckpointStore& store,
-             const std::optional<TrainingState>& saved) {
+  void begin(EncoderDecoder& model, Trainer& trainer, const CheckpointStore& store,
+             std::optional<Checkpoint> saved) {
     int64_t tokens = 0;
     for (const auto& target : corpus_.tokens.target) tokens += static_cast<int64_t>(target.size());
     remark(fmt::format("{} pairs, {} target tokens, vocabulary {}, {} parameters, seed {}",
                        corpus_.tokens.size(), tokens, model.config().target_vocabulary(),
                        model.parameter_count(), settings_.seed));
     if (saved) {
-      store.load_parameters(saved->update, model);
-      store.load_moments(saved->update, trainer.adam());
-      trainer.state() = *saved;
-      if (!ended(*saved, run_)) remark(fmt::format("going on from {}", store.path(saved->update).string()));
+      store.restore(*saved, trainer.adam());
+      trainer.state() = std::move(saved->state);
+      if (!ended(trainer.state(), run_))
+        remark(fmt::format("going on from {}", store.path(trainer.state().update).string()));
       return;
     }
     trainer.state().settings = lasting_settings(settings_);
     trainer.state().data = data_;
     if (begin_with_) {
-      copy_parameters(begin_with_->translator(), model, settings_.init_from);
+      copy_parameters(named_parameters(*begin_with_->model), trainer.adam().parameters(),
+                      settings_.init_from);
       begin_with_.reset();
     } else {
       model.initialise(settings_.seed, settings_.embedding_init);
@@ -262,7 +270,7 @@ class Training {
     return chosen_checkpoints(trainer.state(), run_, store.updates());
   }
 
-  void finish(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics) {
+  void finish(EncoderDecoder& model, Trainer& trainer, CheckpointStore& store, MetricsLog& metrics) {
     result_.averaged = chosen(trainer, store);
     if (result_.averaged.size() == 1) {
       const int64_t update = result_.averaged[0];
@@ -271,13 +279,13 @@ class Training {
         if (validation.update == update) result_.final = validation;
       }
     } else {
-      store.average(result_.averaged, trainer.model());
+      store.average(result_.averaged, trainer.adam().parameters());
       if (validation_) {
-        result_.final = (*validation_)(trainer.model());
+        result_.final = (*validation_)(model);
         result_.final->update = result_.updates;
         result_.final->perplexity = std::exp(std::min(result_.final->loss, 700.0));
       }
-      store.publish(trainer.model());
+      store.publish(trainer.objective());
     }
     if (result_.final) metrics.add(*result_.final, "final");
     const Summary summary{.updates = result_.updates,

@@ -83,12 +83,12 @@ EncodedText encode_text(const ParallelText& text, const TranslatorTokenizers& to
       all.target[i] = tokenizers.target().encode_ids(text.target[i]);
     }
   });
-  const std::vector<int32_t> longer = longer_than(all, max_length);
+  const std::vector<int64_t> longer = longer_than(all, max_length);
   EncodedText encoded;
   size_t next_longer = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto line = static_cast<int64_t>(i) + 1;
-    if (next_longer < longer.size() && longer[next_longer] == static_cast<int32_t>(i)) {
+    if (next_longer < longer.size() && longer[next_longer] == static_cast<int64_t>(i)) {
       encoded.left_out.push_back(line);
       ++next_longer;
       continue;

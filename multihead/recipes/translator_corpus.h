@@ -11,7 +11,7 @@
 #include "multihead/data/parallel_text.h"
 #include "multihead/recipes/translator_settings.h"
 #include "multihead/text/tokenizer.h"
-#include "multihead/train/training_batch.h"
+#include "multihead/train/training_corpus.h"
 
 namespace mh {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/trainer.h"
@@ -70,7 +71,7 @@ struct TranslatorSettings {
   int64_t updates = 0;  // 0: no limit
   int64_t epochs = 0;   // 0: no limit
   std::optional<int32_t> batch_tokens;
-  BatchOptions::Count batch_count = BatchOptions::Count::target_tokens;
+  BatchOptions::Count batch_count = BatchOptions::Count::kTokens;
   int32_t accumulate = 1;
   std::optional<double> learning_rate;  // the peak
   std::optional<int64_t> warmup;
@@ -153,7 +154,7 @@ struct TranslatorSettings {
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000});
     v("batch-tokens", batch_tokens, {.low = 1, .high = 10'000'000});
     v("batch-count", batch_count,
-      {{"target", BatchOptions::Count::target_tokens}, {"padded", BatchOptions::Count::padded}});
+      {{"target", BatchOptions::Count::kTokens}, {"padded", BatchOptions::Count::kPadded}});
     v("accumulate", accumulate, {.low = 1, .high = 10'000});
     v("learning-rate", learning_rate, {.low = 0, .high = 1000});
     v("warmup", warmup, {.low = 0, .high = 1'000'000'000});

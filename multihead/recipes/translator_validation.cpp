@@ -35,17 +35,17 @@ Validation TranslatorValidation::operator()(EncoderDecoder& model) const {
 
 double TranslatorValidation::loss(EncoderDecoder& model) const {
   Tape tape;
-  TrainingBatch batch;
+  Batch source;
+  TeacherForced target;
   VocabularyScratch scratch;
   double sum = 0;
   int64_t tokens = 0;
-  for (const auto& pairs : plan_batches(corpus_.tokens, {.max_tokens = kBatchTokens}, 0)) {
+  for (const auto& pairs : plan_batches(corpus_.tokens, {.max_tokens = kBatchTokens})) {
     tape.clear();
     Context context{.tape = tape};
-    batch.assign(corpus_, pairs, model.config().decoder_start_id);
-    sum +=
-        model.loss(context, batch.source_sequences(), batch.target_sequences(), batch.target_out, {}, scratch)
-            .negative_log_likelihood;
+    gather(corpus_, pairs, model.config().decoder_start_id, source, target);
+    sum += model.loss(context, source.view(), target.input.view(), target.next, {}, scratch)
+               .negative_log_likelihood;
     tokens += target_tokens(corpus_, pairs);
   }
   return sum / static_cast<double>(tokens);

@@ -8,7 +8,7 @@
 #include "multihead/evaluate/bleu.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/tokenizer.h"
-#include "multihead/train/training_batch.h"
+#include "multihead/train/training_corpus.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {

@@ -23,6 +23,7 @@
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/studies/micro_language.h"
 #include "multihead/train/trainer.h"
+#include "multihead/train/translation_objective.h"
 
 namespace mh {
 namespace {
@@ -128,17 +129,16 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   const auto updates =
       std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
   const int64_t warmup = std::llround(arm.updates * static_cast<double>(settings_.warmup));
-  Trainer trainer(model, train_,
-                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
-                   .adam = {},
-                   .schedule = {.peak = settings_.learning_rate * arm.learning_rate,
-                                .warmup = warmup,
-                                .decay = Schedule::Decay::kLinear,
-                                .end = updates},
-                   .clip_norm = 1,
-                   .disagreement = arm.disagreement,
-                   .disagreement_weight = arm.disagreement_weight,
-                   .seed = own_seed});
+  TranslationObjective objective(model, train_,
+                                 {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                                  .disagreement = arm.disagreement,
+                                  .disagreement_weight = arm.disagreement_weight});
+  Trainer trainer(objective, {.schedule = {.peak = settings_.learning_rate * arm.learning_rate,
+                                           .warmup = warmup,
+                                           .decay = Schedule::Decay::kLinear,
+                                           .end = updates},
+                              .clip_norm = 1,
+                              .seed = own_seed});
   const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
                                         tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
@@ -307,16 +307,17 @@ double ArmRunner::test_loss(EncoderDecoder& model) const {
 double ArmRunner::ensemble_loss(const std::vector<EncoderDecoder*>& models) const {
   double sum = 0;
   int64_t tokens = 0;
-  TrainingBatch batch;
+  Batch source;
+  TeacherForced target;
   VocabularyScratch scratch;
-  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch}, 0)) {
-    batch.assign(test_, pairs, settings_.model.decoder_start_id);
-    std::vector<double> mean(batch.target_out.size(), 0);
+  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch})) {
+    gather(test_, pairs, settings_.model.decoder_start_id, source, target);
+    std::vector<double> mean(target.next.size(), 0);
     for (EncoderDecoder* model : models) {
       Tape tape;
       Context context{.tape = tape};
-      const auto logs = model->log_probabilities(context, batch.source_sequences(), batch.target_sequences(),
-                                                 batch.target_out, scratch);
+      const auto logs =
+          model->log_probabilities(context, source.view(), target.input.view(), target.next, scratch);
       for (size_t i = 0; i < logs.size(); ++i)
         mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
     }

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/train/training_batch.h"
+#include "multihead/train/training_corpus.h"
 
 namespace mh {
 

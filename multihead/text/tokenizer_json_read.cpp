@@ -17,7 +17,7 @@ std::pair<std::string, std::string> read_merge(const JsonNode& node) {
   const std::string& merge = node.text();
   const size_t space = merge.find(' ');
   if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos) {
-    node.fail(fmt::format("expected two tokens and a space between, found {}", shown(merge)));
+    node.fail(fmt::format("expected two tokens and a space between, got {}", shown(merge)));
   }
   return {merge.substr(0, space), merge.substr(space + 1)};
 }

@@ -132,8 +132,7 @@ void read_template_processing(const JsonNode& node, PostProcessorStep& step) {
       node.at("single").fail(fmt::format("{} is not among special_tokens", shown(piece.special)));
     }
   }
-  if (texts != 1)
-    node.at("single").fail(fmt::format("expected the sequence A once, found it {} times", texts));
+  if (texts != 1) node.at("single").fail(fmt::format("expected the sequence A once, got it {} times", texts));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ std::vector<char32_t> alphabet_of(const std::vector<std::pair<std::string, int64
 
 void check_size(const char* name, int64_t value, int64_t least, int64_t most) {
   if (value < least || value > most) {
-    throw UsageError(fmt::format("{}: expected {} to {}, found {}", name, least, most, value));
+    throw UsageError(fmt::format("{}: expected {} to {}, got {}", name, least, most, value));
   }
 }
 constexpr int32_t kLargestVocabulary = 1 << 24;

@@ -15,7 +15,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
-#include "multihead/io/safetensors.h"
 
 namespace mh {
 namespace {
@@ -59,10 +58,10 @@ auto read_checkpoint(const fs::path& folder, Read read) {
   }
 }
 
-std::map<std::string, Parameter*> parameters_by_name(EncoderDecoder& model) {
-  std::map<std::string, Parameter*> parameters;
-  model.visit([&](const std::string& name, Parameter& parameter) { parameters[name] = &parameter; });
-  return parameters;
+std::map<std::string, Parameter*> by_name(std::span<const NamedParameter> parameters) {
+  std::map<std::string, Parameter*> found;
+  for (const NamedParameter& named : parameters) found[named.name] = named.parameter;
+  return found;
 }
 
 }  // namespace
@@ -124,7 +123,7 @@ fs::path CheckpointStore::path(int64_t update) const {
   return checkpoints_ / fmt::format("{}{}", kPrefix, update);
 }
 
-void CheckpointStore::save(EncoderDecoder& model, Adam& adam, const TrainingState& state) {
+void CheckpointStore::save(const Objective& objective, Adam& adam, const TrainingState& state) {
   std::vector<NamedTensor> tensors;
   for (size_t i = 0; i < adam.parameters().size(); ++i) {
     const auto add = [&](std::string_view moment, const Tensor& tensor) {
@@ -135,21 +134,22 @@ void CheckpointStore::save(EncoderDecoder& model, Adam& adam, const TrainingStat
     add("first", adam.moments(i).first);
     add("second", adam.moments(i).second);
   }
-  save_model_folder(path(state.update), model,
-                    {.tokenizer = tokenizer_,
-                     .target_tokenizer = target_tokenizer_,
-                     .extra_files = {{kState, to_json(state)}, {kMoments, write_safetensors(tensors)}}});
+  objective.save_model(path(state.update),
+                       {.tokenizer = tokenizer_,
+                        .target_tokenizer = target_tokenizer_,
+                        .extra_files = {{kState, to_json(state)}, {kMoments, write_safetensors(tensors)}}});
 }
 
-TrainingState CheckpointStore::load_state(int64_t update) const {
+Checkpoint CheckpointStore::load(int64_t update) const {
   return read_checkpoint(path(update), [&] {
     const fs::path file = path(update) / kState;
     TrainingState state;
     from_json(state, read_file(file), file.string());
     if (state.update != update) {
-      throw FormatError(fmt::format("{}: expected update {}, found {}", file.string(), update, state.update));
+      throw FormatError(fmt::format("{}: expected update {}, got {}", file.string(), update, state.update));
     }
-    return state;
+    return Checkpoint{std::move(state), load_model_folder(path(update)),
+                      SafetensorsFile::open(path(update) / kMoments)};
   });
 }
 
@@ -157,17 +157,10 @@ ModelFolder CheckpointStore::load_model(int64_t update) const {
   return read_checkpoint(path(update), [&] { return load_model_folder(path(update)); });
 }
 
-void CheckpointStore::load_parameters(int64_t update, EncoderDecoder& model) const {
+void CheckpointStore::restore(const Checkpoint& checkpoint, Adam& adam) const {
+  const int64_t update = checkpoint.state.update;
   read_checkpoint(path(update), [&] {
-    const ModelFolder saved = load_model_folder(path(update));
-    copy_parameters(saved.translator(), model, path(update).string());
-  });
-}
-
-void CheckpointStore::load_moments(int64_t update, Adam& adam) const {
-  read_checkpoint(path(update), [&] {
-    const fs::path path_of_file = path(update) / kMoments;
-    const SafetensorsFile file = SafetensorsFile::open(path_of_file);
+    const SafetensorsFile& file = checkpoint.moments;
     std::vector<std::string> problems;
     std::vector<std::pair<std::string, Tensor*>> wanted;
     for (size_t i = 0; i < adam.parameters().size(); ++i) {
@@ -184,8 +177,9 @@ void CheckpointStore::load_moments(int64_t update, Adam& adam) const {
     }
     if (file.entries().size() > wanted.size()) problems.push_back("it has tensors that no parameter needs");
     if (!problems.empty()) {
-      throw FormatError(fmt::format("{}: {}", path_of_file.string(), fmt::join(problems, "; ")));
+      throw FormatError(fmt::format("{}: {}", (path(update) / kMoments).string(), fmt::join(problems, "; ")));
     }
+    copy_parameters(named_parameters(*checkpoint.folder.model), adam.parameters(), path(update).string());
     for (const auto& [name, tensor] : wanted) {
       file.read_floats(name, {tensor->data(), static_cast<size_t>(tensor->size())});
     }
@@ -193,20 +187,24 @@ void CheckpointStore::load_moments(int64_t update, Adam& adam) const {
   });
 }
 
-void CheckpointStore::average(std::span<const int64_t> chosen, EncoderDecoder& model) const {
+void CheckpointStore::average(std::span<const int64_t> chosen,
+                              std::span<const NamedParameter> parameters) const {
   MH_ASSERT(!chosen.empty());
-  load_parameters(chosen[0], model);
-  const auto parameters = parameters_by_name(model);
-  for (size_t k = 1; k < chosen.size(); ++k) {
+  const auto means = by_name(parameters);
+  for (size_t k = 0; k < chosen.size(); ++k) {
     const ModelFolder saved = load_model(chosen[k]);
+    if (k == 0) {
+      copy_parameters(named_parameters(*saved.model), parameters, path(chosen[k]).string());
+      continue;
+    }
     const auto share = static_cast<float>(1.0 / static_cast<double>(k + 1));
-    saved.model->visit([&](const std::string& name, Parameter& parameter) {
-      Weight& mean = parameters.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)
-      for (int64_t i = 0; i < mean.size(); ++i)
-        mean.data()[i] += share * (parameter.value.data()[i] - mean.data()[i]);
-    });
+    for (const auto& [name, parameter] : named_parameters(*saved.model)) {
+      Weight& mean = means.at(name)->value;  // mean of k + 1 = mean of k + (x - mean of k) / (k + 1)
+      const float* x = parameter->value.data();
+      for (int64_t i = 0; i < mean.size(); ++i) mean.data()[i] += share * (x[i] - mean.data()[i]);
+    }
   }
-  for (const auto& [name, parameter] : parameters) parameter->changed();
+  for (const NamedParameter& named : parameters) named.parameter->changed();
 }
 
 void CheckpointStore::remove(int64_t update) {
@@ -226,12 +224,11 @@ void CheckpointStore::publish(int64_t update) {
   publish_folder(path(update));
 }
 
-void CheckpointStore::publish(EncoderDecoder& model) {
+void CheckpointStore::publish(const Objective& objective) {
   const fs::path made = checkpoints_ / ".published.tmp";
   std::error_code code;
   fs::remove_all(made, code);
-  save_model_folder(made, model,
-                    {.tokenizer = tokenizer_, .target_tokenizer = target_tokenizer_, .extra_files = {}});
+  objective.save_model(made, {.tokenizer = tokenizer_, .target_tokenizer = target_tokenizer_});
   publish_folder(made);
   fs::remove_all(made, code);
 }
@@ -263,9 +260,10 @@ void CheckpointStore::publish_folder(const fs::path& from) {
   }
 }
 
-void copy_parameters(EncoderDecoder& from, EncoderDecoder& to, std::string_view name) {
-  const auto source = parameters_by_name(from);
-  const auto target = parameters_by_name(to);
+void copy_parameters(std::span<const NamedParameter> from, std::span<const NamedParameter> to,
+                     std::string_view name) {
+  const auto source = by_name(from);
+  const auto target = by_name(to);
   std::vector<std::string> problems;
   for (const auto& [key, parameter] : target) {
     const auto found = source.find(key);

@@ -2,7 +2,8 @@
 //
 //   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
 //                 training_state.json                                   TrainingState
-//                 training_state.safetensors                            Adam's: first.NAME, second.NAME
+//                 training_state.safetensors                            Adam's moments: first.NAME,
+//                                                                       second.NAME
 //
 // A folder appears as a whole (FolderWriter), so after a kill at any moment the newest one is complete.
 #pragma once
@@ -14,13 +15,22 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/io/safetensors.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
+#include "multihead/train/objective.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {
+
+/// All that a run goes on from, read once. The weights and moments are files that stay open;
+/// CheckpointStore's restore() reads their numbers.
+struct Checkpoint {
+  TrainingState state;
+  ModelFolder folder;
+  SafetensorsFile moments;
+};
 
 class CheckpointStore {
  public:
@@ -41,16 +51,15 @@ class CheckpointStore {
   std::vector<int64_t> updates() const;
   std::filesystem::path path(int64_t update) const;
 
-  void save(EncoderDecoder& model, Adam& adam, const TrainingState& state);
-  /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it.
-  TrainingState load_state(int64_t update) const;
-  /// Its folder as a model. Throws as load_state() does; so do those below.
-  ModelFolder load_model(int64_t update) const;
-  void load_parameters(int64_t update, EncoderDecoder& model) const;
-  void load_moments(int64_t update, Adam& adam) const;
+  void save(const Objective& objective, Adam& adam, const TrainingState& state);
+  /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it; so do those
+  /// below.
+  Checkpoint load(int64_t update) const;
+  /// Puts its weights, moments and number of updates where Adam keeps them.
+  void restore(const Checkpoint& checkpoint, Adam& adam) const;
 
   /// The mean of the parameters of these checkpoints.
-  void average(std::span<const int64_t> chosen, EncoderDecoder& model) const;
+  void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);
   void drop_moments(int64_t update);
@@ -58,9 +67,11 @@ class CheckpointStore {
   /// none): each file is replaced in one step, the weights last.
   void publish(int64_t update);
   /// The same for a model that is no checkpoint, e.g. an average.
-  void publish(EncoderDecoder& model);
+  void publish(const Objective& objective);
 
  private:
+  /// Its folder as a model.
+  ModelFolder load_model(int64_t update) const;
   void publish_folder(const std::filesystem::path& from);
 
   std::filesystem::path folder_;       // the final model's
@@ -70,8 +81,9 @@ class CheckpointStore {
   int lock_ = -1;
 };
 
-/// Copies the parameters of one model into another. Throws FormatError listing all names and shapes that
-/// differ; `name` says where `from` came from.
-void copy_parameters(EncoderDecoder& from, EncoderDecoder& to, std::string_view name);
+/// Copies the values of one model's parameters into another's of the same names. Throws FormatError listing
+/// all names and shapes that differ; `name` says where `from` came from.
+void copy_parameters(std::span<const NamedParameter> from, std::span<const NamedParameter> to,
+                     std::string_view name);
 
 }  // namespace mh

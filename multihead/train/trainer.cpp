@@ -1,74 +1,66 @@
 #include "multihead/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "multihead/base/error.h"
 
 namespace mh {
-namespace {
 
-std::vector<NamedParameter> named_parameters(EncoderDecoder& model) {
-  std::vector<NamedParameter> parameters;
-  model.visit([&](const std::string& name, Parameter& parameter) {
-    parameters.push_back({name, &parameter});
-  });
-  return parameters;
-}
-
-}  // namespace
-
-Trainer::Trainer(EncoderDecoder& model, const TrainingCorpus& corpus, const TrainerOptions& options)
-    : model_(model), corpus_(corpus), options_(options), adam_(named_parameters(model), options.adam) {
-  MH_ASSERT(corpus.tokens.size() > 0 && options.accumulate >= 1);
+Trainer::Trainer(Objective& objective, const TrainerOptions& options)
+    : objective_(objective),
+      options_(options),
+      adam_(named_parameters(objective), options.adam),
+      gradients_(adam_.parameters()) {
+  if (options.accumulate < 1)
+    throw UsageError(fmt::format("accumulate: expected at least 1, got {}", options.accumulate));
 }
 
 int64_t Trainer::batches_in_epoch() {
   if (planned_epoch_ != state_.epoch) {
-    plan_ = plan_batches(corpus_.tokens, options_.batches, static_cast<uint64_t>(state_.epoch));
+    plan_ = objective_.plan(static_cast<uint64_t>(state_.epoch));
     planned_epoch_ = state_.epoch;
   }
   return static_cast<int64_t>(plan_.size());
 }
 
 Trainer::Range Trainer::next_batches() {
-  const int64_t end = std::min(state_.batch + options_.accumulate, batches_in_epoch());
-  MH_ASSERT(state_.batch < end);
-  return {static_cast<size_t>(state_.batch), static_cast<size_t>(end)};
+  const int64_t batches = batches_in_epoch();
+  if (state_.batch < 0 || state_.batch >= batches) {
+    throw UsageError(fmt::format("batch {} of epoch {}: there are {} batches to learn from", state_.batch + 1,
+                                 state_.epoch + 1, batches));
+  }
+  return {static_cast<size_t>(state_.batch),
+          static_cast<size_t>(std::min(state_.batch + options_.accumulate, batches))};
 }
 
 std::vector<int64_t> Trainer::lines_of_next_update() {
   std::vector<int64_t> lines;
   const Range range = next_batches();
   for (size_t b = range.begin; b < range.end; ++b) {
-    for (const int32_t pair : plan_[b]) lines.push_back(corpus_.lines[static_cast<size_t>(pair)]);
+    const std::vector<int64_t> more = objective_.lines(plan_[b]);
+    lines.insert(lines.end(), more.begin(), more.end());
   }
   return lines;
 }
 
 UpdateReport Trainer::update() {
   const Range range = next_batches();
-  UpdateReport report;
-  for (size_t b = range.begin; b < range.end; ++b) report.target_tokens += target_tokens(corpus_, plan_[b]);
-  const LossOptions loss_options{.label_smoothing = options_.label_smoothing,
-                                 .scale = 1.0f / static_cast<float>(report.target_tokens),
-                                 .disagreement = options_.disagreement,
-                                 .disagreement_weight = options_.disagreement_weight};
+  int64_t target_tokens = 0;
+  for (size_t b = range.begin; b < range.end; ++b) target_tokens += objective_.target_tokens(plan_[b]);
+  const float scale = 1.0f / static_cast<float>(target_tokens);
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
+  UpdateReport report;
   for (size_t b = range.begin; b < range.end; ++b) {
-    batch_.assign(corpus_, plan_[b], model_.config().decoder_start_id);
     tape_->clear();
     Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
-    const Loss loss = model_.loss(context, batch_.source_sequences(), batch_.target_sequences(),
-                                  batch_.target_out, loss_options, scratch_);
+    report += objective_.loss(context, plan_[b], scale);
     tape_->backward();
-    report.smoothed_loss += loss.smoothed;
-    report.negative_log_likelihood += loss.negative_log_likelihood;
-    report.alike_heads += loss.alike_heads;
-    report.source_tokens += batch_.source.ragged.rows();
-    report.sentences += batch_.source.ragged.sequences();
   }
+  if (options_.sum_over_processes) options_.sum_over_processes(gradients_, report);
   report.gradient_norm = adam_.gradient_norm();
   report.learning_rate = options_.schedule.learning_rate(state_.update + 1);
   report.finite = std::isfinite(report.smoothed_loss) && std::isfinite(report.gradient_norm);

@@ -115,7 +115,7 @@ class Run {
     line.perplexity = std::exp(std::min(state.negative_log_likelihood / tokens, 700.0));
     line.learning_rate = last_report_->learning_rate;
     line.gradient_norm = last_report_->gradient_norm;
-    if (trainer_.disagreement() != Disagreement::kNone)
+    if (trainer_.objective().compares_heads())
       line.alike_heads = last_report_->alike_heads / static_cast<double>(last_report_->target_tokens);
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
@@ -146,7 +146,7 @@ class Run {
   void save() {
     TrainingState& state = trainer_.state();
     if (saved_ == state.update) return;
-    store_.save(trainer_.model(), trainer_.adam(), state);
+    store_.save(trainer_.objective(), trainer_.adam(), state);
     saved_ = state.update;
     const Validation* best = best_of(state.validations, options_.metric);
     if (best != nullptr && best->update == state.update) store_.publish(state.update);

@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/nn/head_name.h"
 #include "tests/analysis/synthetic.h"
 #include "tests/support/small_model.h"
 
@@ -220,15 +221,15 @@ TEST_F(OnAModel, NamesTheSentenceThatCannotBeRead) {
   const auto message = [&] {
     try {
       observe_corpus(model, sources, targets, {});
-    } catch (const UsageError& error) {
+    } catch (const Error& error) {
       return std::string(error.what());
     }
     return std::string("nothing thrown");
   };
   targets[4][0] = 37;
-  EXPECT_EQ(message(), "target 5: token id 37 is not below the vocabulary's size, 37");
+  EXPECT_EQ(message(), "target 5: expected token ids from 0 to 36, got 37; is it the right model?");
   sources[2].assign(42, 3);
-  EXPECT_EQ(message(), "source 3: 42 tokens, but the model reads at most 41");
+  EXPECT_EQ(message(), "source 3: expected at most 41 tokens, as many as the model reads, got 42; cut it");
   sources[1].clear();
   EXPECT_EQ(message(), "source 2: no tokens, not even the end token");
   targets.pop_back();
@@ -243,7 +244,7 @@ TEST(AttentionName, TakesOnlyWhatModelsHave) {
        {"", ".", "..", "encoder.3.self_attention", "encoder.3.cross_attention.1",
         "encoder.-1.self_attention.1", "encoder.3.self_attention.x", "encoder.3.self_attention.1 ",
         "decoder..self_attention.1", "encoder.99999999999.self_attention.0"}) {
-    EXPECT_THROW(parse_head_name(wrong), UsageError) << wrong;
+    EXPECT_THROW(attention_place(parse_head_name(wrong).attention), UsageError) << wrong;
   }
 }
 

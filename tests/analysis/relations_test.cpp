@@ -141,9 +141,9 @@ TEST(Words, SaysWhereTreeAndTextPart) {
   };
   EXPECT_EQ(message("she  eats cake"), "");
   EXPECT_EQ(message("she ate cake"),
-            "line 7: expected the text to go on with 'eats', the tree's word 2, found 'ate'");
+            "line 7: expected the text to go on with 'eats', the tree's word 2, got 'ate'");
   EXPECT_EQ(message("she eats"), "line 7: the text ends before 'cake', the tree's word 3");
-  EXPECT_THAT(message("she eats cake ."), testing::HasSubstr("found '.'"));
+  EXPECT_THAT(message("she eats cake ."), testing::HasSubstr("got '.'"));
 }
 
 TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {

@@ -62,15 +62,15 @@ TEST_F(ConvertVerb, SaysByHowMuchOtherFunctionsDiffer) {
 }
 
 TEST_F(ConvertVerb, RefusesInOneLine) {
-  refused("", "expected one of --to, --permute, --remove and --merge-equal, found none");
-  refused("--to merged --permute 0,1,2", "found several");
-  refused("--to canonicle", "--to: expected canonical|merged|grouped|collaborative, found canonicle");
+  refused("", "expected one of --to, --permute, --remove and --merge-equal, got none");
+  refused("--to merged --permute 0,1,2", "got several");
+  refused("--to canonicle", "--to: expected canonical|merged|grouped|collaborative, got canonicle");
   refused("--to merged --key-heads 1", "--key-heads says nothing to --to merged");
   refused("--to collaborative", "--shared-size is missing");
   refused("--to grouped --key-heads 2",
           "encoder.0.self_attention: key_heads is 2; expected a divisor of the 3 heads");
   refused("--permute 0,1", "the order 0,1 is no permutation of heads 0 ... 2");
-  refused("--permute 0:1", "--permute: expected numbers of heads between commas, found 0");
+  refused("--permute 0:1", "--permute: expected numbers of heads between commas, got 0");
   refused("--permute 0,1,2 --attention encoder.4.self_attention", "this model has no attention");
   refused("--remove encoder.0.self_attention", "encoder.0.self_attention");
   refused("--remove encoder.0.self_attention.1", "encoder.1.self_attention: it ends with 3 heads");

@@ -112,7 +112,7 @@ TEST(SlowHelp, NumbersAreCheckedBeforeAnythingIsRead) {
       for (const char* given : {"many", fractions.contains(flag) ? "nan" : "1.5"}) {
         const ToolResult result = run_tool(verb + " " + flag + "=" + given);
         expect_error(result, 2, flag + ": expected ");
-        EXPECT_THAT(result.err, HasSubstr(std::string("found ") + given));
+        EXPECT_THAT(result.err, HasSubstr(std::string("got ") + given));
       }
     }
   }
@@ -128,7 +128,7 @@ TEST(Help, MistypedVerbsAndFlagsAreNamed) {
   expect_error(run_tool("info --json a b"), 2, "b is not known here");
   expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
   expect_error(run_tool("data grammar --seed -1"), 2,
-               "--seed: expected an integer from 0 to 18446744073709551615, found -1");
+               "--seed: expected an integer from 0 to 18446744073709551615, got -1");
 }
 
 }  // namespace

@@ -113,16 +113,16 @@ TEST(LedgerVerb, RefusesInOneLine) {
   refused("--heads 3 --d-model 7",
           "heads is 3, which does not divide d_model 7; set d_key, for example to 2");
   refused("--geometry '{\"score\":1}'", "--geometry: ");
-  refused("--d-key 0", "--d-key: expected an integer from 1 to 1024, found 0");
-  refused("--heads 0", "--heads: expected an integer from 1 to 65536, found 0");
+  refused("--d-key 0", "--d-key: expected an integer from 1 to 1024, got 0");
+  refused("--heads 0", "--heads: expected an integer from 1 to 65536, got 0");
   refused("--geometry '{\"d_key\":0}'", "--geometry: d_key is 0; set it to 1 or more, or leave d_key out");
   refused("--geometry no/such.json", "cannot read no/such.json", 1);
   refused("--geometry merged --key-heads 2", "merged scores already share their keys");
-  refused("--compare canonical,,tied", "--compare: expected names between commas, found canonical,,tied");
+  refused("--compare canonical,,tied", "--compare: expected names between commas, got canonical,,tied");
   refused("--compare tied --geometry merged", "name all geometries by --compare");
   refused("--preset huge", "preset 'huge' is unknown; choose one of tiny, small, base, big");
   refused("--preset tiny a-folder", "give one of them");
-  refused("--tokens 0", "--tokens: expected an integer from 1 to 1048576, found 0");
+  refused("--tokens 0", "--tokens: expected an integer from 1 to 1048576, got 0");
   refused("--tokens 1048576 --heads 65536 --d-model 65536 --d-key 1024",
           "the ledger's counts go beyond 2^63");
   refused("no-such-folder", "no model folder no-such-folder", 1);

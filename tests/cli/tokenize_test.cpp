@@ -110,9 +110,8 @@ TEST_F(TokenizeVerb, BadInputIsOneLineAndAStatus) {
   expect_error(learn("'" + one + "' --ids"), 2, "excludes");
   expect_error(learn("'" + one + "' -o x"), 2, "excludes");
   expect_error(learn("'" + one + "' --vocabulary-size 3"), 2,
-               "--vocabulary-size: expected an integer from 4 to 1000000, found 3");
-  expect_error(learn("'" + one + "' --normalization 1"), 2,
-               "--normalization: expected nfkc|nfc|none, found 1");
+               "--vocabulary-size: expected an integer from 4 to 1000000, got 3");
+  expect_error(learn("'" + one + "' --normalization 1"), 2, "--normalization: expected nfkc|nfc|none, got 1");
   expect_error(learn("'" + one + "' '" + empty + "'"), 1, empty + " is empty");
   expect_error(learn("'" + blank + "'"), 1, blank + ": no words in it");
   EXPECT_FALSE(std::filesystem::exists(made));

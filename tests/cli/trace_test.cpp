@@ -140,7 +140,7 @@ TEST_F(TraceOfOwnWeights, TakesMasksAndScales) {
   EXPECT_EQ(walk_of(traced("--heads 2 --mask " + mask)), walk_of(traced("--heads 2 --causal")));
   save("../memory", {3, 6});
   EXPECT_THAT(walk_of(traced("--heads 2 --memory " + (scratch / "memory.npy"))), HasSubstr("[5, 3]  head 1"));
-  refused("expected a mask [5,3], queries by keys, found [5,5]",
+  refused("expected a mask [5,3], queries by keys, got [5,5]",
           "--heads 2 --mask " + mask + " --memory " + (scratch / "memory.npy"));
   refused("give one of them", "--heads 2 --causal --mask " + mask, 2);
 }
@@ -172,7 +172,7 @@ TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   save("w_k", {6, 8});
   EXPECT_THAT(walk_of(traced()), HasSubstr("output = z "));
   save("../x", {5, 6, 1});
-  refused("expected [tokens, d_model], found [5,6,1]");
+  refused("expected [tokens, d_model], got [5,6,1]");
   save("../x", {5, 7});
   refused("[5,7]");
   std::filesystem::remove(scratch.path() / "w/w_v.npy");

@@ -133,10 +133,10 @@ TEST_F(TranslateVerb, LongLinesAreCutAndReported) {
 
 TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
   const auto& expect = expect_error;
-  expect(translate_text("--beam-size 0", "x"), 2, "--beam-size: expected an integer from 1 to 255, found 0");
+  expect(translate_text("--beam-size 0", "x"), 2, "--beam-size: expected an integer from 1 to 255, got 0");
   expect(translate_text("--beam-size 2 --n-best 3", "x"), 2, "n-best");
   expect(translate_text("--length-penalty-form half", "x"), 2,
-         "--length-penalty-form: expected divide|gnmt, found half");
+         "--length-penalty-form: expected divide|gnmt, got half");
   expect(translate_text("--max-batch-tokens 0", "x"), 2, "--max-batch-tokens");
   expect(translate_text("", "fine\n\xff\xfe\n"), 1, "2");
   expect(translate_text("--token-ids", "3 4\n5 six\n"), 1, "standard input line 2");

@@ -19,7 +19,7 @@
 #include "multihead/data/alignment.h"
 #include "multihead/data/conllu.h"
 #include "multihead/data/parallel_text.h"
-#include "multihead/data/token_batches.h"
+#include "multihead/data/parallel_tokens.h"
 #include "multihead/io/lines.h"
 
 namespace mh {
@@ -82,16 +82,16 @@ TEST(Conllu, NeedsNoLastEmptyLine) {
 TEST(Conllu, RefusesWhatIsNone) {
   const std::string good = row("1 a a X _ _ 0 root _ _");
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {row("1 a a X _ _ 0 root _"), "f:1: expected 10 columns with tabs between, found 9"},
-      {row("1 a a X _ _ 0 root _ _ _"), "found 11"},
-      {"1 a a X _ _ 0 root _ _\n", "found 1"},
+      {row("1 a a X _ _ 0 root _"), "f:1: expected 10 columns with tabs between, got 9"},
+      {row("1 a a X _ _ 0 root _ _ _"), "got 11"},
+      {"1 a a X _ _ 0 root _ _\n", "got 1"},
       {row("1 a  X _ _ 0 root _ _"), "column 3 is empty"},
-      {row("2 a a X _ _ 0 root _ _"), "expected word number 1, found '2'"},
+      {row("2 a a X _ _ 0 root _ _"), "expected word number 1, got '2'"},
       {good + row("1 a a X _ _ 1 x _ _"), "f:2: expected word number 2"},
-      {row("x a a X _ _ 0 root _ _"), "found 'x'"},
-      {row("-1 a a X _ _ 0 root _ _"), "found '-1'"},
-      {row("1 a a X _ _ _ root _ _"), "expected a number as head, found '_'"},
-      {row("1 a a X _ _ -1 root _ _"), "found '-1'"},
+      {row("x a a X _ _ 0 root _ _"), "got 'x'"},
+      {row("-1 a a X _ _ 0 root _ _"), "got '-1'"},
+      {row("1 a a X _ _ _ root _ _"), "expected a number as head, got '_'"},
+      {row("1 a a X _ _ -1 root _ _"), "got '-1'"},
       {row("1 a a X _ _ 99999999999999999999 root _ _"), "expected a number as head"},
       {row("1 a a X _ _ 0.5 root _ _"), "expected a number as head"},
       {row("1 a a X _ _ 2147483647 root _ _"), "2147483647 is the head of word 1"},
@@ -100,9 +100,9 @@ TEST(Conllu, RefusesWhatIsNone) {
       {row("1 a a X _ _ 2 x _ _") + row("2 a a X _ _ 1 x _ _"), "no tree"},
       {good + row("2 a a X _ _ 0 root _ _"), "no tree"},
       {good + row("2 a a X _ _ 3 x _ _") + row("3 a a X _ _ 2 x _ _"), "no tree"},
-      {row("2-3 a _ _ _ _ _ _ _ _") + good, "found '2-3'"},
-      {row("1-1 a _ _ _ _ _ _ _ _") + good, "found '1-1'"},
-      {row("5.1 a _ _ _ _ _ _ _ _") + good, "found '5.1'"},
+      {row("2-3 a _ _ _ _ _ _ _ _") + good, "got '2-3'"},
+      {row("1-1 a _ _ _ _ _ _ _ _") + good, "got '1-1'"},
+      {row("5.1 a _ _ _ _ _ _ _ _") + good, "got '5.1'"},
       {"\n" + good, "f:1: a second empty line"},
       {good + "\n\n\n" + good, "f:3: a second empty line"},
       {"# only a comment\n\n", "comments without a sentence"},
@@ -204,43 +204,27 @@ ParallelTokens random_tokens(int sentences) {
   return tokens;
 }
 
-TEST(PlanBatches, HoldsEverySentenceOnceWithinTheBound) {
-  const ParallelTokens tokens = random_tokens(211);
-  for (const auto count : {BatchOptions::Count::target_tokens, BatchOptions::Count::padded}) {
-    const BatchOptions options{.max_tokens = 97, .count = count, .seed = 5};
-    std::vector<int32_t> all;
-    for (const auto& batch : plan_batches(tokens, options, 3)) {
-      ASSERT_FALSE(batch.empty());
-      size_t total = 0, longest = 0;
-      for (const int32_t i : batch) {
-        const auto at = static_cast<size_t>(i);
-        total += tokens.target[at].size();
-        longest = std::max({longest, tokens.source[at].size(), tokens.target[at].size() + 1});
-      }
-      EXPECT_LE(count == BatchOptions::Count::padded ? longest * batch.size() : total, 97u);
-      all.insert(all.end(), batch.begin(), batch.end());
-    }
-    std::sort(all.begin(), all.end());
-    std::vector<int32_t> expected(211);
-    std::iota(expected.begin(), expected.end(), 0);
-    EXPECT_EQ(all, expected);
-  }
+TEST(PlanBatchesOfPairs, CountsTheTargetOrTheLongerSideWithTheStart) {
+  const ParallelTokens tokens{.source = {{3, 0}, {3, 4, 5, 6, 0}}, .target = {{7, 8, 0}, {7, 0}}};
+  const std::vector<ExampleSize> sizes = sizes_of(tokens);
+  EXPECT_EQ(sizes[0].tokens, 3);
+  EXPECT_EQ(sizes[0].width, 4);
+  EXPECT_EQ(sizes[1].tokens, 2);
+  EXPECT_EQ(sizes[1].width, 5);
+  const auto batches_of = [&](int64_t max_tokens, BatchOptions::Count count) {
+    return plan_batches(tokens, {.max_tokens = max_tokens, .count = count}).size();
+  };
+  EXPECT_EQ(batches_of(5, BatchOptions::Count::kTokens), 1u);
+  EXPECT_EQ(batches_of(4, BatchOptions::Count::kTokens), 2u);
+  EXPECT_EQ(batches_of(10, BatchOptions::Count::kPadded), 1u);
+  EXPECT_EQ(batches_of(9, BatchOptions::Count::kPadded), 2u);
 }
 
-TEST(PlanBatches, DependsOnSeedAndEpochOnly) {
-  const ParallelTokens tokens = random_tokens(211);
-  const BatchOptions options{.max_tokens = 97, .seed = 5};
-  EXPECT_EQ(plan_batches(tokens, options, 3), plan_batches(tokens, options, 3));
-  EXPECT_NE(plan_batches(tokens, options, 3), plan_batches(tokens, options, 4));
-  const BatchOptions other{.max_tokens = 97, .seed = 6};
-  EXPECT_NE(plan_batches(tokens, options, 3), plan_batches(tokens, other, 3));
-}
-
-TEST(PlanBatches, PutsLikeLengthsTogether) {
+TEST(PlanBatchesOfPairs, PutsLikeLengthsTogether) {
   const ParallelTokens tokens = random_tokens(2003);
   for (const auto& batch : plan_batches(tokens, {.max_tokens = 97}, 0)) {
     size_t least = 99, most = 0;
-    for (const int32_t i : batch) {
+    for (const int64_t i : batch) {
       least = std::min(least, tokens.target[static_cast<size_t>(i)].size());
       most = std::max(most, tokens.target[static_cast<size_t>(i)].size());
     }
@@ -248,34 +232,19 @@ TEST(PlanBatches, PutsLikeLengthsTogether) {
   }
 }
 
-TEST(PlanBatches, GivesALongSentenceABatchOfItsOwnAndCountsIt) {
+TEST(PlanBatchesOfPairs, GivesALongSentenceABatchOfItsOwnAndCountsIt) {
   ParallelTokens tokens = random_tokens(7);
   tokens.target[4].assign(101, 6);
   tokens.source[2].assign(103, 6);
   int alone = 0;
   for (const auto& batch : plan_batches(tokens, {.max_tokens = 50}, 0)) {
-    alone += batch == std::vector<int32_t>{4} ? 1 : 0;
+    alone += batch == std::vector<int64_t>{4} ? 1 : 0;
   }
   EXPECT_EQ(alone, 1);
   EXPECT_THAT(longer_than(tokens, 100), testing::ElementsAre(2, 4));
   EXPECT_THAT(longer_than(tokens, 101), testing::ElementsAre(2));
-  EXPECT_TRUE(plan_batches({}, {}, 0).empty());
+  EXPECT_TRUE(plan_batches(ParallelTokens{}, {}, 0).empty());
   EXPECT_THROW(plan_batches(tokens, {.max_tokens = 0}, 0), UsageError);
-}
-
-TEST(TokenSequences, AddsSentences) {
-  TokenSequences sequences;
-  const std::vector<int32_t> a = {3, 1, 4}, b = {1, 5};
-  sequences.add(a, 17);
-  sequences.add(b, 11);
-  EXPECT_THAT(sequences.ids, testing::ElementsAre(3, 1, 4, 1, 5));
-  EXPECT_THAT(sequences.sentence_ids, testing::ElementsAre(17, 11));
-  EXPECT_EQ(sequences.ragged.sequences(), 2);
-  EXPECT_EQ(sequences.ragged.begin(1), 3);
-  EXPECT_EQ(sequences.ragged.rows(), 5);
-  sequences.clear();
-  EXPECT_EQ(sequences.ragged.sequences(), 0);
-  EXPECT_TRUE(sequences.ids.empty());
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/generate/batches.h"
 #include "multihead/generate/beam_search.h"
 #include "tests/support/small_model.h"
 
@@ -14,15 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TEST(BatchesByLength, LongestFirstAndEverySequenceOnce) {
-  const std::vector<int64_t> lengths{3, 0, 7, 3, 1, 7, 2};
-  EXPECT_THAT(batches_by_length(lengths, 10),
-              ElementsAre(ElementsAre(2), ElementsAre(5, 0), ElementsAre(3, 6, 4)));
-  EXPECT_THAT(batches_by_length(lengths, 1000), ElementsAre(ElementsAre(2, 5, 0, 3, 6, 4)));
-  EXPECT_EQ(batches_by_length(lengths, 1).size(), 6u);
-  EXPECT_TRUE(batches_by_length({}, 5).empty());
-}
 
 class TranslateTest : public testing::Test {
  protected:
@@ -107,7 +97,8 @@ TEST_F(TranslateTest, SourcesThatCannotBeAreNamed) {
     translate(model, sources);
     FAIL();
   } catch (const ShapeError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("source 2: 42 tokens, but the model reads at most 41"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("source 2: expected at most 41 tokens, as many as the model reads, got 42"));
   }
   for (const int32_t id : {-1, 37}) {
     sources[1] = {4, id, kEnd};

@@ -122,9 +122,9 @@ TEST(Config, ListsAllProblemsAtOnceAndChangesNothing) {
     const std::string message = error.what();
     EXPECT_THAT(message, testing::StartsWith("config.json: "));
     for (const char* part :
-         {"model_type: expected \"multihead\", found \"bert\"", "d_model: missing",
-          "updates: expected an integer", "layers[1].heads[1]: expected an integer from 0 to 15, found 16",
-          "norm: expected one of \"post\", \"pre\", found \"mid\"", "unknown key \"dopout\""}) {
+         {"model_type: expected \"multihead\", got \"bert\"", "d_model: missing",
+          "updates: expected an integer", "layers[1].heads[1]: expected an integer from 0 to 15, got 16",
+          "norm: expected one of \"post\", \"pre\", got \"mid\"", "unknown key \"dopout\""}) {
       EXPECT_THAT(message, testing::HasSubstr(part));
     }
   }
@@ -143,20 +143,20 @@ TEST(Config, UnknownKeysCanBeSomebodyElsesBusiness) {
 TEST(HostileConfig, Values) {
   const std::pair<std::string, const char*> hostile[] = {
       {with(R"("d_model":4)"), "twice"},
-      {R"({"model_type":"multihead","d_model":0})", "from 1 to 65536, found 0"},
-      {R"({"model_type":"multihead","d_model":65537})", "found 65537"},
-      {R"({"model_type":"multihead","d_model":-1})", "found -1"},
+      {R"({"model_type":"multihead","d_model":0})", "from 1 to 65536, got 0"},
+      {R"({"model_type":"multihead","d_model":65537})", "got 65537"},
+      {R"({"model_type":"multihead","d_model":-1})", "got -1"},
       {R"({"model_type":"multihead","d_model":3.0})", "an integer"},
       {R"({"model_type":"multihead","d_model":1e3})", "an integer"},
       {R"({"model_type":"multihead","d_model":"3"})", "an integer"},
       {R"({"model_type":"multihead","d_model":[3]})", "an integer"},
       {R"({"model_type":"multihead","d_model":null})", "an integer"},
-      {R"({"model_type":"multihead","d_model":4294967299})", "found 4294967299"},
+      {R"({"model_type":"multihead","d_model":4294967299})", "got 4294967299"},
       {R"({"model_type":"multihead","d_model":18446744073709551619})", "an integer"},
       {R"({"model_type":["multihead"],"d_model":3})", "model_type"},
       {R"({"d_model":3})", "model_type: missing"},
       {with(R"("updates":9223372036854775808)"), "updates"},
-      {with(R"("seed":-1)"), "seed: expected an integer from 0 to 18446744073709551615, found -1"},
+      {with(R"("seed":-1)"), "seed: expected an integer from 0 to 18446744073709551615, got -1"},
       {with(R"("seed":18446744073709551616)"), "seed"},
       {with(R"("dropout":1.5)"), "from 0 to 1"},
       {with(R"("dropout":-0.1)"), "from 0 to 1"},

@@ -72,7 +72,7 @@ TEST(Npy, RefusesWhatIsNotWhole) {
   for (size_t length = 0; length < good.size(); ++length) {
     expect_one_line_error([&] { read_npy(good.substr(0, length), "a.npy"); }, "a.npy", "cut short");
   }
-  expect_one_line_error([&] { read_npy(good + "x", "a.npy"); }, "expected 60 bytes of elements, found 61",
+  expect_one_line_error([&] { read_npy(good + "x", "a.npy"); }, "expected 60 bytes of elements, got 61",
                         "too long");
 }
 

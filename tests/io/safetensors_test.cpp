@@ -61,8 +61,8 @@ TEST(Safetensors, NamesWhatIsMissingOrOfAnotherType) {
   EXPECT_TRUE(file.contains("f32"));
   EXPECT_FALSE(file.contains("f33"));
   expect_one_line_error([&] { file.floats("f33"); }, "no tensor \"f33\"", "missing");
-  expect_one_line_error([&] { file.floats("i64"); }, "found I64", "integers");
-  expect_one_line_error([&] { file.integers("f32"); }, "found F32", "floats");
+  expect_one_line_error([&] { file.floats("i64"); }, "got I64", "integers");
+  expect_one_line_error([&] { file.integers("f32"); }, "got F32", "floats");
   expect_one_line_error([&] { SafetensorsFile::open(kData / "none"); },
                         "No such file or directory; is the name right?", "no file");
   expect_one_line_error([&] { SafetensorsFile::open(kData); }, "not a regular file", "a folder");

@@ -13,7 +13,6 @@
 namespace mh {
 namespace {
 
-using test::Batch;
 using enum Positions;
 
 struct Case {

@@ -16,8 +16,6 @@
 namespace mh {
 namespace {
 
-using test::Batch;
-
 constexpr int kNewTokens = 11;
 const std::filesystem::path kFolder = std::filesystem::path(MULTIHEAD_TEST_DATA) / "marian";
 

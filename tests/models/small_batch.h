@@ -5,28 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "multihead/batch/batch.h"
 #include "multihead/models/decoding.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::test {
-
-/// Owns the ids of a ragged batch.
-struct Batch {
-  std::vector<int32_t> ids;
-  Ragged ragged;
-  std::vector<int64_t> sentences;
-
-  Batch() = default;
-  explicit Batch(const std::vector<std::vector<int32_t>>& lists) {
-    for (const auto& list : lists) {
-      ids.insert(ids.end(), list.begin(), list.end());
-      ragged.add(static_cast<int32_t>(list.size()));
-      sentences.push_back(static_cast<int64_t>(sentences.size()));
-    }
-  }
-  Sequences view() const { return {.ids = ids, .ragged = &ragged, .sentences = sentences}; }
-};
 
 inline std::vector<float> copy_of(ConstMatrixView view) {
   std::vector<float> numbers;

@@ -111,7 +111,7 @@ TEST(HostileTokenizer, IsRefusedInOneLine) {
       {words(R"({"a":0})", R"("pre_tokenizer":{"type":"Metaspace","replacement":"__"},)"),
        "expected one character"},
       {words(R"({"a":0})", R"("pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"x"},)"),
-       "expected one of always, first, never, found 'x'"},
+       "expected one of always, first, never, got 'x'"},
       {words(R"({"a":0})", R"("post_processor":{"type":"BertProcessing"},)"),
        "'BertProcessing' is not supported"},
       {words(R"({"a":0})",

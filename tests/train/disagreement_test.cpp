@@ -13,14 +13,14 @@ class DisagreementTraining : public testing::TestWithParam<Disagreement> {
     config.dropout = {};
     EncoderDecoder model(config);
     model.initialise(3);
-    TrainerOptions options = small_options();
-    options.disagreement = GetParam();
-    options.disagreement_weight = weight;
+    SmallOptions options = small_options();
+    options.translation.disagreement = GetParam();
+    options.translation.disagreement_weight = weight;
     const TrainingCorpus corpus = small_corpus();
-    Trainer trainer(model, corpus, options);
+    SmallTraining training(model, corpus, options);
     double last = 0;
     for (int i = 0; i < 40; ++i) {
-      const UpdateReport report = trainer.update();
+      const UpdateReport report = training.trainer.update();
       EXPECT_TRUE(report.finite);
       last = report.alike_heads / static_cast<double>(report.target_tokens);
     }
@@ -40,13 +40,13 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
   for (const bool accumulate : {false, true}) {
     EncoderDecoder model(small_config());
     model.initialise(3);
-    TrainerOptions options = small_options();
-    options.batches.max_tokens = accumulate ? 40 : 100000;
-    options.accumulate = accumulate ? 1000 : 1;
-    options.disagreement = GetParam();
-    options.disagreement_weight = 2;
-    Trainer trainer(model, corpus, options);
-    reports.push_back(trainer.update());
+    SmallOptions options = small_options();
+    options.translation.batches.max_tokens = accumulate ? 40 : 100000;
+    options.trainer.accumulate = accumulate ? 1000 : 1;
+    options.translation.disagreement = GetParam();
+    options.translation.disagreement_weight = 2;
+    SmallTraining training(model, corpus, options);
+    reports.push_back(training.trainer.update());
   }
   EXPECT_GT(reports[0].alike_heads, 0);
   EXPECT_NEAR(reports[0].alike_heads, reports[1].alike_heads, 1e-5 * reports[0].alike_heads);

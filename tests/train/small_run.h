@@ -7,6 +7,7 @@
 #include "multihead/base/random.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/trainer.h"
+#include "multihead/train/translation_objective.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -44,15 +45,24 @@ inline TrainingCorpus small_corpus(int pairs = 37) {
   return corpus;
 }
 
-inline TrainerOptions small_options() {
-  TrainerOptions options;
-  options.batches = {.max_tokens = 40, .seed = 7};
-  options.schedule = {.peak = 1e-2, .warmup = 5};
-  options.clip_norm = 1;
-  options.label_smoothing = 0.1f;
-  options.seed = 7;
-  return options;
+struct SmallOptions {
+  TranslationOptions translation;
+  TrainerOptions trainer;
+};
+
+inline SmallOptions small_options() {
+  return {.translation = {.batches = {.max_tokens = 40, .seed = 7}, .label_smoothing = 0.1f},
+          .trainer = {.schedule = {.peak = 1e-2, .warmup = 5}, .clip_norm = 1, .seed = 7}};
 }
+
+/// A trainer of translation with its objective. REQUIRES: model and corpus outlive this.
+struct SmallTraining {
+  SmallTraining(EncoderDecoder& model, const TrainingCorpus& corpus,
+                const SmallOptions& options = small_options())
+      : objective(model, corpus, options.translation), trainer(objective, options.trainer) {}
+  TranslationObjective objective;
+  Trainer trainer;
+};
 
 inline std::vector<float> all_parameters(EncoderDecoder& model) {
   std::vector<float> all;

@@ -11,26 +11,28 @@
 namespace mh {
 namespace {
 
-TEST(TrainingBatch, ShiftsTheTarget) {
+TEST(TrainingCorpus, GathersPairsUnderTheirLines) {
   TrainingCorpus corpus;
   corpus.tokens.source = {{5, 0}, {6, 7, 8, 0}};
   corpus.tokens.target = {{9, 0}, {10, 11, 0}};
   corpus.lines = {3, 17};
-  TrainingBatch batch;
-  const std::vector<int32_t> pairs = {1, 0};
+  Batch source;
+  TeacherForced target;
+  const std::vector<int64_t> pairs = {1, 0};
   for (int again = 0; again < 2; ++again) {
-    batch.assign(corpus, pairs, 2);
-    EXPECT_EQ(batch.source.ids, (std::vector<int32_t>{6, 7, 8, 0, 5, 0}));
-    EXPECT_EQ(batch.target_in.ids, (std::vector<int32_t>{2, 10, 11, 2, 9}));
-    EXPECT_EQ(batch.target_out, (std::vector<int32_t>{10, 11, 0, 9, 0}));
-    EXPECT_EQ(batch.target_in.sentence_ids, (std::vector<int64_t>{17, 3}));
-    EXPECT_EQ(batch.source.ragged.length(0), 4);
-    EXPECT_EQ(batch.target_in.ragged.length(1), 2);
+    gather(corpus, pairs, 2, source, target);
+    EXPECT_EQ(source.ids, (std::vector<int32_t>{6, 7, 8, 0, 5, 0}));
+    EXPECT_EQ(target.input.ids, (std::vector<int32_t>{2, 10, 11, 2, 9}));
+    EXPECT_EQ(target.next, (std::vector<int32_t>{10, 11, 0, 9, 0}));
+    EXPECT_EQ(source.sentences, (std::vector<int64_t>{17, 3}));
+    EXPECT_EQ(target.input.sentences, source.sentences);
+    EXPECT_EQ(source.ragged.length(0), 4);
+    EXPECT_EQ(target.input.ragged.length(1), 2);
   }
   EXPECT_EQ(target_tokens(corpus, pairs), 5);
 }
 
-TEST(TrainingBatch, FingerprintSeesEveryChange) {
+TEST(TrainingCorpus, FingerprintSeesEveryChange) {
   const TrainingCorpus corpus = small_corpus();
   const std::string print = fingerprint(corpus);
   EXPECT_EQ(print.size(), 16u);
@@ -50,7 +52,8 @@ TEST(Trainer, Learns) {
   EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
-  Trainer trainer(model, corpus, small_options());
+  SmallTraining training(model, corpus);
+  Trainer& trainer = training.trainer;
   const auto mean_loss = [&](int updates) {
     double sum = 0;
     for (int i = 0; i < updates; ++i) {
@@ -77,12 +80,13 @@ TEST(Trainer, AccumulationIsOneLargeBatch) {
   for (const bool accumulate : {false, true}) {
     EncoderDecoder model(small_config());
     model.initialise(3);
-    TrainerOptions options = small_options();
-    options.batches.max_tokens = accumulate ? 40 : 100000;
-    options.accumulate = accumulate ? 1000 : 1;
-    options.adam.epsilon =
+    SmallOptions options = small_options();
+    options.translation.batches.max_tokens = accumulate ? 40 : 100000;
+    options.trainer.accumulate = accumulate ? 1000 : 1;
+    options.trainer.adam.epsilon =
         1e-2;  // else Adam's first step is the bare sign of gradients that are 0 but for rounding
-    Trainer trainer(model, corpus, options);
+    SmallTraining training(model, corpus, options);
+    Trainer& trainer = training.trainer;
     EXPECT_EQ(trainer.batches_in_epoch() > 3, accumulate);
     const UpdateReport report = trainer.update();
     EXPECT_EQ(report.sentences, 37);
@@ -102,7 +106,8 @@ TEST(Trainer, SameBitsForAnyThreadCount) {
     set_thread_count(threads);
     EncoderDecoder model(small_config());
     model.initialise(3);
-    Trainer trainer(model, corpus, small_options());
+    SmallTraining training(model, corpus);
+    Trainer& trainer = training.trainer;
     for (int i = 0; i < 7; ++i) trainer.update();
     results.push_back(all_parameters(model));
   }
@@ -114,7 +119,8 @@ TEST(Trainer, ReportsWhatIsNotANumberAndLeavesTheModelAlone) {
   EncoderDecoder model(small_config());
   model.initialise(1);
   const TrainingCorpus corpus = small_corpus();
-  Trainer trainer(model, corpus, small_options());
+  SmallTraining training(model, corpus);
+  Trainer& trainer = training.trainer;
   trainer.update();
   bool first = true;
   model.visit([&](const std::string&, Parameter& parameter) {

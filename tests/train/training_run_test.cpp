@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -78,14 +79,15 @@ struct Fixture {
       : model(small_config()),
         corpus(small_corpus()),
         store(folder),
-        trainer(model, corpus, small_options()) {
+        training(model, corpus),
+        trainer(training.trainer) {
     const auto saved = store.updates();
     if (saved.empty()) {
       model.initialise(1);
     } else {
-      store.load_parameters(saved.back(), model);
-      store.load_moments(saved.back(), trainer.adam());
-      trainer.state() = store.load_state(saved.back());
+      Checkpoint checkpoint = store.load(saved.back());
+      store.restore(checkpoint, trainer.adam());
+      trainer.state() = std::move(checkpoint.state);
     }
     metrics = std::make_unique<MetricsLog>(folder, trainer.state().update);
     hooks.validate = [this] {
@@ -99,7 +101,8 @@ struct Fixture {
   EncoderDecoder model;
   TrainingCorpus corpus;
   CheckpointStore store;
-  Trainer trainer;
+  SmallTraining training;
+  Trainer& trainer;
   std::unique_ptr<MetricsLog> metrics;
   RunOptions options{
       .updates = 23, .validate_every = 5, .save_every = 4, .log_every = 3, .keep = 2, .average = 3};
@@ -219,14 +222,36 @@ TEST(CheckpointStore, AveragesParameters) {
   std::vector<std::vector<float>> each;
   for (int i = 0; i < 3; ++i) {
     fixture.trainer.update();
-    fixture.store.save(fixture.model, fixture.trainer.adam(), fixture.trainer.state());
+    fixture.store.save(fixture.training.objective, fixture.trainer.adam(), fixture.trainer.state());
     each.push_back(all_parameters(fixture.model));
   }
-  fixture.store.average(std::vector<int64_t>{1, 2, 3}, fixture.model);
+  fixture.store.average(std::vector<int64_t>{1, 2, 3}, fixture.trainer.adam().parameters());
   const std::vector<float> mean = all_parameters(fixture.model);
   for (size_t i = 0; i < mean.size(); ++i) {
     const double expected = (double{each[0][i]} + each[1][i] + each[2][i]) / 3;
     ASSERT_NEAR(mean[i], expected, 3e-7 * (1 + std::abs(expected)));
+  }
+}
+
+// A run that goes on reads each file of its checkpoint once: when it is open, nothing else is needed.
+TEST(CheckpointStore, WhatWasLoadedNeedsNoFolderAnyMore) {
+  const test::ScratchFolder folder;
+  Fixture fixture(folder.path());
+  for (int i = 0; i < 3; ++i) fixture.trainer.update();
+  fixture.store.save(fixture.training.objective, fixture.trainer.adam(), fixture.trainer.state());
+  const Checkpoint checkpoint = fixture.store.load(3);
+  fs::remove_all(fixture.store.path(3));
+
+  EncoderDecoder model(checkpoint.folder.config);
+  SmallTraining other(model, fixture.corpus);
+  fixture.store.restore(checkpoint, other.trainer.adam());
+  other.trainer.state() = checkpoint.state;
+  EXPECT_EQ(all_parameters(model), all_parameters(fixture.model));
+  EXPECT_EQ(other.trainer.adam().updates(), 3);
+  for (size_t i = 0; i < other.trainer.adam().parameters().size(); ++i) {
+    const Adam::Moments &a = other.trainer.adam().moments(i), &b = fixture.trainer.adam().moments(i);
+    EXPECT_TRUE(std::equal(a.first.data(), a.first.data() + a.first.size(), b.first.data()));
+    EXPECT_TRUE(std::equal(a.second.data(), a.second.data() + a.second.size(), b.second.data()));
   }
 }
 
@@ -250,16 +275,12 @@ TEST(CheckpointStore, DamagedFilesAreNamedWithTheRemedy) {
   const test::ScratchFolder folder;
   Fixture fixture(folder.path());
   fixture.trainer.update();
-  fixture.store.save(fixture.model, fixture.trainer.adam(), fixture.trainer.state());
+  fixture.store.save(fixture.training.objective, fixture.trainer.adam(), fixture.trainer.state());
   const fs::path checkpoint = fixture.store.path(1);
   const auto expect_refused = [&](const fs::path& file, const std::string& bytes) {
     const std::string before = read_file(file);
     write_file_atomically(file, bytes);
-    const auto load = [&] {
-      fixture.store.load_parameters(1, fixture.model);
-      fixture.store.load_moments(1, fixture.trainer.adam());
-      fixture.store.load_state(1);
-    };
+    const auto load = [&] { fixture.store.restore(fixture.store.load(1), fixture.trainer.adam()); };
     try {
       load();
       ADD_FAILURE() << file << " with " << bytes.size() << " bytes was accepted";

@@ -1,0 +1,29 @@
+// A tokenised parallel corpus, and its sizes for the planner of batches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "multihead/batch/plan_batches.h"
+
+namespace mh {
+
+/// Each sentence ends with its end token. REQUIRES: equal sizes.
+struct ParallelTokens {
+  std::vector<std::vector<int32_t>> source, target;
+  size_t size() const { return source.size(); }
+};
+
+/// Of a pair count the target's tokens, its end token included; the width is the longer side, the target with
+/// its start token.
+std::vector<ExampleSize> sizes_of(const ParallelTokens& corpus);
+
+/// The batches of one epoch, each a list of pairs.
+std::vector<std::vector<int64_t>> plan_batches(const ParallelTokens& corpus, const BatchOptions& options,
+                                               uint64_t epoch = 0);
+
+/// The sentences with more than `limit` tokens (end token included) on either side, to report and leave out.
+std::vector<int64_t> longer_than(const ParallelTokens& corpus, int64_t limit);
+
+}  // namespace mh

@@ -1,0 +1,65 @@
+#include "multihead/train/translation_objective.h"
+
+#include <fmt/format.h>
+
+#include "multihead/base/error.h"
+#include "multihead/batch/check_ids.h"
+
+namespace mh {
+
+TranslationObjective::TranslationObjective(EncoderDecoder& model, const TrainingCorpus& corpus,
+                                           const TranslationOptions& options)
+    : model_(model), corpus_(corpus), options_(options) {
+  const size_t pairs = corpus.tokens.source.size();
+  if (corpus.tokens.target.size() != pairs || corpus.lines.size() != pairs) {
+    throw UsageError(fmt::format(
+        "training corpus: expected as many targets and line numbers as sources, got {}, {} and {}",
+        corpus.tokens.target.size(), corpus.lines.size(), pairs));
+  }
+  if (pairs == 0) throw UsageError("training corpus: expected at least one pair, got none");
+  const EncoderDecoderConfig& config = model.config();
+  const IdLimits source{.what = "source line",
+                        .longest = config.max_positions,
+                        .vocabulary = config.vocabulary_size,
+                        .may_be_empty = false};
+  const IdLimits target{.what = "target line",
+                        .longest = config.max_positions,  // the start token comes before, the end is not read
+                        .vocabulary = config.target_vocabulary(),
+                        .may_be_empty = false};
+  for (size_t i = 0; i < pairs; ++i) {
+    check_ids(corpus.tokens.source[i], corpus.lines[i], source);
+    check_ids(corpus.tokens.target[i], corpus.lines[i], target);
+  }
+}
+
+std::vector<std::vector<int64_t>> TranslationObjective::plan(uint64_t epoch) const {
+  return plan_batches(corpus_.tokens, options_.batches, epoch);
+}
+
+int64_t TranslationObjective::target_tokens(std::span<const int64_t> batch) const {
+  return mh::target_tokens(corpus_, batch);
+}
+
+std::vector<int64_t> TranslationObjective::lines(std::span<const int64_t> batch) const {
+  std::vector<int64_t> lines;
+  for (const int64_t pair : batch) lines.push_back(corpus_.lines[static_cast<size_t>(pair)]);
+  return lines;
+}
+
+LossSums TranslationObjective::loss(Context& context, std::span<const int64_t> batch, float scale) {
+  gather(corpus_, batch, model_.config().decoder_start_id, source_, target_);
+  const Loss loss = model_.loss(context, source_.view(), target_.input.view(), target_.next,
+                                                {.label_smoothing = options_.label_smoothing,
+                                                 .scale = scale,
+                                                 .disagreement = options_.disagreement,
+                                                 .disagreement_weight = options_.disagreement_weight},
+                                                scratch_);
+  return {.smoothed_loss = loss.smoothed,
+          .negative_log_likelihood = loss.negative_log_likelihood,
+          .alike_heads = loss.alike_heads,
+          .target_tokens = static_cast<int64_t>(target_.next.size()),
+          .source_tokens = source_.ragged.rows(),
+          .sentences = source_.ragged.sequences()};
+}
+
+}  // namespace mh

@@ -1,0 +1,46 @@
+// Learning to translate: an encoder-decoder says the target of each pair, token by token.
+#pragma once
+
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/train/objective.h"
+#include "multihead/train/training_corpus.h"
+
+namespace mh {
+
+struct TranslationOptions {
+  BatchOptions batches = {};
+  float label_smoothing = 0;
+  Disagreement disagreement = Disagreement::kNone;  // of heads, and its weight in the loss
+  float disagreement_weight = 1;
+};
+
+class TranslationObjective : public Objective {
+ public:
+  /// REQUIRES: model and corpus outlive this. Throws UsageError on a corpus of no pairs, on sides of unequal
+  /// sizes and on ids that the model does not have, ShapeError on a pair longer than it reads, naming the
+  /// line.
+  TranslationObjective(EncoderDecoder& model, const TrainingCorpus& corpus,
+                       const TranslationOptions& options);
+
+  void visit(const ParameterVisitor& visitor) override { model_.visit(visitor); }
+  std::vector<std::vector<int64_t>> plan(uint64_t epoch) const override;
+  int64_t target_tokens(std::span<const int64_t> batch) const override;
+  std::vector<int64_t> lines(std::span<const int64_t> batch) const override;
+  LossSums loss(Context& context, std::span<const int64_t> batch, float scale) override;
+  bool compares_heads() const override { return options_.disagreement != Disagreement::kNone; }
+  void save_model(const std::filesystem::path& folder, const SaveOptions& options) const override {
+    save_model_folder(folder, model_, options);
+  }
+  void release_memory() override { scratch_ = {}; }
+
+ private:
+  EncoderDecoder& model_;
+  const TrainingCorpus& corpus_;
+  TranslationOptions options_;
+  Batch source_;  // memory that is used again and again
+  TeacherForced target_;
+  VocabularyScratch scratch_;
+};
+
+}  // namespace mh
