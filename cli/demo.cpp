@@ -13,9 +13,9 @@
 #include "cli/heads_report.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
+#include "lab/demo/demo.h"
+#include "lab/studies/report.h"
 #include "multihead/analysis/heat_map.h"
-#include "multihead/recipes/demo.h"
-#include "multihead/studies/report.h"
 
 namespace mh::cli {
 namespace {
