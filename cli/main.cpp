@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/flag_names.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -117,6 +118,9 @@ int main(int argc, char** argv) {
   mh::cli::add_translate(app);
   tell_common_flags(app);
 
+  const auto in_flags = [&app](const std::exception& error) {
+    return mh::cli::with_flags(mh::cli::chosen_verb(app), error.what());
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -126,15 +130,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(describe(app, error), kUsageError);
   } catch (const mh::UsageError& error) {
-    return fail(error.what(), kUsageError);
+    return fail(in_flags(error), kUsageError);
   } catch (const mh::cli::StoppedBySignal& stopped) {
-    return fail(stopped.what(), kSignalled + stopped.signal());
+    return fail(in_flags(stopped), kSignalled + stopped.signal());
   } catch (const mh::Interrupted& stopped) {
-    return fail(stopped.what(), kSignalled + SIGTERM);
+    return fail(in_flags(stopped), kSignalled + SIGTERM);
   } catch (const std::bad_alloc&) {
     return fail("out of memory; use smaller batches or a smaller model", kRunTimeError);
   } catch (const std::exception& error) {  // ours, and those of std::filesystem and other libraries
-    return fail(error.what(), kRunTimeError);
+    return fail(in_flags(error), kRunTimeError);
   }
   return 0;
 }

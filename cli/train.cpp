@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/flag_names.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/train_help.h"
@@ -33,7 +34,7 @@ class AddFlags : public SettingVisitor<AddFlags> {
   template <class T, class About>
   void setting(std::string_view name, T& value, const About& about) {
     const TrainHelp& help = train_help(name);
-    const std::string flag = fmt::format("--{}", name);
+    const std::string flag = "--" + flag_name(name);
     CLI::Option* option = nullptr;
     if constexpr (std::is_same_v<T, bool>) {
       option = verb_.add_flag(flag, value, help.text);
@@ -70,6 +71,29 @@ class TakeGiven : public SettingVisitor<TakeGiven> {
  private:
   const std::vector<CLI::Option*>& options_;
   size_t next_ = 0;
+};
+
+// The settings in --config and --dump-config, where they are called as the flags are.
+template <class V>
+class CalledAsFlags : public SettingVisitor<CalledAsFlags<V>> {
+ public:
+  explicit CalledAsFlags(V& file) : file_(file) {}
+  template <class T, class About>
+  void setting(std::string_view name, T& value, const About& about) {
+    file_(flag_name(name), value, about);
+  }
+
+ private:
+  V& file_;
+};
+
+struct SettingsFile {
+  TranslatorSettings settings;
+  template <class V>
+  void visit(V& v) {
+    CalledAsFlags<V> named(v);
+    settings.visit(named);
+  }
 };
 
 std::string clock_text(double seconds) {
@@ -125,11 +149,11 @@ std::string scores(const Validation& validation) {
   return text;
 }
 
-void run(const TranslatorSettings& settings) {
+void run(const CLI::App& verb, const TranslatorSettings& settings) {
   const StopSignals signals;
   ProgressLine line;
   TrainingWatcher watcher;
-  watcher.remark = [&](const std::string& remark) { line.say(remark); };
+  watcher.remark = [&](const std::string& remark) { line.say(with_flags(verb, remark)); };
   watcher.progress = [&](const TrainingProgress& progress) { line.show(progress); };
   watcher.validated = [&](const Validation& validation) {
     line.say(fmt::format("update {}: validation {}", validation.update, scores(validation)));
@@ -182,16 +206,17 @@ void add_train(CLI::App& app) {
       "    --valid-source val.en --valid-target val.de --model en-de --preset tiny --lowercase \\\n"
       "    --updates 8000 --average 10 --average-of last\n"
       "The same command again goes on from the newest checkpoint; Ctrl-C saves first.");
-  verb.callback([flags] {
-    TranslatorSettings settings;
-    if (!flags->config.empty()) from_json(settings, read_file(flags->config), flags->config);
+  verb.callback([flags, &verb] {
+    SettingsFile file;
+    if (!flags->config.empty()) from_json(file, read_file(flags->config), flags->config);
+    TranslatorSettings& settings = file.settings;
     TakeGiven take(flags->options);
     settings.visit(take);
     if (flags->dump_config) {
-      write_text("", to_json(resolved(settings)));
+      write_text("", to_json(SettingsFile{resolved(settings)}));
       return;
     }
-    run(settings);
+    run(verb, settings);
   });
 }
 

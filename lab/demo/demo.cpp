@@ -117,7 +117,7 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
   try {
     result.training = train_translator(translator, watcher.training);
   } catch (const UsageError& problem) {
-    throw UsageError(fmt::format("{}; remove {} or name another folder with --out", problem.what(),
+    throw UsageError(fmt::format("{}; remove {} or name another folder with `folder`", problem.what(),
                                  model_folder.string()));
   }
 

@@ -57,7 +57,8 @@ ArmRunner::ArmRunner(const Options& options)
   if (options.size == StudySize::kPaper) {
     if (options.data.empty()) {
       throw UsageError(
-          "--paper trains on real text: name with --data the folder of train, val and test_2016_flickr, "
+          "the size of the paper trains on real text: name with `data` the folder of train, val and "
+          "test_2016_flickr, "
           ".en.gz and .de.gz");
     }
     const auto read = [&](const char* part) {

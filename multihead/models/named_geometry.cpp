@@ -24,14 +24,14 @@ HeadGeometry typed_geometry(const std::string& given, int heads) {
   HeadGeometry geometry{.heads = heads};
   for (const auto& [name, size] : kSizes) geometry.*size = kLeftOut;
   try {
-    from_json(geometry, given, "--geometry");
+    from_json(geometry, given, "`geometry`");
   } catch (const FormatError& error) {
     throw UsageError(error.what());
   }
   for (const auto& [name, size] : kSizes) {
     if (geometry.*size == 0)
       throw UsageError(
-          fmt::format("--geometry: {0} is 0; set it to 1 or more, or leave {0} out for the usual one", name));
+          fmt::format("`geometry`: {0} is 0; set it to 1 or more, or leave {0} out for the usual one", name));
     if (geometry.*size == kLeftOut) geometry.*size = 0;
   }
   return geometry;

@@ -1,4 +1,4 @@
-// Heads by name, or described in JSON: what --geometry takes.
+// Heads by name, or described in JSON: what geometry takes.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@ void replace(T& field, const std::optional<T>& given) {
 HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
   if (s.segments == Segments::kPermuted) return permuted_slices(heads, d_model, s.seed);
   if (!s.segment_size || *s.segment_size > d_model) {
-    throw UsageError(fmt::format("--segments {} needs --segment-size, from 1 to --d-model {}",
+    throw UsageError(fmt::format("`segments` {} needs `segment_size`, from 1 to `d_model` {}",
                                  s.segments == Segments::kSpread ? "spread" : "random", d_model));
   }
   return s.segments == Segments::kSpread ? spread_segments(heads, *s.segment_size, d_model)
@@ -53,7 +53,7 @@ void check_heads(const TranslatorSettings& settings) {
   if (geometry.d_key == 0 && geometry.weights == HeadWeights::kSoftmax &&
       *settings.d_model % *settings.heads != 0) {
     throw UsageError(fmt::format(
-        "--heads {} does not divide --d-model {}: every head has as many columns; another size is --d-key",
+        "`heads` {} does not divide `d_model` {}: every head has as many columns; another size is `d_key`",
         *settings.heads, *settings.d_model));
   }
   std::vector<std::string> wrong = problems(geometry, *settings.d_model);
@@ -74,16 +74,16 @@ std::vector<std::string> other_heads(const TranslatorSettings& settings, const E
   if (wanted != found &&
       (!problems(wanted, config.d_model).empty() ||
        completed(wanted, config.d_model, "heads") != completed(found, config.d_model, "heads"))) {
-    clauses.emplace_back("--geometry and the flags of heads describe other heads than it has");
+    clauses.emplace_back("`geometry` and the flags of heads describe other heads than it has");
   }
   if (settings.positions && *settings.positions != config.positions) {
-    clauses.push_back(fmt::format("--positions {} but it has {}",
+    clauses.push_back(fmt::format("`positions` {} but it has {}",
                                   name_of(*settings.positions, kPositionNames),
                                   name_of(config.positions, kPositionNames)));
   }
   // With learned positions a longer sentence has no vector.
   if (config.positions == Positions::kLearned && settings.max_length > config.max_positions) {
-    clauses.push_back(fmt::format("--max-length {} but it learned {} positions", settings.max_length,
+    clauses.push_back(fmt::format("`max_length` {} but it learned {} positions", settings.max_length,
                                   config.max_positions));
   }
   return clauses;

@@ -1,6 +1,5 @@
-// All that can be set about training a translator. One list, visit(), drives the flags of `multihead train`,
-// its
-// --config and --dump-config files, what a checkpoint remembers, and the comparison when a run goes on.
+// All that can be set about training a translator. One list, visit(), is what flags, files of settings, what
+// a checkpoint remembers, and the comparison when a run goes on come from.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,11 @@ namespace mh {
 enum class Segments {
   kNone,
   kPermuted,  // slices of a random permutation
-  kSpread,    // contiguous, of --segment-size, spread evenly: they may overlap
-  kRandom,    // random columns, --segment-size of them
+  kSpread,    // contiguous, of segment_size, spread evenly: they may overlap
+  kRandom,    // random columns, segment_size of them
 };
 
-/// Names are those of the flags. Empty strings and optionals are "not given"; resolved() fills the optionals.
+/// Empty strings and optionals are "not given"; resolved() fills the optionals.
 struct TranslatorSettings {
   // Text, a sentence a line, plain or gzip.
   std::string train_source, train_target;
@@ -99,31 +98,31 @@ struct TranslatorSettings {
 
   template <class V>
   void visit(V& v) {
-    v("train-source", train_source);
-    v("train-target", train_target);
-    v("valid-source", valid_source);
-    v("valid-target", valid_target);
+    v("train_source", train_source);
+    v("train_target", train_target);
+    v("valid_source", valid_source);
+    v("valid_target", valid_target);
     v("model", model);
     v("tokenizer", tokenizer);
-    v("vocabulary-size", vocabulary_size, {.low = 4, .high = 1'000'000});
-    v("separate-vocabularies", separate_vocabularies);
-    v("word-level", word_level);
+    v("vocabulary_size", vocabulary_size, {.low = 4, .high = 1'000'000});
+    v("separate_vocabularies", separate_vocabularies);
+    v("word_level", word_level);
     v("lowercase", lowercase);
     v("normalization", normalization,
       {{"none", Normalization::none}, {"nfc", Normalization::nfc}, {"nfkc", Normalization::nfkc}});
-    v("max-length", max_length, {.low = 2, .high = 65536});
+    v("max_length", max_length, {.low = 2, .high = 65536});
     v("preset", preset);
-    v("d-model", d_model, {.low = 1, .high = 65536});
-    v("d-ff", d_ff, {.low = 1, .high = 262144});
-    v("encoder-layers", encoder_layers, {.low = 1, .high = 512});
-    v("decoder-layers", decoder_layers, {.low = 1, .high = 512});
+    v("d_model", d_model, {.low = 1, .high = 65536});
+    v("d_ff", d_ff, {.low = 1, .high = 262144});
+    v("encoder_layers", encoder_layers, {.low = 1, .high = 512});
+    v("decoder_layers", decoder_layers, {.low = 1, .high = 512});
     v("heads", heads, {.low = 1, .high = 1024});
     v("geometry", geometry);
-    v("d-key", d_key, {.low = 1, .high = 1024});
-    v("d-value", d_value, {.low = 1, .high = 1024});
-    v("key-heads", key_heads, {.low = 1, .high = 1024});
-    v("value-heads", value_heads, {.low = 1, .high = 1024});
-    v("head-input", head_input,
+    v("d_key", d_key, {.low = 1, .high = 1024});
+    v("d_value", d_value, {.low = 1, .high = 1024});
+    v("key_heads", key_heads, {.low = 1, .high = 1024});
+    v("value_heads", value_heads, {.low = 1, .high = 1024});
+    v("head_input", head_input,
       {{"whole_row", HeadInput::Kind::kWholeRow},
        {"slices", HeadInput::Kind::kSlices},
        {"projected_slices", HeadInput::Kind::kProjectedSlices}});
@@ -132,13 +131,13 @@ struct TranslatorSettings {
        {"permuted", Segments::kPermuted},
        {"spread", Segments::kSpread},
        {"random", Segments::kRandom}});
-    v("segment-size", segment_size, {.low = 1, .high = 65536});
+    v("segment_size", segment_size, {.low = 1, .high = 65536});
     v("scores", scores, kScoresNames);
-    v("shared-size", shared_size, {.low = 1, .high = 1024});
-    v("qk-norm", query_key_norm, kQueryKeyNormNames);
-    v("head-weights", head_weights, kHeadWeightsNames);
+    v("shared_size", shared_size, {.low = 1, .high = 1024});
+    v("qk_norm", query_key_norm, kQueryKeyNormNames);
+    v("head_weights", head_weights, kHeadWeightsNames);
     v("biases", biases, kBiasesNames);
-    v("head-output", head_output, kHeadOutputNames);
+    v("head_output", head_output, kHeadOutputNames);
     v("scale", scale, {.low = 0, .high = 1000});
     v("initialisation", initialisation, kHeadInitialisationNames);
     v("positions", positions, kPositionNames);
@@ -146,38 +145,38 @@ struct TranslatorSettings {
     v("activation", activation,
       {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}});
     v("dropout", dropout, {.low = 0, .high = 0.95f});
-    v("attention-dropout", attention_dropout, {.low = 0, .high = 0.95f});
-    v("activation-dropout", activation_dropout, {.low = 0, .high = 0.95f});
-    v("embedding-init", embedding_init, {.low = 0.001f, .high = 1000});
-    v("init-from", init_from);
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.95f});
+    v("activation_dropout", activation_dropout, {.low = 0, .high = 0.95f});
+    v("embedding_init", embedding_init, {.low = 0.001f, .high = 1000});
+    v("init_from", init_from);
     v("updates", updates, {.low = 0, .high = 1'000'000'000});
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000});
-    v("batch-tokens", batch_tokens, {.low = 1, .high = 10'000'000});
-    v("batch-count", batch_count,
+    v("batch_tokens", batch_tokens, {.low = 1, .high = 10'000'000});
+    v("batch_count", batch_count,
       {{"target", BatchOptions::Count::target_tokens}, {"padded", BatchOptions::Count::padded}});
     v("accumulate", accumulate, {.low = 1, .high = 10'000});
-    v("learning-rate", learning_rate, {.low = 0, .high = 1000});
+    v("learning_rate", learning_rate, {.low = 0, .high = 1000});
     v("warmup", warmup, {.low = 0, .high = 1'000'000'000});
     v("schedule", schedule,
       {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}});
-    v("label-smoothing", label_smoothing, {.low = 0, .high = 0.95f});
+    v("label_smoothing", label_smoothing, {.low = 0, .high = 0.95f});
     v("disagreement", disagreement, kDisagreementNames);
-    v("disagreement-weight", disagreement_weight, {.low = 0, .high = 1000});
-    v("adam-beta1", adam_beta1, {.low = 0, .high = 0.999999});
-    v("adam-beta2", adam_beta2, {.low = 0, .high = 0.999999});
-    v("adam-epsilon", adam_epsilon, {.low = 1e-30, .high = 1});
-    v("weight-decay", weight_decay, {.low = 0, .high = 1});
-    v("clip-norm", clip_norm, {.low = 0, .high = 1e30});
+    v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000});
+    v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999});
+    v("adam_beta2", adam_beta2, {.low = 0, .high = 0.999999});
+    v("adam_epsilon", adam_epsilon, {.low = 1e-30, .high = 1});
+    v("weight_decay", weight_decay, {.low = 0, .high = 1});
+    v("clip_norm", clip_norm, {.low = 0, .high = 1e30});
     v("seed", seed);
-    v("validate-every", validate_every, {.low = 1, .high = 1'000'000'000});
-    v("validate-beam", validate_beam, {.low = 0, .high = 64});
+    v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000});
+    v("validate_beam", validate_beam, {.low = 0, .high = 64});
     v("metric", metric, {{"loss", Metric::kLoss}, {"bleu", Metric::kBleu}});
     v("patience", patience, {.low = 0, .high = 1'000'000});
-    v("save-every", save_every, {.low = 0, .high = 1'000'000'000});
+    v("save_every", save_every, {.low = 0, .high = 1'000'000'000});
     v("keep", keep, {.low = 1, .high = 1'000'000});
     v("average", average, {.low = 1, .high = 10'000});
-    v("average-of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}});
-    v("log-every", log_every, {.low = 1, .high = 1'000'000'000});
+    v("average_of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}});
+    v("log_every", log_every, {.low = 1, .high = 1'000'000'000});
   }
 };
 
