@@ -40,6 +40,10 @@ void occupy_standard_streams() {
 void tell_common_flags(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
     tell_common_flags(*verb);
+    for (CLI::Option* option : verb->get_options(
+             [](CLI::Option* each) { return each->get_description().find('`') != std::string::npos; })) {
+      option->description(mh::cli::with_flags(*verb, option->get_description()));
+    }
     verb->footer(
         verb->get_footer() +
         "\nEvery verb also takes --threads N (0: one for each processor) and --quiet (no progress, no "
@@ -65,7 +69,7 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::vector<std::string> verbs;
   for (const CLI::App* other : verb->get_subcommands([](const CLI::App*) { return true; })) {
-    verbs.push_back(other->get_name());
+    if (!other->get_group().empty()) verbs.push_back(other->get_name());
   }
   const std::vector<std::string> unknown = app.remaining(true);
   if (!verbs.empty()) {
@@ -110,6 +114,7 @@ int main(int argc, char** argv) {
   mh::cli::add_heads(app);
   mh::cli::add_info(app);
   mh::cli::add_ledger(app);
+  mh::cli::add_pages(app);
   mh::cli::add_score(app);
   mh::cli::add_study(app);
   mh::cli::add_tokenize(app);

@@ -12,4 +12,7 @@ namespace mh {
 /// what was typed it is an error. Throws UsageError, FileError, FormatError.
 HeadGeometry named_geometry(const std::string& given, int heads, int d_model);
 
+/// What may be given, in a sentence with all names.
+std::string about_geometries();
+
 }  // namespace mh

@@ -9,11 +9,6 @@
 namespace mh {
 namespace {
 
-template <class T>
-void replace(T& field, const std::optional<T>& given) {
-  if (given) field = *given;
-}
-
 HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
   if (s.segments == Segments::kPermuted) return permuted_slices(heads, d_model, s.seed);
   if (!s.segment_size || *s.segment_size > d_model) {
@@ -30,20 +25,8 @@ HeadGeometry head_geometry(const TranslatorSettings& s, const EncoderDecoderConf
   const int heads = s.heads.value_or(preset.encoder_heads), d_model = s.d_model.value_or(preset.d_model);
   HeadGeometry g = s.geometry.empty() ? preset.geometry : named_geometry(s.geometry, heads, d_model);
   g.heads = heads;
-  replace(g.d_key, s.d_key);
-  replace(g.d_value, s.d_value);
-  replace(g.key_heads, s.key_heads);
-  replace(g.value_heads, s.value_heads);
-  replace(g.input.kind, s.head_input);
+  s.head_changes.apply(g);
   if (s.segments != Segments::kNone) g.input = HeadInput::of_columns(segments(s, heads, d_model));
-  replace(g.scores, s.scores);
-  replace(g.shared_size, s.shared_size);
-  replace(g.query_key_norm, s.query_key_norm);
-  replace(g.weights, s.head_weights);
-  replace(g.biases, s.biases);
-  replace(g.output, s.head_output);
-  if (s.scale) g.scale = s.scale;
-  replace(g.initialisation, s.initialisation);
   return g;
 }
 

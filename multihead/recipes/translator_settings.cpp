@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "multihead/base/error.h"
+#include "multihead/io/setting_visitor.h"
 #include "multihead/models/transformer_presets.h"
-#include "multihead/recipes/setting_visitor.h"
 #include "multihead/recipes/translator_heads.h"
 
 namespace mh {
@@ -39,17 +39,17 @@ void fill(std::optional<T>& field, const U& value) {
 // Writes each setting as text.
 class SettingTexts : public SettingVisitor<SettingTexts> {
  public:
-  template <class T, class About>
-  void setting(std::string_view name, const T& value, const About& about) {
+  template <class T, class R>
+  void setting(std::string_view name, const T& value, const R& rule, const About&) {
     if constexpr (detail::IsOptionalEnum<T>::value) {
       settings.push_back({std::string(name), std::string()});
-      for (const auto& [text, meaning] : about) {
+      for (const auto& [text, meaning] : rule) {
         if (value == meaning) settings.back().value = text;
       }
     } else if constexpr (detail::IsOptional<T>::value) {
       settings.push_back({std::string(name), value ? fmt::format("{}", *value) : std::string()});
     } else if constexpr (std::is_enum_v<T>) {
-      for (const auto& [text, meaning] : about) {
+      for (const auto& [text, meaning] : rule) {
         if (meaning == value) settings.push_back({std::string(name), text});
       }
     } else {
