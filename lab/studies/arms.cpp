@@ -18,8 +18,6 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bleu.h"
 #include "multihead/generate/translate.h"
-#include "multihead/io/config.h"
-#include "multihead/models/config_file.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/train/trainer.h"
@@ -44,14 +42,18 @@ double cpu_seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-std::string model_json(const EncoderDecoderConfig& model) {
-  return write_config_file({.type = ModelType::kMultihead, .config = model, .tying = {}, .files = {}});
+EncoderDecoderConfig config_of(const Arm& arm) {
+  EncoderDecoderConfig config = arm.model;
+  config.dropout.weights = arm.attention_dropout;
+  return config;
 }
 
 }  // namespace
 
 ArmRunner::ArmRunner(const Options& options)
-    : options_(options), settings_(options.settings.value_or(size_settings(options.size))) {
+    : options_(options),
+      settings_(options.settings.value_or(size_settings(options.size))),
+      log_(options.runs) {
   TranslatorSettings text;
   ParallelText train, valid, test;
   if (options.size == StudySize::kPaper) {
@@ -96,44 +98,41 @@ Arm ArmRunner::base(std::string name) const {
   return {.name = std::move(name), .model = settings_.model};
 }
 
-std::string ArmRunner::key(const Arm& arm, uint64_t seed) const {
-  Fingerprint all;
-  all.add(uint64_t{kFormat});
-  all.add(text_fingerprint_);
-  all.add(model_json(arm.model));
-  all.add(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", settings_.updates, settings_.batch_tokens,
-                      settings_.warmup, settings_.learning_rate, arm.updates, arm.learning_rate,
-                      arm.attention_dropout, arm.member, static_cast<int>(arm.disagreement),
-                      arm.disagreement_weight, seed));
-  // What came later and is not usual: the keys of all other runs stay as they are.
-  if (arm.updates > 1) all.add("warmup in proportion");
-  if (arm.embedding_scale != 1) all.add(fmt::format("embeddings {}", arm.embedding_scale));
-  return all.digits();
+RunIdentity ArmRunner::identity(const Arm& arm, uint64_t seed) const {
+  const RunSettings settings{.format = kFormat,
+                             .size = std::string(size_name(options_.size)),
+                             .text = text_fingerprint_,
+                             .updates = updates_of(arm),
+                             .batch_tokens = settings_.batch_tokens,
+                             .warmup = warmup_of(arm),
+                             .learning_rate = settings_.learning_rate * arm.learning_rate,
+                             .disagreement = arm.disagreement,
+                             .disagreement_weight = arm.disagreement_weight,
+                             .embedding_scale = arm.embedding_scale,
+                             .member = arm.member,
+                             .seed = seed};
+  return {settings, config_of(arm)};
 }
 
-std::optional<ArmRun> ArmRunner::find(const Arm& arm, uint64_t seed) const {
-  const std::filesystem::path file = options_.runs / (key(arm, seed) + ".json");
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  ArmRun run;
-  from_json(run, read_file(file), file.string());
-  return run;
+int64_t ArmRunner::updates_of(const Arm& arm) const {
+  return std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
 }
 
-ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
+int64_t ArmRunner::warmup_of(const Arm& arm) const {
+  return std::llround(arm.updates * static_cast<double>(settings_.warmup));
+}
+
+ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) {
   const clockid_t clock = alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
-  EncoderDecoderConfig config = arm.model;
-  config.dropout.weights = arm.attention_dropout;
-  EncoderDecoder model(config);
+  EncoderDecoder model(config_of(arm));
   const uint64_t own_seed = seed + 1000 * arm.member;
   model.initialise(own_seed, arm.embedding_scale);
-  const auto updates =
-      std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
-  const int64_t warmup = std::llround(arm.updates * static_cast<double>(settings_.warmup));
+  const int64_t updates = updates_of(arm);
   Trainer trainer(model, train_,
                   {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
                    .adam = {},
                    .schedule = {.peak = settings_.learning_rate * arm.learning_rate,
-                                .warmup = warmup,
+                                .warmup = warmup_of(arm),
                                 .decay = Schedule::Decay::kLinear,
                                 .end = updates},
                    .clip_norm = 1,
@@ -180,11 +179,9 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) const {
   config_of_bleu.lowercase = options_.size == StudySize::kPaper;
   run.bleu = Bleu(config_of_bleu, std::array{references_}).score(translations).score;
 
-  const std::string name = key(arm, seed);
-  write_file_atomically(options_.runs / (name + ".safetensors"),
-                        write_weights(model, ModelType::kMultihead, {}));
-  write_file_atomically(options_.runs / (name + ".json"),
-                        to_json(run));  // last: with it the run counts as done
+  const RunIdentity identity = this->identity(arm, seed);
+  write_file_atomically(log_.weights_of(identity, run), write_weights(model, ModelType::kMultihead, {}));
+  log_.keep(study_, identity, run);  // last: with it the run counts as done
   return run;
 }
 
@@ -201,7 +198,7 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
   double units = 0;
   for (const Arm& arm : arms) {
     for (const uint64_t seed : seeds) {
-      if (!known.emplace(key(arm, seed), true).second || find(arm, seed)) continue;
+      if (!known.emplace(identity(arm, seed).all(), true).second || find(arm, seed)) continue;
       jobs.push_back({&arm, seed});
       units += arm.updates;
     }
@@ -241,60 +238,17 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
 }
 
 const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
-  std::vector<ArmRun>& all = runs_[key(arm, 0)];
+  std::vector<ArmRun>& all = runs_[identity(arm, 0).all()];
   if (!all.empty()) return all;
   prepare({arm});
   for (const uint64_t seed : seeds()) all.push_back(*find(arm, seed));
   return all;
 }
 
-void ArmRunner::tune(const std::vector<Arm*>& arms) {
-  if (size() == StudySize::kQuick) return;
-  const std::vector<uint64_t> some(seeds().begin(),
-                                   seeds().begin() + static_cast<ptrdiff_t>(settings_.rate_seeds));
-  const auto trial = [&](const Arm& arm, double factor) {
-    Arm other = arm;
-    other.learning_rate = factor;
-    other.updates *= settings_.rate_updates;
-    return other;
-  };
-  const auto loss = [&](const Arm& arm, double factor) {
-    double sum = 0;
-    for (const uint64_t seed : some) sum += find(trial(arm, factor), seed)->curve.back().loss;
-    return sum;
-  };
-  std::vector<Arm> tried;
-  for (const Arm* arm : arms) {
-    for (const double factor : {1.0, 2.0}) tried.push_back(trial(*arm, factor));
-  }
-  prepare(tried, some);
-  tried.clear();
-  for (Arm* arm : arms) {
-    arm->learning_rate = loss(*arm, 1) < loss(*arm, 2) ? 1 : 2;
-    if (arm->learning_rate == 1) tried.push_back(trial(*arm, 0.5));
-  }
-  prepare(tried, some);
-  std::vector<Arm> tuned;
-  for (Arm* arm : arms) {
-    if (arm->learning_rate == 1 && loss(*arm, 0.5) < loss(*arm, 1)) arm->learning_rate = 0.5;
-    tuned.push_back(*arm);
-  }
-  prepare(tuned);
-}
-
-void ArmRunner::tune(std::vector<Arm>& arms) {
-  std::vector<Arm*> all;
-  for (Arm& arm : arms) all.push_back(&arm);
-  tune(all);
-}
-
-std::string ArmRunner::rate_of(const Arm& arm) const {
-  return fmt::format("{:g}", settings_.learning_rate * arm.learning_rate);
-}
-
 std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {
   runs(arm);
-  const std::string file = (options_.runs / (key(arm, seed) + ".safetensors")).string();
+  const RunIdentity run = identity(arm, seed);
+  const std::string file = log_.weights_of(run, *log_.find(run)).string();
   if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
   return read_weights(SafetensorsFile::open(file), file, arm.model, ModelType::kMultihead, {});
 }

@@ -1,4 +1,4 @@
-// Arms of experiments, trained once each: a run is found again by its configuration, so that a study that was
+// Arms of experiments, trained once each: a run is found again by what it is, so that a study that was
 // stopped goes on with the runs it lacks, and two studies share a run.
 #pragma once
 
@@ -9,10 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lab/studies/run_log.h"
 #include "lab/studies/study_size.h"
-#include "lab/studies/telemetry.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/translator_corpus.h"
 
@@ -20,7 +21,7 @@ namespace mh {
 
 /// One way to make a model; seeds are the runner's.
 struct Arm {
-  std::string name;            // for people; not part of what is cached
+  std::string name;            // for people; no part of what a run is
   EncoderDecoderConfig model;  // begin with ArmRunner::base()
   double updates = 1;          // times the size's, and as many times its warmup
   double learning_rate = 1;    // times the size's
@@ -29,48 +30,6 @@ struct Arm {
   float disagreement_weight = 1;                    // its lambda
   double embedding_scale = 1;                       // embeddings begin as N(0, scale^2 / d_model)
   uint64_t member = 0;                              // of an ensemble: another stream of seeds
-};
-
-struct CurvePoint {
-  int64_t update = 0;
-  double seconds = 0;        // of training: CPU time, whatever the number of threads; validation not counted
-  double loss = 0;           // validation: natural log a target token
-  HeadTelemetry heads = {};  // of the encoder, on validation sentences
-
-  template <class V>
-  void visit(V& v) {
-    v("update", update);
-    v("seconds", seconds);
-    v("loss", loss);
-    v("heads", heads);
-  }
-};
-
-struct ArmRun {
-  std::string arm;
-  uint64_t seed = 0;
-  double loss = 0;     // of the test part: natural log a target token
-  double exact = 0;    // share of test sentences translated to the letter (greedy)
-  double bleu = 0;     // of those translations
-  double seconds = 0;  // CPU time of training
-  int64_t updates = 0;
-  int64_t parameters = 0;
-  int64_t activation_bytes = 0;  // kept for the backward pass, of the last batch
-  std::vector<CurvePoint> curve = {};
-
-  template <class V>
-  void visit(V& v) {
-    v("arm", arm);
-    v("seed", seed);
-    v("loss", loss);
-    v("exact", exact);
-    v("bleu", bleu);
-    v("seconds", seconds);
-    v("updates", updates);
-    v("parameters", parameters);
-    v("activation_bytes", activation_bytes);
-    v("curve", curve);
-  }
 };
 
 struct ArmWatcher {
@@ -89,6 +48,9 @@ class ArmRunner {
   };
   /// Reads or makes the text. Throws UsageError when kPaper has no data, and what reading throws.
   explicit ArmRunner(const Options& options);
+
+  /// Runs that are made from now on are lines of STUDY.jsonl; those of all files are known.
+  void keep_for(std::string_view study) { study_ = study; }
 
   StudySize size() const { return options_.size; }
   const SizeSettings& settings() const { return settings_; }
@@ -118,10 +80,12 @@ class ArmRunner {
   const TrainingCorpus& test() const { return test_; }
 
  private:
-  std::string key(const Arm& arm, uint64_t seed) const;
-  std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const;
+  RunIdentity identity(const Arm& arm, uint64_t seed) const;
+  int64_t updates_of(const Arm& arm) const;
+  int64_t warmup_of(const Arm& arm) const;
+  std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const { return log_.find(identity(arm, seed)); }
   /// alone: no other run is trained meanwhile; it has all threads.
-  ArmRun train(const Arm& arm, uint64_t seed, bool alone) const;
+  ArmRun train(const Arm& arm, uint64_t seed, bool alone);
   void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
 
   Options options_;
@@ -131,8 +95,10 @@ class ArmRunner {
   std::vector<std::string> references_;
   std::vector<GrammarSentence> test_sentences_;
   std::string text_fingerprint_;
-  std::map<std::string, std::vector<ArmRun>> runs_;
-  double seconds_of_run_ = 0;  // lately
+  std::string study_ = "runs";
+  RunLog log_;
+  std::map<std::string, std::vector<ArmRun>> runs_;  // by RunIdentity::all(), of seed 0
+  double seconds_of_run_ = 0;                        // lately
 };
 
 }  // namespace mh

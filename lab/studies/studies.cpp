@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <initializer_list>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "lab/studies/arms.h"
 #include "lab/studies/diversity/claims.h"
@@ -21,16 +24,17 @@
 namespace mh {
 namespace {
 
+/// REQUIRES: the claim is there; a conclusion is drawn of all claims of its study.
 Verdict verdict_of(const std::vector<Claim>& claims, std::string_view id) {
-  for (const Claim& claim : claims) {
-    if (claim.id == id) return claim.verdict;
-  }
-  return Verdict::kUndecided;
+  const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.id == id; });
+  MH_ASSERT(found != claims.end());
+  return found->verdict;
 }
 
 bool all_pass(const std::vector<Claim>& claims, std::initializer_list<std::string_view> ids) {
-  return std::all_of(ids.begin(), ids.end(),
-                     [&](std::string_view id) { return verdict_of(claims, id) == Verdict::kPass; });
+  int64_t passed = 0;  // looks at all of them: an id that is no claim is found however the others went
+  for (const std::string_view id : ids) passed += verdict_of(claims, id) == Verdict::kPass;
+  return passed == std::ssize(ids);
 }
 
 constexpr const char* kBroken =
@@ -193,6 +197,7 @@ void check_claims(const Study& study, const std::vector<std::string>& claims) {
 StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims,
                       const StudyWatcher& watcher) {
   check_claims(study, claims);
+  runner.keep_for(study.name);
   const auto start = std::chrono::steady_clock::now();
   StudyReport report;
   report.name = study.name;
@@ -201,10 +206,14 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<s
   report.size = size_name(runner.size());
   report.machine = fmt::format("{} threads, {}", thread_count(), dispatch_target());
   if (watcher.step && !study.algebra.empty()) watcher.step(fmt::format("{}: algebraic claims", study.name));
+  const auto add = [&](Claim claim, std::string_view id) {
+    MH_ASSERT(claim.id == id);
+    report.claims.push_back(std::move(claim));
+  };
   for (const AlgebraCheck& check : study.algebra) {
     if (watcher.stop && watcher.stop())
       throw Interrupted("the study was stopped; runs that are done are kept");
-    if (asked_for(check.id, claims)) report.claims.push_back(check.run({}));
+    if (asked_for(check.id, claims)) add(check.run({}), check.id);
   }
   std::vector<Arm> arms;
   for (const TrainedCheck& check : study.trained) {
@@ -213,7 +222,7 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<s
   }
   runner.prepare(arms);
   for (const TrainedCheck& check : study.trained) {
-    if (asked_for(check.id, claims)) report.claims.push_back(check.run(runner));
+    if (asked_for(check.id, claims)) add(check.run(runner), check.id);
   }
   std::stable_sort(report.claims.begin(), report.claims.end(),
                    [](const Claim& a, const Claim& b) { return a.id < b.id; });

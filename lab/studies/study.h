@@ -41,7 +41,7 @@ struct Study {
   std::string_view answer;                // in plain words
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
   std::span<const TrainedCheck> trained;
-  /// Two sentences; all claims are there.
+  /// Two sentences. REQUIRES: all claims are there.
   std::string (*conclusion)(const std::vector<Claim>& claims);
 };
 std::span<const Study> studies();

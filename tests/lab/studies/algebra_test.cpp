@@ -2,6 +2,7 @@
 // mistake.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,23 @@ std::string name_of(const testing::TestParamInfo<AlgebraCheck>& info) {
   std::string name = "c" + std::string(info.param.id);
   name[name.find('.')] = '_';
   return name;
+}
+
+// A conclusion that asked for a claim that is none would end the program here.
+TEST(Conclusions, AskForClaimsOfTheirStudy) {
+  for (const Study& study : studies()) {
+    std::set<std::string> endings;
+    for (const Verdict verdict : {Verdict::kPass, Verdict::kFail, Verdict::kUndecided}) {
+      std::vector<Claim> claims;
+      for (const AlgebraCheck& check : study.algebra)
+        claims.push_back({.id = std::string(check.id), .verdict = verdict});
+      for (const TrainedCheck& check : study.trained)
+        claims.push_back({.id = std::string(check.id), .verdict = verdict});
+      endings.insert(study.conclusion(claims));
+    }
+    EXPECT_FALSE(endings.contains("")) << study.name;
+    EXPECT_GE(endings.size(), study.name == "table3" ? 1u : 2u) << study.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Claims, Algebra, testing::ValuesIn(all_checks()), name_of);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 
 #include "lab/studies/arms.h"
 #include "lab/studies/comparison.h"
@@ -13,6 +14,7 @@
 #include "lab/studies/report.h"
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/io/lines.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -98,10 +100,8 @@ TEST(SlowArms, AreTunedByTheirLossOnValidation) {
     runner.tune({&arm});
     EXPECT_EQ(arm.learning_rate, best) << rate;
     EXPECT_EQ(runner.rate_of(arm), fmt::format("{:g}", rate * best));
-    int files = 0;
-    for (const auto& file : std::filesystem::directory_iterator(folder.path() / "runs"))
-      files += file.path().extension() == ".json";
-    EXPECT_EQ(files, runs) << "half the rate is tried only where twice is no better";
+    EXPECT_EQ(std::ssize(read_lines(folder.path() / "runs" / "runs.jsonl")), runs)
+        << "half the rate is tried only where twice is no better";
     EXPECT_EQ(runner.runs(arm)[0].updates, 60);
   }
 }
