@@ -36,7 +36,7 @@ bench: packages-test
 	@cmake --build $(BUILD) -j $(JOBS)
 	scripts/bench $(BUILD)
 
-# Makes the golden files of tests/data again with torch, transformers, tokenizers and sacrebleu, and compares live.
+# Makes the golden files of tests/goldens again with torch, transformers, tokenizers and sacrebleu, and compares live.
 oracles: packages-test
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -18,6 +18,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/models/convert_model.h"
+#include "multihead/models/head_changes.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 
@@ -266,13 +267,13 @@ void add_convert(CLI::App& app) {
               {"collaborative", Target::kCollaborative}},
              "How the heads shall read and write")
       ->default_str("");
-  add_size(*verb, "--d-key", flags->d_key, 1024,
+  add_size(*verb, "--d-key", flags->d_key, kLargestHead,
            "--to canonical, from merged: size of queries and keys; without: as the model says");
   verb->add_flag("--nearest", flags->nearest,
                  "--to canonical, from merged: where that is below a matrix's rank, the nearest one");
-  add_number(*verb, "--key-heads", flags->key_heads, {.low = 1, .high = 65536},
+  add_number(*verb, "--key-heads", flags->key_heads, kHeadCounts,
              "--to grouped: heads of keys and values, the means of those that they stand for");
-  add_size(*verb, "--shared-size", flags->shared_size, 1024,
+  add_size(*verb, "--shared-size", flags->shared_size, kLargestHead,
            "--to collaborative: columns of the shared W^Q and W^K");
   verb->add_option("--permute", flags->permute,
                    "New order of the heads, e.g. 2,0,1: head 0 is then the old 2");

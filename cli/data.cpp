@@ -8,7 +8,7 @@
 #include "cli/common.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "multihead/data/grammar.h"
+#include "lab/grammar/grammar.h"
 
 namespace mh::cli {
 namespace {

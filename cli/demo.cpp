@@ -10,12 +10,13 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/flag_names.h"
 #include "cli/heads_report.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
+#include "lab/demo/demo.h"
+#include "lab/studies/report.h"
 #include "multihead/analysis/heat_map.h"
-#include "multihead/recipes/demo.h"
-#include "multihead/studies/report.h"
 
 namespace mh::cli {
 namespace {
@@ -96,12 +97,14 @@ std::string findings(const DemoResult& result) {
   return text;
 }
 
-void run(DemoSettings& settings) {
+void run(const CLI::App& verb, DemoSettings& settings) {
   const auto start = Clock::now();
   TrainingLine line;
   DemoWatcher watcher;
   watcher.step = [](const std::string& text) { say(fmt::format("* {}\n", text)); };
-  watcher.training.remark = [](const std::string& text) { say(fmt::format("* training: {}\n", text)); };
+  watcher.training.remark = [&verb](const std::string& text) {
+    say(fmt::format("* training: {}\n", with_flags(verb, text)));
+  };
   watcher.training.progress = [&](const TrainingProgress& progress) { line.show(progress); };
   const DemoResult result = run_demo(settings, watcher);
 
@@ -146,7 +149,7 @@ void add_demo(CLI::App& app) {
     DemoSettings chosen = demo_settings(*seed);
     chosen.folder = *folder;
     chosen.translator.updates = *updates;
-    run(chosen);
+    run(*verb, chosen);
   });
 }
 

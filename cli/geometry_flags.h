@@ -1,28 +1,53 @@
 // The flags that describe the heads of a layer.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "multihead/nn/head_geometry.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/setting_flags.h"
+#include "multihead/models/head_changes.h"
 
 namespace mh::cli {
 
-struct GeometryFlags {
-  std::string geometry = "canonical";  // a name, a .json file, or JSON itself
-  int d_model = 512, heads = 8;
-  int d_key = 0, d_value = 0, key_heads = 0, d_out = 0;  // 0: not given
+/// A layer, described.
+struct LayerSettings {
+  int32_t d_model = 512, heads = 8;
+  HeadChanges head_changes;
+  std::optional<int32_t> d_out;
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kHeads = "Heads";
+    v("d_model", d_model, kModelWidths, {.group = kHeads, .help = "Width of a row"});
+    v("heads", heads, kHeadCounts, {.group = kHeads, .help = "Heads of queries"});
+    head_changes.visit(v);
+    v("d_out", d_out, kModelWidths,
+      {.group = kHeads, .help = "Width of a row that W^O writes", .otherwise = "d_model"});
+  }
 };
 
-/// --geometry
-void add_geometry_flag(CLI::App& verb, std::string& geometry);
-/// and --d-model, --heads, --d-key, --d-value, --key-heads, --d-out.
-void add_geometry_flags(CLI::App& verb, GeometryFlags& flags);
+class GeometryFlags {
+ public:
+  explicit GeometryFlags(LayerSettings usual = {}) : layer_(std::move(usual)) {}
+  /// --geometry, and a flag for each of LayerSettings.
+  void add(CLI::App& verb);
+  /// After parsing: takes what was given.
+  void take() { flags_.take(layer_); }
+  /// But for --geometry.
+  std::vector<std::string> names() const { return flags_.names(); }
 
-/// What they describe, but for --d-out. Throws UsageError, FileError, FormatError.
-HeadGeometry geometry_of(const GeometryFlags& flags);
+  std::string geometry = "canonical";  // a name, a .json file, or JSON itself
+  const LayerSettings& layer() const { return layer_; }
+  int d_out() const { return layer_.d_out.value_or(0); }
+  /// What is described, but for --d-out; `named` in the place of --geometry. Throws UsageError, FileError,
+  /// FormatError.
+  HeadGeometry described(const std::string& named) const;
+  HeadGeometry described() const { return described(geometry); }
+
+ private:
+  LayerSettings layer_;
+  SettingFlags flags_;
+};
 
 }  // namespace mh::cli

@@ -33,7 +33,7 @@ struct LedgerFlags {
   bool causal = false, json = false;
 
   CLI::App* verb = nullptr;
-  bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
+  bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
   bool whole_model() const { return !model.empty() || !preset.empty(); }
 };
 
@@ -58,21 +58,21 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
   if (flags.keys > 0) options.keys = LedgerOptions::Keys::kMemory;
   if (flags.causal) options.mask = Mask::causal();
   if (flags.given("--path")) options.path = flags.path;
-  options.d_out = flags.geometry.d_out;
+  options.d_out = flags.geometry.d_out();
   options.positions = flags.positions;
-  const Ledger found = ledger(geometry, flags.geometry.d_model, flags.tokens, keys, options);
+  const Ledger found = ledger(geometry, flags.geometry.layer().d_model, flags.tokens, keys, options);
   const HeadGeometry& g = found.geometry;
-  return {
-      .name = "one layer, " + name,
-      .sizes = fmt::format(
-          "d_model {}, {} heads, d_key {}, d_value {}{}", flags.geometry.d_model, g.heads, g.d_key, g.d_value,
-          flags.geometry.d_out > 0 ? fmt::format(", d_out {}", flags.geometry.d_out) : std::string()),
-      .tokens =
-          fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
-                      flags.keys > 0 ? " of a memory" : " (their own rows)", flags.causal ? ", causal" : ""),
-      .path = found.path,
-      .parts = found.parts,
-      .total = found.total()};
+  return {.name = "one layer, " + name,
+          .sizes = fmt::format(
+              "d_model {}, {} heads, d_key {}, d_value {}{}", flags.geometry.layer().d_model, g.heads,
+              g.d_key, g.d_value,
+              flags.geometry.d_out() > 0 ? fmt::format(", d_out {}", flags.geometry.d_out()) : std::string()),
+          .tokens = fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
+                                flags.keys > 0 ? " of a memory" : " (their own rows)",
+                                flags.causal ? ", causal" : ""),
+          .path = found.path,
+          .parts = found.parts,
+          .total = found.total()};
 }
 
 Account model_account(const LedgerFlags& flags, const EncoderDecoderConfig& config, const std::string& name) {
@@ -95,13 +95,13 @@ using AccountOf = std::function<Account(const std::string& geometry)>;
 AccountOf accounts(const LedgerFlags& flags) {
   if (!flags.whole_model()) {
     return [&flags](const std::string& geometry) {
-      GeometryFlags named = flags.geometry;
-      if (!geometry.empty()) named.geometry = geometry;
-      return layer_account(flags, geometry_of(named), named.geometry);
+      const std::string& name = geometry.empty() ? flags.geometry.geometry : geometry;
+      return layer_account(flags, flags.geometry.described(name), name);
     };
   }
-  for (const char* flag : {"--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--d-out", "--keys",
-                           "--causal", "--path", "--positions"}) {
+  std::vector<std::string> of_one_layer = flags.geometry.names();
+  for (const char* flag : {"--keys", "--causal", "--path", "--positions"}) of_one_layer.emplace_back(flag);
+  for (const std::string& flag : of_one_layer) {
     if (!flags.given(flag)) continue;
     throw UsageError(fmt::format(
         "{} is of one layer, but a whole model is asked for; describe its heads by --geometry", flag));
@@ -243,7 +243,7 @@ void run(const LedgerFlags& flags) {
     for (const auto& [name, account] : all) json["compared"].push_back(json_of(account));
     return write_text("", json.dump(2) + "\n");
   }
-  const GeometryFlags& g = flags.geometry;
+  const LayerSettings& g = flags.geometry.layer();
   write_text("", comparison(all, flags.whole_model()
                                      ? fmt::format("{} with other heads",
                                                    flags.model.empty() ? flags.preset : flags.model)
@@ -261,7 +261,7 @@ void add_ledger(CLI::App& app) {
                    "A whole model of that shape: tiny, small, base, big, or another preset of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},
              "Of the preset's joint vocabulary");
-  add_geometry_flags(*verb, flags->geometry);
+  flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 1 << 20;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Queries, or source tokens");
   add_size(*verb, "--keys", flags->keys, kMostTokens,
@@ -281,7 +281,10 @@ void add_ledger(CLI::App& app) {
       "  multihead ledger --geometry bloem-narrow --d-model 512 --heads 8 --tokens 100\n"
       "  multihead ledger --compare canonical,merged,multi-query --tokens 1000\n"
       "  multihead ledger --preset base --vocabulary-size 37000");
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] {
+    flags->geometry.take();
+    run(*flags);
+  });
 }
 
 }  // namespace mh::cli

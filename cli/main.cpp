@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/flag_names.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -39,6 +40,10 @@ void occupy_standard_streams() {
 void tell_common_flags(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
     tell_common_flags(*verb);
+    for (CLI::Option* option : verb->get_options(
+             [](CLI::Option* each) { return each->get_description().find('`') != std::string::npos; })) {
+      option->description(mh::cli::with_flags(*verb, option->get_description()));
+    }
     verb->footer(
         verb->get_footer() +
         "\nEvery verb also takes --threads N (0: one for each processor) and --quiet (no progress, no "
@@ -64,7 +69,7 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::vector<std::string> verbs;
   for (const CLI::App* other : verb->get_subcommands([](const CLI::App*) { return true; })) {
-    verbs.push_back(other->get_name());
+    if (!other->get_group().empty()) verbs.push_back(other->get_name());
   }
   const std::vector<std::string> unknown = app.remaining(true);
   if (!verbs.empty()) {
@@ -109,6 +114,7 @@ int main(int argc, char** argv) {
   mh::cli::add_heads(app);
   mh::cli::add_info(app);
   mh::cli::add_ledger(app);
+  mh::cli::add_pages(app);
   mh::cli::add_score(app);
   mh::cli::add_study(app);
   mh::cli::add_tokenize(app);
@@ -117,6 +123,9 @@ int main(int argc, char** argv) {
   mh::cli::add_translate(app);
   tell_common_flags(app);
 
+  const auto in_flags = [&app](const std::exception& error) {
+    return mh::cli::with_flags(mh::cli::chosen_verb(app), error.what());
+  };
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -126,15 +135,15 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(describe(app, error), kUsageError);
   } catch (const mh::UsageError& error) {
-    return fail(error.what(), kUsageError);
+    return fail(in_flags(error), kUsageError);
   } catch (const mh::cli::StoppedBySignal& stopped) {
-    return fail(stopped.what(), kSignalled + stopped.signal());
+    return fail(in_flags(stopped), kSignalled + stopped.signal());
   } catch (const mh::Interrupted& stopped) {
-    return fail(stopped.what(), kSignalled + SIGTERM);
+    return fail(in_flags(stopped), kSignalled + SIGTERM);
   } catch (const std::bad_alloc&) {
     return fail("out of memory; use smaller batches or a smaller model", kRunTimeError);
   } catch (const std::exception& error) {  // ours, and those of std::filesystem and other libraries
-    return fail(error.what(), kRunTimeError);
+    return fail(in_flags(error), kRunTimeError);
   }
   return 0;
 }

@@ -12,10 +12,10 @@
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
+#include "lab/studies/arms.h"
+#include "lab/studies/report.h"
+#include "lab/studies/study.h"
 #include "multihead/base/file.h"
-#include "multihead/studies/arms.h"
-#include "multihead/studies/report.h"
-#include "multihead/studies/study.h"
 
 namespace mh::cli {
 namespace {

@@ -26,39 +26,38 @@ namespace {
 struct TraceFlags {
   std::string model, text, target_text, attention = "encoder.0.self_attention";
   std::string weights, input, memory, mask, save;
-  GeometryFlags geometry{.d_model = 8, .heads = 2};
+  GeometryFlags geometry = GeometryFlags({.d_model = 8, .heads = 2, .head_changes = {}, .d_out = {}});
   int64_t tokens = 4, keys = 0;
   uint64_t seed = 1;
   Positions positions = Positions::kNone;
-  float scale = 0;
   bool causal = false;
 
   CLI::App* verb = nullptr;
-  bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
+  bool given(const std::string& flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
 /// Which layer is traced, and the flags that speak of such a layer only.
 struct Kind {
   const char* what;
-  std::vector<const char*> flags;
+  std::vector<std::string> flags;
 };
 
 void refuse_flags_of(const TraceFlags& flags, const Kind& other, const Kind& chosen) {
-  for (const char* flag : other.flags) {
-    const bool too = std::any_of(chosen.flags.begin(), chosen.flags.end(),
-                                 [&](const char* own) { return std::string_view(own) == flag; });
+  for (const std::string& flag : other.flags) {
+    const bool too = std::find(chosen.flags.begin(), chosen.flags.end(), flag) != chosen.flags.end();
     if (!too && flags.given(flag))
       throw UsageError(fmt::format("{} is of {}, but {} is traced", flag, other.what, chosen.what));
   }
 }
 
 void check_kind(const TraceFlags& flags) {
+  std::vector<std::string> of_random = flags.geometry.names();
+  for (const char* flag : {"--geometry", "--tokens", "--keys", "--seed", "--causal", "--positions"})
+    of_random.emplace_back(flag);
   const Kind kinds[] = {
       {"a model folder's layer", {"--text", "--target-text", "--attention"}},
       {"a layer of --weights", {"--input", "--memory", "--heads", "--scale", "--causal", "--mask"}},
-      {"a random layer",
-       {"--geometry", "--d-model", "--heads", "--d-key", "--d-value", "--key-heads", "--d-out", "--tokens",
-        "--keys", "--seed", "--causal", "--positions"}},
+      {"a random layer", of_random},
   };
   if (!flags.model.empty() && !flags.weights.empty())
     throw UsageError("a model folder and --weights are both given; give one of them");
@@ -94,8 +93,10 @@ Traced of_model(const TraceFlags& flags) {
 
 Traced of_own_weights(const TraceFlags& flags) {
   OwnLayerOptions options;
-  if (flags.given("--heads")) options.heads = flags.geometry.heads;
-  if (flags.given("--scale")) options.scale = flags.scale;
+  if (flags.given("--heads")) options.heads = flags.geometry.layer().heads;
+  HeadGeometry given;
+  flags.geometry.layer().head_changes.apply(given);
+  options.scale = given.scale;
   const auto layer = read_own_layer(flags.weights, options);
   const Tensor x = read_rows(flags.input), memory = flags.memory.empty() ? Tensor() : read_rows(flags.memory);
   if (flags.causal && !flags.mask.empty())
@@ -111,11 +112,11 @@ Traced of_own_weights(const TraceFlags& flags) {
 
 Traced of_random_layer(const TraceFlags& flags) {
   DropoutSites sites;
-  const int d_model = flags.geometry.d_model;
+  const int d_model = flags.geometry.layer().d_model;
   MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
                            {.d_model = d_model,
-                            .d_out = flags.geometry.d_out,
-                            .geometry = geometry_of(flags.geometry),
+                            .d_out = flags.geometry.d_out(),
+                            .geometry = flags.geometry.described(),
                             .positions = flags.positions,
                             .sight = flags.causal ? Sight::kBackward : Sight::kBoth},
                            sites);
@@ -154,11 +155,10 @@ void add_trace(CLI::App& app) {
       "of such .npy files");
   verb->add_option("--input", flags->input, "Its rows, a .npy file [tokens, d_model]");
   verb->add_option("--memory", flags->memory, "The rows that they read, if others, a .npy file");
-  add_number(*verb, "--scale", flags->scale, {}, "Of its scores; without: 1 / sqrt(d_key)")->default_str("");
   verb->add_option("--mask", flags->mask,
                    "A .npy file [tokens, rows read]: attends where the number is not 0");
   verb->add_flag("--causal", flags->causal, "A row reads the rows up to its own place");
-  add_geometry_flags(*verb, flags->geometry);
+  flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 4096;
   add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
   add_size(*verb, "--keys", flags->keys, kMostTokens, "Rows of a memory that they read; without: their own");
@@ -176,7 +176,10 @@ void add_trace(CLI::App& app) {
       "  multihead trace --d-model 4 --heads 2 --tokens 3\n"
       "  multihead trace model --text 'the small dog sees a cat .' --attention encoder.1.self_attention\n"
       "  multihead trace --weights weights --input x.npy --heads 2 --save steps");
-  verb->callback([flags] { run(*flags); });
+  verb->callback([flags] {
+    flags->geometry.take();
+    run(*flags);
+  });
 }
 
 }  // namespace mh::cli

@@ -13,63 +13,39 @@
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/options.h"
+#include "cli/flag_names.h"
+#include "cli/setting_flags.h"
 #include "cli/stop_signals.h"
-#include "cli/train_help.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
-#include "multihead/recipes/setting_visitor.h"
+#include "multihead/io/setting_visitor.h"
 #include "multihead/recipes/train_translator.h"
 
 namespace mh::cli {
 namespace {
 
-// Shown each setting, makes its flag.
-class AddFlags : public SettingVisitor<AddFlags> {
+// The settings in --config and --dump-config, where they are called as the flags are.
+template <class V>
+class CalledAsFlags : public SettingVisitor<CalledAsFlags<V>> {
  public:
-  explicit AddFlags(CLI::App& verb) : verb_(verb) {}
-
-  template <class T, class About>
-  void setting(std::string_view name, T& value, const About& about) {
-    const TrainHelp& help = train_help(name);
-    const std::string flag = fmt::format("--{}", name);
-    CLI::Option* option = nullptr;
-    if constexpr (std::is_same_v<T, bool>) {
-      option = verb_.add_flag(flag, value, help.text);
-    } else {
-      option = verb_.add_option(flag, value, help.text);
-      if constexpr (detail::IsOptionalEnum<T>::value) {
-        take_names(option, value, about);
-      } else if constexpr (std::is_enum_v<T>) {
-        take_names(option, std::optional<T>(value), about);
-      } else if constexpr (!std::is_same_v<T, std::string>) {
-        check_number(option, about);
-      }
-      if constexpr (!std::is_enum_v<T> && !detail::IsOptional<T>::value) option->capture_default_str();
-    }
-    options.push_back(option->group(help.group));
+  explicit CalledAsFlags(V& file) : file_(file) {}
+  template <class T, class R>
+  void setting(std::string_view name, T& value, const R& rule, const About&) {
+    file_(flag_name(name), value, rule);
   }
 
-  std::vector<CLI::Option*> options;  // in the order of visit()
-
  private:
-  CLI::App& verb_;
+  V& file_;
 };
 
-// Shown each setting in the same order, puts there what was given on the command line.
-class TakeGiven : public SettingVisitor<TakeGiven> {
- public:
-  explicit TakeGiven(const std::vector<CLI::Option*>& options) : options_(options) {}
-  template <class T, class About>
-  void setting(std::string_view, T& value, const About&) {
-    const CLI::Option* option = options_[next_++];
-    if (option->count() > 0) option->results(value);
+struct SettingsFile {
+  TranslatorSettings settings;
+  template <class V>
+  void visit(V& v) {
+    CalledAsFlags<V> named(v);
+    settings.visit(named);
   }
-
- private:
-  const std::vector<CLI::Option*>& options_;
-  size_t next_ = 0;
 };
 
 std::string clock_text(double seconds) {
@@ -125,11 +101,11 @@ std::string scores(const Validation& validation) {
   return text;
 }
 
-void run(const TranslatorSettings& settings) {
+void run(const CLI::App& verb, const TranslatorSettings& settings) {
   const StopSignals signals;
   ProgressLine line;
   TrainingWatcher watcher;
-  watcher.remark = [&](const std::string& remark) { line.say(remark); };
+  watcher.remark = [&](const std::string& remark) { line.say(with_flags(verb, remark)); };
   watcher.progress = [&](const TrainingProgress& progress) { line.show(progress); };
   watcher.validated = [&](const Validation& validation) {
     line.say(fmt::format("update {}: validation {}", validation.update, scores(validation)));
@@ -159,8 +135,7 @@ void run(const TranslatorSettings& settings) {
 }
 
 struct TrainFlags {
-  TranslatorSettings settings;
-  std::vector<CLI::Option*> options;
+  SettingFlags settings;
   std::string config;
   bool dump_config = false;
 };
@@ -170,9 +145,7 @@ struct TrainFlags {
 void add_train(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("train", "Train a translator, or go on where a run stopped");
   auto flags = std::make_shared<TrainFlags>();
-  AddFlags add(verb);
-  flags->settings.visit(add);
-  flags->options = std::move(add.options);
+  flags->settings.add(verb, TranslatorSettings{});
   verb.add_option("--config", flags->config, "Read settings from this JSON file; a flag wins");
   verb.add_flag("--dump-config", flags->dump_config,
                 "Print all settings as JSON, as --config reads them, and stop");
@@ -182,16 +155,16 @@ void add_train(CLI::App& app) {
       "    --valid-source val.en --valid-target val.de --model en-de --preset tiny --lowercase \\\n"
       "    --updates 8000 --average 10 --average-of last\n"
       "The same command again goes on from the newest checkpoint; Ctrl-C saves first.");
-  verb.callback([flags] {
-    TranslatorSettings settings;
-    if (!flags->config.empty()) from_json(settings, read_file(flags->config), flags->config);
-    TakeGiven take(flags->options);
-    settings.visit(take);
+  verb.callback([flags, &verb] {
+    SettingsFile file;
+    if (!flags->config.empty()) from_json(file, read_file(flags->config), flags->config);
+    TranslatorSettings& settings = file.settings;
+    flags->settings.take(settings);
     if (flags->dump_config) {
-      write_text("", to_json(resolved(settings)));
+      write_text("", to_json(SettingsFile{resolved(settings)}));
       return;
     }
-    run(settings);
+    run(verb, settings);
   });
 }
 

@@ -14,6 +14,7 @@ void add_demo(CLI::App& app);
 void add_heads(CLI::App& app);
 void add_info(CLI::App& app);
 void add_ledger(CLI::App& app);
+void add_pages(CLI::App& app);
 void add_score(CLI::App& app);
 void add_study(CLI::App& app);
 void add_tokenize(CLI::App& app);

@@ -1,5 +1,7 @@
 # mh_room(NAME ROOMS ... NEEDS ...): the library multihead_NAME made of every source in multihead/NAME.
-# ROOMS are the rooms it may include; NEEDS are libraries from outside, seen by this room's sources only.
+# mh_lab_room(NAME ...): the library multihead_lab_NAME made of lab/NAME; nobody else's program gets it.
+# ROOMS are the rooms it may include (lab_NAME: one of the laboratory's); NEEDS are libraries from outside, seen by this
+# room's sources only.
 
 # -Wrestrict: gcc 12 warns falsely of std::string (its bug 105651).
 set(MULTIHEAD_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-psabi $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
@@ -34,10 +36,9 @@ function(mh_unity target)
   endforeach()
 endfunction()
 
-function(mh_room name)
+function(mh_library target folder)
   cmake_parse_arguments(ROOM "" "" "ROOMS;NEEDS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/multihead/${name}/*.cpp)
-  set(target multihead_${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   if(NOT sources)
     add_library(${target} INTERFACE)
     foreach(room ${ROOM_ROOMS})
@@ -57,16 +58,31 @@ function(mh_room name)
     endforeach()
     target_link_libraries(${target} PRIVATE fmt::fmt ${ROOM_NEEDS})
   endif()
-  add_library(multihead::${name} ALIAS ${target})
+endfunction()
+
+function(mh_room name)
+  mh_library(multihead_${name} multihead/${name} ${ARGN})
+  add_library(multihead::${name} ALIAS multihead_${name})
   set_property(GLOBAL APPEND PROPERTY MULTIHEAD_ROOMS ${name})
 endfunction()
 
-# multihead::multihead is every room at once.
+function(mh_lab_room name)
+  mh_library(multihead_lab_${name} lab/${name} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY MULTIHEAD_LAB_ROOMS ${name})
+endfunction()
+
+# multihead::multihead is every room of the library at once; multihead_lab is the laboratory with it.
 function(mh_whole_house)
   get_property(rooms GLOBAL PROPERTY MULTIHEAD_ROOMS)
   add_library(multihead INTERFACE)
   add_library(multihead::multihead ALIAS multihead)
   foreach(room ${rooms})
     target_link_libraries(multihead INTERFACE multihead_${room})
+  endforeach()
+  get_property(lab_rooms GLOBAL PROPERTY MULTIHEAD_LAB_ROOMS)
+  add_library(multihead_lab INTERFACE)
+  target_link_libraries(multihead_lab INTERFACE multihead)
+  foreach(room ${lab_rooms})
+    target_link_libraries(multihead_lab INTERFACE multihead_lab_${room})
   endforeach()
 endfunction()

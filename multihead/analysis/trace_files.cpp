@@ -77,7 +77,7 @@ class OwnShapes {
     if (g_.heads == 0)
       throw UsageError(
           fmt::format("{}: w_q is [{}], which does not tell how many heads there are; say it with "
-                      "--heads",
+                      "`heads`",
                       file_, fmt::join(w_q.shape, ",")));
     g_.scale = options.scale;
     d_model = static_cast<int>(inputs("w_q"));

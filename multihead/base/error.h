@@ -1,5 +1,7 @@
-// Errors of input: a file, a flag, a shape. The message is one line that names the thing, what was expected
-// and what was found, and the remedy. Programmer errors are assertions (MH_ASSERT), not exceptions.
+// Errors of input: a file, a setting, a shape. The message is one line that names the thing, what was
+// expected and what was found, and the remedy. A setting that could be chosen otherwise is named by its
+// field, between backticks: `d_key`; a program whose user knows it by another name can put that in its place.
+// Programmer errors are assertions (MH_ASSERT), not exceptions.
 #pragma once
 
 #include <stdexcept>
@@ -32,7 +34,7 @@ class ShapeError : public Error {
   using Error::Error;
 };
 
-/// A setting that cannot be: out of range, or at odds with another one. The command line exits with 2 on it.
+/// A setting that cannot be: out of range, or at odds with another one.
 class UsageError : public Error {
  public:
   using Error::Error;

@@ -50,6 +50,14 @@ struct Presence {
   bool required = false;
 };
 
+/// What a person is told of a setting: with its name, its Rule or names and the value it begins with all
+/// there is to say about it. Files need none of it.
+struct About {
+  const char* group = "";      // the settings that it stands among
+  std::string help = {};       // a sentence without its full stop
+  const char* otherwise = "";  // what is taken when it is not given, if that is not the value it begins with
+};
+
 /// The names an enum's values have in files.
 template <class E>
 using EnumNames = std::initializer_list<std::pair<const char*, E>>;
@@ -88,28 +96,33 @@ class ConfigVisitor {
   /// of them.
   template <class T>
     requires detail::kIsNumber<T>
-  void operator()(std::string_view name, T& value, Rule<std::type_identity_t<T>> rule = {}) {
+  void operator()(std::string_view name, T& value, Rule<std::type_identity_t<T>> rule = {},
+                  const About& = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   template <class T>
     requires detail::kIsNumber<T>
-  void operator()(std::string_view name, std::optional<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
+  void operator()(std::string_view name, std::optional<T>& value, Rule<std::type_identity_t<T>> rule = {},
+                  const About& = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   template <class T>
     requires detail::kIsNumber<T>
-  void operator()(std::string_view name, std::vector<T>& value, Rule<std::type_identity_t<T>> rule = {}) {
+  void operator()(std::string_view name, std::vector<T>& value, Rule<std::type_identity_t<T>> rule = {},
+                  const About& = {}) {
     member(name, rule.required, [&] { this->value(value, rule); });
   }
   /// An enum, written by name.
   template <class E>
     requires std::is_enum_v<E>
-  void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names) {
+  void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names,
+                  const About& = {}) {
     member(name, false, [&] { choose(value, names); });
   }
   template <class E>
     requires std::is_enum_v<E>
-  void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names) {
+  void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names,
+                  const About& = {}) {
     member(name, false, [&] {
       if (!has_value(value.has_value())) {
         value.reset();
@@ -122,7 +135,7 @@ class ConfigVisitor {
   /// Anything else: bool, string, struct, optional or vector of them.
   template <class T>
     requires(!detail::kIsNumber<T> && !std::is_enum_v<T>)
-  void operator()(std::string_view name, T& value, Presence presence = {}) {
+  void operator()(std::string_view name, T& value, Presence presence = {}, const About& = {}) {
     member(name, presence.required, [&] { this->value(value, NoRule{}); });
   }
   /// A text that must be exactly this, e.g. literal("model_type", "marian"); required.

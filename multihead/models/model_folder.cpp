@@ -85,7 +85,7 @@ bool is_model_folder(const fs::path& path) {
   return is_there(path / kConfig) || is_there(path / kWeights);
 }
 
-// `--model .` must not cost anybody their files.
+// A model folder named `.` must not cost anybody their files.
 void refuse_foreign_folder(const fs::path& path) {
   if (!is_there(path)) return;
   std::error_code code;
@@ -132,8 +132,7 @@ EncoderDecoder& ModelFolder::translator() const {
 const Tokenizer& ModelFolder::source_tokens() const {
   if (!tokenizer) {
     throw FileError(fmt::format(
-        "{} has no tokenizer.json; put the model's tokenizer there, or work on token ids (--token-ids)",
-        path.string()));
+        "{} has no tokenizer.json; put the model's tokenizer there, or work on token ids", path.string()));
   }
   return *tokenizer;
 }
@@ -144,7 +143,7 @@ const Tokenizer& ModelFolder::target_tokens() const {
   if (tokenizer && facts.source_vocabulary > 0 && facts.source_vocabulary != facts.vocabulary) {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
-                    "target's tokenizer there, or work on token ids (--token-ids)",
+                    "target's tokenizer there, or work on token ids",
                     path.string()));
   }
   return source_tokens();

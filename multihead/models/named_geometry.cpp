@@ -2,38 +2,32 @@
 
 #include <fmt/format.h>
 
-#include <climits>
-#include <utility>
-
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
+#include "multihead/models/head_changes.h"
 
 namespace mh {
 namespace {
 
-/// JSON that somebody typed: what is left out has its usual value, but a size of 0 is a mistake.
+/// JSON that somebody typed: what is left out has its usual value.
+struct TypedHeads {
+  HeadChanges given;
+  template <class V>
+  void visit(V& v) {
+    given.visit_as_file(v);
+  }
+};
+
 HeadGeometry typed_geometry(const std::string& given, int heads) {
-  constexpr std::pair<const char*, int HeadGeometry::*> kSizes[] = {
-      {"d_key", &HeadGeometry::d_key},
-      {"d_value", &HeadGeometry::d_value},
-      {"key_heads", &HeadGeometry::key_heads},
-      {"value_heads", &HeadGeometry::value_heads},
-      {"shared_size", &HeadGeometry::shared_size}};
-  constexpr int kLeftOut = INT_MIN;
-  HeadGeometry geometry{.heads = heads};
-  for (const auto& [name, size] : kSizes) geometry.*size = kLeftOut;
+  TypedHeads typed;
   try {
-    from_json(geometry, given, "--geometry");
+    from_json(typed, given, "`geometry`");
   } catch (const FormatError& error) {
     throw UsageError(error.what());
   }
-  for (const auto& [name, size] : kSizes) {
-    if (geometry.*size == 0)
-      throw UsageError(
-          fmt::format("--geometry: {0} is 0; set it to 1 or more, or leave {0} out for the usual one", name));
-    if (geometry.*size == kLeftOut) geometry.*size = 0;
-  }
+  HeadGeometry geometry{.heads = heads};
+  typed.given.apply(geometry);
   return geometry;
 }
 
@@ -45,6 +39,15 @@ HeadGeometry named_geometry(const std::string& given, int heads, int d_model) {
   HeadGeometry geometry{.heads = heads};
   from_json(geometry, read_file(given), given);
   return geometry;
+}
+
+std::string about_geometries() {
+  std::string names;
+  for (const GeometryName& geometry : geometry_names())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", geometry.name);
+  return fmt::format(
+      "How heads read and write: a file *.json, JSON such as '{{\"scores\":\"merged\"}}', or a name: {}",
+      names);
 }
 
 }  // namespace mh

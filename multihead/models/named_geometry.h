@@ -1,4 +1,4 @@
-// Heads by name, or described in JSON: what --geometry takes.
+// Heads by name, or described in JSON: what geometry takes.
 #pragma once
 
 #include <string>
@@ -11,5 +11,8 @@ namespace mh {
 /// in a file *.json or as it is. A size of 0 is "not given" in files, which may be copies of a model's; in
 /// what was typed it is an error. Throws UsageError, FileError, FormatError.
 HeadGeometry named_geometry(const std::string& given, int heads, int d_model);
+
+/// What may be given, in a sentence with all names.
+std::string about_geometries();
 
 }  // namespace mh

@@ -14,8 +14,6 @@
 namespace mh {
 namespace {
 
-constexpr int kLargestHead = 1024;  // the kernel's
-
 void check_columns(const HeadGeometry& g, int d_model, std::vector<std::string>& found) {
   if (g.input.columns.size() != static_cast<size_t>(g.heads)) {
     found.push_back(fmt::format("input.columns has {} lists for {} heads; give one a head",

@@ -143,6 +143,14 @@ inline bool starts_equal(HeadInitialisation initialisation) {
          initialisation == HeadInitialisation::kEqualWithNoise;
 }
 
+/// What files, flags and help say of a field of HeadGeometry.
+struct HeadField {
+  const char* name;
+  const char* help;
+  int low = 0, high = 0;  // of whole numbers; 0 is what stands for the usual one
+};
+inline constexpr int kLargestHead = 1024;  // the kernel's
+
 struct HeadGeometry {
   int heads = 8;    // h, of queries
   int d_key = 0;    // of one head; 0: d_model / heads; with differential weights half of it, as it has two
@@ -166,24 +174,44 @@ struct HeadGeometry {
 
   bool operator==(const HeadGeometry&) const = default;
 
-  /// The fields and their names in files; heads is not among them (a model's sides have their own numbers).
+  /// Calls v(HeadField, value, names...) with every field, and the names of those that are enums. heads is
+  /// not among them: a model's sides have their own numbers. g: a HeadGeometry, const or not.
+  template <class G, class V>
+  static void describe(G& g, V&& v) {
+    constexpr int kMost = kLargestHead;
+    v(HeadField{"d_key",
+                "size of a head's query and key; 0: d_model / heads, with differential weights half of it", 0,
+                kMost},
+      g.d_key);
+    v(HeadField{"d_value", "size of a head's value; 0: d_key, with differential weights twice it", 0, kMost},
+      g.d_value);
+    v(HeadField{"key_heads", "heads of keys, a divisor of heads: that many share theirs; 0: heads", 0, kMost},
+      g.key_heads);
+    v(HeadField{"value_heads", "heads of values, a divisor of heads; 0: key_heads", 0, kMost}, g.value_heads);
+    v(HeadField{"input", "what a head sees of a row"}, g.input.kind, kHeadInputNames);
+    v(HeadField{"columns",
+                "of input columns: the numbers of a row that each head reads, rising, one list a head"},
+      g.input.columns);
+    v(HeadField{"one_for_all", "one projection for all heads that read parts of the row"},
+      g.input.one_for_all);
+    v(HeadField{"scores", "how a score comes about"}, g.scores, kScoresNames);
+    v(HeadField{"shared_size", "width of the shared queries and keys; 0: heads * d_key", 0, kMost},
+      g.shared_size);
+    v(HeadField{"query_key_norm", "what is done to queries and keys before they meet"}, g.query_key_norm,
+      kQueryKeyNormNames);
+    v(HeadField{"weights", "what values are weighed with"}, g.weights, kHeadWeightsNames);
+    v(HeadField{"biases", "whether projections have biases"}, g.biases, kBiasesNames);
+    v(HeadField{"output", "what becomes of the heads' outputs side by side"}, g.output, kHeadOutputNames);
+    v(HeadField{"scale",
+                "of scores; unset: 1 / sqrt(d_key), with a query_key_norm log2(L^2 - L) of L = 32 tokens"},
+      g.scale);
+    v(HeadField{"initialisation", "how the projections start"}, g.initialisation, kHeadInitialisationNames);
+  }
+  /// The fields by their names, as files have them (io/config.h).
   template <class V>
   void visit(V& v) {
-    v("d_key", d_key);
-    v("d_value", d_value);
-    v("key_heads", key_heads);
-    v("value_heads", value_heads);
-    v("input", input.kind, kHeadInputNames);
-    v("columns", input.columns);
-    v("one_for_all", input.one_for_all);
-    v("scores", scores, kScoresNames);
-    v("shared_size", shared_size);
-    v("query_key_norm", query_key_norm, kQueryKeyNormNames);
-    v("weights", weights, kHeadWeightsNames);
-    v("biases", biases, kBiasesNames);
-    v("output", output, kHeadOutputNames);
-    v("scale", scale);
-    v("initialisation", initialisation, kHeadInitialisationNames);
+    describe(*this,
+             [&](const HeadField& field, auto& value, auto... names) { v(field.name, value, names...); });
   }
 };
 

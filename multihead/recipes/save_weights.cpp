@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -33,22 +33,8 @@ std::vector<ObservedStack> stacks_of(const SentenceWeights& sentence) {
 }
 
 std::string json_list(const std::vector<std::string>& tokens) {
-  std::string text = "[";
-  for (const std::string& token : tokens) {
-    text += text.size() > 1 ? ", \"" : "\"";
-    for (const char c : token) {
-      if (c == '"' || c == '\\') {
-        text += '\\';
-        text += c;
-      } else if (static_cast<unsigned char>(c) < 0x20) {
-        text += fmt::format("\\u{:04x}", static_cast<int>(c));
-      } else {
-        text += c;
-      }
-    }
-    text += '"';
-  }
-  return text + "]";
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // a token may be part of a character
+  return nlohmann::json(tokens).dump(-1, ' ', false, kReplace);
 }
 
 std::string lines_of(const std::vector<std::string>& tokens) {

@@ -173,14 +173,14 @@ class Training {
   void report_left_out(const EncodedText& encoded, size_t all, const std::string& file) const {
     if (encoded.corpus.lines.empty()) {
       throw UsageError(
-          fmt::format("{}: all {} pairs have more than --max-length {} tokens; raise --max-length", file, all,
+          fmt::format("{}: all {} pairs have more than `max_length` {} tokens; raise `max_length`", file, all,
                       settings_.max_length));
     }
     if (encoded.left_out.empty()) return;
     constexpr size_t kShown = 5;
     const size_t shown = std::min(kShown, encoded.left_out.size());
     remark(fmt::format(
-        "{}: left out {} of {} pairs with more than {} tokens on a side (lines {}{}); raise --max-length "
+        "{}: left out {} of {} pairs with more than {} tokens on a side (lines {}{}); raise `max_length` "
         "to train on them",
         file, encoded.left_out.size(), all, settings_.max_length,
         fmt::join(encoded.left_out.begin(), encoded.left_out.begin() + static_cast<int64_t>(shown), ", "),
@@ -190,18 +190,21 @@ class Training {
   void refuse_changes(const CheckpointStore& store, const TrainingState& saved) const {
     TranslatorSettings usual;
     usual.preset = settings_.preset;
+    std::vector<Setting> before = saved.settings;
+    for (Setting& setting : before)  // older runs wrote "d-key"
+      std::replace(setting.name.begin(), setting.name.end(), '-', '_');
     std::vector<std::string> clauses =
-        differences(saved.settings, lasting_settings(settings_), lasting_settings(resolved(usual)));
+        differences(before, lasting_settings(settings_), lasting_settings(resolved(usual)));
     if (!settings_.tokenizer.empty() &&
         Tokenizer::from_json(read_file(settings_.tokenizer), settings_.tokenizer).to_json() !=
             tokenizers_->source.to_json()) {
-      clauses.push_back(fmt::format("--tokenizer {} is not the run's", settings_.tokenizer));
+      clauses.push_back(fmt::format("`tokenizer` {} is not the run's", settings_.tokenizer));
     }
     if (saved.data != data_) clauses.push_back("the text is not the one the run was started with");
     if (clauses.empty()) return;
     throw UsageError(
         fmt::format("{} holds a run with other settings, at update {}: {}; use the old settings to go on, "
-                    "or another --model",
+                    "or another `model`",
                     settings_.model, store.updates().back(), fmt::join(clauses, "; ")));
   }
 

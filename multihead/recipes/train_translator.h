@@ -28,7 +28,7 @@ struct TrainingResult {
   int64_t updates = 0;
   std::vector<int64_t> averaged;    // the updates whose mean is the final model
   std::optional<Validation> final;  // what the final model scores
-  int64_t left_out = 0;             // training pairs beyond --max-length
+  int64_t left_out = 0;             // training pairs beyond max_length
 };
 
 /// Trains, or goes on from the newest checkpoint in settings.model: the same settings give the same bits as a

@@ -12,11 +12,11 @@ namespace mh {
 /// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
 void refuse_foreign_folder(const std::filesystem::path& folder);
 
-/// With --init-from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
+/// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
 /// what was asked for, without what a preset brings.
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
-/// With --init-from and --tokenizer: ids beyond that model's embeddings would be read, or every word would be
+/// With init_from and tokenizer: ids beyond that model's embeddings would be read, or every word would be
 /// another.
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings);

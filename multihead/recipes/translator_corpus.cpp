@@ -56,14 +56,14 @@ SpecialIds special_ids(const Tokenizer& tokenizer, const std::string& name) {
   if (!end || !pad) {
     throw UsageError(
         fmt::format("{} has no {} token, which a translator needs; learn one with multihead tokenize, or "
-                    "leave out --tokenizer",
+                    "leave out `tokenizer`",
                     name, end ? "<pad>" : "</s>"));
   }
   const std::vector<int32_t> nothing = tokenizer.encode_ids("");
   if (nothing.empty() || nothing.back() != *end) {
     throw UsageError(
         fmt::format("{} does not append </s> to what it encodes, which a translator needs; give it a "
-                    "template post-processor that does, or leave out --tokenizer",
+                    "template post-processor that does, or leave out `tokenizer`",
                     name));
   }
   return {*end, *pad};

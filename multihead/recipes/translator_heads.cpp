@@ -9,15 +9,10 @@
 namespace mh {
 namespace {
 
-template <class T>
-void replace(T& field, const std::optional<T>& given) {
-  if (given) field = *given;
-}
-
 HeadColumns segments(const TranslatorSettings& s, int heads, int d_model) {
   if (s.segments == Segments::kPermuted) return permuted_slices(heads, d_model, s.seed);
   if (!s.segment_size || *s.segment_size > d_model) {
-    throw UsageError(fmt::format("--segments {} needs --segment-size, from 1 to --d-model {}",
+    throw UsageError(fmt::format("`segments` {} needs `segment_size`, from 1 to `d_model` {}",
                                  s.segments == Segments::kSpread ? "spread" : "random", d_model));
   }
   return s.segments == Segments::kSpread ? spread_segments(heads, *s.segment_size, d_model)
@@ -30,20 +25,8 @@ HeadGeometry head_geometry(const TranslatorSettings& s, const EncoderDecoderConf
   const int heads = s.heads.value_or(preset.encoder_heads), d_model = s.d_model.value_or(preset.d_model);
   HeadGeometry g = s.geometry.empty() ? preset.geometry : named_geometry(s.geometry, heads, d_model);
   g.heads = heads;
-  replace(g.d_key, s.d_key);
-  replace(g.d_value, s.d_value);
-  replace(g.key_heads, s.key_heads);
-  replace(g.value_heads, s.value_heads);
-  replace(g.input.kind, s.head_input);
+  s.head_changes.apply(g);
   if (s.segments != Segments::kNone) g.input = HeadInput::of_columns(segments(s, heads, d_model));
-  replace(g.scores, s.scores);
-  replace(g.shared_size, s.shared_size);
-  replace(g.query_key_norm, s.query_key_norm);
-  replace(g.weights, s.head_weights);
-  replace(g.biases, s.biases);
-  replace(g.output, s.head_output);
-  if (s.scale) g.scale = s.scale;
-  replace(g.initialisation, s.initialisation);
   return g;
 }
 
@@ -53,7 +36,7 @@ void check_heads(const TranslatorSettings& settings) {
   if (geometry.d_key == 0 && geometry.weights == HeadWeights::kSoftmax &&
       *settings.d_model % *settings.heads != 0) {
     throw UsageError(fmt::format(
-        "--heads {} does not divide --d-model {}: every head has as many columns; another size is --d-key",
+        "`heads` {} does not divide `d_model` {}: every head has as many columns; another size is `d_key`",
         *settings.heads, *settings.d_model));
   }
   std::vector<std::string> wrong = problems(geometry, *settings.d_model);
@@ -74,16 +57,16 @@ std::vector<std::string> other_heads(const TranslatorSettings& settings, const E
   if (wanted != found &&
       (!problems(wanted, config.d_model).empty() ||
        completed(wanted, config.d_model, "heads") != completed(found, config.d_model, "heads"))) {
-    clauses.emplace_back("--geometry and the flags of heads describe other heads than it has");
+    clauses.emplace_back("`geometry` and the flags of heads describe other heads than it has");
   }
   if (settings.positions && *settings.positions != config.positions) {
-    clauses.push_back(fmt::format("--positions {} but it has {}",
+    clauses.push_back(fmt::format("`positions` {} but it has {}",
                                   name_of(*settings.positions, kPositionNames),
                                   name_of(config.positions, kPositionNames)));
   }
   // With learned positions a longer sentence has no vector.
   if (config.positions == Positions::kLearned && settings.max_length > config.max_positions) {
-    clauses.push_back(fmt::format("--max-length {} but it learned {} positions", settings.max_length,
+    clauses.push_back(fmt::format("`max_length` {} but it learned {} positions", settings.max_length,
                                   config.max_positions));
   }
   return clauses;

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "multihead/base/error.h"
+#include "multihead/io/setting_visitor.h"
 #include "multihead/models/transformer_presets.h"
-#include "multihead/recipes/setting_visitor.h"
 #include "multihead/recipes/translator_heads.h"
 
 namespace mh {
@@ -39,17 +39,17 @@ void fill(std::optional<T>& field, const U& value) {
 // Writes each setting as text.
 class SettingTexts : public SettingVisitor<SettingTexts> {
  public:
-  template <class T, class About>
-  void setting(std::string_view name, const T& value, const About& about) {
+  template <class T, class R>
+  void setting(std::string_view name, const T& value, const R& rule, const About&) {
     if constexpr (detail::IsOptionalEnum<T>::value) {
       settings.push_back({std::string(name), std::string()});
-      for (const auto& [text, meaning] : about) {
+      for (const auto& [text, meaning] : rule) {
         if (value == meaning) settings.back().value = text;
       }
     } else if constexpr (detail::IsOptional<T>::value) {
       settings.push_back({std::string(name), value ? fmt::format("{}", *value) : std::string()});
     } else if constexpr (std::is_enum_v<T>) {
-      for (const auto& [text, meaning] : about) {
+      for (const auto& [text, meaning] : rule) {
         if (meaning == value) settings.push_back({std::string(name), text});
       }
     } else {
@@ -60,8 +60,8 @@ class SettingTexts : public SettingVisitor<SettingTexts> {
 };
 
 constexpr std::array<std::string_view, 11> kMayChange = {
-    "train-source", "train-target", "valid-source", "valid-target", "model",   "tokenizer",
-    "epochs",       "keep",         "log-every",    "average",      "patience"};
+    "train_source", "train_target", "valid_source", "valid_target", "model",   "tokenizer",
+    "epochs",       "keep",         "log_every",    "average",      "patience"};
 
 }  // namespace
 
@@ -95,31 +95,31 @@ TranslatorSettings resolved(TranslatorSettings settings) {
 
 void check(const TranslatorSettings& settings) {
   if (settings.train_source.empty() || settings.train_target.empty()) {
-    throw UsageError("--train-source and --train-target are needed: two text files, a sentence a line");
+    throw UsageError("`train_source` and `train_target` are needed: two text files, a sentence a line");
   }
-  if (settings.model.empty()) throw UsageError("--model is needed: the folder to make");
+  if (settings.model.empty()) throw UsageError("`model` is needed: the folder to make");
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
-    throw UsageError("--valid-source and --valid-target belong together: give both or neither");
+    throw UsageError("`valid_source` and `valid_target` belong together: give both or neither");
   }
   if (settings.init_from.empty()) check_heads(resolved(settings));
   if (settings.updates == 0 && settings.epochs == 0 &&
       (settings.patience == 0 || settings.valid_source.empty())) {
     throw UsageError(
-        "when to stop is not said: give --updates, --epochs, or --patience with a validation text");
+        "when to stop is not said: give `updates`, `epochs`, or `patience` with a validation text");
   }
   if (settings.schedule == Schedule::Decay::kLinear && settings.updates == 0) {
-    throw UsageError("--schedule linear falls to 0 at the last update: say which with --updates");
+    throw UsageError("`schedule` linear falls to 0 at the last update: say which with `updates`");
   }
   if (settings.patience > 0 && settings.valid_source.empty()) {
-    throw UsageError("--patience needs --valid-source and --valid-target");
+    throw UsageError("`patience` needs `valid_source` and `valid_target`");
   }
   if (!settings.tokenizer.empty() && settings.word_level) {
     throw UsageError(
-        "--word-level says how a tokenizer is learned, but --tokenizer gives one: leave one of them out");
+        "`word_level` says how a tokenizer is learned, but `tokenizer` gives one: leave one of them out");
   }
   if (!settings.tokenizer.empty() && settings.separate_vocabularies) {
     throw UsageError(
-        "--separate-vocabularies learns two tokenizers, but --tokenizer gives one: leave one of them out");
+        "`separate_vocabularies` learns two tokenizers, but `tokenizer` gives one: leave one of them out");
   }
 }
 

@@ -1,5 +1,5 @@
-// All that can be set about training a translator. One list, visit(), drives the flags of `multihead train`,
-// its --config and --dump-config files, what a checkpoint remembers, and the comparison when a run goes on.
+// All that can be set about training a translator. One list, visit(), is what flags, files of settings, what
+// a checkpoint remembers, and the comparison when a run goes on come from.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 
 #include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_decoder_config.h"
+#include "multihead/models/head_changes.h"
+#include "multihead/models/named_geometry.h"
 #include "multihead/text/train_tokenizer.h"
 #include "multihead/train/trainer.h"
 #include "multihead/train/training_run.h"
@@ -19,11 +21,11 @@ namespace mh {
 enum class Segments {
   kNone,
   kPermuted,  // slices of a random permutation
-  kSpread,    // contiguous, of --segment-size, spread evenly: they may overlap
-  kRandom,    // random columns, --segment-size of them
+  kSpread,    // contiguous, of segment_size, spread evenly: they may overlap
+  kRandom,    // random columns, segment_size of them
 };
 
-/// Names are those of the flags. Empty strings and optionals are "not given"; resolved() fills the optionals.
+/// Empty strings and optionals are "not given"; resolved() fills the optionals.
 struct TranslatorSettings {
   // Text, a sentence a line, plain or gzip.
   std::string train_source, train_target;
@@ -46,18 +48,9 @@ struct TranslatorSettings {
   // Heads: a geometry by name (geometry_names()), and what differs from it.
   std::string
       geometry;  // or JSON, or a file of it (named_geometry()); empty: the preset's, which is canonical
-  std::optional<int32_t> d_key, d_value, key_heads, value_heads;
-  std::optional<HeadInput::Kind> head_input;
+  HeadChanges head_changes;
   Segments segments = Segments::kNone;
   std::optional<int32_t> segment_size;
-  std::optional<Scores> scores;
-  std::optional<int32_t> shared_size;
-  std::optional<QueryKeyNorm> query_key_norm;
-  std::optional<HeadWeights> head_weights;
-  std::optional<Biases> biases;
-  std::optional<HeadOutput> head_output;
-  std::optional<float> scale;
-  std::optional<HeadInitialisation> initialisation;
   std::optional<Positions> positions;
   NormPlacement norm = NormPlacement::kPost;
   Activation activation = Activation::kRelu;
@@ -99,85 +92,140 @@ struct TranslatorSettings {
 
   template <class V>
   void visit(V& v) {
-    v("train-source", train_source);
-    v("train-target", train_target);
-    v("valid-source", valid_source);
-    v("valid-target", valid_target);
-    v("model", model);
-    v("tokenizer", tokenizer);
-    v("vocabulary-size", vocabulary_size, {.low = 4, .high = 1'000'000});
-    v("separate-vocabularies", separate_vocabularies);
-    v("word-level", word_level);
-    v("lowercase", lowercase);
+    constexpr const char *kText = "Text", *kTokens = "Tokenizer", *kShape = "Model", *kHeads = "Heads",
+                         *kLearning = "Learning", *kValidation = "Validation", *kCheckpoints = "Checkpoints";
+    v("train_source", train_source, {},
+      {.group = kText,
+       .help = "Training text to translate from, a sentence a line, plain or gzip",
+       .otherwise = "needed"});
+    v("train_target", train_target, {},
+      {.group = kText, .help = "Its translation, line by line", .otherwise = "needed"});
+    v("valid_source", valid_source, {}, {.group = kText, .help = "Validation text to translate from"});
+    v("valid_target", valid_target, {}, {.group = kText, .help = "Its translation"});
+    v("model", model, {},
+      {.group = kText,
+       .help = "Folder to make; when a run was stopped there, it goes on",
+       .otherwise = "needed"});
+    v("tokenizer", tokenizer, {},
+      {.group = kTokens,
+       .help = "Use this tokenizer.json, which must have <pad> and append </s>; without, one is learned on "
+               "the training text"});
+    v("vocabulary_size", vocabulary_size, {.low = 4, .high = 1'000'000},
+      {.group = kTokens, .help = "Tokens to learn, at most; joint for both sides"});
+    v("separate_vocabularies", separate_vocabularies, {},
+      {.group = kTokens, .help = "A vocabulary for each side, instead of a joint one"});
+    v("word_level", word_level, {},
+      {.group = kTokens, .help = "Whole words between spaces, instead of byte-pair encoding"});
+    v("lowercase", lowercase, {}, {.group = kTokens, .help = "Lower-case all text"});
     v("normalization", normalization,
-      {{"none", Normalization::none}, {"nfc", Normalization::nfc}, {"nfkc", Normalization::nfkc}});
-    v("max-length", max_length, {.low = 2, .high = 65536});
-    v("preset", preset);
-    v("d-model", d_model, {.low = 1, .high = 65536});
-    v("d-ff", d_ff, {.low = 1, .high = 262144});
-    v("encoder-layers", encoder_layers, {.low = 1, .high = 512});
-    v("decoder-layers", decoder_layers, {.low = 1, .high = 512});
-    v("heads", heads, {.low = 1, .high = 1024});
-    v("geometry", geometry);
-    v("d-key", d_key, {.low = 1, .high = 1024});
-    v("d-value", d_value, {.low = 1, .high = 1024});
-    v("key-heads", key_heads, {.low = 1, .high = 1024});
-    v("value-heads", value_heads, {.low = 1, .high = 1024});
-    v("head-input", head_input,
-      {{"whole_row", HeadInput::Kind::kWholeRow},
-       {"slices", HeadInput::Kind::kSlices},
-       {"projected_slices", HeadInput::Kind::kProjectedSlices}});
+      {{"none", Normalization::none}, {"nfc", Normalization::nfc}, {"nfkc", Normalization::nfkc}},
+      {.group = kTokens, .help = "Unicode normal form"});
+    v("max_length", max_length, {.low = 2, .high = 65536},
+      {.group = kTokens, .help = "Longest sentence in tokens; longer pairs are left out and counted"});
+    v("preset", preset, {},
+      {.group = kShape,
+       .help = "tiny, small, base, big, or a row of Table 3 of \"Attention is all you need\", such as "
+               "base-h16, base-dk16, base-n2, base-d256, base-dff1024, base-dropout0, base-smoothing0 or "
+               "base-learned; tiny-h1, tiny-dk8, ... are the same in miniature"});
+    v("d_model", d_model, kModelWidths, {.group = kShape, .help = "Width", .otherwise = "by preset"});
+    v("d_ff", d_ff, {.low = 1, .high = 262144},
+      {.group = kShape, .help = "Width inside feed-forward layers", .otherwise = "by preset"});
+    v("encoder_layers", encoder_layers, {.low = 1, .high = 512},
+      {.group = kShape, .help = "Layers of the encoder", .otherwise = "by preset"});
+    v("decoder_layers", decoder_layers, {.low = 1, .high = 512},
+      {.group = kShape, .help = "Layers of the decoder", .otherwise = "by preset"});
+    v("heads", heads, kHeadCounts,
+      {.group = kShape, .help = "Heads of each attention", .otherwise = "by preset"});
+    v("geometry", geometry, {}, {.group = kHeads, .help = about_geometries()});
+    head_changes.visit(v);
     v("segments", segments,
       {{"none", Segments::kNone},
        {"permuted", Segments::kPermuted},
        {"spread", Segments::kSpread},
-       {"random", Segments::kRandom}});
-    v("segment-size", segment_size, {.low = 1, .high = 65536});
-    v("scores", scores, kScoresNames);
-    v("shared-size", shared_size, {.low = 1, .high = 1024});
-    v("qk-norm", query_key_norm, kQueryKeyNormNames);
-    v("head-weights", head_weights, kHeadWeightsNames);
-    v("biases", biases, kBiasesNames);
-    v("head-output", head_output, kHeadOutputNames);
-    v("scale", scale, {.low = 0, .high = 1000});
-    v("initialisation", initialisation, kHeadInitialisationNames);
-    v("positions", positions, kPositionNames);
-    v("norm", norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+       {"random", Segments::kRandom}},
+      {.group = kHeads,
+       .help = "Heads see segments of the row: a permuted slice, spread segments, random columns"});
+    v("segment_size", segment_size, kModelWidths,
+      {.group = kHeads, .help = "Columns of a spread or random segment"});
+    v("positions", positions, kPositionNames,
+      {.group = kHeads,
+       .help = "How order is known: added to the embeddings, or in each self-attention",
+       .otherwise = "by preset"});
+    v("norm", norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}},
+      {.group = kShape, .help = "Layer norm after (the paper) or before each sub-layer"});
     v("activation", activation,
-      {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}});
-    v("dropout", dropout, {.low = 0, .high = 0.95f});
-    v("attention-dropout", attention_dropout, {.low = 0, .high = 0.95f});
-    v("activation-dropout", activation_dropout, {.low = 0, .high = 0.95f});
-    v("embedding-init", embedding_init, {.low = 0.001f, .high = 1000});
-    v("init-from", init_from);
-    v("updates", updates, {.low = 0, .high = 1'000'000'000});
-    v("epochs", epochs, {.low = 0, .high = 1'000'000'000});
-    v("batch-tokens", batch_tokens, {.low = 1, .high = 10'000'000});
-    v("batch-count", batch_count,
-      {{"target", BatchOptions::Count::kTokens}, {"padded", BatchOptions::Count::kPadded}});
-    v("accumulate", accumulate, {.low = 1, .high = 10'000});
-    v("learning-rate", learning_rate, {.low = 0, .high = 1000});
-    v("warmup", warmup, {.low = 0, .high = 1'000'000'000});
+      {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}},
+      {.group = kShape, .help = "Of feed-forward layers"});
+    v("dropout", dropout, {.low = 0, .high = 0.95f},
+      {.group = kShape, .help = "Of sub-layers' outputs and embeddings", .otherwise = "by preset"});
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.95f},
+      {.group = kShape, .help = "Of attention weights"});
+    v("activation_dropout", activation_dropout, {.low = 0, .high = 0.95f},
+      {.group = kShape, .help = "Inside feed-forward layers"});
+    v("embedding_init", embedding_init, {.low = 0.001f, .high = 1000},
+      {.group = kShape, .help = "Embeddings begin as N(0, x^2 / d_model) for this x"});
+    v("init_from", init_from, {},
+      {.group = kShape, .help = "Begin with the weights, shape and tokenizer of this model folder"});
+    v("updates", updates, {.low = 0, .high = 1'000'000'000},
+      {.group = kLearning, .help = "Stop after this many; 0: no limit"});
+    v("epochs", epochs, {.low = 0, .high = 1'000'000'000},
+      {.group = kLearning, .help = "Stop after this many passes over the text; 0: no limit"});
+    v("batch_tokens", batch_tokens, {.low = 1, .high = 10'000'000},
+      {.group = kLearning, .help = "Tokens of a batch, at most", .otherwise = "by preset"});
+    v("batch_count", batch_count,
+      {{"target", BatchOptions::Count::kTokens}, {"padded", BatchOptions::Count::kPadded}},
+      {.group = kLearning, .help = "Count the target's tokens, or both sides padded as others do"});
+    v("accumulate", accumulate, {.low = 1, .high = 10'000},
+      {.group = kLearning,
+       .help = "Batches that make one update; the loss is the mean over all their tokens"});
+    v("learning_rate", learning_rate, {.low = 0, .high = 1000},
+      {.group = kLearning,
+       .help = "Peak of the schedule, to which the rate rises in a line",
+       .otherwise = "by preset"});
+    v("warmup", warmup, {.low = 0, .high = 1'000'000'000},
+      {.group = kLearning, .help = "Updates until the peak", .otherwise = "by preset"});
     v("schedule", schedule,
-      {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}});
-    v("label-smoothing", label_smoothing, {.low = 0, .high = 0.95f});
-    v("disagreement", disagreement, kDisagreementNames);
-    v("disagreement-weight", disagreement_weight, {.low = 0, .high = 1000});
-    v("adam-beta1", adam_beta1, {.low = 0, .high = 0.999999});
-    v("adam-beta2", adam_beta2, {.low = 0, .high = 0.999999});
-    v("adam-epsilon", adam_epsilon, {.low = 1e-30, .high = 1});
-    v("weight-decay", weight_decay, {.low = 0, .high = 1});
-    v("clip-norm", clip_norm, {.low = 0, .high = 1e30});
-    v("seed", seed);
-    v("validate-every", validate_every, {.low = 1, .high = 1'000'000'000});
-    v("validate-beam", validate_beam, {.low = 0, .high = 64});
-    v("metric", metric, {{"loss", Metric::kLoss}, {"bleu", Metric::kBleu}});
-    v("patience", patience, {.low = 0, .high = 1'000'000});
-    v("save-every", save_every, {.low = 0, .high = 1'000'000'000});
-    v("keep", keep, {.low = 1, .high = 1'000'000});
-    v("average", average, {.low = 1, .high = 10'000});
-    v("average-of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}});
-    v("log-every", log_every, {.low = 1, .high = 1'000'000'000});
+      {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}},
+      {.group = kLearning,
+       .help = "Then the rate falls as 1/sqrt(update), or in a line to 0 at the last of `updates`"});
+    v("label_smoothing", label_smoothing, {.low = 0, .high = 0.95f},
+      {.group = kLearning,
+       .help = "Share of the target spread over the vocabulary",
+       .otherwise = "by preset"});
+    v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
+      {.group = kLearning, .help = "Its weight in the loss"});
+    v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999},
+      {.group = kLearning, .help = "Memory of Adam's first moment"});
+    v("adam_beta2", adam_beta2, {.low = 0, .high = 0.999999},
+      {.group = kLearning, .help = "Memory of Adam's second moment"});
+    v("adam_epsilon", adam_epsilon, {.low = 1e-30, .high = 1},
+      {.group = kLearning, .help = "Adam's epsilon"});
+    v("weight_decay", weight_decay, {.low = 0, .high = 1},
+      {.group = kLearning, .help = "Decoupled, of matrices"});
+    v("clip_norm", clip_norm, {.low = 0, .high = 1e30},
+      {.group = kLearning, .help = "Largest norm of the gradient; 0: any"});
+    v("seed", seed, {},
+      {.group = kLearning,
+       .help = "Of weights, batches and dropout; the same bits for any number of threads"});
+    v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
+      {.group = kValidation,
+       .help = "Updates between validations: loss, perplexity and BLEU (13a) of a beam search"});
+    v("validate_beam", validate_beam, {.low = 0, .high = 64},
+      {.group = kValidation, .help = "Beam of the translations for BLEU; 0: no translations"});
+    v("metric", metric, {{"loss", Metric::kLoss}, {"bleu", Metric::kBleu}},
+      {.group = kValidation, .help = "What is better: lower loss or higher BLEU"});
+    v("patience", patience, {.low = 0, .high = 1'000'000},
+      {.group = kValidation, .help = "Stop after this many validations without a better one; 0: never"});
+    v("save_every", save_every, {.low = 0, .high = 1'000'000'000},
+      {.group = kCheckpoints, .help = "Updates between checkpoints; 0: with every validation"});
+    v("keep", keep, {.low = 1, .high = 1'000'000},
+      {.group = kCheckpoints, .help = "Newest checkpoints to keep, besides those that averaging needs"});
+    v("average", average, {.low = 1, .high = 10'000},
+      {.group = kCheckpoints, .help = "The final model is the mean of this many checkpoints"});
+    v("average_of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}},
+      {.group = kCheckpoints, .help = "Which ones: the last or the best"});
+    v("log_every", log_every, {.low = 1, .high = 1'000'000'000},
+      {.group = kCheckpoints, .help = "Updates between lines of metrics.jsonl"});
   }
 };
 

@@ -71,25 +71,25 @@ CheckpointStore::CheckpointStore(fs::path folder)
   std::error_code code;
   fs::create_directories(checkpoints_, code);
   if (code) {
-    throw FileError(fmt::format("cannot make folder {}: {}; choose a --model folder this user may write",
+    throw FileError(fmt::format("cannot make folder {}: {}; choose a `model` folder this user may write",
                                 checkpoints_.string(), code.message()));
   }
   const fs::path lock = checkpoints_ / ".lock";
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock_ < 0) {
-    throw FileError(fmt::format("cannot write {}: {}; choose a --model folder this user may write",
+    throw FileError(fmt::format("cannot write {}: {}; choose a `model` folder this user may write",
                                 lock.string(), std::strerror(errno)));
   }
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(lock_);
-    throw Error(fmt::format("another process is training in {}; wait for it or choose another --model",
+    throw Error(fmt::format("another process is training in {}; wait for it or choose another `model`",
                             folder_.string()));
   }
   for (const fs::path& where : {folder_, checkpoints_}) {
     if (::access(where.c_str(), W_OK | X_OK) != 0) {
       const std::string why = std::strerror(errno);
       ::close(lock_);
-      throw FileError(fmt::format("cannot write into {}: {}; choose a --model folder this user may write",
+      throw FileError(fmt::format("cannot write into {}: {}; choose a `model` folder this user may write",
                                   where.string(), why));
     }
   }

@@ -68,7 +68,7 @@ struct ValidationLine {
 std::FILE* open_to_append(const fs::path& path) {
   std::FILE* file = std::fopen(path.c_str(), "ab");
   if (file == nullptr) {
-    throw FileError(fmt::format("cannot write {}: {}; choose a --model folder this user may write",
+    throw FileError(fmt::format("cannot write {}: {}; choose a `model` folder this user may write",
                                 path.string(), std::strerror(errno)));
   }
   return file;

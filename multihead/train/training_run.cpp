@@ -207,7 +207,7 @@ class Run {
                       : std::string("no checkpoint was written yet");
   }
   static constexpr const char* kRemedy =
-      "lower --learning-rate, lengthen --warmup or lower --clip-norm, and begin in another --model";
+      "lower `learning_rate`, lengthen `warmup` or lower `clip_norm`, and begin in another `model`";
 
   Trainer& trainer_;
   CheckpointStore& store_;

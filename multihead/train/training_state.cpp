@@ -42,15 +42,15 @@ std::vector<std::string> differences(const std::vector<Setting>& before, const s
     if (old == nullptr) {
       const Setting* untold = find(usual, setting.name);
       if (untold != nullptr && untold->value == setting.value) continue;
-      clauses.push_back(fmt::format("--{} was unknown, is now {}", setting.name, shown(setting.value)));
+      clauses.push_back(fmt::format("`{}` was unknown, is now {}", setting.name, shown(setting.value)));
     } else if (old->value != setting.value) {
       clauses.push_back(
-          fmt::format("--{} was {}, is now {}", setting.name, shown(old->value), shown(setting.value)));
+          fmt::format("`{}` was {}, is now {}", setting.name, shown(old->value), shown(setting.value)));
     }
   }
   for (const Setting& setting : before) {
     if (find(now, setting.name) == nullptr) {
-      clauses.push_back(fmt::format("--{} was {}, is now unknown", setting.name, shown(setting.value)));
+      clauses.push_back(fmt::format("`{}` was {}, is now unknown", setting.name, shown(setting.value)));
     }
   }
   return clauses;

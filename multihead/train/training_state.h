@@ -45,7 +45,7 @@ struct Setting {
     v("value", value, {.required = true});
   }
 };
-/// One clause for each setting that differs, "--seed was 1, is now 2"; empty when none does. One that the run
+/// One clause for each setting that differs, "seed was 1, is now 2"; empty when none does. One that the run
 /// did not know yet has its `usual` value there.
 std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now,
                                      const std::vector<Setting>& usual = {});

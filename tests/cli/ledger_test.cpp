@@ -115,7 +115,7 @@ TEST(LedgerVerb, RefusesInOneLine) {
   refused("--geometry '{\"score\":1}'", "--geometry: ");
   refused("--d-key 0", "--d-key: expected an integer from 1 to 1024, got 0");
   refused("--heads 0", "--heads: expected an integer from 1 to 65536, got 0");
-  refused("--geometry '{\"d_key\":0}'", "--geometry: d_key is 0; set it to 1 or more, or leave d_key out");
+  refused("--geometry '{\"d_key\":0}'", "--geometry: d_key: expected an integer from 1 to 1024, got 0");
   refused("--geometry no/such.json", "cannot read no/such.json", 1);
   refused("--geometry merged --key-heads 2", "merged scores already share their keys");
   refused("--compare canonical,,tied", "--compare: expected names between commas, got canonical,,tied");

@@ -1,7 +1,7 @@
 """Text and figures for tests/evaluate: sacreBLEU's scores, its tokenizers' and sacremoses' words.
 
     pip install sacrebleu sacremoses
-    python tests/oracles/bleu_goldens.py                      writes tests/data/evaluate
+    python tests/oracles/bleu_goldens.py                      writes tests/goldens/evaluate
     python tests/oracles/bleu_goldens.py --moses FILE.en.gz FILE.de.gz --ours BUILD/evaluate_written
                                                               compares with what evaluate_tests wrote of Multi30k
 """
@@ -15,7 +15,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 from sacremoses import MosesTokenizer
 
-HERE = pathlib.Path(__file__).resolve().parent.parent / "data" / "evaluate"
+HERE = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "evaluate"
 
 # Reference and hypothesis; what tokenizers stumble over.
 EDGES = [

@@ -1,7 +1,7 @@
 """Files for tests/io, written by the reference libraries; and a check of ours by them.
 
     pip install numpy torch safetensors
-    python tests/oracles/io_goldens.py                        writes tests/data/io
+    python tests/oracles/io_goldens.py                        writes tests/goldens/io
     python tests/oracles/io_goldens.py --check BUILD/io_written   opens what io_tests wrote there
 """
 import argparse
@@ -12,7 +12,7 @@ import safetensors.numpy
 import safetensors.torch
 import torch
 
-HERE = pathlib.Path(__file__).resolve().parent.parent / "data" / "io"
+HERE = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "io"
 
 
 def numbers(count):

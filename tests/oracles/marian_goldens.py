@@ -1,4 +1,4 @@
-"""Makes tests/data/marian: tiny random models as MarianMTModel.save_pretrained writes them, and what
+"""Makes tests/goldens/marian: tiny random models as MarianMTModel.save_pretrained writes them, and what
 transformers computes with them (in double precision): logits, greedy translations, and for one of them the
 loss and all gradients.
 
@@ -225,7 +225,7 @@ def make(name, settings, folder, seed):
 
 def main():
     root = pathlib.Path(__file__).resolve().parents[1]
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else root / "data" / "marian"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else root / "goldens" / "marian"
     folder.mkdir(parents=True, exist_ok=True)
     for name, settings in MODELS.items():
         make(name, settings, folder, SEEDS[name])

@@ -1,4 +1,4 @@
-"""What Hugging Face tokenizers says about tests/data/text/*.json, and the files it makes itself.
+"""What Hugging Face tokenizers says about tests/goldens/text/*.json, and the files it makes itself.
 
   python -m venv v && v/bin/pip install tokenizers
   v/bin/python tests/oracles/tokenizers_goldens.py
@@ -17,7 +17,7 @@ import tokenizers
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
                         trainers)
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "text"
+DATA = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "text"
 
 TEXTS = [
     "",

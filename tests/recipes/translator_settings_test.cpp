@@ -62,7 +62,7 @@ TEST(TranslatorSettings, RowsOfTable3AreTrainedAsTheirFamily) {
   const EncoderDecoderConfig config = model_config(resolved(settings), 777, 0);
   EXPECT_EQ(config.geometry.d_key, 16);
   EXPECT_EQ(config.geometry.d_value, 64);
-  settings.d_key = 24;
+  settings.head_changes.set(&HeadGeometry::d_key, 24);
   EXPECT_EQ(model_config(resolved(settings), 777, 0).geometry.d_key, 24);
 }
 
@@ -99,7 +99,7 @@ TEST(TranslatorSettings, JsonHoldsWhatFlagsHold) {
   TranslatorSettings again;
   from_json(again, to_json(settings), "run.json");
   EXPECT_EQ(to_json(again), to_json(settings));
-  EXPECT_THROW(from_json(again, R"({"learning-rat": 1})", "run.json"), FormatError);
+  EXPECT_THROW(from_json(again, R"({"learning_rat": 1})", "run.json"), FormatError);
   EXPECT_THROW(from_json(again, R"({"dropout": 2})", "run.json"), FormatError);
   EXPECT_THROW(from_json(again, R"({"norm": "middle"})", "run.json"), FormatError);
 }
@@ -108,12 +108,12 @@ TEST(TranslatorSettings, LastingOnesAreComparedAsText) {
   TranslatorSettings settings = resolved(enough());
   const std::vector<Setting> before = lasting_settings(settings);
   EXPECT_EQ(value_of(before, "norm"), "post");
-  EXPECT_EQ(value_of(before, "d-model"), "128");
-  EXPECT_EQ(value_of(before, "learning-rate"), "0.005");
+  EXPECT_EQ(value_of(before, "d_model"), "128");
+  EXPECT_EQ(value_of(before, "learning_rate"), "0.005");
   EXPECT_EQ(value_of(before, "dropout"), "0.3");
   EXPECT_EQ(value_of(before, "lowercase"), "false");
   EXPECT_EQ(value_of(before, "updates"), "absent");
-  EXPECT_EQ(value_of(before, "train-source"), "absent");
+  EXPECT_EQ(value_of(before, "train_source"), "absent");
   settings.updates = 99;
   settings.model = "elsewhere";
   EXPECT_TRUE(differences(before, lasting_settings(settings)).empty());
@@ -137,15 +137,15 @@ TEST(TranslatorSettings, ContradictionsAreRefused) {
     return "accepted";
   };
   EXPECT_EQ(refused([](TranslatorSettings&) {}), "accepted");
-  EXPECT_THAT(refused([](TranslatorSettings& s) { s.model.clear(); }), HasSubstr("--model"));
-  EXPECT_THAT(refused([](TranslatorSettings& s) { s.train_target.clear(); }), HasSubstr("--train-target"));
-  EXPECT_THAT(refused([](TranslatorSettings& s) { s.valid_source = "v"; }), HasSubstr("--valid-target"));
-  EXPECT_THAT(refused([](TranslatorSettings& s) { s.updates = 0; }), HasSubstr("--epochs"));
-  EXPECT_THAT(refused([](TranslatorSettings& s) { s.patience = 3; }), HasSubstr("--patience needs"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.model.clear(); }), HasSubstr("`model`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.train_target.clear(); }), HasSubstr("`train_target`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.valid_source = "v"; }), HasSubstr("`valid_target`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.updates = 0; }), HasSubstr("`epochs`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.patience = 3; }), HasSubstr("`patience` needs"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.tokenizer = "t", s.word_level = true; }),
-              HasSubstr("--word-level"));
+              HasSubstr("`word_level`"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.tokenizer = "t", s.separate_vocabularies = true; }),
-              HasSubstr("--separate-vocabularies"));
+              HasSubstr("`separate_vocabularies`"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every tokenizer file under tests/data/text against Hugging Face's own answers
+// Every tokenizer file under tests/goldens/text against Hugging Face's own answers
 // (tests/oracles/tokenizers_goldens.py).
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -49,10 +49,10 @@ TEST(TrainingState, BestIsTheEarliestOfEqualsAndPatienceCountsFromIt) {
 TEST(TrainingState, DifferencesNameEveryChange) {
   EXPECT_THAT(differences({{"seed", "1"}, {"norm", "post"}, {"gone", "x"}},
                           {{"seed", "2"}, {"norm", "post"}, {"new", ""}}),
-              ElementsAre("--seed was 1, is now 2", "--new was unknown, is now not given",
-                          "--gone was x, is now unknown"));
+              ElementsAre("`seed` was 1, is now 2", "`new` was unknown, is now not given",
+                          "`gone` was x, is now unknown"));
   EXPECT_THAT(differences({}, {{"new", "a"}, {"newer", "b"}}, {{"new", "a"}, {"newer", "c"}}),
-              ElementsAre("--newer was unknown, is now b"));
+              ElementsAre("`newer` was unknown, is now b"));
 }
 
 TEST(ChosenCheckpoints, LastOnesLeaveOutWhatAKillWrote) {
@@ -210,7 +210,7 @@ TEST(TrainingRun, StopsAtNaNAndNamesUpdateLinesAndCheckpoint) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("at update 7 (lines "));
-    EXPECT_THAT(error.what(), HasSubstr("checkpoints/update-5; lower --learning-rate"));
+    EXPECT_THAT(error.what(), HasSubstr("checkpoints/update-5; lower `learning_rate`"));
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
   }
   EXPECT_EQ(fixture.store.updates().back(), 5);

@@ -1,0 +1,64 @@
+// multihead pages DIR: writes what the tables of settings say into the pages of docs/verbs. Not for users:
+// --help does not list it. A page marks the place by "<!-- flags: GROUP -->", and the table ends at the next
+// empty line.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/verbs.h"
+#include "multihead/base/file.h"
+
+namespace mh::cli {
+namespace {
+
+std::string in_cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+  return text;
+}
+
+std::string table_of(const CLI::App& verb, const std::string& group) {
+  std::string table = "| flag | default | |\n|---|---|---|\n";
+  for (const CLI::Option* option :
+       verb.get_options([&](const CLI::Option* o) { return o->get_group() == group; })) {
+    const std::string type = option->get_items_expected_max() == 0 ? "" : " " + option->get_type_name();
+    table += fmt::format("| `{}{}` | {} | {} |\n", option->get_name(), in_cell(type),
+                         option->get_default_str(), in_cell(option->get_description()));
+  }
+  return table;
+}
+
+std::string with_tables(const CLI::App& verb, std::string page) {
+  constexpr std::string_view kBegin = "<!-- flags: ", kEnd = " -->\n";
+  for (size_t at = 0; (at = page.find(kBegin, at)) != std::string::npos;) {
+    const size_t group = at + kBegin.size(), end = page.find(kEnd, group);
+    if (end == std::string::npos) break;
+    const size_t from = end + kEnd.size();
+    const size_t to = std::min(page.find("\n\n", from - 1) + 1, page.size());
+    const std::string table = table_of(verb, page.substr(group, end - group));
+    page.replace(from, to - from, table);
+    at = from + table.size();
+  }
+  return page;
+}
+
+}  // namespace
+
+void add_pages(CLI::App& app) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* verb =
+      app.add_subcommand("pages", "Write the tables of flags into the pages of this folder")->group("");
+  verb->add_option("folder", *folder, "docs/verbs")->required();
+  verb->callback([folder, &app] {
+    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+      const std::filesystem::path page = std::filesystem::path(*folder) / (other->get_name() + ".md");
+      if (!std::filesystem::exists(page)) continue;
+      const std::string text = read_file(page), now = with_tables(*other, text);
+      if (now != text) write_file_atomically(page, now);
+    }
+  });
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,104 @@
+// Flags that come from a table of settings, a struct's visit(): name, range or names, default and help stand
+// there.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "cli/flag_names.h"
+#include "cli/options.h"
+#include "multihead/io/setting_visitor.h"
+
+namespace mh::cli {
+
+class SettingFlags {
+ public:
+  /// A flag for each of the settings, whose values are the defaults.
+  template <class Settings>
+  void add(CLI::App& verb, Settings settings) {
+    Add each{*this, verb};
+    settings.visit(each);
+  }
+  /// Puts what was given on the command line into the same settings.
+  template <class Settings>
+  void take(Settings& settings) const {
+    Take each{options_};
+    settings.visit(each);
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [field, option] : options_) names.push_back(option->get_name());
+    return names;
+  }
+
+ private:
+  using Options = std::map<std::string, CLI::Option*, std::less<>>;  // by the setting's name
+  template <class T>
+  struct Inner {
+    using Type = T;
+  };
+  template <class T>
+  struct Inner<std::optional<T>> {
+    using Type = T;
+  };
+
+  class Add : public SettingVisitor<Add> {
+   public:
+    Add(SettingFlags& flags, CLI::App& verb) : flags_(flags), verb_(verb) {}
+
+    template <class T, class R>
+    void setting(std::string_view name, const T& value, const R& rule, const About& about) {
+      using Value = typename Inner<T>::Type;
+      constexpr bool kOptional = detail::IsOptional<T>::value;
+      const std::string flag = "--" + flag_name(name);
+      std::optional<Value> now;
+      if constexpr (!kOptional) now = value;
+      const auto place = std::make_shared<Value>(now.value_or(Value{}));
+      CLI::Option* option = nullptr;
+      if constexpr (std::is_same_v<Value, bool>) {
+        option = verb_.add_flag(flag, *place, about.help);
+      } else {
+        option = verb_.add_option(flag, *place, about.help);
+        if constexpr (std::is_enum_v<Value>) {
+          take_names(option, now, rule);
+        } else if constexpr (!std::is_same_v<Value, std::string>) {
+          check_number(option, rule);
+        }
+        if constexpr (!kOptional && !std::is_enum_v<Value>) option->capture_default_str();
+      }
+      if (*about.otherwise != '\0') option->default_str(about.otherwise);
+      flags_.options_.emplace(name, option->group(about.group));
+      flags_.places_.push_back(place);
+    }
+
+   private:
+    SettingFlags& flags_;
+    CLI::App& verb_;
+  };
+
+  class Take : public SettingVisitor<Take> {
+   public:
+    explicit Take(const Options& options) : options_(options) {}
+
+    template <class T, class R>
+    void setting(std::string_view name, T& value, const R&, const About&) {
+      const CLI::Option* option = options_.find(name)->second;
+      if (option->count() > 0) value = option->as<typename Inner<T>::Type>();
+    }
+
+   private:
+    const Options& options_;
+  };
+
+  Options options_;
+  std::vector<std::shared_ptr<void>> places_;
+};
+
+}  // namespace mh::cli

@@ -1,0 +1,78 @@
+// What a sentence says, before either language has put it in order: the tree that the grammar draws at random
+// and that both sides are read from. Its nodes' addresses are the keys by which words of the two sides find
+// each other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lab/grammar/lexicon.h"
+
+namespace mh::grammar {
+
+struct Clause;
+struct PrepositionalPhrase;
+
+enum class Determiner { none, the, a, this_, every, no, possessive, numeral };
+
+/// A pronoun, or a noun with what stands around it.
+struct NounPhrase {
+  struct Modifier {
+    const Adverb* degree = nullptr;
+    const Adjective* adjective = nullptr;
+  };
+  const Pronoun* pronoun = nullptr;
+  const Noun* noun = nullptr;
+  Number number = Number::singular;
+  Determiner determiner = Determiner::none;
+  const Pronoun* possessor = nullptr;
+  const Pair* numeral = nullptr;
+  std::vector<Modifier> modifiers;
+  std::unique_ptr<PrepositionalPhrase> attribute;  // "with the dog"
+  std::unique_ptr<Clause> relative;
+  std::unique_ptr<NounPhrase> conjunct;  // "and the cat"
+
+  /// What the verb agrees with.
+  Number agreement() const { return conjunct ? Number::plural : number; }
+  bool first_person() const { return pronoun != nullptr && pronoun->first_person; }
+};
+
+struct PrepositionalPhrase {
+  const Preposition* preposition = nullptr;
+  NounPhrase noun;
+};
+
+enum class Role {
+  main,
+  coordinated,       // ", but ..."
+  adverbial,         // "because ..."
+  complement,        // "that ..."
+  relative_subject,  // "who sees the dog"
+  relative_object    // "whom the dog sees"
+};
+
+struct Clause {
+  Role role = Role::main;
+  const Pair* subordinator = nullptr;      // adverbial
+  const NounPhrase* antecedent = nullptr;  // relative
+  NounPhrase subject;                      // not in relative_subject
+  const Verb* verb = nullptr;              // or a copula with an adjective
+  NounPhrase::Modifier predicate;
+  Tense tense = Tense::present;
+  bool negated = false;
+  const Adverb* middle = nullptr;
+  const Adverb* edge = nullptr;
+  bool edge_first = false;
+  std::unique_ptr<NounPhrase> indirect;
+  std::unique_ptr<NounPhrase> object;  // not in relative_object
+  std::unique_ptr<PrepositionalPhrase> place;
+  bool place_first = false;
+  std::unique_ptr<Clause> dependent;
+  bool dependent_first = false;
+  std::unique_ptr<Clause> second;
+
+  bool subordinate() const { return role != Role::main && role != Role::coordinated; }
+  const NounPhrase& doer() const { return role == Role::relative_subject ? *antecedent : subject; }
+};
+
+}  // namespace mh::grammar

@@ -1,0 +1,286 @@
+#include "lab/studies/arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <mutex>
+#include <utility>
+
+#include "lab/studies/micro_language.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/base/fingerprint.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/evaluate/bleu.h"
+#include "multihead/generate/translate.h"
+#include "multihead/models/families/marian.h"
+#include "multihead/models/weights_file.h"
+#include "multihead/recipes/translator_validation.h"
+#include "multihead/train/trainer.h"
+#include "multihead/train/translation_objective.h"
+
+namespace mh {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kCurvePoints = 8;
+constexpr int64_t kMaxLength = 256;
+constexpr int64_t kTokensOfBatch = 1024;
+constexpr int kFormat = 3;  // raise it when a run comes to mean something else
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// CLOCK_PROCESS_CPUTIME_ID or CLOCK_THREAD_CPUTIME_ID: what others do on the machine does not count.
+double cpu_seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+EncoderDecoderConfig config_of(const Arm& arm) {
+  EncoderDecoderConfig config = arm.model;
+  config.dropout.weights = arm.attention_dropout;
+  return config;
+}
+
+}  // namespace
+
+ArmRunner::ArmRunner(const Options& options)
+    : options_(options),
+      settings_(options.settings.value_or(size_settings(options.size))),
+      log_(options.runs) {
+  TranslatorSettings text;
+  ParallelText train, valid, test;
+  if (options.size == StudySize::kPaper) {
+    if (options.data.empty()) {
+      throw UsageError(
+          "the size of the paper trains on real text: name with `data` the folder of train, val and "
+          "test_2016_flickr, "
+          ".en.gz and .de.gz");
+    }
+    const auto read = [&](const char* part) {
+      return read_parallel_text(options.data / (std::string(part) + ".en.gz"),
+                                options.data / (std::string(part) + ".de.gz"));
+    };
+    train = read("train"), valid = read("val"), test = read("test_2016_flickr");
+    text.lowercase = true;
+    text.vocabulary_size = settings_.vocabulary;
+  } else {
+    GrammarCorpus corpus = options.size == StudySize::kQuick ? make_micro_corpus(1, 8000, 100, 200)
+                                                             : make_grammar_corpus(settings_.grammar);
+    train = parallel_text(corpus.train), valid = parallel_text(corpus.valid),
+    test = parallel_text(corpus.test);
+    test_sentences_ = std::move(corpus.test);
+    text.word_level = true;
+  }
+  tokenizers_ = make_tokenizers(text, train);
+  train_ = encode_text(train, *tokenizers_, kMaxLength).corpus;
+  valid_ = encode_text(valid, *tokenizers_, kMaxLength).corpus;
+  test_ = encode_text(test, *tokenizers_, kMaxLength).corpus;
+  references_ = test.target;
+  const SpecialIds ids = special_ids(tokenizers_->source, "the tokenizer");
+  EncoderDecoderConfig& model = settings_.model;
+  model.vocabulary_size = tokenizers_->source.size();
+  model.eos_id = ids.end;
+  model.pad_id = model.decoder_start_id = ids.pad;
+  model.max_positions = kMaxLength;
+  Fingerprint all;
+  for (const auto* corpus : {&train_, &valid_, &test_}) all.add(fingerprint(*corpus));
+  text_fingerprint_ = all.digits();
+}
+
+Arm ArmRunner::base(std::string name) const {
+  return {.name = std::move(name), .model = settings_.model};
+}
+
+RunIdentity ArmRunner::identity(const Arm& arm, uint64_t seed) const {
+  const RunSettings settings{.format = kFormat,
+                             .size = std::string(size_name(options_.size)),
+                             .text = text_fingerprint_,
+                             .updates = updates_of(arm),
+                             .batch_tokens = settings_.batch_tokens,
+                             .warmup = warmup_of(arm),
+                             .learning_rate = settings_.learning_rate * arm.learning_rate,
+                             .disagreement = arm.disagreement,
+                             .disagreement_weight = arm.disagreement_weight,
+                             .embedding_scale = arm.embedding_scale,
+                             .member = arm.member,
+                             .seed = seed};
+  return {settings, config_of(arm)};
+}
+
+int64_t ArmRunner::updates_of(const Arm& arm) const {
+  return std::max<int64_t>(1, std::llround(arm.updates * static_cast<double>(settings_.updates)));
+}
+
+int64_t ArmRunner::warmup_of(const Arm& arm) const {
+  return std::llround(arm.updates * static_cast<double>(settings_.warmup));
+}
+
+ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) {
+  const clockid_t clock = alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
+  EncoderDecoder model(config_of(arm));
+  const uint64_t own_seed = seed + 1000 * arm.member;
+  model.initialise(own_seed, arm.embedding_scale);
+  const int64_t updates = updates_of(arm);
+  TranslationObjective objective(model, train_,
+                                 {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                                  .disagreement = arm.disagreement,
+                                  .disagreement_weight = arm.disagreement_weight});
+  Trainer trainer(objective, {.schedule = {.peak = settings_.learning_rate * arm.learning_rate,
+                                           .warmup = warmup_of(arm),
+                                           .decay = Schedule::Decay::kLinear,
+                                           .end = updates},
+                              .clip_norm = 1,
+                              .seed = own_seed});
+  const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
+                                        tokenizers_->target(), {.beam_size = 0});
+  ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
+  const auto look = [&](int64_t update) {
+    CurvePoint point{.update = update, .seconds = run.seconds, .loss = validation(model).loss};
+    point.heads = head_telemetry(model, valid_);
+    run.curve.push_back(point);
+  };
+  look(0);
+  for (int64_t update = 1; update <= updates; ++update) {
+    const double start = cpu_seconds(clock);
+    const UpdateReport report = trainer.update();
+    run.seconds += cpu_seconds(clock) - start;
+    if (!report.finite) {
+      throw Error(
+          fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
+                      arm.name, seed, update));
+    }
+    if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
+    if (options_.watcher.stop && options_.watcher.stop())
+      throw Interrupted("the study was stopped; runs that are done are kept");
+  }
+  run.activation_bytes = static_cast<int64_t>(trainer.activation_bytes());
+  trainer.release_memory();
+  run.loss = test_loss(model);
+
+  TranslateOptions greedy;
+  greedy.search.beam_size = 1;
+  greedy.search.max_length_factor = 3;
+  std::vector<std::string> translations;
+  for (const auto& found : translate(model, test_.tokens.source, greedy)) {
+    translations.push_back(found.empty() ? "" : tokenizers_->target().decode(found[0].tokens));
+  }
+  int64_t right = 0;
+  for (size_t i = 0; i < translations.size(); ++i) right += translations[i] == references_[i];
+  run.exact = static_cast<double>(right) / static_cast<double>(translations.size());
+  BleuConfig config_of_bleu;
+  config_of_bleu.lowercase = options_.size == StudySize::kPaper;
+  run.bleu = Bleu(config_of_bleu, std::array{references_}).score(translations).score;
+
+  const RunIdentity identity = this->identity(arm, seed);
+  write_file_atomically(log_.weights_of(identity, run), write_encoder_decoder_weights(model, "multihead"));
+  log_.keep(study_, identity, run);  // last: with it the run counts as done
+  return run;
+}
+
+void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds) {
+  std::error_code error;
+  std::filesystem::create_directories(options_.runs, error);
+  if (error) throw FileError(fmt::format("cannot make {}: {}", options_.runs.string(), error.message()));
+  struct Job {
+    const Arm* arm;
+    uint64_t seed;
+  };
+  std::vector<Job> jobs;
+  std::map<std::string, bool> known;
+  double units = 0;
+  for (const Arm& arm : arms) {
+    for (const uint64_t seed : seeds) {
+      if (!known.emplace(identity(arm, seed).all(), true).second || find(arm, seed)) continue;
+      jobs.push_back({&arm, seed});
+      units += arm.updates;
+    }
+  }
+  // Side by side, one on each thread: a small model keeps one thread busier than it would two. Runs that do
+  // not fill the threads come last and have them all.
+  const auto threads = static_cast<size_t>(thread_count());
+  const size_t together = threads > 1 ? jobs.size() / threads * threads : 0;
+  std::mutex mutex;
+  std::atomic<bool> failed{false};  // then those that have not begun are left
+  size_t begun = 0;
+  const auto run = [&](const Job& job, bool alone) {
+    if (failed) return;
+    {
+      const std::lock_guard lock(mutex);
+      ++begun;
+      if (options_.watcher.step) {
+        const double left = seconds_of_run_ * units / static_cast<double>(alone ? 1 : threads);
+        options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", begun, jobs.size(), job.arm->name,
+                                          job.seed,
+                                          left > 0 ? fmt::format("; about {:.0f} s to go", left) : ""));
+      }
+    }
+    const auto start = Clock::now();
+    try {
+      train(*job.arm, job.seed, alone);
+    } catch (...) {
+      failed = true;
+      throw;
+    }
+    const std::lock_guard lock(mutex);
+    seconds_of_run_ = seconds_since(start) / job.arm->updates;
+    units -= job.arm->updates;
+  };
+  parallel_for(static_cast<int64_t>(together), [&](int64_t i) { run(jobs[static_cast<size_t>(i)], false); });
+  for (size_t i = together; i < jobs.size(); ++i) run(jobs[i], true);
+}
+
+const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
+  std::vector<ArmRun>& all = runs_[identity(arm, 0).all()];
+  if (!all.empty()) return all;
+  prepare({arm});
+  for (const uint64_t seed : seeds()) all.push_back(*find(arm, seed));
+  return all;
+}
+
+std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {
+  runs(arm);
+  const RunIdentity run = identity(arm, seed);
+  const std::string file = log_.weights_of(run, *log_.find(run)).string();
+  if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
+  return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), arm.model);
+}
+
+double ArmRunner::test_loss(EncoderDecoder& model) const {
+  return TranslatorValidation(test_, std::vector<std::string>(test_.lines.size()), tokenizers_->target(),
+                              {.beam_size = 0})(model)
+      .loss;
+}
+
+double ArmRunner::ensemble_loss(const std::vector<EncoderDecoder*>& models) const {
+  double sum = 0;
+  int64_t tokens = 0;
+  Batch source;
+  TeacherForced target;
+  VocabularyScratch scratch;
+  for (const auto& pairs : plan_batches(test_.tokens, {.max_tokens = kTokensOfBatch})) {
+    gather(test_, pairs, settings_.model.decoder_start_id, source, target);
+    std::vector<double> mean(target.next.size(), 0);
+    for (EncoderDecoder* model : models) {
+      Tape tape;
+      Context context{.tape = tape};
+      const auto logs =
+          model->log_probabilities(context, source.view(), target.input.view(), target.next, scratch);
+      for (size_t i = 0; i < logs.size(); ++i)
+        mean[i] += std::exp(static_cast<double>(logs[i])) / static_cast<double>(models.size());
+    }
+    for (const double p : mean) sum -= std::log(p);
+    tokens += static_cast<int64_t>(mean.size());
+  }
+  return sum / static_cast<double>(tokens);
+}
+
+}  // namespace mh

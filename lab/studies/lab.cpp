@@ -1,0 +1,266 @@
+#include "lab/studies/lab.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/ragged.h"
+
+namespace mh::lab {
+
+Matrix random_matrix(int64_t rows, int64_t cols, Random& random, double deviation) {
+  Matrix a(rows, cols);
+  for (int64_t i = 0; i < a.size(); ++i) a.data()[i] = deviation * random.normal();
+  return a;
+}
+
+Matrix random_rotation(int64_t n, Random& random) {
+  return qr(random_matrix(n, n, random).view()).q;
+}
+
+Matrix product_transposed(const Matrix& a, const Matrix& b) {
+  return product(a, transposed(b));
+}
+
+Matrix sum(const Matrix& a, const Matrix& b, double factor) {
+  Matrix c(a.rows(), a.cols());
+  for (int64_t i = 0; i < c.size(); ++i) c.data()[i] = a.data()[i] + factor * b.data()[i];
+  return c;
+}
+
+Matrix scaled(Matrix a, double factor) {
+  for (int64_t i = 0; i < a.size(); ++i) a.data()[i] *= factor;
+  return a;
+}
+
+Matrix columns(const Matrix& a, int64_t begin, int64_t end) {
+  Matrix part(a.rows(), end - begin);
+  for (int64_t i = 0; i < a.rows(); ++i)
+    std::copy_n(a.data() + i * a.cols() + begin, end - begin, &part(i, 0));
+  return part;
+}
+
+Matrix beside(const std::vector<Matrix>& parts) {
+  int64_t cols = 0;
+  for (const Matrix& part : parts) cols += part.cols();
+  Matrix all(parts.front().rows(), cols);
+  int64_t at = 0;
+  for (const Matrix& part : parts) {
+    for (int64_t i = 0; i < all.rows(); ++i)
+      std::copy_n(part.data() + i * part.cols(), part.cols(), &all(i, at));
+    at += part.cols();
+  }
+  return all;
+}
+
+double largest(const Matrix& a) {
+  double most = 0;
+  for (int64_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.data()[i]));
+  return most;
+}
+
+double largest_difference(const Matrix& a, const Matrix& b) {
+  if (a.rows() != b.rows() || a.cols() != b.cols()) return std::numeric_limits<double>::infinity();
+  return largest(sum(a, b, -1));
+}
+
+double norm(const Matrix& a) {
+  double squares = 0;
+  for (int64_t i = 0; i < a.size(); ++i) squares += a.data()[i] * a.data()[i];
+  return std::sqrt(squares);
+}
+
+double cosine(const Matrix& a, const Matrix& b) {
+  double dot = 0;
+  for (int64_t i = 0; i < a.size(); ++i) dot += a.data()[i] * b.data()[i];
+  const double lengths = norm(a) * norm(b);
+  return lengths > 0 ? dot / lengths : 0;
+}
+
+Matrix softmax_rows(Matrix scores) {
+  for (int64_t i = 0; i < scores.rows(); ++i) {
+    double* row = &scores(i, 0);
+    const double most = *std::max_element(row, row + scores.cols());
+    double total = 0;
+    for (int64_t j = 0; j < scores.cols(); ++j) total += row[j] = std::exp(row[j] - most);
+    for (int64_t j = 0; j < scores.cols(); ++j) row[j] /= total;
+  }
+  return scores;
+}
+
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
+std::vector<Head> random_heads(const HeadSizes& s, Random& random) {
+  std::vector<Head> heads;
+  const double in = 1 / std::sqrt(s.d_model), out = 1 / std::sqrt(s.heads * s.d_value);
+  for (int h = 0; h < s.heads; ++h) {
+    Head head;
+    head.q = random_matrix(s.d_model, s.d_key, random, in);
+    head.k = random_matrix(s.d_model, s.d_key, random, in);
+    head.v = random_matrix(s.d_model, s.d_value, random, in);
+    head.o = random_matrix(s.d_value, s.d_model, random, out);
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+Matrix scores(const Matrix& x, const Head& head) {
+  return product_transposed(product(x, head.q), product(x, head.k));
+}
+
+Matrix weights(const Matrix& x, const Head& head, double scale) {
+  return softmax_rows(scaled(scores(x, head), scale));
+}
+
+Matrix head_output(const Matrix& x, const Head& head, double scale) {
+  return product(weights(x, head, scale), product(x, head.v));
+}
+
+Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale) {
+  Matrix y(x.rows(), heads.front().o.cols());
+  for (const Head& head : heads) y = sum(y, product(head_output(x, head, scale), head.o));
+  return y;
+}
+
+Layer::Layer(const HeadGeometry& geometry, int d_model, uint64_t seed)
+    : attention_("layer", {.d_model = d_model, .geometry = geometry}, sites_) {
+  Random random(seed);
+  attention_.initialise(random);
+}
+
+Parameter& Layer::find(const std::string& name) {
+  Parameter* found = nullptr;
+  attention_.visit("", [&](const std::string& full, Parameter& p) {
+    if (full.substr(1) == name) found = &p;
+  });
+  if (!found) throw UsageError("the layer has no parameter " + name);
+  return *found;
+}
+
+Matrix Layer::parameter(const std::string& name) {
+  return in_double(find(name).value.view());
+}
+
+Matrix Layer::gradient(const std::string& name) {
+  return in_double(find(name).gradient_sum());
+}
+
+void Layer::set(const std::string& name, const Matrix& value) {
+  Parameter& p = find(name);
+  if (p.value.rows() != value.rows() || p.value.cols() != value.cols()) throw ShapeError("set " + name);
+  p.value = in_float(value);
+  p.changed();
+}
+
+std::vector<std::string> Layer::names() {
+  std::vector<std::string> names;
+  attention_.visit("", [&](const std::string& full, Parameter&) { names.push_back(full.substr(1)); });
+  return names;
+}
+
+int64_t Layer::parameter_count() {
+  int64_t count = 0;
+  attention_.visit("", [&](const std::string&, Parameter& p) { count += p.value.size(); });
+  return count;
+}
+
+void Layer::clear_gradients() {
+  attention_.visit("", [](const std::string&, Parameter& p) { p.gradient.forget(); });
+}
+
+namespace {
+
+struct Sentence {
+  explicit Sentence(const Matrix& x)
+      : rows(in_float(x)),
+        ragged(Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())})) {}
+  Sequences sequences() const { return {.ids = {}, .ragged = &ragged, .sentences = {}}; }
+  Tensor rows;
+  Ragged ragged;
+};
+
+}  // namespace
+
+Matrix Layer::heads(const Matrix& x) {
+  Sentence sentence(x);
+  Tape tape;
+  Context context{.tape = tape};
+  return in_double(
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none())
+          .value());
+}
+
+Matrix Layer::output(const Matrix& x) {
+  Sentence sentence(x);
+  Tape tape;
+  Context context{.tape = tape};
+  const Var y =
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+  return in_double(attention_.output() ? affine(tape, y, *attention_.output()).value() : y.value());
+}
+
+double Layer::forward_seconds(const Matrix& x) {
+  Sentence sentence(x);
+  std::vector<double> seconds;
+  for (int repeat = 0; repeat < 15; ++repeat) {
+    Tape tape;
+    Context context{.tape = tape};
+    const Var input = tape.constant(sentence.rows.view());
+    const auto start = std::chrono::steady_clock::now();
+    const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
+    if (attention_.output()) affine(tape, y, *attention_.output());
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return median(std::move(seconds));
+}
+
+Matrix Layer::input_gradient(const Matrix& x, const Matrix& seed) {
+  Sentence sentence(x);
+  const Tensor wanted = in_float(seed);
+  Tape tape(Tape::Mode::kRecord);
+  Context context{.tape = tape};
+  const Var input = tape.constant(sentence.rows.view(), Tape::Gradient::kWants);
+  const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
+  tape.seed(y, wanted.view());
+  tape.backward();
+  return in_double(tape.gradient_of(input).gradient);
+}
+
+void Layer::output_gradients(const Matrix& x, const Matrix& seed) {
+  Sentence sentence(x);
+  const Tensor wanted = in_float(seed);
+  Tape tape(Tape::Mode::kRecord);
+  Context context{.tape = tape};
+  const Var y =
+      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
+  tape.seed(attention_.output() ? affine(tape, y, *attention_.output()) : y, wanted.view());
+  tape.backward();
+}
+
+Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row,
+                      const Mask& mask) {
+  Sentence sentence(x);
+  Tensor wanted(x.rows(), x.cols());
+  std::fill_n(wanted.data() + row * x.cols(), x.cols(), 1.0f);
+  Tape tape(Tape::Mode::kRecord);
+  Context context{.tape = tape};
+  const Var input = tape.constant(sentence.rows.view(), Tape::Gradient::kWants);
+  Var h = input;
+  for (const auto& layer : layers) {
+    MultiHeadAttention& attention = layer->attention();
+    const Var heads = attention.self_heads(context, h, sentence.sequences(), mask);
+    h = affine_residual(tape, heads, *attention.output(), h, {}, nullptr);
+  }
+  tape.seed(h, wanted.view());
+  tape.backward();
+  return in_double(tape.gradient_of(input).gradient);
+}
+
+}  // namespace mh::lab

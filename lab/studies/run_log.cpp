@@ -1,0 +1,166 @@
+#include "lab/studies/run_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+#include "multihead/io/lines.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/models/families/marian.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+/// Settings, and the model as its folder's config.json has it.
+ordered_json description(const RunSettings& settings, const EncoderDecoderConfig& model) {
+  ordered_json all = ordered_json::parse(to_json_line(settings));
+  all["model"] = ordered_json::parse(
+      write_encoder_decoder_config(model, "multihead", {}, {}));
+  return all;
+}
+
+const ordered_json& defaults() {
+  static const ordered_json all = description(RunSettings{}, EncoderDecoderConfig{});
+  return all;
+}
+
+ordered_json differences_of(const ordered_json& all, const ordered_json& usual) {
+  ordered_json different = ordered_json::object();
+  for (const auto& [name, value] : all.items()) {
+    if (!usual.contains(name)) {
+      different[name] = value;
+    } else if (value.is_object() && usual[name].is_object()) {
+      if (ordered_json inner = differences_of(value, usual[name]); !inner.empty()) different[name] = inner;
+    } else if (value != usual[name]) {
+      different[name] = value;
+    }
+  }
+  return different;
+}
+
+void put(ordered_json& all, const ordered_json& different) {
+  for (const auto& [name, value] : different.items()) {
+    if (value.is_object() && all.contains(name) && all[name].is_object()) {
+      put(all[name], value);
+    } else {
+      all[name] = value;
+    }
+  }
+}
+
+/// Whatever the order of names was.
+std::string sorted(const ordered_json& all) {
+  return json::parse(all.dump()).dump();
+}
+
+std::string file_name(std::string_view arm, uint64_t seed) {
+  std::string name;
+  for (const char c : arm) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+    if (plain) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  if (!name.empty() && name.back() == '-') name.pop_back();
+  return fmt::format("{}-seed-{}", name.empty() ? "arm" : name, seed);
+}
+
+}  // namespace
+
+RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model) {
+  ordered_json all = defaults();  // of which a model's own description may leave something out
+  put(all, description(settings, model));
+  all_ = sorted(all);
+}
+
+RunIdentity RunIdentity::parse(std::string_view differences, std::string_view where) {
+  const json given = parse_json_strictly(differences, where);
+  if (!given.is_object()) throw FormatError(fmt::format("{}: expected an object, found {}", where, json_excerpt(given)));
+  ordered_json all = defaults();
+  put(all, ordered_json::parse(given.dump()));
+  RunIdentity run;
+  run.all_ = sorted(all);
+  return run;
+}
+
+std::string RunIdentity::differences() const {
+  // In the order of the table, which is easier to read than the alphabet's.
+  ordered_json all = defaults();
+  put(all, ordered_json::parse(all_));
+  return differences_of(all, defaults()).dump();
+}
+
+RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
+  if (!std::filesystem::is_directory(folder_)) return;
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder_)) {
+    if (file.path().extension() == ".jsonl") files.push_back(file.path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    size_t number = 0;
+    for (const std::string& line : read_lines(file.string())) {
+      const std::string where = fmt::format("{} line {}", file.string(), ++number);
+      json fields = parse_json_strictly(line, where);
+      if (!fields.is_object() || !fields.contains("is") || !fields.contains("weights") || !fields["weights"].is_string())
+        throw FormatError(fmt::format("{}: expected a run, with \"is\" and \"weights\"", where));
+      const RunIdentity run = RunIdentity::parse(fields["is"].dump(), where);
+      Entry entry;
+      entry.weights = fields["weights"];
+      fields.erase("is");
+      fields.erase("weights");
+      from_json(entry.run, fields.dump(), where);
+      weights_[run.all()] = entry.weights;
+      entries_.emplace(run.all(), std::move(entry));
+    }
+  }
+}
+
+std::optional<ArmRun> RunLog::find(const RunIdentity& run) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(run.all());
+  return found == entries_.end() ? std::nullopt : std::optional(found->second.run);
+}
+
+std::filesystem::path RunLog::weights_of(const RunIdentity& run, const ArmRun& about) {
+  const std::lock_guard lock(mutex_);
+  std::string& name = weights_[run.all()];
+  if (!name.empty()) return folder_ / name;
+  const std::string plain = file_name(about.arm, about.seed);
+  const auto taken = [&](const std::string& other) {
+    return std::any_of(weights_.begin(), weights_.end(), [&](const auto& known) { return known.second == other; });
+  };
+  std::string free = plain + ".safetensors";
+  for (int other = 2; taken(free); ++other) free = fmt::format("{}-{}.safetensors", plain, other);
+  name = free;
+  return folder_ / name;
+}
+
+void RunLog::keep(const std::string& study, const RunIdentity& run, const ArmRun& result) {
+  const std::string weights = weights_of(run, result).filename().string();
+  const std::lock_guard lock(mutex_);
+  if (!entries_.emplace(run.all(), Entry{result, weights}).second) return;
+  ordered_json line{{"arm", result.arm}, {"is", ordered_json::parse(run.differences())}};
+  const ordered_json fields = ordered_json::parse(to_json_line(result));
+  for (const auto& [name, value] : fields.items()) {
+    if (name != "curve") line[name] = value;
+  }
+  line["weights"] = weights;
+  line["curve"] = fields["curve"];
+  // The whole file again, so that a kill leaves no half of a line.
+  const std::filesystem::path file = folder_ / (study + ".jsonl");
+  const std::string before = std::filesystem::exists(file) ? read_file(file) : std::string();
+  write_file_atomically(file, before + line.dump() + "\n");
+}
+
+}  // namespace mh

@@ -1,0 +1,134 @@
+// Runs that were made, in files of a line a run: what it is, what came of it and its curve, as JSON that people can read.
+// A run is found by what it is: a line says what differs from the defaults, so that a setting which is new, and has its
+// default in a run, makes it no other run.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lab/studies/telemetry.h"
+#include "multihead/models/encoder_decoder_config.h"
+#include "multihead/nn/disagreement.h"
+
+namespace mh {
+
+struct CurvePoint {
+  int64_t update = 0;
+  double seconds = 0;        // of training: CPU time, whatever the number of threads; validation not counted
+  double loss = 0;           // validation: natural log a target token
+  HeadTelemetry heads = {};  // of the encoder, on validation sentences
+
+  template <class V>
+  void visit(V& v) {
+    v("update", update);
+    v("seconds", seconds);
+    v("loss", loss);
+    v("heads", heads);
+  }
+};
+
+struct ArmRun {
+  std::string arm;
+  uint64_t seed = 0;
+  double loss = 0;     // of the test part: natural log a target token
+  double exact = 0;    // share of test sentences translated to the letter (greedy)
+  double bleu = 0;     // of those translations
+  double seconds = 0;  // CPU time of training
+  int64_t updates = 0;
+  int64_t parameters = 0;
+  int64_t activation_bytes = 0;  // kept for the backward pass, of the last batch
+  std::vector<CurvePoint> curve = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("arm", arm);
+    v("seed", seed);
+    v("loss", loss);
+    v("exact", exact);
+    v("bleu", bleu);
+    v("seconds", seconds);
+    v("updates", updates);
+    v("parameters", parameters);
+    v("activation_bytes", activation_bytes);
+    v("curve", curve);
+  }
+};
+
+/// All that decides what comes of a run, but the model, which EncoderDecoderConfig describes. A new field needs a
+/// default that is what was done before there was such a choice.
+struct RunSettings {
+  int32_t format = 0;  // ArmRunner's: how a run is made
+  std::string size;    // of the study
+  std::string text;    // its fingerprint
+  int64_t updates = 0, batch_tokens = 0, warmup = 0;
+  double learning_rate = 0;
+  Disagreement disagreement = Disagreement::kNone;
+  float disagreement_weight = 1;
+  double embedding_scale = 1;
+  uint64_t member = 0;
+  uint64_t seed = 0;
+
+  template <class V>
+  void visit(V& v) {
+    v("size", size);
+    v("seed", seed);
+    v("updates", updates);
+    v("batch_tokens", batch_tokens);
+    v("warmup", warmup);
+    v("learning_rate", learning_rate);
+    v("disagreement", disagreement, kDisagreementNames);
+    v("disagreement_weight", disagreement_weight);
+    v("embedding_scale", embedding_scale);
+    v("member", member);
+    v("text", text);
+    v("format", format);
+  }
+};
+
+/// What a run is.
+class RunIdentity {
+ public:
+  RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model);
+  /// From differences(). Throws FormatError that starts with `where`.
+  static RunIdentity parse(std::string_view differences, std::string_view where);
+
+  /// JSON of what differs from the defaults.
+  std::string differences() const;
+  /// Equal runs have equal texts.
+  const std::string& all() const { return all_; }
+
+ private:
+  RunIdentity() = default;
+  std::string all_;
+};
+
+/// The runs of a folder, in its files *.jsonl; any number of threads may use it.
+class RunLog {
+ public:
+  /// Reads the folder, which need not be there. Throws FileError, FormatError.
+  explicit RunLog(std::filesystem::path folder);
+
+  std::optional<ArmRun> find(const RunIdentity& run) const;
+  /// Where the run's weights are, or will be when it is kept.
+  std::filesystem::path weights_of(const RunIdentity& run, const ArmRun& about);
+  /// Adds a line to STUDY.jsonl, unless the run is known.
+  void keep(const std::string& study, const RunIdentity& run, const ArmRun& result);
+
+ private:
+  struct Entry {
+    ArmRun run;
+    std::string weights;  // a file of the folder
+  };
+  std::filesystem::path folder_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;        // by RunIdentity::all()
+  std::map<std::string, std::string> weights_;  // names given away, by RunIdentity::all()
+};
+
+}  // namespace mh

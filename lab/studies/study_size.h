@@ -1,0 +1,36 @@
+// How much a study trains: micro tasks in minutes, the built-in grammar, or real text.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lab/grammar/grammar.h"
+#include "multihead/models/encoder_decoder_config.h"
+
+namespace mh {
+
+enum class StudySize {
+  kQuick,     // one layer on a micro language: all studies in a minute on two cores
+  kStandard,  // two layers on the built-in grammar: 76 minutes of CPU time, before 001.3 tuned
+  kPaper,     // real parallel text, the model of kStandard, 1,500 updates of 4,096 tokens: hours
+};
+std::string_view size_name(StudySize size);  // "quick", ...
+
+struct SizeSettings {
+  GrammarOptions grammar;      // kStandard
+  int32_t vocabulary = 0;      // kPaper: at most so many tokens
+  EncoderDecoderConfig model;  // the arm that the others differ from; vocabulary and ids come from the text
+  int64_t updates = 0;
+  int64_t batch_tokens = 0;
+  int64_t warmup = 0;
+  double learning_rate = 0;
+  std::vector<uint64_t> seeds;
+  /// So many of them choose an arm's learning rate: two, since one may be lucky where the validation text is
+  /// small.
+  size_t rate_seeds = 2;
+  double rate_updates = 1;  // and by runs of this part of the updates
+};
+SizeSettings size_settings(StudySize size);
+
+}  // namespace mh

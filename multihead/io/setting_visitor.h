@@ -1,0 +1,52 @@
+// For visitors of settings that are not ConfigVisitors: the forms that visit() may call them in, led to one
+// function.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+#include "multihead/io/config.h"
+
+namespace mh {
+
+/// Derived has setting(name, value, rule, about) for every type of value: `rule` is a Rule for numbers and
+/// optional numbers, EnumNames for enums and optional enums, Presence for the others; `about` is About.
+template <class Derived>
+class SettingVisitor {
+ public:
+  template <class T>
+    requires detail::kIsNumber<T>
+  void operator()(std::string_view name, T& value, Rule<std::type_identity_t<T>> rule = {},
+                  const About& about = {}) {
+    derived().setting(name, value, rule, about);
+  }
+  template <class T>
+    requires detail::kIsNumber<T>
+  void operator()(std::string_view name, std::optional<T>& value, Rule<std::type_identity_t<T>> rule = {},
+                  const About& about = {}) {
+    derived().setting(name, value, rule, about);
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names,
+                  const About& about = {}) {
+    derived().setting(name, value, names, about);
+  }
+  template <class E>
+    requires std::is_enum_v<E>
+  void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names,
+                  const About& about = {}) {
+    derived().setting(name, value, names, about);
+  }
+  template <class T>
+    requires(!detail::kIsNumber<T> && !std::is_enum_v<T>)
+  void operator()(std::string_view name, T& value, Presence presence = {}, const About& about = {}) {
+    derived().setting(name, value, presence, about);
+  }
+
+ private:
+  Derived& derived() { return static_cast<Derived&>(*this); }
+};
+
+}  // namespace mh

@@ -1,0 +1,116 @@
+// What is given of a description of heads, to be put in place of another's: what flags say beside --geometry,
+// and what somebody typed as JSON. All it knows of the fields is HeadGeometry::describe().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "multihead/io/config.h"
+#include "multihead/nn/head_geometry.h"
+
+namespace mh {
+
+/// Ranges of what stands beside a description.
+inline constexpr Rule<int32_t> kModelWidths{.low = 1, .high = 65536};
+inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 1024};
+
+class HeadChanges {
+ public:
+  /// In C++: changes.set(&HeadGeometry::d_key, 24).
+  template <class T>
+  HeadChanges& set(T HeadGeometry::*field, std::type_identity_t<T> value);
+
+  bool empty() const { return given_.empty(); }
+  /// Puts what is given there.
+  void apply(HeadGeometry& geometry) const;
+
+  /// Among other settings, where "input" is head_input. Lists of columns are left out: they are for files.
+  template <class V>
+  void visit(V& v) {
+    show<Names::kOfSettings>(v);
+  }
+  /// By the names of files, as HeadGeometry::visit() has them; sizes of 0 are no sizes here.
+  template <class V>
+  void visit_as_file(V& v) {
+    show<Names::kOfFiles>(v);
+  }
+
+ private:
+  enum class Names { kOfSettings, kOfFiles };
+  template <Names kNames, class V>
+  void show(V& v);
+
+  HeadGeometry values_;
+  std::set<std::string, std::less<>> given_;  // by the names of files
+};
+
+/// "Size of a head's value; usually d_key": of a field, for somebody who leaves it out or gives it.
+std::string help_of(const HeadField& field);
+/// The name among settings that are not all of heads: "input" is head_input.
+std::string_view setting_name(const HeadField& field);
+
+template <class T>
+HeadChanges& HeadChanges::set(T HeadGeometry::*field, std::type_identity_t<T> value) {
+  values_.*field = std::move(value);
+  const auto* const begin = reinterpret_cast<const char*>(&(values_.*field));
+  // A struct, such as `input`, is several fields.
+  HeadGeometry::describe(values_, [&](const HeadField& about, const auto& shown, const auto&...) {
+    const auto* const at = reinterpret_cast<const char*>(&shown);
+    if (at >= begin && at < begin + sizeof(T)) given_.insert(about.name);
+  });
+  return *this;
+}
+
+template <HeadChanges::Names kNames, class V>
+void HeadChanges::show(V& v) {
+  const auto visit = [&](const HeadField& field, auto& value, const auto& rule) {
+    using T = std::remove_reference_t<decltype(value)>;
+    const std::string_view name =
+        kNames == Names::kOfFiles ? std::string_view(field.name) : setting_name(field);
+    const About about{.group = "Heads", .help = help_of(field), .otherwise = "geometry's"};
+    const bool given = given_.contains(field.name);
+    const auto keep = [&](const auto& shown) {
+      if (shown) {
+        given_.insert(field.name);
+        value = *shown;
+      } else if (given) {
+        given_.erase(field.name);
+        value = T{};
+      }
+    };
+    // Made full at first, since gcc 12 warns of an empty optional's number as of one without a value.
+    const auto now = [&] {
+      if constexpr (detail::IsOptional<T>::value) {
+        return std::optional(value.value_or(typename T::value_type{}));
+      } else {
+        return std::optional(value);
+      }
+    };
+    auto shown = now();
+    if (!given) shown.reset();
+    v(name, shown, rule, about);
+    keep(shown);
+  };
+  HeadGeometry::describe(values_, [&](const HeadField& field, auto& value, const auto&... enum_names) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (sizeof...(enum_names) > 0) {
+      (visit(field, value, enum_names), ...);
+    } else if constexpr (std::is_same_v<T, int>) {
+      visit(field, value, Rule<int>{.low = field.low == 0 ? 1 : field.low, .high = field.high});
+    } else if constexpr (std::is_same_v<T, std::optional<float>>) {
+      visit(field, value, Rule<float>{.low = 0, .high = 1000});
+    } else if constexpr (detail::IsVector<T>::value) {
+      if constexpr (kNames == Names::kOfFiles) visit(field, value, Presence{});
+    } else {
+      visit(field, value, Presence{});
+    }
+  });
+}
+
+}  // namespace mh

@@ -1,0 +1,99 @@
+// Runs are found by what they are, and what a line leaves out is the default.
+#include "lab/studies/run_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/lines.h"
+#include "tests/support/scratch_folder.h"
+
+namespace mh {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+EncoderDecoderConfig small_model() {
+  EncoderDecoderConfig model;
+  model.d_model = 24;
+  model.geometry.scores = Scores::kTied;
+  return model;
+}
+
+RunSettings some_run(uint64_t seed = 3) {
+  return {.size = "quick", .updates = 7, .learning_rate = 0.01, .seed = seed};
+}
+
+TEST(RunIdentity, SaysWhatDiffersFromTheDefaults) {
+  const RunIdentity run(some_run(), small_model());
+  EXPECT_EQ(run.differences(),
+            R"({"size":"quick","seed":3,"updates":7,"learning_rate":0.01,)"
+            R"("model":{"d_model":24,"head_geometry":{"scores":"tied"}}})");
+  EXPECT_EQ(RunIdentity::parse(run.differences(), "line").all(), run.all());
+}
+
+TEST(RunIdentity, ASettingThatIsNewAndHasItsDefaultIsNoOtherRun) {
+  const RunIdentity run(some_run(), small_model());
+  // As a program wrote it that knew of no embedding_scale, no member, no positions and no query_key_norm.
+  const auto older = RunIdentity::parse(
+      R"({"learning_rate":0.01, "size":"quick", "seed":3, "updates":7,)"
+      R"("model":{"head_geometry":{"scores":"tied","d_key":0},"d_model":24}})",
+      "line");
+  EXPECT_EQ(older.all(), run.all());
+  // As one that says defaults, too.
+  const auto wordy = RunIdentity::parse(
+      R"({"size":"quick","seed":3,"updates":7,"learning_rate":0.01,"embedding_scale":1.0,"member":0,)"
+      R"("model":{"d_model":24,"head_geometry":{"scores":"tied","query_key_norm":"none"}}})",
+      "line");
+  EXPECT_EQ(wordy.all(), run.all());
+  RunSettings louder = some_run();
+  louder.embedding_scale = 2;
+  EXPECT_NE(RunIdentity(louder, small_model()).all(), run.all());
+  EncoderDecoderConfig other = small_model();
+  other.geometry.weights = HeadWeights::kTalking;
+  EXPECT_NE(RunIdentity(some_run(), other).all(), run.all());
+}
+
+TEST(RunLog, KeepsALineARunAndKnowsThoseOfAllStudies) {
+  const test::ScratchFolder scratch;
+  const RunIdentity one(some_run(3), small_model()), two(some_run(4), small_model());
+  const ArmRun result{.arm = "h = 2, tied", .seed = 3, .loss = 1.25, .curve = {{.update = 7, .loss = 2}}};
+  {
+    RunLog log(scratch.path() / "not there yet");
+    EXPECT_FALSE(log.find(one));
+  }
+  RunLog log(scratch.path());
+  log.keep("diversity", one, result);
+  log.keep("diversity", one, result);
+  EXPECT_EQ(log.weights_of(one, result).filename(), "h-2-tied-seed-3.safetensors");
+  log.keep("table3", two, result);
+  EXPECT_EQ(log.weights_of(two, result).filename(), "h-2-tied-seed-3-2.safetensors");
+  const auto lines = read_lines(scratch.path() / "diversity.jsonl");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], testing::StartsWith(R"({"arm":"h = 2, tied","is":{"size":"quick","seed":3,)"));
+  EXPECT_THAT(lines[0], HasSubstr(R"("loss":1.25)"));
+
+  RunLog again(scratch.path());
+  ASSERT_TRUE(again.find(one));
+  EXPECT_EQ(again.find(one)->loss, 1.25);
+  EXPECT_EQ(again.find(one)->curve.at(0).update, 7);
+  EXPECT_EQ(again.weights_of(two, result).filename(), "h-2-tied-seed-3-2.safetensors");
+  EXPECT_TRUE(again.find(two));
+  EXPECT_FALSE(again.find(RunIdentity(some_run(5), small_model())));
+}
+
+TEST(RunLog, NamesTheLineThatIsNoRun) {
+  const test::ScratchFolder scratch;
+  write_file_atomically(scratch.path() / "a.jsonl", "{\"is\": {}, \"weights\": \"w\"}\n{\"arm\": 1}\n");
+  try {
+    RunLog log(scratch.path());
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a.jsonl line 2: expected a run"));
+  }
+}
+
+}  // namespace
+}  // namespace mh
