@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -49,10 +50,6 @@ std::string numbers_within(T low, T high);
 struct Presence {
   bool required = false;
 };
-
-/// The names an enum's values have in files.
-template <class E>
-using EnumNames = std::initializer_list<std::pair<const char*, E>>;
 
 namespace detail {
 template <class T>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <climits>
-#include <utility>
+#include <type_traits>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -12,28 +12,30 @@
 namespace mh {
 namespace {
 
+/// Calls visit(name, size) with every size that 0 leaves to its usual value.
+template <class Visit>
+void for_sizes(HeadGeometry& geometry, const Visit& visit) {
+  HeadGeometry::describe(geometry, [&](const HeadField& field, auto& value, auto...) {
+    if constexpr (std::is_same_v<decltype(value), int&>) visit(field.name, value);
+  });
+}
+
 /// JSON that somebody typed: what is left out has its usual value, but a size of 0 is a mistake.
 HeadGeometry typed_geometry(const std::string& given, int heads) {
-  constexpr std::pair<const char*, int HeadGeometry::*> kSizes[] = {
-      {"d_key", &HeadGeometry::d_key},
-      {"d_value", &HeadGeometry::d_value},
-      {"key_heads", &HeadGeometry::key_heads},
-      {"value_heads", &HeadGeometry::value_heads},
-      {"shared_size", &HeadGeometry::shared_size}};
   constexpr int kLeftOut = INT_MIN;
   HeadGeometry geometry{.heads = heads};
-  for (const auto& [name, size] : kSizes) geometry.*size = kLeftOut;
+  for_sizes(geometry, [](const char*, int& size) { size = kLeftOut; });
   try {
     from_json(geometry, given, "--geometry");
   } catch (const FormatError& error) {
     throw UsageError(error.what());
   }
-  for (const auto& [name, size] : kSizes) {
-    if (geometry.*size == 0)
+  for_sizes(geometry, [](const char* name, int& size) {
+    if (size == 0)
       throw UsageError(
           fmt::format("--geometry: {0} is 0; set it to 1 or more, or leave {0} out for the usual one", name));
-    if (geometry.*size == kLeftOut) geometry.*size = 0;
-  }
+    if (size == kLeftOut) size = 0;
+  });
   return geometry;
 }
 

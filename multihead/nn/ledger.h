@@ -44,31 +44,10 @@
 #include <vector>
 
 #include "multihead/kernels/mask.h"
+#include "multihead/nn/ledger_part.h"
 #include "multihead/nn/positions.h"
 
 namespace mh {
-
-struct LedgerPart {
-  std::string name;
-  int64_t parameters = 0;     // numbers that are learned
-  int64_t multiply_adds = 0;  // of products of matrices: a b + c counts as one
-  int64_t other_flops = 0;    // additions of biases, scaling, comparisons, ...
-  int64_t exponentials = 0;   // not among the FLOPs
-  // Of float32 activations, when each is read and written once; caches make it less.
-  int64_t read_bytes = 0;
-  int64_t written_bytes = 0;
-  int64_t kept_bytes = 0;  // of those written: what training keeps until the backward pass
-
-  int64_t weight_bytes() const { return 4 * parameters; }
-  /// A multiply-add is two.
-  int64_t flops() const { return 2 * multiply_adds + other_flops; }
-
-  LedgerPart& operator+=(const LedgerPart& other);
-  /// The same `times` over, e.g. a layer's for all layers. Throws UsageError beyond 2^63.
-  LedgerPart repeated(int64_t times) const;
-
-  bool operator==(const LedgerPart&) const = default;
-};
 
 /// What computes softmax(scale Q K^T) V.
 enum class AttentionPath {

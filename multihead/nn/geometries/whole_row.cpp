@@ -1,7 +1,8 @@
 // q_i = x W_i^Q,  k_i = x W_i^K,  v_i = x W_i^V: every head reads the whole row. W^Q = [W_1^Q | ... | W_h^Q]
 // is one matrix because one product is faster than h. With tied scores W^K is W^Q; with fewer key or value
 // heads several query heads read the same ones.
-#include "multihead/nn/heads.h"
+#include "multihead/kernels/attention.h"
+#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {
@@ -69,10 +70,79 @@ class WholeRowHeads final : public Heads {
   Affine all_, queries_, memory_;
 };
 
+class WholeRowScheme : public HeadScheme {
+ public:
+  std::unique_ptr<Heads> make(const HeadGeometry& g, int d_model) const override {
+    return std::make_unique<WholeRowHeads>(g, d_model);
+  }
+  bool stands_side_by_side() const override { return true; }
+};
+
+class QueryKeyHeadsScheme final : public WholeRowScheme {
+ public:
+  bool copies_queries() const override { return true; }
+  std::vector<GeometryPreset> presets() const override {
+    return {
+        {{"canonical", "every head reads the whole row (Vaswani et al. 2017)"},
+         [](int h, int) { return HeadGeometry{.heads = h}; }},
+        {{"tensor2tensor", "canonical without biases"},
+         [](int h, int) { return HeadGeometry{.heads = h, .biases = Biases::kNone}; }},
+        {{"bloem-wide", "every head as wide as the row, d_key = d_model"},
+         [](int h, int d) {
+           return HeadGeometry{
+               .heads = h, .d_key = d, .d_value = d, .biases = Biases::kNone, .scale = attention_scale(d)};
+         }},
+        {{"aggcn", "canonical, W^K starts as a copy of W^Q (Guo et al. 2019)"},
+         [](int h, int) {
+           return HeadGeometry{.heads = h, .initialisation = HeadInitialisation::kCopiedKeys};
+         }},
+        {{"multi-query", "all heads share one head of keys and values (Shazeer 2019)"},
+         [](int h, int) { return HeadGeometry{.heads = h, .key_heads = 1}; }},
+        {{"grouped-query", "pairs of heads share keys and values (Ainslie et al. 2023)"},
+         [](int h, int) { return HeadGeometry{.heads = h, .key_heads = h % 2 == 0 ? h / 2 : h}; }}};
+  }
+};
+
+class TiedScheme final : public WholeRowScheme {
+ public:
+  void find_problems(const HeadGeometry& g, int, std::vector<std::string>& found) const override {
+    if (!has_own_keys(g)) found.push_back("tied scores take the keys of every head; set key_heads to 0");
+  }
+  std::vector<GeometryPreset> presets() const override {
+    return {{{"tied", "W^K is W^Q: scores are symmetric"},
+             [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kTied}; }}};
+  }
+  HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head) const override {
+    return WholeRowScheme::head_matrix(layer, of(part), head);
+  }
+  std::string formula(const TraceNames& names, HeadPart part, const std::string& rows,
+                      int head) const override {
+    return WholeRowScheme::formula(names, of(part), rows, head);
+  }
+  LedgerPart cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const override {
+    if (part == HeadPart::kKeys && rows.own_rows) return {};
+    LedgerPart cost = WholeRowScheme::cost(g, part, rows);
+    if (part == HeadPart::kKeys) cost.parameters = 0;  // the queries'
+    return cost;
+  }
+
+ private:
+  /// Whose matrix a part is projected by.
+  static HeadPart of(HeadPart part) { return part == HeadPart::kKeys ? HeadPart::kQueries : part; }
+};
+
 }  // namespace
 
-std::unique_ptr<Heads> make_whole_row_heads(const HeadGeometry& geometry, int d_model) {
-  return std::make_unique<WholeRowHeads>(geometry, d_model);
+template <>
+const HeadScheme& head_scheme<Scores::kQueryKey>() {
+  static const QueryKeyHeadsScheme scheme;
+  return scheme;
+}
+
+template <>
+const HeadScheme& head_scheme<Scores::kTied>() {
+  static const TiedScheme scheme;
+  return scheme;
 }
 
 }  // namespace mh
