@@ -40,8 +40,7 @@ Tensor side_by_side(const std::vector<DoubleMatrix>& parts) {
 
 std::vector<HeadMatrix> heads_of(const LayerWeights& layer, HeadPart part, int count) {
   std::vector<HeadMatrix> heads;
-  for (int i = 0; i < count; ++i)
-    heads.push_back(head_matrix(layer, part, i * layer.geometry.heads / count));
+  for (int i = 0; i < count; ++i) heads.push_back(head_matrix(layer, part, i * layer.geometry.heads / count));
   return heads;
 }
 

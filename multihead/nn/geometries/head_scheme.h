@@ -1,8 +1,8 @@
 // What a file of this folder answers about its way to make queries, keys and values. The ledger, conversions
 // and traces ask it; nobody else switches on Scores or HeadInput::Kind, or takes names of parameters apart.
 //
-// What is not answered otherwise is what canonical heads answer, which read whole rows by w_q, w_k and w_v with
-// heads side by side.
+// What is not answered otherwise is what canonical heads answer, which read whole rows by w_q, w_k and w_v
+// with heads side by side.
 //
 // Geometries given here are completed(), but for complete() and find_problems(). make(), shape() and cost()
 // get them as the kernel has them (of_kernel()): heads counts softmaxes.
@@ -78,7 +78,8 @@ class HeadScheme {
   /// projected there is none.
   virtual HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head) const;
   /// What `rows` become: "x w_q_0 + b_q_0". head: the first of those that share the weights.
-  virtual std::string formula(const TraceNames& names, HeadPart part, const std::string& rows, int head) const;
+  virtual std::string formula(const TraceNames& names, HeadPart part, const std::string& rows,
+                              int head) const;
 
   // Its cost.
   virtual LedgerPart cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const;
@@ -89,7 +90,8 @@ class HeadScheme {
   /// What becoming canonical does to queries and keys.
   virtual Change change_to_canonical() const { return Change::kProjections; }
   virtual LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options) const;
-  /// Heads of this kind from those of another. wanted: fields of its own. Throws UsageError where there is no way.
+  /// Heads of this kind from those of another. wanted: fields of its own. Throws UsageError where there is no
+  /// way.
   virtual LayerWeights from_heads(const LayerWeights& layer, const HeadGeometry& wanted) const;
 };
 

@@ -17,7 +17,8 @@ template <const auto& kNames, class Visit>
 void for_each_named(const Visit& visit) {
   [&]<size_t... kAt>(std::index_sequence<kAt...>) {
     (visit.template operator()<(kNames.begin() + kAt)->second>(), ...);
-  }(std::make_index_sequence<kNames.size()>());
+  }
+  (std::make_index_sequence<kNames.size()>());
 }
 
 std::vector<GeometryPreset> all_presets() {
@@ -29,8 +30,7 @@ std::vector<GeometryPreset> all_presets() {
   for_each_named<kHeadInputNames>([&]<HeadInput::Kind kWay>() {
     if constexpr (kWay != HeadInput::Kind::kWholeRow) add(head_scheme<kWay>().presets());
   });
-  for_each_named<kQueryKeyNormNames>(
-      [&]<QueryKeyNorm kWay>() { add(query_key_scheme<kWay>().presets()); });
+  for_each_named<kQueryKeyNormNames>([&]<QueryKeyNorm kWay>() { add(query_key_scheme<kWay>().presets()); });
   for_each_named<kHeadWeightsNames>([&]<HeadWeights kWay>() { add(weight_scheme<kWay>().presets()); });
   return all;
 }
@@ -138,7 +138,8 @@ LayerWeights HeadScheme::from_heads(const LayerWeights&, const HeadGeometry& wan
 void WeightScheme::add_softmax_moves(LedgerPart& cost, int64_t maps) const {
   const int64_t bytes = count_product({kFloatBytes, maps});
   cost.read_bytes = count_sum(cost.read_bytes, count_product({2, bytes}));
-  cost.written_bytes = count_sum(cost.written_bytes, count_product({2, bytes}));  // scaled scores, and weights
+  cost.written_bytes =
+      count_sum(cost.written_bytes, count_product({2, bytes}));  // scaled scores, and weights
   cost.kept_bytes = count_sum(cost.kept_bytes, bytes);
 }
 

@@ -77,7 +77,8 @@ class WeightScheme {
   /// trace_head() for each.
   virtual bool mixes_heads() const { return false; }
   /// weights: of each of the head's softmaxes.
-  virtual void trace_head(WeighingTrace& /*trace*/, int /*head*/, const std::vector<TracedMap>& /*weights*/) const {}
+  virtual void trace_head(WeighingTrace& /*trace*/, int /*head*/,
+                          const std::vector<TracedMap>& /*weights*/) const {}
   virtual void trace_all(WeighingTrace& /*trace*/, std::vector<TracedMap> /*scores*/) const {}
 };
 
