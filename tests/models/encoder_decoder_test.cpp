@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
@@ -228,6 +231,19 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"talking", NormPlacement::kPost, true, "talking", kT5},
                     Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
     [](const auto& tested) { return tested.param.name; });
+
+std::vector<Case> every_geometry() {
+  std::vector<Case> all;
+  for (const GeometryName& geometry : geometry_names())
+    all.push_back({geometry.name.data(), NormPlacement::kPost, true, geometry.name.data()});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Geometries, TransformerProperties, testing::ValuesIn(every_geometry()),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(EncoderDecoder, InitialisesFromItsSeedAlone) {
   const auto weights = [](uint64_t seed) {

@@ -1,8 +1,12 @@
 // Geometries: which of them cannot be, which columns heads read, and how their matrices start.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "tests/nn/geometries/suites.h"
 
@@ -39,6 +43,32 @@ TEST(GeometryProblems, AreAllListed) {
                               8);
   EXPECT_EQ(found.size(), 5u) << testing::PrintToString(
       found);  // d_key, d_value, shared keys, scores, shared_size
+}
+
+/// The rows of docs/geometries.md: they come from the lists.
+std::vector<std::string> rows_of_page() {
+  std::vector<std::string> rows;
+  for (const GeometryName& name : geometry_names())
+    rows.push_back(fmt::format("| `{}` | {} |", name.name, name.what));
+  const HeadGeometry geometry;
+  HeadGeometry::describe(geometry, [&](const HeadField& field, const auto&, auto... names) {
+    std::string row = fmt::format("| `{}` | {}", field.name, field.help);
+    [[maybe_unused]] const auto add_names = [&](const auto& table) {
+      const char* before = ": ";
+      for (const auto& [name, value] : table) row += fmt::format("{}`{}`", std::exchange(before, ", "), name);
+    };
+    (add_names(names), ...);
+    if (field.only) row += fmt::format(" (of `{}`)", name_of(*field.only, kScoresNames));
+    rows.push_back(row + " |");
+  });
+  return rows;
+}
+
+TEST(GeometryPage, HasEveryGeometryAndField) {
+  std::ifstream file(std::string(MULTIHEAD_SOURCE) + "/docs/geometries.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  for (const std::string& row : rows_of_page())
+    EXPECT_NE(page.find(row + "\n"), std::string::npos) << "docs/geometries.md lacks the row\n" << row;
 }
 
 TEST(GeometryColumns, SlicesAndSegmentsCoverWhatTheySay) {

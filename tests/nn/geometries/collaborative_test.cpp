@@ -39,14 +39,15 @@ const Registered<HeadOracle, Scores> register_collaborative(Scores::kCollaborati
 const HeadGeometry kFive = {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5};
 const HeadGeometry kSix = {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 6};
 
-INSTANTIATE_TEST_SUITE_P(Collaborative, Geometry,
-                         testing::Values(Case{"collaborative of another size", kFive, 4},
-Case{"rotary collaborative", kSix, 5, {Positions::kRotary, Sight::kBackward}},
-Case{"shaw collaborative", kSix, 5, {Positions::kShaw, Sight::kBoth}}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Collaborative, Geometry,
+    testing::Values(Case{"collaborative of another size", kFive, 4},
+                    Case{"rotary collaborative", kSix, 5, {Positions::kRotary, Sight::kBackward}},
+                    Case{"shaw collaborative", kSix, 5, {Positions::kShaw, Sight::kBoth}}),
+    name_of_case);
 INSTANTIATE_TEST_SUITE_P(Collaborative, LedgerOf,
                          testing::Values(Case{"collaborative of another size", kFive, 4},
-Case{"shaw collaborative", kFive, 4, {Positions::kShaw}}),
+                                         Case{"shaw collaborative", kFive, 4, {Positions::kShaw}}),
                          name_of_case);
 
 TEST(CollaborativeHeads, WhatCannotBe) {

@@ -55,7 +55,6 @@ Rows difference(const HeadGeometry& g, const Rows& pairs) {
   return out;
 }
 
-
 class DifferentialOracle final : public WeightOracle {
  public:
   int softmaxes() const override { return 2; }
@@ -84,13 +83,14 @@ const HeadGeometry kGroups = {
 
 INSTANTIATE_TEST_SUITE_P(Differential, Geometry,
                          testing::Values(Case{"differential groups", kGroups, 5},
-Case{"differential rotary", kGroups, 5, {kRotary, Sight::kBackward}},
-Case{"differential alibi", kGroups, 5, {kAlibi, Sight::kBoth}},
-Case{"differential t5", kGroups, 5, {kT5, Sight::kBackward}}),
+                                         Case{"differential rotary", kGroups, 5, {kRotary, Sight::kBackward}},
+                                         Case{"differential alibi", kGroups, 5, {kAlibi, Sight::kBoth}},
+                                         Case{"differential t5", kGroups, 5, {kT5, Sight::kBackward}}),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(Differential, LedgerOf,
                          testing::Values(Case{"differential groups", kGroups, 5},
-Case{"rotary differential", kGroups, 5, {kRotary}}, Case{"t5 differential", kGroups, 5, {kT5}}),
+                                         Case{"rotary differential", kGroups, 5, {kRotary}},
+                                         Case{"t5 differential", kGroups, 5, {kT5}}),
                          name_of_case);
 
 TEST(DifferentialHeads, WhatCannotBe) {

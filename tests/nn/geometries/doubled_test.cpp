@@ -18,7 +18,8 @@ class DoubledOracle final : public HeadOracle {
   Rows counted_queries(const HeadGeometry& g, const Rows& x, int softmaxes) const override {
     return HeadOracle::counted_queries(g, before(x), softmaxes);
   }
-  Rows counted_keys(const HeadGeometry& g, const Rows& memory, int heads, const Rows& queries) const override {
+  Rows counted_keys(const HeadGeometry& g, const Rows& memory, int heads,
+                    const Rows& queries) const override {
     return HeadOracle::counted_keys(g, before(memory), heads, queries);
   }
   Rows counted_values(const HeadGeometry& g, const Rows& memory) const override {
@@ -36,17 +37,16 @@ const Registered<HeadOracle, Scores> register_doubled(Scores::kDoubled, doubled)
 
 const HeadGeometry kGroups = {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f};
 
-INSTANTIATE_TEST_SUITE_P(Doubled, Geometry,
-                         testing::Values(Case{"doubled groups", kGroups, 4}),
+INSTANTIATE_TEST_SUITE_P(Doubled, Geometry, testing::Values(Case{"doubled groups", kGroups, 4}),
                          name_of_case);
-INSTANTIATE_TEST_SUITE_P(Doubled, LedgerOf,
-                         testing::Values(Case{"doubled groups", kGroups, 4}),
+INSTANTIATE_TEST_SUITE_P(Doubled, LedgerOf, testing::Values(Case{"doubled groups", kGroups, 4}),
                          name_of_case);
 
 TEST(DoubledHeads, WhatCannotBe) {
-  expect_problem({.heads = 2, .scores = Scores::kDoubled, .initialisation = HeadInitialisation::kCopiedKeys}, 8,
-                 "initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
-                 "key_heads to 0");
+  expect_problem(
+      {.heads = 2, .scores = Scores::kDoubled, .initialisation = HeadInitialisation::kCopiedKeys}, 8,
+      "initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
+      "key_heads to 0");
 }
 
 }  // namespace

@@ -19,18 +19,28 @@ class MergedOracle final : public HeadOracle {
   Rows counted_queries(const HeadGeometry& g, const Rows& x, int softmaxes) const override {
     return counted_projection(g, x, softmaxes * static_cast<int64_t>(x[0].size()));
   }
-  Rows counted_keys(const HeadGeometry&, const Rows& memory, int, const Rows&) const override { return memory; }
+  Rows counted_keys(const HeadGeometry&, const Rows& memory, int, const Rows&) const override {
+    return memory;
+  }
 };
 const MergedOracle merged;
 const Registered<HeadOracle, Scores> register_merged(Scores::kMerged, merged);
 
-INSTANTIATE_TEST_SUITE_P(Merged, Geometry,
-                         testing::Values(Case{"merged, no biases", {.heads = 2, .d_key = 2, .scores = Scores::kMerged, .biases = Biases::kNone}, 5},
-Case{"t5 merged", {.heads = 2, .d_key = 2, .scores = Scores::kMerged}, 5, {Positions::kT5, Sight::kBackward}}),
-                         name_of_case);
-INSTANTIATE_TEST_SUITE_P(Merged, LedgerOf,
-                         testing::Values(Case{"merged of another size", {.heads = 3, .d_key = 2, .d_value = 4, .scores = Scores::kMerged}, 5}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Merged, Geometry,
+    testing::Values(Case{"merged, no biases",
+                         {.heads = 2, .d_key = 2, .scores = Scores::kMerged, .biases = Biases::kNone},
+                         5},
+                    Case{"t5 merged",
+                         {.heads = 2, .d_key = 2, .scores = Scores::kMerged},
+                         5,
+                         {Positions::kT5, Sight::kBackward}}),
+    name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Merged, LedgerOf,
+    testing::Values(Case{
+        "merged of another size", {.heads = 3, .d_key = 2, .d_value = 4, .scores = Scores::kMerged}, 5}),
+    name_of_case);
 
 TEST(MergedHeads, WhatCannotBe) {
   expect_problem({.heads = 4, .key_heads = 2, .scores = Scores::kMerged}, 8,

@@ -1,5 +1,5 @@
-// The formulas of a geometry, the tests' own and nothing of the library's: in double, and in numbers that count.
-// Each geometry's test file says its own and registers it.
+// The formulas of a geometry, the tests' own and nothing of the library's: in double, and in numbers that
+// count. Each geometry's test file says its own and registers it.
 #pragma once
 
 #include <algorithm>
@@ -83,8 +83,8 @@ inline Rows counted_projection(const HeadGeometry& g, const Rows& x, int64_t out
   return out;
 }
 
-/// How queries, keys and values come about; as written here, of canonical heads. head: of softmaxes, or of what
-/// they share.
+/// How queries, keys and values come about; as written here, of canonical heads. head: of softmaxes, or of
+/// what they share.
 class HeadOracle {
  public:
   virtual ~HeadOracle() = default;
@@ -108,7 +108,8 @@ class HeadOracle {
     return counted_projection(g, x, int64_t{softmaxes} * g.d_key);
   }
   /// queries: of the same rows, or empty.
-  virtual Rows counted_keys(const HeadGeometry& g, const Rows& memory, int heads, const Rows& /*queries*/) const {
+  virtual Rows counted_keys(const HeadGeometry& g, const Rows& memory, int heads,
+                            const Rows& /*queries*/) const {
     return counted_projection(g, memory, int64_t{heads} * g.d_key);
   }
   virtual Rows counted_values(const HeadGeometry& g, const Rows& memory) const {
@@ -181,7 +182,8 @@ struct Registered {
 };
 
 inline const HeadOracle& head_oracle(const HeadGeometry& g) {
-  if (g.input.kind != HeadInput::Kind::kWholeRow) return *oracles<HeadOracle, HeadInput::Kind>().at(g.input.kind);
+  if (g.input.kind != HeadInput::Kind::kWholeRow)
+    return *oracles<HeadOracle, HeadInput::Kind>().at(g.input.kind);
   return *oracles<HeadOracle, Scores>().at(g.scores);
 }
 inline const WeightOracle& weight_oracle(const HeadGeometry& g) {

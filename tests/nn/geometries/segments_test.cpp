@@ -4,7 +4,8 @@
 namespace mh::test {
 namespace {
 
-/// Head i reads the columns c_i of x, or of x W. Their matrices stand below each other, or there is one for all.
+/// Head i reads the columns c_i of x, or of x W. Their matrices stand below each other, or there is one for
+/// all.
 class SegmentOracle final : public HeadOracle {
  public:
   D query(const Layer& layer, const D& x, int head) const override {
@@ -16,7 +17,9 @@ class SegmentOracle final : public HeadOracle {
   D value(const Layer& layer, const D& memory, int head) const override {
     return read(layer, memory, "v", head, layer.geometry.d_value);
   }
-  Rows counted_queries(const HeadGeometry& g, const Rows& x, int) const override { return counted(g, x, g.d_key); }
+  Rows counted_queries(const HeadGeometry& g, const Rows& x, int) const override {
+    return counted(g, x, g.d_key);
+  }
   Rows counted_keys(const HeadGeometry& g, const Rows& memory, int, const Rows&) const override {
     return counted(g, memory, g.d_key);
   }
@@ -73,33 +76,46 @@ const HeadGeometry kUneven = {.heads = 3, .d_key = 3, .input = HeadInput::slices
 const HeadGeometry kFourthForAll = {
     .heads = 2, .input = HeadInput::projected_slices(true), .biases = Biases::kNone};
 
-INSTANTIATE_TEST_SUITE_P(Segments, Geometry,
-                         testing::Values(Case{"slices of uneven size", kUneven, 7},
-Case{"overlapping columns", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3, 4}, {2, 4, 6}})}, 7},
-Case{"permuted slices", {.heads = 2, .input = HeadInput::of_columns(permuted_slices(2, 6, 5))}, 6},
-Case{"fourth form, one for all", kFourthForAll, 6},
-Case{"shaw slices", {.heads = 2, .input = HeadInput::slices()}, 6, {Positions::kShaw, Sight::kBackward}}),
-                         name_of_case);
-INSTANTIATE_TEST_SUITE_P(Segments, LedgerOf,
-                         testing::Values(Case{"slices of uneven size", kUneven, 7},
-Case{"overlapping columns", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3}, {2, 4}})}, 7},
-Case{"columns that stop early", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 1}, {2}})}, 7},
-Case{"fourth form, one for all", kFourthForAll, 6}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Segments, Geometry,
+    testing::Values(
+        Case{"slices of uneven size", kUneven, 7},
+        Case{"overlapping columns",
+             {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3, 4}, {2, 4, 6}})},
+             7},
+        Case{"permuted slices", {.heads = 2, .input = HeadInput::of_columns(permuted_slices(2, 6, 5))}, 6},
+        Case{"fourth form, one for all", kFourthForAll, 6},
+        Case{"shaw slices",
+             {.heads = 2, .input = HeadInput::slices()},
+             6,
+             {Positions::kShaw, Sight::kBackward}}),
+    name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Segments, LedgerOf,
+    testing::Values(Case{"slices of uneven size", kUneven, 7},
+                    Case{"overlapping columns",
+                         {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3}, {2, 4}})},
+                         7},
+                    Case{"columns that stop early",
+                         {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 1}, {2}})},
+                         7},
+                    Case{"fourth form, one for all", kFourthForAll, 6}),
+    name_of_case);
 
 TEST(SegmentHeads, WhatCannotBe) {
   expect_problem({.heads = 2, .input = HeadInput::of_columns({{0, 1}, {7, 8}})}, 8,
                  "input.columns of head 1 is 7 8; expected rising numbers below d_model 8");
   expect_problem({.heads = 2, .input = HeadInput::of_columns({{0, 1}})}, 8,
                  "input.columns has 1 lists for 2 heads; give one a head");
-  expect_problem({.heads = 3, .d_key = 2, .input = HeadInput::slices(true)}, 8,
-                 "input.one_for_all needs slices of one size, but 3 heads do not divide d_model 8; use 1 heads");
-  expect_problem({.heads = 3,
-                  .d_key = 2,
-                  .input = HeadInput::slices(),
-                  .initialisation = HeadInitialisation::kEqualWithNoise},
-                 8,
-                 "heads that start equal must read equally many columns; use 1 heads, or another initialisation");
+  expect_problem(
+      {.heads = 3, .d_key = 2, .input = HeadInput::slices(true)}, 8,
+      "input.one_for_all needs slices of one size, but 3 heads do not divide d_model 8; use 1 heads");
+  expect_problem(
+      {.heads = 3,
+       .d_key = 2,
+       .input = HeadInput::slices(),
+       .initialisation = HeadInitialisation::kEqualWithNoise},
+      8, "heads that start equal must read equally many columns; use 1 heads, or another initialisation");
   expect_problem({.heads = 2,
                   .input = HeadInput::of_columns({{0, 1}, {2, 3, 4}}),
                   .initialisation = HeadInitialisation::kEqual},

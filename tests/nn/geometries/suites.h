@@ -87,8 +87,8 @@ class Geometry : public testing::TestWithParam<Case> {
   MultiHeadAttention crossing;  // to a memory, where there are no positions
 };
 
-/// The ledger against counts: the layer's own parameters and memory, and the operations of a reference that runs
-/// the formula on numbers that count.
+/// The ledger against counts: the layer's own parameters and memory, and the operations of a reference that
+/// runs the formula on numbers that count.
 class LedgerOf : public testing::TestWithParam<Case> {
  protected:
   const Case& c = GetParam();

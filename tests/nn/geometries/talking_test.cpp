@@ -31,7 +31,6 @@ std::vector<Rows> counted_mixing(const std::vector<Rows>& maps) {
   return out;
 }
 
-
 class TalkingOracle final : public WeightOracle {
  public:
   Maps weights(const Parameters& p, Maps scores, const Mask& mask, int64_t first) const override {
@@ -39,7 +38,9 @@ class TalkingOracle final : public WeightOracle {
   }
   bool composed() const override { return true; }
   std::vector<Rows> counted_scores(std::vector<Rows> scores) const override { return counted_mixing(scores); }
-  std::vector<Rows> counted_weights(std::vector<Rows> weights) const override { return counted_mixing(weights); }
+  std::vector<Rows> counted_weights(std::vector<Rows> weights) const override {
+    return counted_mixing(weights);
+  }
 };
 const TalkingOracle talking;
 const Registered<WeightOracle, HeadWeights> register_talking(HeadWeights::kTalking, talking);
@@ -47,16 +48,22 @@ const Registered<WeightOracle, HeadWeights> register_talking(HeadWeights::kTalki
 using enum Positions;
 const HeadGeometry kThree = {.heads = 3, .d_key = 2, .weights = HeadWeights::kTalking};
 
-INSTANTIATE_TEST_SUITE_P(Talking, Geometry,
-                         testing::Values(Case{"talking groups", {.heads = 4, .d_key = 2, .key_heads = 2, .weights = HeadWeights::kTalking}, 5},
-Case{"talking alibi", kThree, 5, {kAlibi, Sight::kBoth}},
-Case{"talking t5", kThree, 5, {kT5, Sight::kBackward}},
-Case{"talking shaw", kThree, 5, {kShaw, Sight::kBackward}},
-Case{"talking merged", {.heads = 2, .scores = Scores::kMerged, .weights = HeadWeights::kTalking}, 6}),
-                         name_of_case);
-INSTANTIATE_TEST_SUITE_P(Talking, LedgerOf,
-                         testing::Values(Case{"talking groups", {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kTalking}, 5}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Talking, Geometry,
+    testing::Values(
+        Case{"talking groups", {.heads = 4, .d_key = 2, .key_heads = 2, .weights = HeadWeights::kTalking}, 5},
+        Case{"talking alibi", kThree, 5, {kAlibi, Sight::kBoth}},
+        Case{"talking t5", kThree, 5, {kT5, Sight::kBackward}},
+        Case{"talking shaw", kThree, 5, {kShaw, Sight::kBackward}},
+        Case{"talking merged", {.heads = 2, .scores = Scores::kMerged, .weights = HeadWeights::kTalking}, 6}),
+    name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Talking, LedgerOf,
+    testing::Values(Case{
+        "talking groups",
+        {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kTalking},
+        5}),
+    name_of_case);
 
 }  // namespace
 }  // namespace mh::test
