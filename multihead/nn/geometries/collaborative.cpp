@@ -2,6 +2,9 @@
 // mixing vector m_i [D_k] only (Cordonnier, Loukas and Jaggi 2020). Canonical heads are the case where m_i is
 // 1 on head i's own columns and 0 elsewhere. Values are each head's own.
 //
+// Cost, with D_k = s: of queries d s + h s parameters, Tq d s multiply-adds and Tq h s others for mixing; of
+// keys d s and Tk d s; a score sums s numbers.
+//
 // From canonical heads: the nearest sum_r m_ir q_r k_r^T to every W_i^Q W_i^K^T. Back it is exact: heads that
 // share one head of keys.
 #include <fmt/format.h>
