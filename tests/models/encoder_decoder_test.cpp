@@ -232,10 +232,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
     [](const auto& tested) { return tested.param.name; });
 
+/// That has a W^O, whose rows can be zeroed.
 std::vector<Case> every_geometry() {
   std::vector<Case> all;
-  for (const GeometryName& geometry : geometry_names())
-    all.push_back({geometry.name.data(), NormPlacement::kPost, true, geometry.name.data()});
+  for (const GeometryName& geometry : geometry_names()) {
+    if (geometry_preset(geometry.name, 2, 4).output == HeadOutput::kProjection)
+      all.push_back({geometry.name.data(), NormPlacement::kPost, true, geometry.name.data()});
+  }
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Geometries, TransformerProperties, testing::ValuesIn(every_geometry()),
