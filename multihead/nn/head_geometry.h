@@ -52,6 +52,7 @@ enum class Scores {
   kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
   kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al.
                    // 2020)
+  kLatent,  // as kQueryKey, but keys and values of x W^C, one short row for all heads (DeepSeek-V2, 2024)
 };
 
 /// What is done to queries and keys before they meet.
@@ -100,7 +101,8 @@ inline constexpr EnumNames<Scores> kScoresNames = {{"query_key", Scores::kQueryK
                                                    {"tied", Scores::kTied},
                                                    {"merged", Scores::kMerged},
                                                    {"doubled", Scores::kDoubled},
-                                                   {"collaborative", Scores::kCollaborative}};
+                                                   {"collaborative", Scores::kCollaborative},
+                                                   {"latent", Scores::kLatent}};
 inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
                                                                {"l2", QueryKeyNorm::kL2}};
 inline constexpr EnumNames<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
@@ -145,6 +147,7 @@ template <> const HeadScheme& head_scheme<Scores::kTied>();
 template <> const HeadScheme& head_scheme<Scores::kMerged>();
 template <> const HeadScheme& head_scheme<Scores::kDoubled>();
 template <> const HeadScheme& head_scheme<Scores::kCollaborative>();
+template <> const HeadScheme& head_scheme<Scores::kLatent>();
 template <> const HeadScheme& head_scheme<HeadInput::Kind::kSlices>();
 template <> const HeadScheme& head_scheme<HeadInput::Kind::kColumns>();
 template <> const HeadScheme& head_scheme<HeadInput::Kind::kProjectedSlices>();
@@ -173,6 +176,7 @@ struct HeadGeometry {
   HeadInput input = {};
   Scores scores = Scores::kQueryKey;
   int shared_size = 0;
+  int latent_size = 0;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   HeadWeights weights = HeadWeights::kSoftmax;
   Biases biases = Biases::kAll;
@@ -208,6 +212,9 @@ struct HeadGeometry {
     v(HeadField{"shared_size", "width of the shared queries and keys; 0: heads * d_key", 0, kMost,
                 Scores::kCollaborative},
       g.shared_size);
+    v(HeadField{"latent_size", "width of the row from which all keys and values come; 0: heads * d_key / 2",
+                0, kMost, Scores::kLatent},
+      g.latent_size);
     v(HeadField{"query_key_norm", "what is done to queries and keys before they meet"}, g.query_key_norm,
       kQueryKeyNormNames);
     v(HeadField{"weights", "what values are weighed with"}, g.weights, kHeadWeightsNames);
