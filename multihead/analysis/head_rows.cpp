@@ -139,12 +139,13 @@ void HeadRows::show_keys(int head, TraceRecorder& recorder) const {
     const std::vector<int> owners =
         heads_that(geometry_.heads, [&](int h) { return reads(h, softmaxes_, key); });
     if (owners.front() != head || reads(head, s, key)) continue;
-    show_met({.name = own_name_of_keys(key),
-              .formula = parameters_.projection(memory_name_, 'k', first_of(key / softmaxes_, key_groups_),
-                                                part(key % softmaxes_)),
-              .owners = owners,
-              .axis = TraceAxis::kKeys},
-             plain_.k, met_.k, key * d_key_, recorder);
+    show_met(
+        {.name = own_name_of_keys(key),
+         .formula = parameters_.projection(memory_name_, HeadPart::kKeys,
+                                           first_of(key / softmaxes_, key_groups_), part(key % softmaxes_)),
+         .owners = owners,
+         .axis = TraceAxis::kKeys},
+        plain_.k, met_.k, key * d_key_, recorder);
   }
 }
 
@@ -152,7 +153,7 @@ void HeadRows::show(int head, TraceRecorder& recorder) const {
   show_parameters(head, recorder);
   for (int64_t s = 0; s < softmaxes_; ++s) {
     show_met({.name = "q" + suffix(head, s),
-              .formula = parameters_.projection("x", 'q', head, part(s)),
+              .formula = parameters_.projection("x", HeadPart::kQueries, head, part(s)),
               .owners = {head},
               .axis = TraceAxis::kQueries},
              plain_.q, met_.q, number(head, s) * d_key_, recorder);
@@ -160,7 +161,7 @@ void HeadRows::show(int head, TraceRecorder& recorder) const {
   show_keys(head, recorder);
   const int64_t value = value_of(head);
   if (first_of(value, value_heads_) != head) return;
-  recorder.add(name_of_values(head), parameters_.projection(memory_name_, 'v', head),
+  recorder.add(name_of_values(head), parameters_.projection(memory_name_, HeadPart::kValues, head),
                heads_that(geometry_.heads, [&](int h) { return value_of(h) == value; }),
                columns_of(plain_.v, value * geometry_.d_value, geometry_.d_value), TraceAxis::kKeys);
 }

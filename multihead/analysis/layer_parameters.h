@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/head_blocks.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
 
-class LayerParameters {
+class LayerParameters final : public TraceNames {
  public:
   struct Named {
     std::string name;  // "w_q"
@@ -29,9 +30,15 @@ class LayerParameters {
   const Tensor* find(std::string_view name) const;
   /// As head_block().
   std::optional<Block> block(const Named& p, int head) const;
-  /// How `rows` become the queries, keys or values of a head: "x w_q_0 + b_q_0". letter: 'q', 'k' or 'v'.
-  /// head: the first of those that share the weights. part: "", or which of the columns: "[:, 0 ... 3]".
-  std::string projection(const std::string& rows, char letter, int head, const std::string& part = "") const;
+  /// How `rows` become a part of a head: "x w_q_0 + b_q_0". head: the first of those that share the weights.
+  /// columns: "", or which of them: "[:, 0 ... 3]".
+  std::string projection(const std::string& rows, HeadPart part, int head,
+                         const std::string& columns = "") const;
+
+  const HeadGeometry& geometry() const override { return geometry_; }
+  int d_model() const override { return d_model_; }
+  bool has(std::string_view name) const override { return find(name) != nullptr; }
+  std::string of_head(std::string_view name, int head) const override;
 
  private:
   const Named* find_named(std::string_view name) const;

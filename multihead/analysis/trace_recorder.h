@@ -6,14 +6,9 @@
 
 #include "multihead/analysis/trace.h"
 #include "multihead/autograd/tape.h"
+#include "multihead/nn/geometries/weight_scheme.h"
 
 namespace mh {
-
-/// A matrix [Tq, Tk] and what the steps call it.
-struct TracedMap {
-  std::string name;
-  Var value;
-};
 
 class TraceRecorder {
  public:

@@ -6,22 +6,23 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "multihead/analysis/head_rows.h"
 #include "multihead/analysis/layer_parameters.h"
 #include "multihead/analysis/position_bias.h"
 #include "multihead/analysis/trace.h"
 #include "multihead/analysis/trace_recorder.h"
-#include "multihead/autograd/differential.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
 #include "multihead/nn/attention.h"
-#include "multihead/nn/weighted_values.h"
+#include "multihead/nn/geometries/query_key_scheme.h"
+#include "multihead/nn/geometries/weight_scheme.h"
 
 namespace mh {
 namespace {
 
-class Walk {
+class Walk final : WeighingTrace {
  public:
   Walk(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory, const Mask& mask)
       : layer_(layer),
@@ -29,7 +30,7 @@ class Walk {
         parameters_(layer, static_cast<int>(x.cols)),
         recorder_(layer),
         own_rows_(memory.rows == 0),
-        scale_(g_.query_key_norm == QueryKeyNorm::kL2 ? 1 : *g_.scale),  // then queries have their factor
+        scale_(query_key_scheme_of(g_).takes_scale() ? 1 : *g_.scale),  // then queries have their factor
         x_(copied(x)),
         memory_(copied(own_rows_ ? x : memory)),
         mask_(mask) {
@@ -59,7 +60,6 @@ class Walk {
 
  private:
   static constexpr auto kQueries = TraceAxis::kQueries, kKeys = TraceAxis::kKeys;
-  using Map = TracedMap;
 
   /// What the layer itself makes of the rows.
   Var fused(Context& context, Var x, Var memory) {
@@ -74,66 +74,81 @@ class Walk {
   }
 
   Tensor heads(HeadRows& rows) {
-    const bool talks = g_.weights == HeadWeights::kTalking;
-    std::vector<Map> maps;  // talking: of all heads
-    Tensor together(x_.rows(), int64_t{g_.heads} * g_.d_value);
+    rows_ = &rows;
+    const WeightScheme& scheme = weight_scheme_of(g_);
+    std::vector<TracedMap> of_all;  // where heads mix each other's
+    together_ = Tensor(x_.rows(), int64_t{g_.heads} * g_.d_value);
     for (int h = 0; h < g_.heads; ++h) {
       rows.show(h, recorder_);
-      std::vector<Softmax> own;
+      std::vector<TracedMap> own;
       for (int s = 0; s < rows.softmaxes(); ++s) {
-        own.push_back(scores_of(rows, h, s));
-        if (talks) continue;
-        own.back().weights =
-            weights_of("weights" + rows.suffix(h, s), h, own.back().scores, own.back().formula.weights);
+        TracedMap scores = scores_of(h, s);
+        own.push_back(scheme.mixes_heads() ? std::move(scores)
+                                           : add_softmax("weights" + rows.suffix(h, s), h, scores));
       }
-      if (talks) {
-        maps.push_back(own[0].scores);
-      } else if (own.size() == 1) {
-        place(h, fmt::format("{} {}", own[0].weights.name, rows.name_of_values(h)),
-              copied(own[0].formula.output.value()), together);
+      if (scheme.mixes_heads()) {
+        of_all.push_back(std::move(own[0]));
       } else {
-        place_difference(h, rows, difference(h, own[0].weights, own[1].weights), together);
+        scheme.trace_head(*this, h, own);
       }
     }
-    if (talks) talk(rows, std::move(maps), together);
-    return together;
+    if (scheme.mixes_heads()) scheme.trace_all(*this, std::move(of_all));
+    return std::move(together_);
   }
 
-  struct Softmax {
-    Map scores;  // scaled, with what positions add
-    AttentionResult<float> formula;
-    Map weights = {};
-  };
-  Softmax scores_of(HeadRows& rows, int h, int s) {
-    const std::string own = rows.suffix(h, s), q_name = rows.name_of_queries(h, s);
-    const Var q = rows.queries(h, s);
+  /// Scaled, with what positions add.
+  TracedMap scores_of(int h, int s) {
+    const std::string own = rows_->suffix(h, s), q_name = rows_->name_of_queries(h, s);
+    const Var q = rows_->queries(h, s);
     auto bias = position_bias(
         layer_, parameters_,
-        {.head = h, .softmax = rows.number(h, s), .name = q_name, .rows = q.value(), .scale = scale_},
+        {.head = h, .softmax = rows_->number(h, s), .name = q_name, .rows = q.value(), .scale = scale_},
         memory_.rows());
     const auto added = bias ? std::optional(tape_.constant(bias->value.view())) : std::nullopt;
     const AttentionResult<float> formula =
-        attention_formula(tape_, q, rows.keys(h, s), rows.values(h), scale_, mask_, added);
-    recorder_.add_map("scores" + own, fmt::format("{} {}^T", q_name, rows.name_of_keys(h, s)), h,
+        attention_formula(tape_, q, rows_->keys(h, s), rows_->values(h), scale_, mask_, added);
+    recorder_.add_map("scores" + own, fmt::format("{} {}^T", q_name, rows_->name_of_keys(h, s)), h,
                       formula.scores);
-    Map last =
+    TracedMap last =
         recorder_.add_map("scaled" + own, fmt::format("{:.4g} scores{}", scale_, own), h, formula.scaled);
-    if (added) {
-      recorder_.add_map("bias" + own, bias->formula, h, *added);
-      last = recorder_.add_map("biased" + own, fmt::format("scaled{} + bias{}", own, own), h, formula.biased);
-    }
-    return {std::move(last), formula};
+    if (!added) return last;
+    recorder_.add_map("bias" + own, bias->formula, h, *added);
+    return recorder_.add_map("biased" + own, fmt::format("scaled{} + bias{}", own, own), h, formula.biased);
   }
 
-  /// weights: the softmax of the scores.
-  Map weights_of(std::string name, int h, const Map& scores, Var weights) {
+  const HeadGeometry& geometry() const override { return g_; }
+  int layer() const override { return layer_.config().layer; }
+  Tape& tape() override { return tape_; }
+  const Tensor& parameter(std::string_view name) const override { return *parameters_.find(name); }
+  Var values(int head) override { return rows_->values(head); }
+  std::string name_of_values(int head) const override { return rows_->name_of_values(head); }
+
+  TracedMap add_map(std::string name, std::string formula, int head, Var value) override {
+    return recorder_.add_map(std::move(name), std::move(formula), head, value);
+  }
+  TracedMap add_softmax(std::string name, int h, const TracedMap& scores) override {
     std::string last = scores.name;
     if (mask_.kind() != Mask::Kind::kNone) {
       last = "masked" + name.substr(name.find('_'));
       recorder_.add(last, fmt::format("{}, -infinity where the mask hides the key", scores.name), {h},
                     masked(scores.value.value()), kQueries, kKeys);
     }
-    return recorder_.add_map(std::move(name), "softmax of the rows of " + last, h, weights);
+    return recorder_.add_map(std::move(name), "softmax of the rows of " + last, h,
+                             masked_softmax(tape_, scores.value, mask_));
+  }
+  void add_number(std::string name, std::string formula, float value) override {
+    Tensor shown(1, 1);
+    shown(0, 0) = value;
+    recorder_.add(std::move(name), std::move(formula), {}, std::move(shown));
+  }
+  void add_rows(std::string name, std::string formula, int head, Tensor value) override {
+    recorder_.add(std::move(name), std::move(formula), {head}, std::move(value), kQueries);
+  }
+  /// Puts it in its columns of all heads' outputs, too.
+  void add_output(int h, std::string formula, Tensor z) override {
+    for (int64_t i = 0; i < z.rows(); ++i)
+      std::copy_n(z.view().row(i), g_.d_value, together_.view().row(i) + h * g_.d_value);
+    recorder_.add(fmt::format("z_{}", h), std::move(formula), {h}, std::move(z), kQueries);
   }
 
   Tensor masked(ConstMatrixView scores) const {
@@ -145,81 +160,6 @@ class Walk {
       }
     }
     return seen;
-  }
-
-  /// Talking heads: map h of the result is the sum over g of mixing[g, h] times map g.
-  std::vector<Map> mixed(const std::vector<Map>& maps, const std::string& mixing, const std::string& name) {
-    const Tensor& by = *parameters_.find(mixing);
-    const std::string each = maps[0].name.substr(0, maps[0].name.find('_'));
-    std::vector<Map> all;
-    for (int h = 0; h < g_.heads; ++h) {
-      Var sum = scale(tape_, maps[0].value, by(0, h));
-      for (int from = 1; from < g_.heads; ++from)
-        sum = add(tape_, sum, scale(tape_, maps[static_cast<size_t>(from)].value, by(from, h)));
-      all.push_back(recorder_.add_map(fmt::format("{}_{}", name, h),
-                                      fmt::format("sum over g of {}[g, {}] {}_g", mixing, h, each), h, sum));
-    }
-    return all;
-  }
-
-  /// From the scores of all heads to their outputs.
-  void talk(HeadRows& rows, std::vector<Map> maps, Tensor& together) {
-    maps = mixed(maps, "mixing_of_scores", "mixed");
-    for (int h = 0; h < g_.heads; ++h) {
-      Map& map = maps[static_cast<size_t>(h)];
-      map = weights_of(fmt::format("softmax_{}", h), h, map, masked_softmax(tape_, map.value, mask_));
-    }
-    maps = mixed(maps, "mixing_of_weights", "weights");
-    for (int h = 0; h < g_.heads; ++h) {
-      const Map& weights = maps[static_cast<size_t>(h)];
-      place(h, fmt::format("{} {}", weights.name, rows.name_of_values(h)),
-            copied(matmul(tape_, weights.value, rows.values(h)).value()), together);
-    }
-  }
-
-  /// Differential weights: A_1 - lambda A_2.
-  Map difference(int h, const Map& first, const Map& second) {
-    const Tensor& v = *parameters_.find("lambda");
-    if (h == 0) {
-      const auto exp_of_product = [&](int64_t a, int64_t b) {
-        double product = 0;
-        for (int64_t c = 0; c < v.cols(); ++c) product += double{v(a, c)} * v(b, c);
-        return std::exp(product);
-      };
-      factor_ = static_cast<float>(exp_of_product(0, 1) - exp_of_product(2, 3)) + start();
-      Tensor shown(1, 1);
-      shown(0, 0) = factor_;
-      recorder_.add("factor",
-                    fmt::format("exp(lambda[0] . lambda[1]) - exp(lambda[2] . lambda[3]) + {:.4g}", start()),
-                    {}, std::move(shown));
-    }
-    return recorder_.add_map(fmt::format("weights_{}", h),
-                             fmt::format("{} - factor {}", first.name, second.name), h,
-                             add(tape_, first.value, scale(tape_, second.value, -factor_)));
-  }
-  float start() const { return lambda_init(layer_.config().layer); }
-
-  /// Adds a head's output, and puts it in its columns of `together`.
-  void place(int h, std::string formula, Tensor z, Tensor& together) {
-    for (int64_t i = 0; i < z.rows(); ++i)
-      std::copy_n(z.view().row(i), g_.d_value, together.view().row(i) + h * g_.d_value);
-    recorder_.add(fmt::format("z_{}", h), std::move(formula), {h}, std::move(z), kQueries);
-  }
-
-  /// The output of a differential head has a norm of its own.
-  void place_difference(int h, HeadRows& rows, const Map& weights, Tensor& together) {
-    const std::string name = fmt::format("average_{}", h);
-    Tensor z = copied(matmul(tape_, weights.value, rows.values(h)).value());
-    recorder_.add(name, fmt::format("{} {}", weights.name, rows.name_of_values(h)), {h}, z, kQueries);
-    const Tensor& gain = *parameters_.find("head_norm");
-    for (int64_t i = 0; i < z.rows(); ++i) {
-      double squares = kDifferentialEpsilon * static_cast<double>(z.cols());
-      for (int64_t c = 0; c < z.cols(); ++c) squares += double{z(i, c)} * z(i, c);
-      const double by = (1 - start()) / std::sqrt(squares / static_cast<double>(z.cols()));
-      for (int64_t c = 0; c < z.cols(); ++c) z(i, c) *= static_cast<float>(by) * gain(0, c);
-    }
-    place(h, fmt::format("{:.4g} head_norm * {} / its root mean square", 1 - start(), name), std::move(z),
-          together);
   }
 
   void compare(const Tensor& together, ConstMatrixView layer) {
@@ -267,7 +207,8 @@ class Walk {
   Tensor x_, memory_;
   Mask mask_;
   Tape tape_;
-  float factor_ = 0;  // lambda of differential weights
+  HeadRows* rows_ = nullptr;  // while heads() runs
+  Tensor together_;           // the heads' outputs side by side
 };
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -57,10 +58,6 @@ struct About {
   std::string help = {};       // a sentence without its full stop
   const char* otherwise = "";  // what is taken when it is not given, if that is not the value it begins with
 };
-
-/// The names an enum's values have in files.
-template <class E>
-using EnumNames = std::initializer_list<std::pair<const char*, E>>;
 
 namespace detail {
 template <class T>

@@ -1,20 +1,18 @@
 // One geometry of heads turned into another, for one layer. Exact ones give the same outputs but for
-// rounding; the others come as near as their method does.
+// rounding; the others come as near as their method does. How a geometry becomes canonical, and is made of
+// others, its own file knows (nn/geometries/); what is done to canonical heads stands here.
 #pragma once
 
 #include <vector>
 
-#include "multihead/models/layer_weights.h"
+#include "multihead/nn/canonical_weights.h"
+#include "multihead/nn/layer_weights.h"
 
 namespace mh {
 
 /// Heads that read the whole row, with queries and keys of their own, from any others; exact. Segments become
 /// rows of zeros, products of two matrices one; collaborative heads share one head of keys; heads without W^O
 /// get the identity. Merged W_i become W_i^Q W_i^K^T by their singular values, biases as one more row.
-struct CanonicalOptions {
-  int d_key = 0;         // of what was merged; 0: the geometry's
-  bool nearest = false;  // where W_i has a higher rank than d_key: the nearest of that rank (not exact)
-};
 /// Throws UsageError naming the head and its rank when d_key is too small for it.
 LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options = {});
 

@@ -17,10 +17,10 @@ enum class Disagreement {
   kOutput,     // cos(Att_i, Att_j): the outputs before W^O
 };
 
-inline constexpr Names<Disagreement> kDisagreementNames = {{"none", Disagreement::kNone},
-                                                           {"subspace", Disagreement::kSubspace},
-                                                           {"positions", Disagreement::kPositions},
-                                                           {"output", Disagreement::kOutput}};
+inline constexpr EnumNames<Disagreement> kDisagreementNames = {{"none", Disagreement::kNone},
+                                                               {"subspace", Disagreement::kSubspace},
+                                                               {"positions", Disagreement::kPositions},
+                                                               {"output", Disagreement::kOutput}};
 
 /// What attentions leave behind in a Context that asks: the sum over rows of (1 / h^2) sum_ij, one Var [1, 1]
 /// each.

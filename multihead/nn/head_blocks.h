@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "multihead/base/matrix_view.h"
 #include "multihead/nn/head_geometry.h"
@@ -21,14 +23,20 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// The numbers of parameter `name` ("w_q", "b_o", ..., as MultiHeadAttention::visit calls it behind the
-/// layer's name), of shape [rows, cols], that query head `head` uses and not all heads do; heads of one group
-/// have the same block of the keys' and values' parameters. Empty when all heads use all of it. geometry:
-/// completed().
-std::optional<Block> head_block(const HeadGeometry& geometry, int d_model, std::string_view name,
-                                int64_t rows, int64_t cols, int head);
+/// A parameter "w_q", "b_o", ..., as MultiHeadAttention::visit calls it behind the layer's name.
+struct NamedShape {
+  std::string_view name;
+  int64_t rows = 0, cols = 0;
+};
 
-/// The columns that each head reads of a row of d_model numbers.
-HeadColumns columns_read(const HeadGeometry& geometry, int d_model);
+/// The numbers of a parameter that query head `head` uses and not all heads do; heads of one group have the
+/// same block of the keys' and values' parameters. Empty when all heads use all of it. geometry: completed().
+std::optional<Block> head_block(const HeadGeometry& geometry, int d_model, const NamedShape& parameter,
+                                int head);
+
+/// Of a parameter that stands in the table, with how many heads lie side by side in its columns: those of
+/// query head `head` of `heads`. Empty when one head is all heads', or it stands not there.
+std::optional<Block> columns_of_head(const NamedShape& parameter, int head, int heads,
+                                     std::initializer_list<std::pair<std::string_view, int>> side_by_side);
 
 }  // namespace mh

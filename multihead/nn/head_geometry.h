@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/autograd/head_affine.h"
+#include "multihead/base/enum_names.h"
+#include "multihead/nn/head_columns.h"
 
 namespace mh {
 
@@ -43,16 +43,6 @@ struct HeadInput {
   }
 };
 
-/// The columns [i d / h, (i + 1) d / h) of every head i, of sizes that differ by one when h does not divide
-/// d.
-HeadColumns slice_columns(int heads, int d_model);
-/// Slices of a random permutation of the columns: disjoint, and together the row.
-HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
-/// `size` columns for each head, drawn without repetition, heads independently: they may overlap.
-HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed);
-/// Contiguous segments of `size`, spread evenly: neighbours overlap when heads * size > d_model.
-HeadColumns spread_segments(int heads, int size, int d_model);
-
 /// How a score comes about. x_a the row that asks, x_b the row that is read.
 enum class Scores {
   kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K)
@@ -61,6 +51,7 @@ enum class Scores {
   kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
   kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al.
                    // 2020)
+  kLatent,  // as kQueryKey, but keys and values of x W^C, one short row for all heads (DeepSeek-V2, 2024)
 };
 
 /// What is done to queries and keys before they meet.
@@ -99,35 +90,27 @@ enum class HeadInitialisation {
   kCopiedKeys,      // Xavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
 };
 
-/// In files and flags.
-template <class E>
-using Names = std::initializer_list<std::pair<const char*, E>>;
-template <class E>
-const char* name_of(E value, Names<std::type_identity_t<E>> names) {
-  for (const auto& [name, meaning] : names) {
-    if (meaning == value) return name;
-  }
-  return "";
-}
-inline constexpr Names<HeadInput::Kind> kHeadInputNames = {
+// In files and flags.
+inline constexpr EnumNames<HeadInput::Kind> kHeadInputNames = {
     {"whole_row", HeadInput::Kind::kWholeRow},
     {"slices", HeadInput::Kind::kSlices},
     {"columns", HeadInput::Kind::kColumns},
     {"projected_slices", HeadInput::Kind::kProjectedSlices}};
-inline constexpr Names<Scores> kScoresNames = {{"query_key", Scores::kQueryKey},
-                                               {"tied", Scores::kTied},
-                                               {"merged", Scores::kMerged},
-                                               {"doubled", Scores::kDoubled},
-                                               {"collaborative", Scores::kCollaborative}};
-inline constexpr Names<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
-                                                           {"l2", QueryKeyNorm::kL2}};
-inline constexpr Names<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
-                                                         {"differential", HeadWeights::kDifferential},
-                                                         {"talking", HeadWeights::kTalking}};
-inline constexpr Names<Biases> kBiasesNames = {{"all", Biases::kAll}, {"none", Biases::kNone}};
-inline constexpr Names<HeadOutput> kHeadOutputNames = {{"projection", HeadOutput::kProjection},
-                                                       {"concatenation", HeadOutput::kConcatenation}};
-inline constexpr Names<HeadInitialisation> kHeadInitialisationNames = {
+inline constexpr EnumNames<Scores> kScoresNames = {{"query_key", Scores::kQueryKey},
+                                                   {"tied", Scores::kTied},
+                                                   {"merged", Scores::kMerged},
+                                                   {"doubled", Scores::kDoubled},
+                                                   {"collaborative", Scores::kCollaborative},
+                                                   {"latent", Scores::kLatent}};
+inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
+                                                               {"l2", QueryKeyNorm::kL2}};
+inline constexpr EnumNames<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
+                                                             {"differential", HeadWeights::kDifferential},
+                                                             {"talking", HeadWeights::kTalking}};
+inline constexpr EnumNames<Biases> kBiasesNames = {{"all", Biases::kAll}, {"none", Biases::kNone}};
+inline constexpr EnumNames<HeadOutput> kHeadOutputNames = {{"projection", HeadOutput::kProjection},
+                                                           {"concatenation", HeadOutput::kConcatenation}};
+inline constexpr EnumNames<HeadInitialisation> kHeadInitialisationNames = {
     {"xavier", HeadInitialisation::kXavier},
     {"xavier_head", HeadInitialisation::kXavierHead},
     {"xavier_packed", HeadInitialisation::kXavierPacked},
@@ -143,31 +126,61 @@ inline bool starts_equal(HeadInitialisation initialisation) {
          initialisation == HeadInitialisation::kEqualWithNoise;
 }
 
+// Who answers for a way to make heads is a file of geometries/ each: the specialisation of its own value.
+// Heads that read the whole row have that of their Scores, others that of their HeadInput::Kind. A value
+// without a file does not link.
+class HeadScheme;      // geometries/head_scheme.h: how queries, keys and values come about
+class WeightScheme;    // geometries/weight_scheme.h: what values are weighed with
+class QueryKeyScheme;  // geometries/query_key_scheme.h: what is done to queries and keys before they meet
+
+template <auto kWay>
+const HeadScheme& head_scheme();
+template <HeadWeights kWay>
+const WeightScheme& weight_scheme();
+template <QueryKeyNorm kWay>
+const QueryKeyScheme& query_key_scheme();
+
+// clang-format off
+template <> const HeadScheme& head_scheme<Scores::kQueryKey>();
+template <> const HeadScheme& head_scheme<Scores::kTied>();
+template <> const HeadScheme& head_scheme<Scores::kMerged>();
+template <> const HeadScheme& head_scheme<Scores::kDoubled>();
+template <> const HeadScheme& head_scheme<Scores::kCollaborative>();
+template <> const HeadScheme& head_scheme<Scores::kLatent>();
+template <> const HeadScheme& head_scheme<HeadInput::Kind::kSlices>();
+template <> const HeadScheme& head_scheme<HeadInput::Kind::kColumns>();
+template <> const HeadScheme& head_scheme<HeadInput::Kind::kProjectedSlices>();
+template <> const WeightScheme& weight_scheme<HeadWeights::kSoftmax>();
+template <> const WeightScheme& weight_scheme<HeadWeights::kDifferential>();
+template <> const WeightScheme& weight_scheme<HeadWeights::kTalking>();
+template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kNone>();
+template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>();
+// clang-format on
+
 /// What files, flags and help say of a field of HeadGeometry.
 struct HeadField {
   const char* name;
   const char* help;
-  int low = 0, high = 0;  // of whole numbers; 0 is what stands for the usual one
+  int low = 0, high = 0;            // of whole numbers; 0 is what stands for the usual one
+  std::optional<Scores> only = {};  // the scores that alone have it
 };
 inline constexpr int kLargestHead = 1024;  // the kernel's
 
 struct HeadGeometry {
-  int heads = 8;    // h, of queries
-  int d_key = 0;    // of one head; 0: d_model / heads; with differential weights half of it, as it has two
-  int d_value = 0;  // 0: d_key; with differential weights twice as many
-  int key_heads =
-      0;  // 0: as many as heads; a divisor of it: that many share keys (grouped-query; 1: multi-query)
-  int value_heads = 0;  // 0: key_heads
+  int heads = 8;  // h, of queries
+  int d_key = 0;
+  int d_value = 0;
+  int key_heads = 0;
+  int value_heads = 0;
   HeadInput input = {};
   Scores scores = Scores::kQueryKey;
-  int shared_size = 0;  // kCollaborative: D_k of the shared projections; 0: heads * d_key
+  int shared_size = 0;
+  int latent_size = 0;
   QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
   HeadWeights weights = HeadWeights::kSoftmax;
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
-  std::optional<float> scale =
-      std::nullopt;  // of scores; unset: 1 / sqrt(d_key) (Bloem's: 1 / sqrt(d_model));
-                     // with query_key_norm log2(L^2 - L) of L = 32 tokens
+  std::optional<float> scale = std::nullopt;  // Bloem's: 1 / sqrt(d_model)
   /// The smaller bound by default: with kXavier the cross-attention of the tiny model on Multi30k begins to
   /// align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
@@ -195,8 +208,12 @@ struct HeadGeometry {
     v(HeadField{"one_for_all", "one projection for all heads that read parts of the row"},
       g.input.one_for_all);
     v(HeadField{"scores", "how a score comes about"}, g.scores, kScoresNames);
-    v(HeadField{"shared_size", "width of the shared queries and keys; 0: heads * d_key", 0, kMost},
+    v(HeadField{"shared_size", "width of the shared queries and keys; 0: heads * d_key", 0, kMost,
+                Scores::kCollaborative},
       g.shared_size);
+    v(HeadField{"latent_size", "width of the row from which all keys and values come; 0: heads * d_key / 2",
+                0, kMost, Scores::kLatent},
+      g.latent_size);
     v(HeadField{"query_key_norm", "what is done to queries and keys before they meet"}, g.query_key_norm,
       kQueryKeyNormNames);
     v(HeadField{"weights", "what values are weighed with"}, g.weights, kHeadWeightsNames);
@@ -225,14 +242,32 @@ HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_vi
 int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::string_view layer);
 /// How many softmaxes make one head.
 int maps_per_head(const HeadGeometry& geometry);
+/// As the kernel has it: every softmax is a head.
+HeadGeometry of_kernel(const HeadGeometry& geometry);
 /// Numbers in the query and in the key that meet in one score. geometry: completed().
 int key_size(const HeadGeometry& geometry, int d_model);
+/// Whether each head has keys and values of its own. geometry: its sizes are set.
+inline bool has_own_keys(const HeadGeometry& g) {
+  return g.key_heads == g.heads && g.value_heads == g.heads;
+}
+/// Sets the fields that some scores alone have to 0.
+void clear_own_fields(HeadGeometry& geometry);
 
-/// The systems people compare, by name: see geometry_names(). Throws UsageError listing the names.
-HeadGeometry geometry_preset(std::string_view name, int heads, int d_model);
+const HeadScheme& scheme_of(const HeadGeometry& geometry);
+const WeightScheme& weight_scheme_of(const HeadGeometry& geometry);
+const QueryKeyScheme& query_key_scheme_of(const HeadGeometry& geometry);
+
 struct GeometryName {
   std::string_view name, what;
 };
+/// A system that people compare, by name.
+struct GeometryPreset {
+  GeometryName name;
+  HeadGeometry (*make)(int heads, int d_model);
+};
+/// See geometry_names(). Throws UsageError listing the names.
+HeadGeometry geometry_preset(std::string_view name, int heads, int d_model);
+/// In the order of the lists above: those of scores, of inputs, of norms, of weights.
 std::vector<GeometryName> geometry_names();
 
 }  // namespace mh

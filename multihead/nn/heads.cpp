@@ -4,29 +4,13 @@
 #include <cmath>
 #include <vector>
 
-#include "multihead/base/error.h"
+#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/geometries/query_key_scheme.h"
 #include "multihead/nn/initialise.h"
 
 namespace mh {
 
 namespace {
-
-std::unique_ptr<Heads> make_plain_heads(const HeadGeometry& geometry, int d_model) {
-  if (geometry.input.kind != HeadInput::Kind::kWholeRow) return make_segment_heads(geometry, d_model);
-  switch (geometry.scores) {
-    case Scores::kQueryKey:
-    case Scores::kTied:
-      return make_whole_row_heads(geometry, d_model);
-    case Scores::kMerged:
-      return make_merged_heads(geometry, d_model);
-    case Scores::kDoubled:
-      return make_doubled_heads(geometry, d_model);
-    case Scores::kCollaborative:
-      return make_collaborative_heads(geometry, d_model);
-  }
-  MH_ASSERT(!"a kind of scores that no class makes");
-  return nullptr;
-}
 
 /// Gram-Schmidt on normal numbers, in double: columns orthonormal, or rows when there are fewer of them.
 void orthogonal(MatrixView w, Random& random) {
@@ -72,12 +56,7 @@ void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blo
 }
 
 std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
-  HeadGeometry of_kernel = geometry;
-  of_kernel.heads *= maps_per_head(geometry);
-  of_kernel.key_heads *= maps_per_head(geometry);
-  std::unique_ptr<Heads> heads = make_plain_heads(of_kernel, d_model);
-  if (geometry.query_key_norm == QueryKeyNorm::kNone) return heads;
-  return make_normalised_heads(std::move(heads), geometry);
+  return query_key_scheme_of(geometry).wrap(scheme_of(geometry).make(of_kernel(geometry), d_model), geometry);
 }
 
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,

@@ -1,4 +1,5 @@
-// From rows to the queries, keys and values of all heads: one class a geometry, behind one interface.
+// From rows to the queries, keys and values of all heads: one class a geometry (geometries/), behind one
+// interface.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,30 @@
 
 namespace mh {
 
+enum class HeadPart { kQueries, kKeys, kValues };
+inline constexpr HeadPart kHeadParts[] = {HeadPart::kQueries, HeadPart::kKeys, HeadPart::kValues};
+/// 'q', 'k' or 'v', as names of parameters end; "w_q", "b_q".
+constexpr char letter_of(HeadPart part) {
+  return "qkv"[static_cast<int>(part)];
+}
+inline std::string weight_name(HeadPart part) {
+  return std::string("w_") + letter_of(part);
+}
+inline std::string bias_name(HeadPart part) {
+  return std::string("b_") + letter_of(part);
+}
+
 /// What the kernel is told (AttentionInputs). Query head i reads key head i * key_heads / heads, and so for
 /// values.
 struct HeadShape {
   int heads = 1, key_heads = 1, value_heads = 1;
   int d_key = 0, d_value = 0;
   float scale = 1;
+
+  int64_t heads_of(HeadPart part) const {
+    return part == HeadPart::kQueries ? heads : part == HeadPart::kKeys ? key_heads : value_heads;
+  }
+  int64_t size_of(HeadPart part) const { return part == HeadPart::kValues ? d_value : d_key; }
 };
 
 class Heads {
@@ -54,14 +73,6 @@ class Heads {
 
 /// geometry: completed(). A differential head is two of the kernel's.
 std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model);
-
-// One file each:
-std::unique_ptr<Heads> make_whole_row_heads(const HeadGeometry& geometry, int d_model);
-std::unique_ptr<Heads> make_segment_heads(const HeadGeometry& geometry, int d_model);
-std::unique_ptr<Heads> make_merged_heads(const HeadGeometry& geometry, int d_model);
-std::unique_ptr<Heads> make_doubled_heads(const HeadGeometry& geometry, int d_model);
-std::unique_ptr<Heads> make_collaborative_heads(const HeadGeometry& geometry, int d_model);
-std::unique_ptr<Heads> make_normalised_heads(std::unique_ptr<Heads> heads, const HeadGeometry& geometry);
 
 /// What an Affine gets: these, or none of them.
 inline std::vector<const Parameter*> biases_or_none(Biases biases,

@@ -3,35 +3,20 @@
 // exponential that it names, each once. (A kernel may do a few more where its tiles end.)
 //
 //   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, o = d_out, h heads, g key heads,
-//   u value heads, k = d_key, v = d_value, s = shared_size,
-//   c = columns that all heads together read of a row:
+//   u value heads, k = d_key, v = d_value; of canonical heads:
 //
-//   part     geometry            parameters     multiply-adds     other operations
-//   queries  whole row           d h k          Tq d h k
-//            parts of the row    c k            Tq c k            (one_for_all: the parameters of one head)
-//            projected slices    d d + d k      Tq d (d + k)
-//            doubled             d d + d h k    Tq d (d + h k)
-//            merged              d h d          Tq d h d
-//            collaborative       d s + h s      Tq d s            Tq h s (mixing)
-//   keys     as queries, with g for h and Tk for Tq; collaborative d s; none when merged (the rows
-//            themselves) or, of the queries' own rows, tied
-//   values   as queries, with u, v and Tk; whole rows when merged or collaborative
-//   scores                       -              P h k (merged d, collaborative s, for k)
-//   softmax                      -              -                 5 P h: scale, maximum, difference, sum,
-//                                                                 division; and P h exponentials
-//   average                      -              P h v
-//   output   projection          h v o          Tq h v o
+//   part       parameters   multiply-adds   other operations
+//   queries    d h k        Tq d h k
+//   keys       d g k        Tk d g k
+//   values     d u v        Tk d u v
+//   scores     -            P h k
+//   softmax    -            -               5 P h, and P h exponentials
+//   average    -            P h v
+//   output     h v o        Tq h v o
 //
-// Biases add one parameter and, a row, one operation for each column that a projection writes.
-//
-// Differential weights: 2 h and 2 g for h and g in queries, keys, scores, softmax and average; then, in
-// average, 4 k + v parameters, Tq h (6 v + 4) others for difference and norm, and lambda's 2 k multiply-adds,
-// 2 others, 2 exponentials.
-//
-// Talking weights, for M = Tq Tk h numbers in all matrices: h h parameters and M h multiply-adds in scores,
-// and again in average, and M for P h in all products.
-//
-// Query-key norms: a parameter, and 3 k + 2 others for each head of a row of queries and of keys; no scale.
+// Those of the softmax are scale, maximum, difference, sum and division.
+// Biases add one parameter and, a row, one operation for each column that a projection writes. What other
+// geometries cost instead or besides stands at the head of their files (geometries/).
 //
 // Positions, in scores: rotary 3 others for each number of queries and keys; alibi 2 P h; t5 32 h parameters,
 // P h others; shaw 33 k parameters, Tq h k 33 multiply-adds, Tq h 33 + P h others.
@@ -44,31 +29,10 @@
 #include <vector>
 
 #include "multihead/kernels/mask.h"
+#include "multihead/nn/ledger_part.h"
 #include "multihead/nn/positions.h"
 
 namespace mh {
-
-struct LedgerPart {
-  std::string name;
-  int64_t parameters = 0;     // numbers that are learned
-  int64_t multiply_adds = 0;  // of products of matrices: a b + c counts as one
-  int64_t other_flops = 0;    // additions of biases, scaling, comparisons, ...
-  int64_t exponentials = 0;   // not among the FLOPs
-  // Of float32 activations, when each is read and written once; caches make it less.
-  int64_t read_bytes = 0;
-  int64_t written_bytes = 0;
-  int64_t kept_bytes = 0;  // of those written: what training keeps until the backward pass
-
-  int64_t weight_bytes() const { return 4 * parameters; }
-  /// A multiply-add is two.
-  int64_t flops() const { return 2 * multiply_adds + other_flops; }
-
-  LedgerPart& operator+=(const LedgerPart& other);
-  /// The same `times` over, e.g. a layer's for all layers. Throws UsageError beyond 2^63.
-  LedgerPart repeated(int64_t times) const;
-
-  bool operator==(const LedgerPart&) const = default;
-};
 
 /// What computes softmax(scale Q K^T) V.
 enum class AttentionPath {

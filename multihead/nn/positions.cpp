@@ -5,21 +5,25 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/nn/geometries/head_scheme.h"
+
 namespace mh {
 
 std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model) {
   if (positions != Positions::kRotary) return {};
-  if (geometry.scores == Scores::kMerged) {
-    return {
-        "positions rotary turn queries and keys, of which merged scores have none of their own; use alibi, "
-        "t5 or shaw, or set scores to query_key"};
+  const HeadScheme& scheme = scheme_of(geometry);
+  if (!scheme.projects_keys()) {
+    return {fmt::format(
+        "positions rotary turn queries and keys, of which {} scores have none of their own; use alibi, t5 or "
+        "shaw, or set scores to query_key",
+        name_of(geometry.scores, kScoresNames))};
   }
   const int size = key_size(completed(geometry, d_model, "rotary"), d_model);
   if (size % 2 == 0) return {};
   return {
       fmt::format("positions rotary turn pairs of numbers, but a key has {}; set {} to an even number, for "
                   "example {}",
-                  size, geometry.scores == Scores::kCollaborative ? "shared_size" : "d_key", size + 1)};
+                  size, scheme.key_size_field(), size + 1)};
 }
 
 std::vector<float> alibi_slopes(int heads) {

@@ -23,13 +23,13 @@ enum class Positions {
   kNone,   // no order but what a causal mask gives away
 };
 
-inline constexpr Names<Positions> kPositionNames = {{"sinusoidal", Positions::kSinusoidal},
-                                                    {"learned", Positions::kLearned},
-                                                    {"rotary", Positions::kRotary},
-                                                    {"alibi", Positions::kAlibi},
-                                                    {"t5", Positions::kT5},
-                                                    {"shaw", Positions::kShaw},
-                                                    {"none", Positions::kNone}};
+inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions::kSinusoidal},
+                                                        {"learned", Positions::kLearned},
+                                                        {"rotary", Positions::kRotary},
+                                                        {"alibi", Positions::kAlibi},
+                                                        {"t5", Positions::kT5},
+                                                        {"shaw", Positions::kShaw},
+                                                        {"none", Positions::kNone}};
 
 /// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
 enum class Sight { kBoth, kBackward };

@@ -1,4 +1,4 @@
-// From queries, keys and values to the heads' outputs: what the weights are, one class a kind.
+// From queries, keys and values to the heads' outputs: what the weights are, one class a kind (geometries/).
 #pragma once
 
 #include <memory>
@@ -32,12 +32,5 @@ class WeightedValues {
 
 /// geometry: completed(). `layer`: which of the stack, from 0.
 std::unique_ptr<WeightedValues> make_weighted_values(const HeadGeometry& geometry, int layer);
-
-/// Of differential weights: 0.8 - 0.6 exp(-0.3 layer), layers counted from 0 (Ye et al. 2024, section 2.1).
-float lambda_init(int layer);
-
-// One file each:
-std::unique_ptr<WeightedValues> make_differential_values(const HeadGeometry& geometry, int layer);
-std::unique_ptr<WeightedValues> make_talking_values(const HeadGeometry& geometry);
 
 }  // namespace mh

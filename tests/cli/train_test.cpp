@@ -44,7 +44,7 @@ TEST(Train, RefusesBadInputInOneLine) {
       {{"--geometry", "narrow"}, 2, "geometry 'narrow' is unknown; choose one of canonical"},
       {{"--positions", "absolute"}, 2, "--positions"},
       {{"--d-key", "0"}, 2, "--d-key"},
-      {{"--scores", "both"}, 2, "expected query_key|tied|merged|doubled|collaborative, got both"},
+      {{"--scores", "both"}, 2, "expected query_key|tied|"},
       {{"--geometry", "merged", "--positions", "rotary"}, 2, "use alibi, t5 or shaw"},
       {{"--geometry", "merged", "--qk-norm", "l2"}, 2, "query_key_norm"},
       {{"--key-heads", "3"}, 2, "key_heads is 3; expected a divisor of the 2 heads, for example 1"},

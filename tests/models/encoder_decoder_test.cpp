@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
@@ -227,6 +230,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"talking", NormPlacement::kPost, true, "talking", kT5},
                     Case{"no_positions", NormPlacement::kPost, true, "canonical", kNone}),
     [](const auto& tested) { return tested.param.name; });
+
+/// That has a W^O, whose rows can be zeroed.
+std::vector<Case> every_geometry() {
+  std::vector<Case> all;
+  for (const GeometryName& geometry : geometry_names()) {
+    if (geometry_preset(geometry.name, 2, 4).output == HeadOutput::kProjection)
+      all.push_back({geometry.name.data(), NormPlacement::kPost, true, geometry.name.data()});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Geometries, TransformerProperties, testing::ValuesIn(every_geometry()),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(EncoderDecoder, InitialisesFromItsSeedAlone) {
   const auto weights = [](uint64_t seed) {

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "multihead/nn/initialise.h"
-#include "tests/nn/layer_in_double.h"
+#include "tests/nn/geometries/suites.h"
 
 namespace mh {
 namespace {
@@ -12,119 +11,8 @@ namespace {
 using test::D;
 using test::Parameters;
 
-struct Case {
-  std::string name;
-  HeadGeometry geometry;
-  int d_model;
-  test::Order order = {};
-  int d_out = 0;
-};
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (const GeometryName& named : geometry_names()) {
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
-  }
-  const auto add = [&](const char* name, HeadGeometry geometry, int d_model, test::Order order = {}) {
-    all.push_back({name, std::move(geometry), d_model, order});
-  };
-  add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
-  all.push_back({"rows that come out narrower", {.heads = 3, .d_key = 5, .d_value = 2}, 7, {}, 3});
-  all.push_back({"rows that come out wider", {.heads = 2, .biases = Biases::kNone}, 4, {}, 11});
-  add("groups of keys and of values",
-      {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2}, 5);
-  add("slices of uneven size", {.heads = 3, .d_key = 3, .input = HeadInput::slices()}, 7);
-  add("overlapping columns",
-      {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3, 4}, {2, 4, 6}})}, 7);
-  add("permuted slices", {.heads = 2, .input = HeadInput::of_columns(permuted_slices(2, 6, 5))}, 6);
-  add("fourth form, one for all",
-      {.heads = 2, .input = HeadInput::projected_slices(true), .biases = Biases::kNone}, 6);
-  add("collaborative of another size",
-      {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
-  add("merged, no biases", {.heads = 2, .d_key = 2, .scores = Scores::kMerged, .biases = Biases::kNone}, 5);
-  add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f}, 4);
-
-  using enum Positions;
-  using enum Sight;
-  const HeadGeometry groups = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2};
-  const HeadGeometry three = {.heads = 3, .d_key = 2};
-  const HeadGeometry collaborative = {
-      .heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 6};
-  add("rotary", groups, 5, {kRotary, kBackward});
-  add("rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBoth});
-  add("rotary collaborative", collaborative, 5, {kRotary, kBackward});
-  add("alibi", three, 5, {kAlibi, kBackward});
-  add("alibi both ways", groups, 5, {kAlibi, kBoth});
-  add("t5", three, 5, {kT5, kBackward});
-  add("t5 both ways", groups, 5, {kT5, kBoth});
-  add("t5 merged", {.heads = 2, .d_key = 2, .scores = Scores::kMerged}, 5, {kT5, kBackward});
-  add("shaw", three, 5, {kShaw, kBackward});
-  add("shaw both ways", groups, 5, {kShaw, kBoth});
-  add("shaw collaborative", collaborative, 5, {kShaw, kBoth});
-  const HeadGeometry cosine = {
-      .heads = 4, .d_key = 2, .key_heads = 2, .query_key_norm = QueryKeyNorm::kL2, .scale = 3.0f};
-  const HeadGeometry difference = {
-      .heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kDifferential};
-  const HeadGeometry talking = {.heads = 3, .d_key = 2, .weights = HeadWeights::kTalking};
-  add("normalised", cosine, 5);
-  add("normalised rotary", cosine, 5, {kRotary, kBackward});
-  add("normalised shaw", cosine, 5, {kShaw, kBoth});
-  add("normalised slices", {.heads = 2, .input = HeadInput::slices(), .query_key_norm = QueryKeyNorm::kL2},
-      6);
-  add("normalised tied", {.heads = 2, .scores = Scores::kTied, .query_key_norm = QueryKeyNorm::kL2}, 6);
-  add("differential groups", difference, 5);
-  add("differential rotary", difference, 5, {kRotary, kBackward});
-  add("differential alibi", difference, 5, {kAlibi, kBoth});
-  add("differential t5", difference, 5, {kT5, kBackward});
-  add("talking groups", {.heads = 4, .d_key = 2, .key_heads = 2, .weights = HeadWeights::kTalking}, 5);
-  add("talking alibi", talking, 5, {kAlibi, kBoth});
-  add("talking t5", talking, 5, {kT5, kBackward});
-  add("talking shaw", talking, 5, {kShaw, kBackward});
-  add("talking merged", {.heads = 2, .scores = Scores::kMerged, .weights = HeadWeights::kTalking}, 6);
-  add("shaw slices", {.heads = 2, .input = HeadInput::slices()}, 6, {kShaw, kBackward});
-  return all;
-}
-
-class Geometry : public testing::TestWithParam<Case> {
- protected:
-  Geometry() : layer("layer", config(GetParam().order), sites), crossing("crossing", config({}), sites) {
-    Random random(7);
-    for (MultiHeadAttention* one : {&layer, &crossing}) {
-      one->initialise(random);
-      one->visit("", [&](const std::string& name, Parameter& p) {
-        // They start at 0 or 1, which would hide them.
-        if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm")
-          normal(p, random, 0.5);
-      });
-    }
-  }
-  static MultiHeadAttentionConfig config(const test::Order& order) {
-    return {.d_model = GetParam().d_model,
-            .d_out = GetParam().d_out,
-            .geometry = GetParam().geometry,
-            .positions = order.positions,
-            .sight = order.sight,
-            .layer = test::kLayer};
-  }
-  static D random_rows(int64_t rows, uint64_t seed) {
-    Random random(seed);
-    D x(rows, GetParam().d_model);
-    for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
-    return x;
-  }
-  static Tensor in_float(const D& from) {
-    Tensor to(from.rows(), from.cols());
-    for (int64_t i = 0; i < from.size(); ++i) to.data()[i] = static_cast<float>(from.data()[i]);
-    return to;
-  }
-  static Var output_of(Context& context, MultiHeadAttention& layer, Var heads) {
-    return layer.output() != nullptr ? affine(context.tape, heads, *layer.output()) : heads;
-  }
-
-  DropoutSites sites;
-  MultiHeadAttention layer;     // attends to itself
-  MultiHeadAttention crossing;  // to a memory, where there are no positions
-};
+using test::Case;
+using test::Geometry;
 
 /// loss = sum(output * seed); every gradient against (loss(+step) - loss(-step)) / (2 step) of the formula.
 void check_gradient(const std::string& what, MatrixView found, D& numbers,
@@ -213,12 +101,14 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Geometry, testing::ValuesIn(cases()), [](const auto& of) {
-  std::string name = of.param.name;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-});
+/// All that have a name; each geometry's own file has more.
+std::vector<Case> presets() {
+  std::vector<Case> all;
+  for (const GeometryName& named : geometry_names())
+    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Presets, Geometry, testing::ValuesIn(presets()), test::name_of_case);
 
 struct Watcher final : Observer {
   bool wants_weights(std::string_view) const override { return true; }
@@ -256,9 +146,7 @@ TEST_P(Geometry, ObserversSeeWhatTheValuesAreWeighedWith) {
         for (int c = 0; c < g.d_value; ++c) values(i, c) = v.value()(ragged.begin(s) + i, first + c);
       }
       D expected = test::product(map, values);
-      if (g.weights == HeadWeights::kDifferential) {
-        test::norm_of_differential_head(p, test::lambda_start(test::kLayer), expected);
-      }
+      test::weight_oracle(g).finish(p, expected);
       for (int64_t i = 0; i < map.rows(); ++i) {
         for (int c = 0; c < g.d_value; ++c)
           ASSERT_NEAR(out.value()(ragged.begin(s) + i, int64_t{h} * g.d_value + c), expected(i, c), 2e-5);

@@ -9,7 +9,8 @@
 #include <numeric>
 
 #include "multihead/nn/multi_head_attention.h"
-#include "tests/nn/counted_layer.h"
+#include "tests/nn/geometries/counted_layer.h"
+#include "tests/nn/geometries/suites.h"
 
 namespace mh {
 namespace {
@@ -19,50 +20,13 @@ using test::counted;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-struct Case {
-  std::string name;
-  HeadGeometry geometry;
-  int d_model;
-  Positions positions = Positions::kNone;
-};
+using test::Case;
+using test::LedgerOf;
 
-std::vector<Case> cases() {
+std::vector<Case> presets() {
   std::vector<Case> all;
   for (const GeometryName& named : geometry_names())
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, Positions::kNone});
-  const auto add = [&](const char* name, HeadGeometry geometry, int d_model,
-                       Positions positions = Positions::kNone) {
-    all.push_back({name, std::move(geometry), d_model, positions});
-  };
-  add("sizes that differ", {.heads = 3, .d_key = 5, .d_value = 2}, 7);
-  add("groups of keys and of values",
-      {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2}, 5);
-  add("slices of uneven size", {.heads = 3, .d_key = 3, .input = HeadInput::slices()}, 7);
-  add("overlapping columns", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 2, 3}, {2, 4}})},
-      7);
-  add("columns that stop early", {.heads = 2, .d_key = 3, .input = HeadInput::of_columns({{0, 1}, {2}})}, 7);
-  add("fourth form, one for all",
-      {.heads = 2, .input = HeadInput::projected_slices(true), .biases = Biases::kNone}, 6);
-  add("collaborative of another size",
-      {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4);
-  add("merged of another size", {.heads = 3, .d_key = 2, .d_value = 4, .scores = Scores::kMerged}, 5);
-  add("doubled groups", {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled}, 4);
-  const HeadGeometry groups = {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2};
-  HeadGeometry normed = groups, difference = groups, talking = groups;
-  normed.query_key_norm = QueryKeyNorm::kL2;
-  difference.weights = HeadWeights::kDifferential;
-  talking.weights = HeadWeights::kTalking;
-  add("normed groups", normed, 5);
-  add("normed tied", {.heads = 2, .scores = Scores::kTied, .query_key_norm = QueryKeyNorm::kL2}, 6);
-  add("differential groups", difference, 5);
-  add("talking groups", talking, 5);
-  add("rotary groups", groups, 5, Positions::kRotary);
-  add("rotary differential", difference, 5, Positions::kRotary);
-  add("alibi groups", groups, 5, Positions::kAlibi);
-  add("t5 differential", difference, 5, Positions::kT5);
-  add("shaw groups", groups, 5, Positions::kShaw);
-  add("shaw collaborative", {.heads = 2, .d_key = 2, .scores = Scores::kCollaborative, .shared_size = 5}, 4,
-      Positions::kShaw);
+    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
   return all;
 }
 
@@ -73,23 +37,17 @@ std::vector<Count> counts_of(const Ledger& ledger) {
   return counts;
 }
 
-class LedgerOf : public testing::TestWithParam<Case> {
- protected:
-  const Case& c = GetParam();
-  HeadGeometry completed_geometry = completed(c.geometry, c.d_model, "case");
-};
-
 TEST_P(LedgerOf, HasTheLayersParameters) {
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.positions},
-                           sites);
+  MultiHeadAttention layer(
+      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, sites);
   int64_t all = 0, output = 0, values = 0;
   layer.visit("", [&](const std::string& name, Parameter& p) {
     all += p.value.size();
     if (name == ".w_o" || name == ".b_o") output += p.value.size();
     if (name == ".w_v" || name == ".b_v" || name == ".w_before_v") values += p.value.size();
   });
-  const Ledger found = ledger(c.geometry, c.d_model, 3, 5, {.positions = c.positions});
+  const Ledger found = ledger(c.geometry, c.d_model, 3, 5, {.positions = c.order.positions});
   EXPECT_EQ(found.total().parameters, all);
   EXPECT_EQ(found.part("output").parameters, output);
   EXPECT_EQ(found.part("values").parameters, values);
@@ -98,10 +56,10 @@ TEST_P(LedgerOf, HasTheLayersParameters) {
 
 TEST_P(LedgerOf, CountsTheOperationsOfTheFormula) {
   const auto expected = [&](int64_t tokens_q, int64_t tokens_k, bool own_rows, const Mask& mask) {
-    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask, c.positions);
+    return counted(completed_geometry, c.d_model, tokens_q, tokens_k, own_rows, mask, c.order.positions);
   };
   const auto found = [&](int64_t tokens_q, int64_t tokens_k, LedgerOptions options = {}) {
-    options.positions = c.positions;
+    options.positions = c.order.positions;
     return counts_of(ledger(c.geometry, c.d_model, tokens_q, tokens_k, options));
   };
   EXPECT_EQ(found(3, 5), expected(3, 5, false, Mask::none()));
@@ -114,10 +72,10 @@ TEST_P(LedgerOf, CountsTheOperationsOfTheFormula) {
 // Of the tape's memory, all but its own notes and the last product is what the ledger says is kept.
 TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   // So that the notes are small beside it, and matrices of Tq x Tk are not too large.
-  const int64_t tokens = c.geometry.weights == HeadWeights::kTalking ? 96 : 1536;
+  const int64_t tokens = test::weight_oracle(c.geometry).composed() ? 96 : 1536;
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.positions},
-                           sites);
+  MultiHeadAttention layer(
+      "layer", {.d_model = c.d_model, .geometry = c.geometry, .positions = c.order.positions}, sites);
   Tensor x(tokens, c.d_model);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(tokens)});
   Tape tape(Tape::Mode::kRecord);
@@ -128,17 +86,12 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   ASSERT_EQ(tape.arena().mark().block, 0u);
   const auto used = static_cast<int64_t>(tape.arena().mark().used - before);
   const int64_t kept =
-      ledger(c.geometry, c.d_model, tokens, tokens, {.positions = c.positions}).total().kept_bytes;
+      ledger(c.geometry, c.d_model, tokens, tokens, {.positions = c.order.positions}).total().kept_bytes;
   EXPECT_GE(used, kept);
   EXPECT_LT(used, kept + 4096) << kept;
 }
 
-INSTANTIATE_TEST_SUITE_P(Geometries, LedgerOf, testing::ValuesIn(cases()), [](const auto& test) {
-  std::string name = test.param.name;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Presets, LedgerOf, testing::ValuesIn(presets()), test::name_of_case);
 
 // Claim 003.3: d = 512, h = 8, W^Q, W^K, W^V and W^O, no biases.
 TEST(Ledger, BloemsNumbers) {

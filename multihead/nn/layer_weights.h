@@ -3,8 +3,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
+#include "multihead/nn/heads.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/linear_algebra.h"
 #include "multihead/tensor/tensor.h"
@@ -23,12 +23,15 @@ LayerWeights weights_of(const MultiHeadAttention& layer, int d_model);
 /// REQUIRES: the layer has these parameters, of these shapes.
 void put_weights(const LayerWeights& weights, MultiHeadAttention& layer);
 
+/// Head `head`'s part of a parameter, or all of it when heads share it.
+DoubleMatrix own_part(const LayerWeights& layer, const std::string& name, int head);
+
 /// One head's queries, keys or values as a canonical head computes them: y = x weight + bias.
 struct HeadMatrix {
   DoubleMatrix weight;  // [d_model, size]; rows of zeros for numbers that the head does not read
   DoubleMatrix bias;    // [1, size]; zeros when there is none
 };
-/// letter: 'q', 'k' or 'v'; head: of queries. Not for the queries and keys of merged scores.
-HeadMatrix head_matrix(const LayerWeights& layer, char letter, int head);
+/// head: of queries. Not for what is not projected, as the keys of merged scores.
+HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head);
 
 }  // namespace mh

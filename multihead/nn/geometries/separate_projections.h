@@ -8,7 +8,12 @@
 
 namespace mh {
 
-/// Projection: Var apply(Context&, Var) and void visit(name, letter, visitor). Who derives makes q_, k_ and
+/// Of a d_model x d_model before a part's own matrix.
+inline std::string before_name(HeadPart part) {
+  return std::string("w_before_") + letter_of(part);
+}
+
+/// Projection: Var apply(Context&, Var) and void visit(name, part, visitor). Who derives makes q_, k_ and
 /// v_ and starts them.
 template <class Projection>
 class SeparateProjections : public Heads {
@@ -25,9 +30,9 @@ class SeparateProjections : public Heads {
     return {k_.apply(context, memory), v_.apply(context, memory)};
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
-    q_.visit(name, "q", visitor);
-    k_.visit(name, "k", visitor);
-    v_.visit(name, "v", visitor);
+    q_.visit(name, HeadPart::kQueries, visitor);
+    k_.visit(name, HeadPart::kKeys, visitor);
+    v_.visit(name, HeadPart::kValues, visitor);
   }
 
  protected:

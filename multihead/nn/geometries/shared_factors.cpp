@@ -1,4 +1,4 @@
-#include "multihead/models/shared_factors.h"
+#include "multihead/nn/geometries/shared_factors.h"
 
 #include <algorithm>
 #include <cmath>

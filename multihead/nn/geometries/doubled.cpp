@@ -1,8 +1,11 @@
 // q_i = (x W^Q) W_i^Q, and so for keys and values: a d_model x d_model before each head's matrix. The product
 // of the two is one matrix, so nothing more can be said with it; what differs is the path of training (claim
-// 002.5).
+// 002.5). Cost: for each part d d parameters and, a row, d d multiply-adds more.
+#include <fmt/format.h>
+
+#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/geometries/separate_projections.h"
 #include "multihead/nn/initialise.h"
-#include "multihead/nn/separate_projections.h"
 
 namespace mh {
 namespace {
@@ -26,14 +29,10 @@ struct DoubledProjection {
     xavier_uniform(before, random, before.value.rows(), before.value.cols());
     initialise_heads(geometry, weight, heads, 3 * weight.value.cols(), random);
   }
-  void copy_from(const DoubledProjection& other) {
-    copy(other.before, before);
-    copy(other.weight, weight);
-  }
-  void visit(const std::string& name, const char* letter, const ParameterVisitor& visitor) {
-    visitor(name + ".w_before_" + letter, before);
-    visitor(name + ".w_" + letter, weight);
-    if (biased) visitor(name + ".b_" + letter, bias);
+  void visit(const std::string& name, HeadPart part, const ParameterVisitor& visitor) {
+    visitor(name + "." + before_name(part), before);
+    visitor(name + "." + weight_name(part), weight);
+    if (biased) visitor(name + "." + bias_name(part), bias);
   }
 
   Parameter before, weight, bias;
@@ -51,14 +50,40 @@ class DoubledHeads final : public SeparateProjections<DoubledProjection> {
     q_.initialise(geometry_, geometry_.heads, random);
     k_.initialise(geometry_, geometry_.key_heads, random);
     v_.initialise(geometry_, geometry_.value_heads, random);
-    if (geometry_.initialisation == HeadInitialisation::kCopiedKeys) k_.copy_from(q_);
+  }
+};
+
+class DoubledScheme final : public HeadScheme {
+ public:
+  std::vector<GeometryPreset> presets() const override {
+    return {{{"doubled", "x W^Q W_i^Q: another d x d before each head's"},
+             [](int h, int) { return HeadGeometry{.heads = h, .scores = Scores::kDoubled}; }}};
+  }
+  std::unique_ptr<Heads> make(const HeadGeometry& g, int d_model) const override {
+    return std::make_unique<DoubledHeads>(g, d_model);
+  }
+  HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head) const override {
+    HeadMatrix found = HeadScheme::head_matrix(layer, part, head);
+    found.weight = product(in_double(layer.values.at(before_name(part)).view()).view(), found.weight.view());
+    return found;
+  }
+  std::string formula(const TraceNames& names, HeadPart part, const std::string& rows,
+                      int head) const override {
+    return HeadScheme::formula(names, part, fmt::format("{} {}", rows, before_name(part)), head);
+  }
+  LedgerPart cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const override {
+    LedgerPart cost;
+    cost.add_affine(rows.of(part), rows.d_model, rows.d_model, false);
+    return cost += HeadScheme::cost(g, part, rows);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Heads> make_doubled_heads(const HeadGeometry& geometry, int d_model) {
-  return std::make_unique<DoubledHeads>(geometry, d_model);
+template <>
+const HeadScheme& head_scheme<Scores::kDoubled>() {
+  static const DoubledScheme scheme;
+  return scheme;
 }
 
 }  // namespace mh

@@ -1,0 +1,130 @@
+// Talking heads (Shazeer et al. 2020): the maps of all heads are mixed before the softmax and again after it,
+// softmax(S P) P' with P and P' [heads, heads]. A softmax of mixed scores needs every Tq x Tk matrix at once,
+// so this takes the composed path and not the fused kernel: slow, and memory that grows with the square of
+// the length. Both matrices start as 1, which is heads that do not talk. Dropout is of the softmax's weights.
+//
+// Cost, for M = Tq Tk h numbers in all matrices: h h parameters and M h multiply-adds in scores, and again in
+// average, and M for P h in all products.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "multihead/autograd/attention_maps.h"
+#include "multihead/autograd/ops.h"
+#include "multihead/nn/geometries/weight_scheme.h"
+#include "multihead/nn/initialise.h"
+
+namespace mh {
+namespace {
+
+class TalkingValues final : public WeightedValues {
+ public:
+  explicit TalkingValues(int heads) : scores_(heads, heads), weights_(heads, heads) {}
+
+  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
+            float* weights) const override {
+    const Var each = softmaxes(tape, q, k, inputs, bias);
+    const Var mixed = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
+    if (weights != nullptr) {
+      const Var undropped = inputs.dropout.active() ? mix_maps(tape, each, weights_, inputs) : mixed;
+      std::copy_n(undropped.value().data, undropped.cols(), weights);
+    }
+    return weigh_values(tape, mixed, v, inputs);
+  }
+  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const override {
+    return mix_maps(tape, softmaxes(tape, q, k, inputs, bias), weights_, inputs);
+  }
+  void initialise(Random&) override {
+    for (Parameter* mixing : {&scores_, &weights_}) {
+      fill(*mixing, 0);
+      for (int64_t h = 0; h < mixing->value.rows(); ++h) mixing->value(h, h) = 1;
+      mixing->changed();
+    }
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    visitor(name + ".mixing_of_scores", scores_);
+    visitor(name + ".mixing_of_weights", weights_);
+  }
+
+ private:
+  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const {
+    const Var scores = attention_scores(tape, q, k, inputs, bias);
+    return softmax_maps(tape, mix_maps(tape, scores, scores_, inputs), inputs);
+  }
+
+  Parameter scores_, weights_;  // [heads, heads]: from, to
+};
+
+class TalkingScheme final : public WeightScheme {
+ public:
+  std::vector<GeometryPreset> presets() const override {
+    return {{{"talking", "heads mix their scores, and their weights again (Shazeer et al. 2020); slow"},
+             [](int h, int) { return HeadGeometry{.heads = h, .weights = HeadWeights::kTalking}; }}};
+  }
+  std::unique_ptr<WeightedValues> make(const HeadGeometry& g, int) const override {
+    return std::make_unique<TalkingValues>(g.heads);
+  }
+  const char* unfused() const override { return "talking heads"; }
+  const char* refusal(Change) const override {
+    return "talking heads mix each other's weights by their numbers";
+  }
+
+  void add_to_scores(LedgerPart& cost, const HeadGeometry& g, const WeighedRows& weighed) const override {
+    cost.kept_bytes = cost.written_bytes;
+    add_mixing(cost, g, weighed);
+  }
+  void add_to_average(LedgerPart& cost, const HeadGeometry& g, const WeighedRows& weighed) const override {
+    add_mixing(cost, g, weighed);
+  }
+  void add_softmax_moves(LedgerPart& cost, int64_t maps) const override {
+    cost.add_moves(maps, maps);  // the scores are scaled as they are made
+  }
+
+  bool mixes_heads() const override { return true; }
+  void trace_all(WeighingTrace& trace, std::vector<TracedMap> maps) const override {
+    maps = mixed(trace, maps, "mixing_of_scores", "mixed");
+    for (size_t h = 0; h < maps.size(); ++h)
+      maps[h] = trace.add_softmax(fmt::format("softmax_{}", h), static_cast<int>(h), maps[h]);
+    maps = mixed(trace, maps, "mixing_of_weights", "weights");
+    for (size_t h = 0; h < maps.size(); ++h) {
+      const int head = static_cast<int>(h);
+      trace.add_output(head, fmt::format("{} {}", maps[h].name, trace.name_of_values(head)),
+                       traced_average(trace, head, maps[h]));
+    }
+  }
+
+ private:
+  /// All matrices of weights or scores mixed by one [heads, heads].
+  static void add_mixing(LedgerPart& cost, const HeadGeometry& g, const WeighedRows& weighed) {
+    cost.parameters = count_sum(cost.parameters, count_product({g.heads, g.heads}));
+    cost.multiply_adds = count_sum(cost.multiply_adds, count_product({weighed.maps, g.heads}));
+    cost.add_moves(weighed.maps, weighed.maps);
+  }
+  /// Map h of the result is the sum over g of mixing[g, h] times map g.
+  static std::vector<TracedMap> mixed(WeighingTrace& trace, const std::vector<TracedMap>& maps,
+                                      const std::string& mixing, const std::string& name) {
+    const Tensor& by = trace.parameter(mixing);
+    const std::string each = maps[0].name.substr(0, maps[0].name.find('_'));
+    const auto heads = static_cast<int>(maps.size());
+    std::vector<TracedMap> all;
+    for (int h = 0; h < heads; ++h) {
+      Var sum = scale(trace.tape(), maps[0].value, by(0, h));
+      for (int from = 1; from < heads; ++from)
+        sum = add(trace.tape(), sum, scale(trace.tape(), maps[static_cast<size_t>(from)].value, by(from, h)));
+      all.push_back(trace.add_map(fmt::format("{}_{}", name, h),
+                                  fmt::format("sum over g of {}[g, {}] {}_g", mixing, h, each), h, sum));
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+template <>
+const WeightScheme& weight_scheme<HeadWeights::kTalking>() {
+  static const TalkingScheme scheme;
+  return scheme;
+}
+
+}  // namespace mh

@@ -1,0 +1,38 @@
+#include "multihead/nn/layer_weights.h"
+
+#include <optional>
+
+#include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/head_blocks.h"
+
+namespace mh {
+
+LayerWeights weights_of(const MultiHeadAttention& layer, int d_model) {
+  LayerWeights found{.d_model = d_model, .geometry = layer.geometry(), .values = {}};
+  layer.visit("", [&](const std::string& name, const Parameter& p) {
+    found.values[name.substr(1)] = p.value.tensor();
+  });
+  return found;
+}
+
+void put_weights(const LayerWeights& weights, MultiHeadAttention& layer) {
+  layer.visit("", [&](const std::string& name, Parameter& p) {
+    const Tensor& value = weights.values.at(name.substr(1));
+    MH_ASSERT(value.rows() == p.value.rows() && value.cols() == p.value.cols());
+    p.value = value;
+    p.changed();
+  });
+}
+
+DoubleMatrix own_part(const LayerWeights& layer, const std::string& name, int head) {
+  const Tensor& value = layer.values.at(name);
+  const std::optional<Block> block =
+      head_block(layer.geometry, layer.d_model, {name, value.rows(), value.cols()}, head);
+  return in_double(block ? block->of(value.view()) : value.view());
+}
+
+HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head) {
+  return scheme_of(layer.geometry).head_matrix(layer, part, head);
+}
+
+}  // namespace mh

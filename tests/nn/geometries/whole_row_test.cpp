@@ -1,0 +1,70 @@
+// Heads that read the whole row: canonical ones, groups that share keys, and tied ones.
+#include "tests/nn/geometries/suites.h"
+
+namespace mh::test {
+namespace {
+
+using enum Positions;
+using enum Sight;
+
+const HeadOracle canonical;
+const Registered<HeadOracle, Scores> register_canonical(Scores::kQueryKey, canonical);
+
+/// W^K is W^Q.
+class TiedOracle final : public HeadOracle {
+ public:
+  D key(const Layer& layer, const D& memory, int head) const override { return query(layer, memory, head); }
+  Rows counted_keys(const HeadGeometry& g, const Rows& memory, int heads,
+                    const Rows& queries) const override {
+    return queries.empty() ? HeadOracle::counted_keys(g, memory, heads, queries) : queries;
+  }
+};
+const TiedOracle tied;
+const Registered<HeadOracle, Scores> register_tied(Scores::kTied, tied);
+
+const HeadGeometry kGroups = {.heads = 4, .d_key = 6, .d_value = 3, .key_heads = 2};
+const HeadGeometry kSmallGroups = {.heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2};
+const HeadGeometry kThree = {.heads = 3, .d_key = 2};
+const HeadGeometry kSizes = {.heads = 3, .d_key = 5, .d_value = 2};
+const HeadGeometry kTwoGroups = {.heads = 6, .d_key = 3, .d_value = 2, .key_heads = 3, .value_heads = 2};
+
+INSTANTIATE_TEST_SUITE_P(
+    WholeRow, Geometry,
+    testing::Values(
+        Case{"sizes that differ", kSizes, 7}, Case{"rows that come out narrower", kSizes, 7, {}, 3},
+        Case{"rows that come out wider", {.heads = 2, .biases = Biases::kNone}, 4, {}, 11},
+        Case{"groups of keys and of values", kTwoGroups, 5}, Case{"rotary", kGroups, 5, {kRotary, kBackward}},
+        Case{"rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBoth}},
+        Case{"alibi", kThree, 5, {kAlibi, kBackward}}, Case{"alibi both ways", kGroups, 5, {kAlibi, kBoth}},
+        Case{"t5", kThree, 5, {kT5, kBackward}}, Case{"t5 both ways", kGroups, 5, {kT5, kBoth}},
+        Case{"shaw", kThree, 5, {kShaw, kBackward}}, Case{"shaw both ways", kGroups, 5, {kShaw, kBoth}}),
+    name_of_case);
+INSTANTIATE_TEST_SUITE_P(WholeRow, LedgerOf,
+                         testing::Values(Case{"sizes that differ", kSizes, 7},
+                                         Case{"groups of keys and of values", kTwoGroups, 5},
+                                         Case{"rotary groups", kSmallGroups, 5, {kRotary}},
+                                         Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
+                                         Case{"shaw groups", kSmallGroups, 5, {kShaw}}),
+                         name_of_case);
+
+TEST(WholeRowHeads, WhatCannotBe) {
+  expect_problem({.heads = 4, .key_heads = 2, .scores = Scores::kTied}, 8,
+                 "tied scores take the keys of every head; set key_heads to 0");
+  expect_problem(
+      {.heads = 4, .key_heads = 2, .initialisation = HeadInitialisation::kCopiedKeys}, 8,
+      "initialisation copied_keys needs queries and keys of the same shape; set scores to query_key, "
+      "key_heads to 0");
+}
+
+TEST(WholeRowHeads, CopiedKeysAreTheQueries) {
+  DropoutSites sites;
+  MultiHeadAttention layer("layer", {.d_model = 8, .geometry = geometry_preset("aggcn", 2, 8)}, sites);
+  Random random(3);
+  layer.initialise(random);
+  const Parameters p = parameters_of(layer);
+  EXPECT_EQ(distance(p.at("w_q"), p.at("w_k")), 0);
+  EXPECT_GT(distance(p.at("w_q"), p.at("w_v")), 0.01);
+}
+
+}  // namespace
+}  // namespace mh::test
