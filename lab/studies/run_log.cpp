@@ -85,7 +85,8 @@ RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig
 
 RunIdentity RunIdentity::parse(std::string_view differences, std::string_view where) {
   const json given = parse_json_strictly(differences, where);
-  if (!given.is_object()) throw FormatError(fmt::format("{}: expected an object, found {}", where, json_excerpt(given)));
+  if (!given.is_object())
+    throw FormatError(fmt::format("{}: expected an object, found {}", where, json_excerpt(given)));
   ordered_json all = defaults();
   put(all, ordered_json::parse(given.dump()));
   RunIdentity run;
@@ -112,7 +113,8 @@ RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
     for (const std::string& line : read_lines(file.string())) {
       const std::string where = fmt::format("{} line {}", file.string(), ++number);
       json fields = parse_json_strictly(line, where);
-      if (!fields.is_object() || !fields.contains("is") || !fields.contains("weights") || !fields["weights"].is_string())
+      if (!fields.is_object() || !fields.contains("is") || !fields.contains("weights") ||
+          !fields["weights"].is_string())
         throw FormatError(fmt::format("{}: expected a run, with \"is\" and \"weights\"", where));
       const RunIdentity run = RunIdentity::parse(fields["is"].dump(), where);
       Entry entry;
@@ -138,7 +140,8 @@ std::filesystem::path RunLog::weights_of(const RunIdentity& run, const ArmRun& a
   if (!name.empty()) return folder_ / name;
   const std::string plain = file_name(about.arm, about.seed);
   const auto taken = [&](const std::string& other) {
-    return std::any_of(weights_.begin(), weights_.end(), [&](const auto& known) { return known.second == other; });
+    return std::any_of(weights_.begin(), weights_.end(),
+                       [&](const auto& known) { return known.second == other; });
   };
   std::string free = plain + ".safetensors";
   for (int other = 2; taken(free); ++other) free = fmt::format("{}-{}.safetensors", plain, other);

@@ -1,6 +1,6 @@
-// Runs that were made, in files of a line a run: what it is, what came of it and its curve, as JSON that people can read.
-// A run is found by what it is: a line says what differs from the defaults, so that a setting which is new, and has its
-// default in a run, makes it no other run.
+// Runs that were made, in files of a line a run: what it is, what came of it and its curve, as JSON that
+// people can read. A run is found by what it is: a line says what differs from the defaults, so that a
+// setting which is new, and has its default in a run, makes it no other run.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ struct ArmRun {
   }
 };
 
-/// All that decides what comes of a run, but the model, which EncoderDecoderConfig describes. A new field needs a
-/// default that is what was done before there was such a choice.
+/// All that decides what comes of a run, but the model, which EncoderDecoderConfig describes. A new field
+/// needs a default that is what was done before there was such a choice.
 struct RunSettings {
   int32_t format = 0;  // ArmRunner's: how a run is made
   std::string size;    // of the study

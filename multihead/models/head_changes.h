@@ -18,7 +18,7 @@ namespace mh {
 
 /// Ranges of what stands beside a description.
 inline constexpr Rule<int32_t> kModelWidths{.low = 1, .high = 65536};
-inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 1024};
+inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 65536};
 
 class HeadChanges {
  public:

@@ -192,6 +192,8 @@ struct TranslatorSettings {
       {.group = kLearning,
        .help = "Share of the target spread over the vocabulary",
        .otherwise = "by preset"});
+    v("disagreement", disagreement, kDisagreementNames,
+      {.group = kLearning, .help = "Make heads differ in their values, their weights or their outputs"});
     v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
       {.group = kLearning, .help = "Its weight in the loss"});
     v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999},

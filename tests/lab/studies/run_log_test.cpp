@@ -23,24 +23,28 @@ EncoderDecoderConfig small_model() {
 }
 
 RunSettings some_run(uint64_t seed = 3) {
-  return {.size = "quick", .updates = 7, .learning_rate = 0.01, .seed = seed};
+  RunSettings run;
+  run.size = "quick";
+  run.updates = 7;
+  run.learning_rate = 0.01;
+  run.seed = seed;
+  return run;
 }
 
 TEST(RunIdentity, SaysWhatDiffersFromTheDefaults) {
   const RunIdentity run(some_run(), small_model());
-  EXPECT_EQ(run.differences(),
-            R"({"size":"quick","seed":3,"updates":7,"learning_rate":0.01,)"
-            R"("model":{"d_model":24,"head_geometry":{"scores":"tied"}}})");
+  EXPECT_EQ(run.differences(), R"({"size":"quick","seed":3,"updates":7,"learning_rate":0.01,)"
+                               R"("model":{"d_model":24,"head_geometry":{"scores":"tied"}}})");
   EXPECT_EQ(RunIdentity::parse(run.differences(), "line").all(), run.all());
 }
 
 TEST(RunIdentity, ASettingThatIsNewAndHasItsDefaultIsNoOtherRun) {
   const RunIdentity run(some_run(), small_model());
   // As a program wrote it that knew of no embedding_scale, no member, no positions and no query_key_norm.
-  const auto older = RunIdentity::parse(
-      R"({"learning_rate":0.01, "size":"quick", "seed":3, "updates":7,)"
-      R"("model":{"head_geometry":{"scores":"tied","d_key":0},"d_model":24}})",
-      "line");
+  const auto older =
+      RunIdentity::parse(R"({"learning_rate":0.01, "size":"quick", "seed":3, "updates":7,)"
+                         R"("model":{"head_geometry":{"scores":"tied","d_key":0},"d_model":24}})",
+                         "line");
   EXPECT_EQ(older.all(), run.all());
   // As one that says defaults, too.
   const auto wordy = RunIdentity::parse(
