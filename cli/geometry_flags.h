@@ -1,8 +1,10 @@
 // The flags that describe the heads of a layer.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/setting_flags.h"

@@ -40,7 +40,7 @@ ModelText::ModelText(const ModelFolder& folder, bool token_ids) : folder_(folder
         "{} has no tokenizer.json; put one there, or give --token-ids and token ids instead of text",
         folder.path.string()));
   }
-  if (!token_ids && folder.config.target_vocabulary_size > 0 && !folder.target_tokenizer) {
+  if (!token_ids && folder.translator().config().target_vocabulary_size > 0 && !folder.target_tokenizer) {
     throw FileError(fmt::format(
         "{} has no target_tokenizer.json, though its target has a vocabulary of its own; put one there, or "
         "give --token-ids and token ids instead of text",

@@ -22,8 +22,7 @@ using nlohmann::ordered_json;
 /// Settings, and the model as its folder's config.json has it.
 ordered_json description(const RunSettings& settings, const EncoderDecoderConfig& model) {
   ordered_json all = ordered_json::parse(to_json_line(settings));
-  all["model"] = ordered_json::parse(
-      write_encoder_decoder_config(model, "multihead", {}, {}));
+  all["model"] = ordered_json::parse(write_encoder_decoder_config(model, "multihead", {}, {}));
   return all;
 }
 

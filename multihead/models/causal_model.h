@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "multihead/models/language_model.h"
 #include "multihead/nn/embedding.h"

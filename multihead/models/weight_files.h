@@ -2,11 +2,13 @@
 // lists.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/io/safetensors.h"
@@ -16,7 +18,10 @@ namespace mh {
 /// What does not fit between a file and a model, by kind.
 class Differences {
  public:
-  void missing(const std::string& name) { missing_.push_back(name); }
+  /// Once, also when several parts of it are missed.
+  void missing(const std::string& name) {
+    if (std::find(missing_.begin(), missing_.end(), name) == missing_.end()) missing_.push_back(name);
+  }
   void unused(const std::string& name) { unused_.push_back(name); }
   void other(std::string clause) { others_.push_back(std::move(clause)); }
 

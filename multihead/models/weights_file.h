@@ -1,8 +1,10 @@
 // Between a model's parameters and the tensors of its files.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "multihead/models/families/family.h"
 

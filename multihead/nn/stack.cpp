@@ -12,8 +12,15 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
   for (size_t i = 0; i < config.layers.size(); ++i) layers_.emplace_back(config, static_cast<int>(i), sites);
   if (config.one_bias && config.positions == Positions::kT5) {
     // The first layer's own table serves all.
-    for (StackLayer& layer : layers_)
-      layer.self_attention().share_positions(layers_.front().self_attention());
+    const MultiHeadAttention& first = layers_.front().self_attention();
+    for (StackLayer& layer : layers_) {
+      MultiHeadAttention& attention = layer.self_attention();
+      if (attention.heads() != first.heads()) {
+        throw UsageError(fmt::format("{} has {} heads, {} has {}; one bias for all layers needs equally many",
+                                     attention.name(), attention.heads(), first.name(), first.heads()));
+      }
+      attention.share_positions(first);
+    }
   }
   if (config.norm.at_end.value_or(config.norm.placement == NormPlacement::kPre))
     end_ = std::make_unique<NormLayer>(config.norm, config.d_model);

@@ -221,7 +221,8 @@ class Training {
       return config;
     }
     refuse_other_shape(given_, begin_with_->translator().config());
-    if (!settings_.tokenizer.empty()) refuse_other_tokens(source, begin_with_->translator().config(), settings_);
+    if (!settings_.tokenizer.empty())
+      refuse_other_tokens(source, begin_with_->translator().config(), settings_);
     const DropoutRates dropout = config.dropout;
     config = begin_with_->translator().config();
     config.dropout = dropout;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "multihead/base/stored_matrix.h"
 #include "multihead/tensor/tensor.h"

@@ -49,11 +49,11 @@ std::vector<int64_t> TranslationObjective::lines(std::span<const int64_t> batch)
 LossSums TranslationObjective::loss(Context& context, std::span<const int64_t> batch, float scale) {
   gather(corpus_, batch, model_.config().decoder_start_id, source_, target_);
   const Loss loss = model_.loss(context, source_.view(), target_.input.view(), target_.next,
-                                                {.label_smoothing = options_.label_smoothing,
-                                                 .scale = scale,
-                                                 .disagreement = options_.disagreement,
-                                                 .disagreement_weight = options_.disagreement_weight},
-                                                scratch_);
+                                {.label_smoothing = options_.label_smoothing,
+                                 .scale = scale,
+                                 .disagreement = options_.disagreement,
+                                 .disagreement_weight = options_.disagreement_weight},
+                                scratch_);
   return {.smoothed_loss = loss.smoothed,
           .negative_log_likelihood = loss.negative_log_likelihood,
           .alike_heads = loss.alike_heads,

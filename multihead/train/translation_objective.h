@@ -1,6 +1,11 @@
 // Learning to translate: an encoder-decoder says the target of each pair, token by token.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/objective.h"

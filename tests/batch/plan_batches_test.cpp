@@ -75,7 +75,9 @@ TEST(PlanBatches, HoldsEveryExampleOnceWithinTheLimitAndNoBatchCouldTakeTheNext)
         const Plan plan = plan_batches(examples, {.max_tokens = limit, .count = count, .order = order}, 3);
         for (size_t b = 0; b < plan.size(); ++b) {
           ASSERT_FALSE(plan[b].empty());
-          if (plan[b].size() > 1) EXPECT_LE(cost(plan[b]), limit);
+          if (plan[b].size() > 1) {
+            EXPECT_LE(cost(plan[b]), limit);
+          }
           if (order != Order::kShuffled && b + 1 < plan.size()) {
             std::vector<int64_t> more = plan[b];
             more.push_back(plan[b + 1][0]);
@@ -83,7 +85,9 @@ TEST(PlanBatches, HoldsEveryExampleOnceWithinTheLimitAndNoBatchCouldTakeTheNext)
           }
           all.insert(all.end(), plan[b].begin(), plan[b].end());
         }
-        if (order == Order::kAsGiven) EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+        if (order == Order::kAsGiven) {
+          EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+        }
         std::sort(all.begin(), all.end());
         std::vector<int64_t> expected(examples.size());
         std::iota(expected.begin(), expected.end(), 0);

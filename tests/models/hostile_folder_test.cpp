@@ -66,7 +66,7 @@ TEST_F(HostileFolder, FoldersThatAreNoModel) {
 }
 
 TEST_F(HostileFolder, OtherArchitectures) {
-  for (const char* type : {"bert", "t5", "gpt2", "bart", ""}) {
+  for (const char* type : {"bert", "t5", "gpt3", "bart", ""}) {
     edit_json(folder / "config.json", [&](json& config) { config["model_type"] = type; });
     expect_error("expected one of \"marian\" (an encoder-decoder of MarianMTModel), \"multihead\"", type);
   }

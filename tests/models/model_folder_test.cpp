@@ -229,6 +229,10 @@ TEST_F(SavedFolder, AFullDiskLeavesTheOldFolder) {
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
 }
 
+LanguageModelFacts facts(int32_t vocabulary) {
+  return EncoderDecoder(folder_config(vocabulary)).facts();
+}
+
 TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
   const Tokenizer smaller = small_tokenizer(47);
   EncoderDecoderConfig swapped = folder_config(tokenizer.size());
@@ -240,7 +244,6 @@ TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
     EXPECT_THAT(error.what(), HasSubstr("it has 47 tokens, the model 53"));
   }
   EXPECT_FALSE(std::filesystem::exists(scratch / "other"));
-  const auto facts = [](int32_t vocabulary) { return EncoderDecoder(folder_config(vocabulary)).facts(); };
   EXPECT_THAT(tokenizer_mismatches(tokenizer, 53, EncoderDecoder(swapped).facts()),
               ElementsAre("its end token \"</s>\" has id 0, the model's has 2",
                           "its pad token \"<pad>\" has id 2, the model's has 0"));

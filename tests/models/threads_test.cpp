@@ -2,6 +2,7 @@
 // these, too.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -11,8 +12,6 @@
 
 namespace mh {
 namespace {
-
-using test::Batch;
 
 class ModelOfManyThreads : public testing::TestWithParam<const char*> {
  protected:
@@ -25,10 +24,10 @@ class ModelOfManyThreads : public testing::TestWithParam<const char*> {
   ~ModelOfManyThreads() override { set_thread_count(before); }
 
   /// One that has not been used yet: its weights are packed by whoever comes first.
-  EncoderDecoder fresh() const {
-    EncoderDecoder model(config);
-    model.initialise(19);
-    sharpen(model, 1.5f);
+  std::unique_ptr<const EncoderDecoder> fresh() const {
+    auto model = std::make_unique<EncoderDecoder>(config);
+    model->initialise(19);
+    sharpen(*model, 1.5f);
     return model;
   }
   /// Sentences of its own for each thread; the last is long enough to be cut into tasks.
@@ -52,13 +51,13 @@ TEST_P(ModelOfManyThreads, AnswersAsItAnswersOne) {
     return Answer{test::logits_of(model, source, target), test::greedy(model, source, 13, {kPad})};
   };
   std::vector<Answer> expected, found(kThreads);
-  const EncoderDecoder alone = fresh();
-  for (int thread = 0; thread < kThreads; ++thread) expected.push_back(ask(alone, thread));
+  const auto alone = fresh();
+  for (int thread = 0; thread < kThreads; ++thread) expected.push_back(ask(*alone, thread));
 
-  const EncoderDecoder shared = fresh();
+  const auto shared = fresh();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] { found[static_cast<size_t>(thread)] = ask(shared, thread); });
+    threads.emplace_back([&, thread] { found[static_cast<size_t>(thread)] = ask(*shared, thread); });
   }
   for (auto& thread : threads) thread.join();
   for (size_t thread = 0; thread < found.size(); ++thread) {

@@ -242,7 +242,7 @@ TEST(CheckpointStore, WhatWasLoadedNeedsNoFolderAnyMore) {
   const Checkpoint checkpoint = fixture.store.load(3);
   fs::remove_all(fixture.store.path(3));
 
-  EncoderDecoder model(checkpoint.folder.config);
+  EncoderDecoder model(checkpoint.folder.translator().config());
   SmallTraining other(model, fixture.corpus);
   fixture.store.restore(checkpoint, other.trainer.adam());
   other.trainer.state() = checkpoint.state;

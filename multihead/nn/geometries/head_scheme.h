@@ -8,6 +8,7 @@
 // get them as the kernel has them (of_kernel()): heads counts softmaxes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

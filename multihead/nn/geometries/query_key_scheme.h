@@ -1,6 +1,7 @@
 // What a file of this folder answers about what it does to queries and keys before they meet.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

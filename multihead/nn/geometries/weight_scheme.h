@@ -2,6 +2,7 @@
 // traces ask it; nobody else switches on HeadWeights.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
