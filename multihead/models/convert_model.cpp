@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
-#include "multihead/kernels/attention.h"
+#include "multihead/nn/geometries/head_scheme.h"
 
 namespace mh {
 namespace {
@@ -19,32 +23,40 @@ bool of_encoder(const std::string& attention) {
   return attention.starts_with("encoder.");
 }
 
-/// With what stands for itself left unset again, so that both sides of a model can share one description.
+/// With what stands for itself left unset again, so that attentions can share one description.
 HeadGeometry shortest(HeadGeometry g, int d_model) {
-  const auto same = [&](const HeadGeometry& shorter) {
-    return problems(shorter, d_model).empty() && completed(shorter, d_model, "") == completed(g, d_model, "");
+  const HeadGeometry whole = completed(g, d_model, "");
+  const auto leave_out = [&](const auto& field, auto& value) {
+    using Value = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<float>>) {
+      const Value kept = std::exchange(value, Value{});
+      if (!problems(g, d_model).empty() || completed(g, d_model, "") != whole) value = kept;
+    }
+    static_cast<void>(field);
   };
-  const auto unset = [&](auto field, auto value) {
-    HeadGeometry shorter = g;
-    shorter.*field = value;
-    if (same(shorter)) g = shorter;
+  // The scale follows from sizes, values' sizes from keys': what depends on others is left out first.
+  const auto in_turn = [&](const std::set<std::string_view>& names) {
+    HeadGeometry::describe(g, [&](const HeadField& field, auto& value, const auto&...) {
+      if (names.contains(field.name)) leave_out(field, value);
+    });
   };
-  unset(&HeadGeometry::scale, std::optional<float>());
-  unset(&HeadGeometry::value_heads, 0);
-  unset(&HeadGeometry::key_heads, 0);
-  unset(&HeadGeometry::d_value, 0);
-  unset(&HeadGeometry::d_key, 0);
-  unset(&HeadGeometry::shared_size, 0);
-  g.heads = HeadGeometry().heads;
+  for (const char* name : {"scale", "value_heads", "key_heads", "d_value", "d_key"}) in_turn({name});
+  HeadGeometry::describe(g, [&](const HeadField& field, auto& value, const auto&...) {
+    if (field.only) leave_out(field, value);
+  });
   return g;
+}
+
+/// Whether each head has queries and keys of its own, which positions may turn.
+bool turns_alone(const HeadGeometry& g, int d_model) {
+  const HeadScheme& scheme = scheme_of(g);
+  return scheme.projects_keys() && scheme.shape(g, d_model).d_key == g.d_key;
 }
 
 void check_positions(const EncoderDecoderConfig& config, const HeadGeometry& before,
                      const HeadGeometry& after) {
-  const auto products = [](const HeadGeometry& g) {
-    return g.scores == Scores::kMerged || g.scores == Scores::kCollaborative;
-  };
-  if (config.positions == Positions::kRotary && (products(before) || products(after)))
+  if (config.positions == Positions::kRotary &&
+      !(turns_alone(before, config.d_model) && turns_alone(after, config.d_model)))
     throw UsageError(
         "rotary positions turn each head's queries and keys before their product, so that these cannot "
         "become one matrix or shared ones");
@@ -52,49 +64,57 @@ void check_positions(const EncoderDecoderConfig& config, const HeadGeometry& bef
     throw UsageError("ALiBi positions give each head a slope by its number, so that heads cannot be removed");
 }
 
-/// Whether a model with this description has these heads.
-bool describes(HeadGeometry shared, const HeadGeometry& side, int d_model) {
-  shared.heads = side.heads;
-  return problems(shared, d_model).empty() && completed(shared, d_model, "") == side;
+/// Whether an attention that shares this description has these heads.
+bool describes(HeadGeometry shared, const HeadGeometry& heads, int d_model) {
+  shared.heads = heads.heads;
+  return problems(shared, d_model).empty() && completed(shared, d_model, "") == heads;
+}
+
+using Converted = std::map<std::string, LayerWeights>;
+
+/// The shape of a model with these attentions: one description for as many as possible, and the others' own.
+EncoderDecoderConfig config_for(const EncoderDecoderConfig& before, const Converted& converted) {
+  const int d_model = before.d_model;
+  const HeadGeometry &encoder = converted.at("encoder.0.self_attention").geometry,
+                     &decoder = converted.at("decoder.0.self_attention").geometry;
+  EncoderDecoderConfig after = before;
+  after.encoder_heads = encoder.heads;
+  after.decoder_heads = decoder.heads;
+  after.own_heads.clear();
+  int64_t most = -1;
+  for (const HeadGeometry& candidate : {shortest(encoder, d_model), shortest(decoder, d_model)}) {
+    const int64_t described = std::count_if(converted.begin(), converted.end(), [&](const auto& layer) {
+      return layer.second.geometry.heads == (of_encoder(layer.first) ? encoder : decoder).heads &&
+             describes(candidate, layer.second.geometry, d_model);
+    });
+    if (described <= most) continue;
+    most = described;
+    after.geometry = candidate;
+    after.geometry.heads = HeadGeometry().heads;  // the sides have their own
+  }
+  for (const auto& [name, layer] : converted) {
+    const HeadGeometry shared = after.heads_of(name);
+    if (problems(shared, d_model).empty() && completed(shared, d_model, name) == layer.geometry) continue;
+    after.own_heads.push_back({.attention = name, .geometry = shortest(layer.geometry, d_model)});
+  }
+  return after;
 }
 
 }  // namespace
 
 std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const ConvertLayer& convert) {
   const EncoderDecoderConfig& before = model.config();
-  std::map<std::string, LayerWeights> converted;
-  std::map<bool, HeadGeometry> of_side;
+  Converted converted;
   for (const auto& [name, heads] : model.attentions()) {
     const LayerWeights old = weights_of(model.attention(name), before.d_model);
     try {
       LayerWeights& layer = converted[name] = convert(name, old);
       check_positions(before, old.geometry, layer.geometry);
-      const auto [side, first] = of_side.try_emplace(of_encoder(name), layer.geometry);
-      if (!first && side->second != layer.geometry) {
-        throw UsageError(
-            fmt::format("it ends with {} heads, another attention of its side with {} or of another "
-                        "description; all must be the same",
-                        layer.geometry.heads, side->second.heads));
-      }
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("{}: {}", name, error.what()));
     }
   }
-  EncoderDecoderConfig after = before;
-  after.encoder_heads = of_side.at(true).heads;
-  after.decoder_heads = of_side.at(false).heads;
-  const HeadGeometry &encoder = of_side.at(true), &decoder = of_side.at(false);
-  const HeadGeometry candidates[] = {shortest(encoder, before.d_model), shortest(decoder, before.d_model)};
-  const auto found =
-      std::find_if(std::begin(candidates), std::end(candidates), [&](const HeadGeometry& shared) {
-        return describes(shared, encoder, before.d_model) && describes(shared, decoder, before.d_model);
-      });
-  if (found == std::end(candidates)) {
-    throw UsageError(
-        "the heads of encoder and decoder would need different descriptions, but a model has one; "
-        "convert a model whose sides have equal heads");
-  }
-  after.geometry = *found;
+  const EncoderDecoderConfig after = config_for(before, converted);
 
   auto made = std::make_unique<EncoderDecoder>(after);
   for (const auto& [name, layer] : converted) put_weights(layer, made->attention(name));

@@ -15,13 +15,13 @@ namespace mh {
 /// One attention by its name, before -> after.
 using ConvertLayer = std::function<LayerWeights(const std::string& attention, const LayerWeights& before)>;
 
-/// The model with every attention converted; all else as it was. Throws UsageError when the attentions of the
-/// encoder, or those of the decoder, end with different heads, and what ConvertLayer throws, the attention's
-/// name before it.
+/// The model with every attention converted; all else as it was. Attentions may end with different heads:
+/// EncoderDecoderConfig::own_heads. Throws UsageError where positions forbid it, and what ConvertLayer throws, the
+/// attention's name before it.
 std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const ConvertLayer& convert);
 
-/// Removes these heads ("encoder.3.self_attention.1") physically. Throws UsageError when attentions of one
-/// side lose different numbers of heads: they have one number in common.
+/// Removes these heads ("encoder.3.self_attention.1") physically. Throws UsageError on heads that the model does not
+/// have, and when an attention would keep none.
 std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::vector<std::string>& heads);
 
 /// Largest differences of two models on pairs of sequences, and the largest magnitudes of the first's

@@ -75,10 +75,20 @@ LedgerPart vocabulary(const EncoderDecoderConfig& c, int64_t tokens) {
           .read_bytes = kFloat * tokens * d};
 }
 
-HeadGeometry geometry_of(const EncoderDecoderConfig& config, int heads) {
-  HeadGeometry geometry = config.geometry;
-  geometry.heads = heads;
-  return geometry;
+/// The attentions "SIDE.0.KIND" ... of all layers together; `first` gets layer 0's.
+LedgerPart attentions(const EncoderDecoderConfig& c, const char* side, int layers, const char* kind,
+                      int64_t queries, int64_t keys, const LedgerOptions& options, Ledger& first) {
+  LedgerPart all{.name = {}};
+  Ledger last;
+  for (int i = 0; i < layers; ++i) {
+    const HeadGeometry heads = c.heads_of(fmt::format("{}.{}.{}", side, i, kind));
+    // Layers are mostly alike, and counting takes a while for long sequences.
+    if (i == 0 || completed(heads, c.d_model, "ledger") != last.geometry)
+      last = ledger(heads, c.d_model, queries, keys, options);
+    if (i == 0) first = last;
+    all += last.total();
+  }
+  return all;
 }
 
 }  // namespace
@@ -98,21 +108,20 @@ ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t 
         fmt::format("tokens is {}; this model reads sequences of 0 ... {}", tokens, c.max_positions));
   }
   ModelLedger found;
-  const HeadGeometry encoder = geometry_of(c, c.encoder_heads), decoder = geometry_of(c, c.decoder_heads);
-  found.encoder_self = ledger(encoder, c.d_model, source, source, {.positions = c.positions});
-  found.decoder_self =
-      ledger(decoder, c.d_model, target, target, {.mask = Mask::causal(), .positions = c.positions});
-  found.cross = ledger(decoder, c.d_model, target, source, {.keys = LedgerOptions::Keys::kMemory});
 
   const auto add = [&](const char* name, LedgerPart part) {
     found.parts.push_back(named(std::move(part), name));
   };
   add("embeddings", embeddings(c, source, target));
-  add("encoder self-attention", found.encoder_self.total().repeated(c.encoder_layers));
+  add("encoder self-attention", attentions(c, "encoder", c.encoder_layers, "self_attention", source, source,
+                                           {.positions = c.positions}, found.encoder_self));
   add("encoder feed-forward", feed_forward(c, c.encoder_ff, source).repeated(c.encoder_layers));
   add("encoder norms", norms(c, 2 * int64_t{c.encoder_layers}, source) += final_norm(c, source));
-  add("decoder self-attention", found.decoder_self.total().repeated(c.decoder_layers));
-  add("decoder cross-attention", found.cross.total().repeated(c.decoder_layers));
+  add("decoder self-attention",
+      attentions(c, "decoder", c.decoder_layers, "self_attention", target, target,
+                 {.mask = Mask::causal(), .positions = c.positions}, found.decoder_self));
+  add("decoder cross-attention", attentions(c, "decoder", c.decoder_layers, "cross_attention", target, source,
+                                            {.keys = LedgerOptions::Keys::kMemory}, found.cross));
   add("decoder feed-forward", feed_forward(c, c.decoder_ff, target).repeated(c.decoder_layers));
   add("decoder norms", norms(c, 3 * int64_t{c.decoder_layers}, target) += final_norm(c, target));
   add("vocabulary", vocabulary(c, target));

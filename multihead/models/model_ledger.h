@@ -14,7 +14,7 @@ struct ModelLedger {
   /// "embeddings", then for each side its attentions (all layers together), "feed-forward" and "norms" (with
   /// the residual sums), then "vocabulary": logits and their softmax.
   std::vector<LedgerPart> parts;
-  /// One layer's attention each: of the encoder, of the decoder (causal), and between them.
+  /// Layer 0's attentions: of the encoder, of the decoder (causal), and between them.
   Ledger encoder_self, decoder_self, cross;
 
   /// parameters: the model's parameter_count().
