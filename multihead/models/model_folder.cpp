@@ -183,7 +183,7 @@ ModelFolder load_model_folder(const fs::path& path) {
 
   // The small files first: their errors come at once. What a model must say of itself it says without
   // weights.
-  folder.model = plan.make();
+  folder.model = plan.make(nullptr);
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     special = read_tokenizer_config(read_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());

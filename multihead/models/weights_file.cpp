@@ -152,7 +152,7 @@ std::string write_weights(const Model& model,
 
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {
   refuse_far_too_large(files, plan);
-  std::unique_ptr<Model> model = plan.make();
+  std::unique_ptr<Model> model = plan.make(&files);
   Differences differences;
   std::set<std::string> used;
   model->visit([&](const std::string& name, Parameter& parameter) {

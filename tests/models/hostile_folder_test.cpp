@@ -66,12 +66,12 @@ TEST_F(HostileFolder, FoldersThatAreNoModel) {
 }
 
 TEST_F(HostileFolder, OtherArchitectures) {
-  for (const char* type : {"bert", "t5", "gpt3", "bart", ""}) {
+  for (const char* type : {"albert", "t5", "gpt3", "bart", ""}) {
     edit_json(folder / "config.json", [&](json& config) { config["model_type"] = type; });
-    expect_error("expected one of \"marian\" (an encoder-decoder of MarianMTModel), \"multihead\"", type);
+    expect_error("\"marian\" (an encoder-decoder of MarianMTModel), \"multihead\"", type);
   }
   edit_json(folder / "config.json", [](json& config) { config["model_type"] = 7; });
-  expect_error("expected one of \"marian\" (an encoder-decoder of MarianMTModel), \"multihead\"", "a number");
+  expect_error("\"marian\" (an encoder-decoder of MarianMTModel), \"multihead\"", "a number");
   edit_json(folder / "config.json", [](json& config) { config.erase("model_type"); });
   expect_error("no \"model_type\"", "none");
 }

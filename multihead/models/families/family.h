@@ -35,7 +35,8 @@ struct FolderPlan {
   std::string model_type;
   double least_parameters =
       0;  // a lower bound of the model's numbers: memory is asked for after a look at the files
-  std::function<std::unique_ptr<Model>()> make;  // weights zero
+  /// Weights zero. What config.json does not say (whether there is a pooler) the files do; null: not yet looked at.
+  std::function<std::unique_ptr<Model>(const WeightFiles* files)> make;
   std::function<TensorPlace(std::string_view parameter)> place;
   std::vector<std::string> prefixes = {""};  // of all names; the first under which a file has a tensor counts
   /// Tensors that are no weights (masks, tables of sinusoids), by their names without prefix; empty: none. It
@@ -56,10 +57,5 @@ struct Family {
 std::span<const Family* const> families();
 /// The plan of config.json, by its model_type. Throws FormatError.
 FolderPlan read_plan(std::string_view json, std::string_view name);
-
-// One file each:
-extern const Family kMarianFamily;     // marian.cpp: MarianMTModel
-extern const Family kMultiheadFamily;  // marian.cpp: what Marian has no words for
-extern const Family kGpt2Family;       // gpt2.cpp
 
 }  // namespace mh

@@ -1,0 +1,109 @@
+#include "multihead/models/encoder_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/error.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+const EncoderConfig& checked(const EncoderConfig& config) {
+  if (const auto found = problems(config); !found.empty())
+    throw UsageError(fmt::format("this encoder cannot be: {}", fmt::join(found, "; ")));
+  return config;
+}
+
+}  // namespace
+
+std::vector<std::string> problems(const EncoderConfig& config) {
+  std::vector<std::string> found;
+  check_sizes(found, config.embedding, config.max_positions);
+  check_range(found, "position_offset", config.position_offset, 0, 1024);
+  if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
+  if (config.stack.mask.kind != StackMask::Kind::kNone)
+    found.emplace_back("an encoder sees the whole sequence; set its mask to none");
+  if (config.stack.cross_attention) found.emplace_back("an encoder reads no memory; set cross_attention to no");
+  if (config.pad_id != -1) check_range(found, "pad_id", config.pad_id, 0, config.embedding.vocabulary - 1);
+  return found;
+}
+
+double least_parameters(const EncoderConfig& config) {
+  const auto d = static_cast<double>(config.embedding.d_model);
+  return d * static_cast<double>(config.embedding.vocabulary) + least_parameters(config.stack);
+}
+
+EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parameter& table)
+    : dense(config.embedding.d_model),
+      norm(config.stack.norm, config.embedding.d_model),
+      bias(1, config.embedding.vocabulary),
+      head(table, &bias) {}
+
+EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutSites()) {}
+
+EncoderModel::EncoderModel(const EncoderConfig& config, DropoutSites sites)
+    : config_(config),
+      embedding_(config.embedding),
+      positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
+      stack_(config.stack, sites),
+      pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
+      words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr) {}
+
+Var EncoderModel::states(Context& context, const Sequences& tokens, std::span<const int32_t> types) const {
+  if (!types.empty() && types.size() != tokens.ids.size())
+    throw UsageError(fmt::format("{} kinds of token for {} tokens; give one each", types.size(), tokens.ids.size()));
+  const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, tokens);
+  return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout, types), tokens);
+}
+
+Tensor EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) const {
+  if (!pooler_) throw UsageError("this model has no pooler; take the mean of its states");
+  const Ragged& ragged = *tokens.ragged;
+  Tensor first(ragged.sequences(), states.cols());
+  for (int32_t s = 0; s < ragged.sequences(); ++s) {
+    if (ragged.length(s) == 0) throw UsageError(fmt::format("sequence {} has no tokens to pool", s + 1));
+    std::copy_n(states.value().row(ragged.begin(s)), states.cols(), first.view().row(s));
+  }
+  Tensor pooled = copied(affine(context.tape, context.tape.constant(first.view()), pooler_->affine).value());
+  for (int64_t i = 0; i < pooled.size(); ++i) pooled.data()[i] = std::tanh(pooled.data()[i]);
+  return pooled;
+}
+
+const EncoderModel::MaskedWords& EncoderModel::words() const {
+  if (!words_) throw UsageError("this model has no head for masked words; take one that was saved with it");
+  return *words_;
+}
+
+Var EncoderModel::before_words(Context& context, Var states) const {
+  const MaskedWords& words = this->words();
+  const Var activated =
+      affine(context.tape, states, words.dense.affine, {.activation = *config_.masked_words, .dropout = {}});
+  return words.norm.forward(context, activated);
+}
+
+const VocabularyHead& EncoderModel::masked_words() const {
+  return words().head;
+}
+
+void EncoderModel::visit(const ParameterVisitor& visitor) {
+  visitor("embedding", embedding_.table());
+  embedding_.visit("embedding", visitor);
+  if (Parameter* learned = positions_.learned()) visitor("positions", *learned);
+  stack_.visit(visitor);
+  if (pooler_) {
+    visitor("pooler.w", pooler_->w);
+    visitor("pooler.b", pooler_->b);
+  }
+  if (words_) {
+    visitor("masked_words.w", words_->dense.w);
+    visitor("masked_words.b", words_->dense.b);
+    words_->norm.visit("masked_words.norm", visitor);
+    visitor("masked_words.output_bias", words_->bias);
+  }
+}
+
+}  // namespace mh
