@@ -10,6 +10,7 @@ namespace mh {
 // THE LIST: a line for each kNAMEFamily that a file of this folder defines.
 #define MULTIHEAD_FAMILIES(LINE) \
   LINE(Bert)                     \
+  LINE(Gpt2)                     \
   LINE(Marian)                   \
   LINE(Multihead)
 
