@@ -18,6 +18,7 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/io/lines.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace {
 

@@ -39,10 +39,10 @@ class Fan : public Observer {
 
 }  // namespace
 
-void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int32_t>> sources,
+void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options) {
-  const EncoderDecoderConfig& config = model.config();
+  const ModelFacts facts = model.facts();
   const bool decode = !targets.empty();
   if (decode && targets.size() != sources.size()) {
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
@@ -50,12 +50,12 @@ void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int
   }
   if (options.interventions) model.check(*options.interventions);
   check_ids(sources, {.what = "source",
-                      .longest = config.max_positions,
-                      .vocabulary = config.vocabulary_size,
+                      .longest = facts.max_positions,
+                      .vocabulary = facts.vocabulary_read(),
                       .may_be_empty = false});
   check_ids(targets, {.what = "target",
-                      .longest = config.max_positions - 1,  // the start token comes before
-                      .vocabulary = config.target_vocabulary()});
+                      .longest = facts.max_positions - 1,  // the start token comes before
+                      .vocabulary = facts.vocabulary});
   std::vector<ExampleSize> sizes;
   sizes.reserve(sources.size());
   for (size_t i = 0; i < sources.size(); ++i)
@@ -74,13 +74,11 @@ void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int
     for (const int64_t i : batch) {
       source.add(sources[static_cast<size_t>(i)], i);
       if (!decode) continue;
-      target.add(targets[static_cast<size_t>(i)], i,
-                 {.start_id = config.decoder_start_id, .end_id = config.eos_id});
+      target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }
     for (CorpusObserver* observer : observers) observer->begin_batch(source.sentences);
     tape.clear();
-    const Var memory = model.encode(context, source.view());
-    if (decode) model.decode(context, target.input.view(), memory, source.view());
+    model.read(context, source.view(), decode ? target.input.view() : Sequences());
     if (options.progress) options.progress(batch.back() + 1);
   }
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/model.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -29,7 +29,7 @@ struct ObserveOptions {
 /// so that query i of the decoder reads target token i - 1 and predicts token i. Sentences go in their order.
 /// No targets at all: only the encoder runs. Throws UsageError on ids, ShapeError on lengths that the
 /// model cannot take, naming the sentence.
-void observe_corpus(const EncoderDecoder& model, std::span<const std::vector<int32_t>> sources,
+void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});
 

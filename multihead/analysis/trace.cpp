@@ -36,12 +36,13 @@ const TraceStep& AttentionTrace::step(std::string_view name) const {
   throw UsageError(fmt::format("the trace has no step '{}'; it has {}", name, fmt::join(names, ", ")));
 }
 
-AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view name,
-                               std::span<const int32_t> source, std::span<const int32_t> target) {
+AttentionTrace trace_attention(const Model& model, std::string_view name, std::span<const int32_t> source,
+                               std::span<const int32_t> target) {
   const MultiHeadAttention& layer = model.attention(name);
   const AttentionKind kind = attention_place(name).kind;
   if (source.empty()) throw UsageError("there is no source to trace; give at least one token");
-  if (kind != AttentionKind::kEncoderSelf && target.empty())
+  const bool reads_target = kind != AttentionKind::kEncoderSelf && model.facts().source_vocabulary > 0;
+  if (reads_target && target.empty())
     throw UsageError(fmt::format("{} is the decoder's; give a target for it to read", name));
   Watch watch(layer.name());
   Tape tape;
@@ -49,8 +50,7 @@ AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view nam
   Batch read, written;
   read.add(source, 0);
   written.add(target, 0);
-  const Var memory = model.encode(context, read.view());
-  if (kind != AttentionKind::kEncoderSelf) model.decode(context, written.view(), memory, read.view());
+  model.read(context, read.view(), reads_target ? written.view() : Sequences());
   const Tensor none;
   return trace_attention(layer, watch.queries.view(),
                          kind == AttentionKind::kCross ? watch.memory.view() : none.view(),

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/model.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/tensor/tensor.h"
 
@@ -47,7 +47,7 @@ AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView 
 
 /// Attention `name` of a model that reads these tokens; target: what the decoder reads, for its attentions.
 /// Throws UsageError on a name that the model does not have, and when tokens are missing.
-AttentionTrace trace_attention(const EncoderDecoder& model, std::string_view name,
-                               std::span<const int32_t> source, std::span<const int32_t> target);
+AttentionTrace trace_attention(const Model& model, std::string_view name, std::span<const int32_t> source,
+                               std::span<const int32_t> target);
 
 }  // namespace mh

@@ -52,38 +52,41 @@ class AlignmentObserver : public Observer {
 
 }  // namespace
 
-std::vector<std::vector<AlignmentPoint>> align(const EncoderDecoder& model, Context context,
+std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,
                                                const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,
                                                const AlignOptions& options) {
-  const EncoderDecoderConfig& config = model.config();
+  const ModelFacts facts = model.facts();
   MH_ASSERT(targets.size() == static_cast<size_t>(source.ragged->sequences()));
-  if (options.layer < -1 || options.layer >= config.decoder_layers) {
-    throw UsageError(
-        fmt::format("alignment layer: expected 0 to {}, got {}", config.decoder_layers - 1, options.layer));
+  std::vector<Model::AttentionName> crossings;  // one a layer of the decoder
+  for (const Model::AttentionName& attention : model.attentions()) {
+    if (attention.name.ends_with(".cross_attention")) crossings.push_back(attention);
   }
-  if (options.head < -1 || options.head >= config.decoder_heads) {
-    throw UsageError(
-        fmt::format("alignment head: expected 0 to {}, got {}", config.decoder_heads - 1, options.head));
+  if (crossings.empty()) throw UsageError("this model has no cross-attention to read an alignment off");
+  const auto layers = static_cast<int32_t>(crossings.size());
+  if (options.layer < -1 || options.layer >= layers) {
+    throw UsageError(fmt::format("alignment layer: expected 0 to {}, got {}", layers - 1, options.layer));
+  }
+  const Model::AttentionName& chosen =
+      crossings[static_cast<size_t>(options.layer < 0 ? layers - 1 : options.layer)];
+  if (options.head < -1 || options.head >= chosen.heads) {
+    throw UsageError(fmt::format("alignment head: expected 0 to {}, got {}", chosen.heads - 1, options.head));
   }
   if (targets.empty()) return {};
 
   // The query that predicts token t has read the start token and the tokens before t. Of an empty target it
   // is the end token that is predicted.
-  const std::vector<int32_t> end_alone{config.eos_id};
+  const std::vector<int32_t> end_alone{facts.eos_id};
   TeacherForced target;
   for (size_t s = 0; s < targets.size(); ++s) {
     target.add(targets[s].empty() ? end_alone : targets[s], static_cast<int64_t>(s),
-               {.start_id = config.decoder_start_id});
+               {.start_id = facts.start_id});
   }
 
-  const int32_t layer = options.layer < 0 ? config.decoder_layers - 1 : options.layer;
-  AlignmentObserver observer(fmt::format("decoder.{}.cross_attention", layer), options, source,
-                             config.eos_id);
+  AlignmentObserver observer(chosen.name, options, source, facts.eos_id);
   context.observer = &observer;
   context.tape.clear();
-  const Var memory = model.encode(context, source);
-  model.decode(context, target.input.view(), memory, source);
+  model.read(context, source, target.input.view());
   context.tape.clear();
   MH_ASSERT(observer.alignments.size() == targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "multihead/generate/search.h"
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -20,7 +20,7 @@ struct AlignOptions {
 /// step that predicts t (ties: the first); a token that looks at the source's end token is aligned to
 /// nothing. Targets are without end token. One teacher-forced pass; `context` must evaluate, its tape is
 /// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have.
-std::vector<std::vector<AlignmentPoint>> align(const EncoderDecoder& model, Context context,
+std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,
                                                const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,
                                                const AlignOptions& options = {});

@@ -189,7 +189,7 @@ class BeamSearch {
 
   Decoding& decoding_;
   const LanguageModel& model_;
-  const LanguageModelFacts facts_;
+  const ModelFacts facts_;
   const SearchOptions& options_;
   const size_t beam_;
   const int32_t end_;

@@ -34,7 +34,7 @@ void ForcedPrefix::check(int32_t s, int32_t longest) const {
         fmt::format("prefix of {} tokens: expected at most the longest length {}", prefix.size(), longest));
   }
   for (const int32_t token : prefix) {
-    const LanguageModelFacts facts = model_.facts();
+    const ModelFacts facts = model_.facts();
     if (token < 0 || token >= facts.vocabulary || token == facts.eos_id) {
       throw UsageError(fmt::format("prefix: expected tokens from 0 to {} other than the end token {}, got {}",
                                    facts.vocabulary - 1, facts.eos_id, token));

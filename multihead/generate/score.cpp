@@ -9,7 +9,7 @@
 
 namespace mh {
 
-std::vector<std::vector<float>> score(const EncoderDecoder& model,
+std::vector<std::vector<float>> score(const LanguageModel& model,
                                       std::span<const std::vector<int32_t>> sources,
                                       std::span<const std::vector<int32_t>> targets,
                                       const ScoreOptions& options) {
@@ -17,15 +17,16 @@ std::vector<std::vector<float>> score(const EncoderDecoder& model,
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
                                  sources.size(), targets.size()));
   }
-  const EncoderDecoderConfig& config = model.config();
+  const ModelFacts facts = model.facts();
+  facts.require_translator();
   if (options.interventions) model.check(*options.interventions);
   check_ids(sources, {.what = "source",
-                      .longest = config.max_positions,
-                      .vocabulary = config.vocabulary_size,
+                      .longest = facts.max_positions,
+                      .vocabulary = facts.source_vocabulary,
                       .may_be_empty = false});
   check_ids(targets, {.what = "target",
-                      .longest = config.max_positions - 1,  // the start token comes before
-                      .vocabulary = config.target_vocabulary()});
+                      .longest = facts.max_positions - 1,  // the start token comes before
+                      .vocabulary = facts.vocabulary});
 
   std::vector<ExampleSize> sizes;
   sizes.reserve(sources.size());
@@ -46,8 +47,7 @@ std::vector<std::vector<float>> score(const EncoderDecoder& model,
     target.clear();
     for (const int64_t i : batch) {
       source.add(sources[static_cast<size_t>(i)], i);
-      target.add(targets[static_cast<size_t>(i)], i,
-                 {.start_id = config.decoder_start_id, .end_id = config.eos_id});
+      target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }
     tape.clear();
     const std::vector<float> all =

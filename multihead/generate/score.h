@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -21,7 +21,7 @@ struct ScoreOptions {
 /// Sources are what the encoder reads, end token included; targets are without their end token. Throws
 /// UsageError on unequal counts, a source of no tokens or ids that cannot be, ShapeError on a sequence longer
 /// than max_positions.
-std::vector<std::vector<float>> score(const EncoderDecoder& model,
+std::vector<std::vector<float>> score(const LanguageModel& model,
                                       std::span<const std::vector<int32_t>> sources,
                                       std::span<const std::vector<int32_t>> targets,
                                       const ScoreOptions& options = {});

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kLeastBatchTokens = 512;
 
 // All hypotheses of the batch in one teacher-forced pass.
-void add_alignments(const EncoderDecoder& model, Context context,
+void add_alignments(const LanguageModel& model, Context context,
                     std::span<const std::vector<int32_t>> sources, std::span<const int64_t> batch,
                     const AlignOptions& options, std::vector<std::vector<Hypothesis>>& hypotheses) {
   Batch repeated;
@@ -40,13 +40,13 @@ void add_alignments(const EncoderDecoder& model, Context context,
 
 // What one thread needs.
 struct Translator::Worker {
-  explicit Worker(const EncoderDecoder& model) : decoding(model, {.tape = tape}) {}
+  explicit Worker(const LanguageModel& model) : decoding(model, {.tape = tape}) {}
 
   Tape tape;
   Decoding decoding;
 };
 
-Translator::Translator(const EncoderDecoder& model) : model_(model) {}
+Translator::Translator(const LanguageModel& model) : model_(model) {}
 Translator::~Translator() = default;
 
 Translator::Worker& Translator::worker(int number) {
@@ -59,14 +59,15 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
                                                            const TranslateOptions& options,
                                                            std::span<const std::vector<int32_t>> prefixes) {
   check(options.search);
+  model_.facts().require_translator();
   if (!prefixes.empty() && prefixes.size() != sources.size()) {
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),
                                  prefixes.size()));
   }
   if (options.interventions) model_.check(*options.interventions);
   check_ids(sources, {.what = "source",
-                      .longest = model_.config().max_positions,
-                      .vocabulary = model_.config().vocabulary_size});
+                      .longest = model_.facts().max_positions,
+                      .vocabulary = model_.facts().source_vocabulary});
 
   std::vector<ExampleSize> sizes;
   int64_t all_tokens = 0;
@@ -115,7 +116,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   return results;
 }
 
-std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
+std::vector<std::vector<Hypothesis>> translate(const LanguageModel& model,
                                                std::span<const std::vector<int32_t>> sources,
                                                const TranslateOptions& options,
                                                std::span<const std::vector<int32_t>> prefixes) {

@@ -10,7 +10,7 @@
 
 #include "multihead/generate/align.h"
 #include "multihead/generate/search.h"
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -29,7 +29,7 @@ struct TranslateOptions {
 class Translator {
  public:
   /// `model` must outlive this.
-  explicit Translator(const EncoderDecoder& model);
+  explicit Translator(const LanguageModel& model);
   ~Translator();
   Translator(const Translator&) = delete;
   Translator& operator=(const Translator&) = delete;
@@ -46,12 +46,12 @@ class Translator {
   struct Worker;
   Worker& worker(int number);
 
-  const EncoderDecoder& model_;
+  const LanguageModel& model_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
 /// The same for one call.
-std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model,
+std::vector<std::vector<Hypothesis>> translate(const LanguageModel& model,
                                                std::span<const std::vector<int32_t>> sources,
                                                const TranslateOptions& options = {},
                                                std::span<const std::vector<int32_t>> prefixes = {});

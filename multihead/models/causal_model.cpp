@@ -61,7 +61,7 @@ void CausalModel::initialise(uint64_t seed) {
   stack_.initialise(random);
 }
 
-LanguageModelFacts CausalModel::facts() const {
+ModelFacts CausalModel::facts() const {
   return {.vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
@@ -74,6 +74,11 @@ Var CausalModel::states(Context& context, const Sequences&, const Sequences& tar
       embedding_.forward(context, target_in, positions_,
                          dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, target_in));
   return stack_.forward(context, x, target_in);
+}
+
+Var CausalModel::read(Context& context, const Sequences& text, const Sequences& target) const {
+  if (!target.ids.empty()) throw UsageError("this model reads one text; leave the target out");
+  return states(context, {}, text);
 }
 
 void CausalModel::start(Context& context, const Sequences&, StackCache& cache) const {

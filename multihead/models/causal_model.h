@@ -37,7 +37,8 @@ class CausalModel final : public LanguageModel {
   /// Random weights, a function of the seed.
   void initialise(uint64_t seed);
 
-  LanguageModelFacts facts() const override;
+  ModelFacts facts() const override;
+  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;

@@ -75,13 +75,18 @@ Var EncoderDecoder::decode(Context& context, const Sequences& target_in, Var mem
   return decoder_.forward(context, x, target_in, &read);
 }
 
-LanguageModelFacts EncoderDecoder::facts() const {
+ModelFacts EncoderDecoder::facts() const {
   return {.source_vocabulary = config_.vocabulary_size,
           .vocabulary = config_.target_vocabulary(),
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
           .start_id = config_.decoder_start_id};
+}
+
+Var EncoderDecoder::read(Context& context, const Sequences& text, const Sequences& target) const {
+  const Var memory = encode(context, text);
+  return target.ids.empty() ? memory : decode(context, target, memory, text);
 }
 
 Var EncoderDecoder::states(Context& context, const Sequences& source, const Sequences& target_in) const {

@@ -31,7 +31,8 @@ class EncoderDecoder final : public LanguageModel {
   /// The decoder's states for a shifted target: [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
-  LanguageModelFacts facts() const override;
+  ModelFacts facts() const override;
+  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;

@@ -27,7 +27,8 @@ std::vector<std::string> problems(const EncoderConfig& config) {
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (config.stack.mask.kind != StackMask::Kind::kNone)
     found.emplace_back("an encoder sees the whole sequence; set its mask to none");
-  if (config.stack.cross_attention) found.emplace_back("an encoder reads no memory; set cross_attention to no");
+  if (config.stack.cross_attention)
+    found.emplace_back("an encoder reads no memory; set cross_attention to no");
   if (config.pad_id != -1) check_range(found, "pad_id", config.pad_id, 0, config.embedding.vocabulary - 1);
   return found;
 }
@@ -55,9 +56,21 @@ EncoderModel::EncoderModel(const EncoderConfig& config, DropoutSites sites)
 
 Var EncoderModel::states(Context& context, const Sequences& tokens, std::span<const int32_t> types) const {
   if (!types.empty() && types.size() != tokens.ids.size())
-    throw UsageError(fmt::format("{} kinds of token for {} tokens; give one each", types.size(), tokens.ids.size()));
+    throw UsageError(
+        fmt::format("{} kinds of token for {} tokens; give one each", types.size(), tokens.ids.size()));
   const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, tokens);
   return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout, types), tokens);
+}
+
+ModelFacts EncoderModel::facts() const {
+  return {.source_vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
+          .max_positions = config_.max_positions,
+          .pad_id = config_.pad_id};
+}
+
+Var EncoderModel::read(Context& context, const Sequences& text, const Sequences& target) const {
+  if (!target.ids.empty()) throw UsageError("this model reads one text; leave the target out");
+  return states(context, text);
 }
 
 Tensor EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) const {

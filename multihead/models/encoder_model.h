@@ -38,6 +38,8 @@ class EncoderModel final : public Model {
   explicit EncoderModel(const EncoderConfig& config);
 
   const EncoderConfig& config() const { return config_; }
+  ModelFacts facts() const override;
+  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
 
   /// [N, d_model]. types: the kind of each token, or empty for kind 0. Throws UsageError on tokens, kinds and
   /// lengths that the model cannot take.

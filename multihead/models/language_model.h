@@ -11,16 +11,6 @@
 
 namespace mh {
 
-/// What a caller must know to ask it.
-struct LanguageModelFacts {
-  int32_t source_vocabulary = 0;  // 0: it reads no source
-  int32_t vocabulary = 0;         // of what it says
-  int32_t max_positions = 0;      // tokens of a sequence, at most
-  int32_t pad_id = -1;            // -1: there is none
-  int32_t eos_id = -1;
-  int32_t start_id = -1;  // what the decoder reads first
-};
-
 struct LossOptions {
   float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary
   float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
@@ -37,7 +27,6 @@ struct Loss {
 
 class LanguageModel : public Model {
  public:
-  virtual LanguageModelFacts facts() const = 0;
   virtual const VocabularyHead& vocabulary() const = 0;
 
   /// The states after each token of `target_in`: [N, d_model]. source: empty for a model that reads none.

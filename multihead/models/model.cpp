@@ -9,6 +9,12 @@
 
 namespace mh {
 
+void ModelFacts::require_translator() const {
+  if (source_vocabulary > 0 && vocabulary > 0) return;
+  throw UsageError(source_vocabulary > 0 ? "this model says no tokens; take an encoder-decoder"
+                                         : "this model reads no source; take an encoder-decoder");
+}
+
 std::vector<const Stack*> Model::stacks() const {
   const std::vector<Stack*> all = const_cast<Model*>(this)->stacks();
   return {all.begin(), all.end()};

@@ -60,7 +60,7 @@ std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
 
 // Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
 void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t vocabulary,
-                     const LanguageModelFacts& facts, const std::optional<SpecialTokens>& special) {
+                     const ModelFacts& facts, const std::optional<SpecialTokens>& special) {
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
@@ -96,7 +96,7 @@ void refuse_foreign_folder(const fs::path& path) {
                   folder ? "the folder exists and holds something else" : "a file of that name exists"));
 }
 
-void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const LanguageModelFacts& facts,
+void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const ModelFacts& facts,
                              const char* whose) {
   if (tokenizer == nullptr) return;
   // Its own names for these ids: what tokenizer_config.json will say.
@@ -139,7 +139,7 @@ const Tokenizer& ModelFolder::source_tokens() const {
 
 const Tokenizer& ModelFolder::target_tokens() const {
   if (target_tokenizer) return *target_tokenizer;
-  const LanguageModelFacts facts = language_model().facts();
+  const ModelFacts facts = language_model().facts();
   if (tokenizer && facts.source_vocabulary > 0 && facts.source_vocabulary != facts.vocabulary) {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
@@ -150,7 +150,7 @@ const Tokenizer& ModelFolder::target_tokens() const {
 }
 
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const LanguageModelFacts& facts, const std::string& end,
+                                              const ModelFacts& facts, const std::string& end,
                                               const std::string& pad) {
   std::vector<std::string> clauses;
   if (tokenizer.size() != vocabulary && !is_rounded_up(tokenizer.size(), vocabulary)) {
@@ -191,9 +191,9 @@ ModelFolder load_model_folder(const fs::path& path) {
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
   if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
-    const LanguageModelFacts facts = speaker->facts();
-    const int32_t source = facts.source_vocabulary > 0 ? facts.source_vocabulary : facts.vocabulary;
-    if (folder.tokenizer) check_tokenizer(*folder.tokenizer, path / kTokenizer, source, facts, special);
+    const ModelFacts facts = speaker->facts();
+    if (folder.tokenizer)
+      check_tokenizer(*folder.tokenizer, path / kTokenizer, facts.vocabulary_read(), facts, special);
     if (folder.target_tokenizer)
       check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.

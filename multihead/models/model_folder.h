@@ -68,8 +68,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 /// All that keeps this tokenizer from working with a model of this vocabulary and these special tokens, one
 /// clause each. `end` and `pad` are the tokens' names; an empty one is not looked for.
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const LanguageModelFacts& facts,
-                                              const std::string& end = "</s>",
+                                              const ModelFacts& facts, const std::string& end = "</s>",
                                               const std::string& pad = "<pad>");
 
 }  // namespace mh

@@ -229,7 +229,7 @@ TEST_F(SavedFolder, AFullDiskLeavesTheOldFolder) {
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
 }
 
-LanguageModelFacts facts(int32_t vocabulary) {
+ModelFacts facts(int32_t vocabulary) {
   return EncoderDecoder(folder_config(vocabulary)).facts();
 }
 

@@ -58,9 +58,9 @@ EncoderConfig bert_config(const BertFields& f) {
                                  .norm = norm,
                                  .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
                        .pad_id = f.pad.value_or(-1)};
-  config.stack.layers.assign(static_cast<size_t>(f.layers),
-                             {.self_attention = {.heads = f.heads},
-                              .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
+  config.stack.layers.assign(
+      static_cast<size_t>(f.layers),
+      {.self_attention = {.heads = f.heads}, .feed_forward = {.d_ff = f.d_ff, .activation = f.activation}});
   return config;
 }
 
@@ -80,7 +80,8 @@ constexpr std::array kBertNames = {
     TensorName{"encoder.#.self_attention.b_v", "encoder.layer.#.attention.self.value.bias", kRow},
     TensorName{"encoder.#.self_attention.w_o", "encoder.layer.#.attention.output.dense.weight", kTurned},
     TensorName{"encoder.#.self_attention.b_o", "encoder.layer.#.attention.output.dense.bias", kRow},
-    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.output.LayerNorm.weight", kRow},
+    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.output.LayerNorm.weight",
+               kRow},
     TensorName{"encoder.#.self_attention_norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias", kRow},
     TensorName{"encoder.#.feed_forward.w_1", "encoder.layer.#.intermediate.dense.weight", kTurned},
     TensorName{"encoder.#.feed_forward.b_1", "encoder.layer.#.intermediate.dense.bias", kRow},
@@ -100,7 +101,8 @@ constexpr std::array kBertNames = {
 TensorPlace bert_place(std::string_view parameter) {
   TensorPlace place = place_in(kBertNames, parameter);
   // LayerNorm.weight was once LayerNorm.gamma, and LayerNorm.bias LayerNorm.beta.
-  for (const auto& [now, once] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}) {
+  for (const auto& [now, once] :
+       {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}) {
     const std::string name = place.names.front();
     if (!name.ends_with(now)) continue;
     place.names.push_back(name.substr(0, name.size() - std::string_view(now).size()) + once);
@@ -114,7 +116,8 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   if (fields.is_decoder) wrong.emplace_back("is_decoder is true; expected an encoder");
   if (fields.position_kind != "absolute")
-    wrong.push_back(fmt::format("position_embedding_type is \"{}\"; expected \"absolute\"", fields.position_kind));
+    wrong.push_back(
+        fmt::format("position_embedding_type is \"{}\"; expected \"absolute\"", fields.position_kind));
   const EncoderConfig config = bert_config(fields);
   for (std::string& problem : problems(config)) wrong.push_back(std::move(problem));
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
@@ -137,9 +140,9 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
           .no_weight =
               [](const std::string& tensor, const WeightFiles&, const Model&, Differences&) {
                 // Numbers of positions, the tied output, and the head that says whether a sentence follows.
-                constexpr std::array kOthers = {
-                    "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
-                    "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
+                constexpr std::array kOthers = {"embeddings.position_ids", "cls.predictions.decoder.weight",
+                                                "cls.predictions.decoder.bias", "cls.seq_relationship.weight",
+                                                "cls.seq_relationship.bias"};
                 return std::find(kOthers.begin(), kOthers.end(), tensor) != kOthers.end();
               }};
 }

@@ -51,7 +51,8 @@ TEST_P(BertGoldens, StatesPooledStatesAndWordsAreThoseOfTransformers) {
     model.masked_words().logits(before.value(), logits.view());
     golden.expect_near(logits.view(), "logits");
   } else {
-    EXPECT_THAT([&] { model.masked_words(); }, ThrowsMessage<UsageError>(HasSubstr("no head for masked words")));
+    EXPECT_THAT([&] { model.masked_words(); },
+                ThrowsMessage<UsageError>(HasSubstr("no head for masked words")));
   }
 }
 
@@ -91,7 +92,8 @@ TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
       const std::string_view ending = now;
       if (name.ends_with(ending)) name = name.substr(0, name.size() - ending.size()) + once;
     }
-    tensors.push_back({.name = name, .shape = file.entries()[i].shape, .data = std::span<const float>(numbers[i])});
+    tensors.push_back(
+        {.name = name, .shape = file.entries()[i].shape, .data = std::span<const float>(numbers[i])});
   }
   const WeightFiles files(SafetensorsFile::from_bytes(write_safetensors(tensors, {}), "old"), "old");
   const auto model = read_weights(files, read_plan(read_file(golden.folder / "config.json"), "config.json"));

@@ -22,7 +22,8 @@ struct GoldenModel {
     size_t at = 0;
     for (const int64_t length : lengths) {
       const size_t end = at + static_cast<size_t>(length);
-      sequences.emplace_back(ids.begin() + static_cast<ptrdiff_t>(at), ids.begin() + static_cast<ptrdiff_t>(end));
+      sequences.emplace_back(ids.begin() + static_cast<ptrdiff_t>(at),
+                             ids.begin() + static_cast<ptrdiff_t>(end));
       at = end;
     }
   }
