@@ -35,7 +35,7 @@ struct TokenizeFlags {
   int32_t vocabulary_size = 8000;
   bool word_level = false;
   bool lowercase = false;
-  Normalization normalization = Normalization::nfkc;
+  Normalization normalization = Normalization::kNfkc;
 };
 
 Tokenizer open_tokenizer(const TokenizeFlags& flags) {
@@ -170,7 +170,7 @@ void add_tokenize(CLI::App& app) {
         verb->add_flag("--lowercase", flags->lowercase, "Learn, and from then on encode, in lower case"),
         add_choice(
             *verb, "--normalization", flags->normalization,
-            {{"nfkc", Normalization::nfkc}, {"nfc", Normalization::nfc}, {"none", Normalization::none}},
+            {{"nfkc", Normalization::kNfkc}, {"nfc", Normalization::kNfc}, {"none", Normalization::kNone}},
             "Unicode form")}) {
     option->needs(train);
   }

@@ -136,7 +136,7 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
   const std::vector<std::string> of_compositional = translations(folder, compositional.source);
   bool shown[2] = {};
   for (size_t i = 0; i < of_compositional.size(); ++i) {
-    const bool by_depth = corpus.compositional[i].novelty == Novelty::depth;
+    const bool by_depth = corpus.compositional[i].novelty == Novelty::kDepth;
     ExactMatch& match = by_depth ? result.depth : result.verb_object;
     const bool right = of_compositional[i] == compositional.target[i];
     ++match.all;

@@ -36,7 +36,7 @@ class Derivation {
     fill(*clause, budget);
     if (!(clause->dependent && !clause->dependent_first) && chance(14)) {
       clause->second = std::make_unique<Clause>();
-      clause->second->role = Role::coordinated;
+      clause->second->role = Role::kCoordinated;
       fill(*clause->second, 0);
     }
     return clause;
@@ -67,19 +67,19 @@ class Derivation {
   void draw_determiner(NounPhrase& phrase, Scope& scope) {
     const uint32_t draw = random_.below(100);
     if (draw < 42) {
-      phrase.determiner = Determiner::the;
+      phrase.determiner = Determiner::kThe;
     } else if (draw < 62) {
-      phrase.determiner = phrase.number == Number::singular ? Determiner::a : Determiner::none;
+      phrase.determiner = phrase.number == Number::kSingular ? Determiner::kA : Determiner::kNone;
     } else if (draw < 74) {
-      phrase.determiner = Determiner::possessive;
+      phrase.determiner = Determiner::kPossessive;
       phrase.possessor = pick(pronouns());
     } else if (draw < 84) {
-      phrase.determiner = Determiner::this_;
+      phrase.determiner = Determiner::kThis;
     } else if (draw < 94) {
-      phrase.determiner = phrase.number == Number::singular ? Determiner::every : Determiner::numeral;
-      if (phrase.number == Number::plural) phrase.numeral = pick(numerals());
+      phrase.determiner = phrase.number == Number::kSingular ? Determiner::kEvery : Determiner::kNumeral;
+      if (phrase.number == Number::kPlural) phrase.numeral = pick(numerals());
     } else {
-      phrase.determiner = scope.may_deny ? Determiner::no : Determiner::the;
+      phrase.determiner = scope.may_deny ? Determiner::kNo : Determiner::kThe;
       scope.may_deny = false;
     }
   }
@@ -105,7 +105,7 @@ class Derivation {
   NounPhrase plain_phrase(const Noun* noun, Scope& scope) {
     NounPhrase phrase;
     phrase.noun = noun;
-    phrase.number = chance(28) ? Number::plural : Number::singular;
+    phrase.number = chance(28) ? Number::kPlural : Number::kSingular;
     draw_determiner(phrase, scope);
     draw_modifiers(phrase);
     return phrase;
@@ -129,12 +129,12 @@ class Derivation {
       phrase.conjunct = std::make_unique<NounPhrase>(plain_phrase(noun, inner));
     } else if (draw < 37 && scope.budget > 0) {
       const bool as_object = chance(30);
-      draw_relative(phrase, as_object ? Role::relative_object : Role::relative_subject, scope.budget - 1);
+      draw_relative(phrase, as_object ? Role::kRelativeObject : Role::kRelativeSubject, scope.budget - 1);
     }
   }
 
   void draw_relative(NounPhrase& phrase, Role role, int budget) {
-    if (role == Role::relative_object && phrase.determiner == Determiner::no) return;
+    if (role == Role::kRelativeObject && phrase.determiner == Determiner::kNo) return;
     auto clause = std::make_unique<Clause>();
     clause->role = role;
     clause->antecedent = &phrase;
@@ -155,30 +155,30 @@ class Derivation {
 
   /// Chooses what the clause predicates. False when nothing fits its antecedent.
   bool choose_verb(Clause& clause, int budget) {
-    if (clause.role == Role::relative_object) {
+    if (clause.role == Role::kRelativeObject) {
       clause.verb = pick(verbs(), [&](const Verb& verb) {
-        return verb.frame == Frame::transitive && (verb.object & clause.antecedent->noun->kinds) != 0;
+        return verb.frame == Frame::kTransitive && (verb.object & clause.antecedent->noun->kinds) != 0;
       });
       if (clause.verb != nullptr) note_pair(*clause.verb, *clause.antecedent->noun);
       return clause.verb != nullptr;
     }
     const uint32_t draw = random_.below(100);
     if (draw < 10) return choose_adjective(clause);
-    const Frame frame = draw < 22   ? Frame::intransitive
-                        : draw < 31 ? Frame::motion
-                        : draw < 81 ? Frame::transitive
-                        : draw < 91 ? Frame::ditransitive
-                                    : (budget > 0 ? Frame::clausal : Frame::transitive);
+    const Frame frame = draw < 22   ? Frame::kIntransitive
+                        : draw < 31 ? Frame::kMotion
+                        : draw < 81 ? Frame::kTransitive
+                        : draw < 91 ? Frame::kDitransitive
+                                    : (budget > 0 ? Frame::kClausal : Frame::kTransitive);
     clause.verb = pick(verbs(), [&](const Verb& verb) {
       const bool fits =
-          clause.role != Role::relative_subject || (verb.subject & clause.antecedent->noun->kinds) != 0;
+          clause.role != Role::kRelativeSubject || (verb.subject & clause.antecedent->noun->kinds) != 0;
       return verb.frame == frame && fits;
     });
     return clause.verb != nullptr || choose_adjective(clause);
   }
   bool choose_adjective(Clause& clause) {
     clause.predicate.adjective = pick(adjectives(), [&](const Adjective& adjective) {
-      return clause.role != Role::relative_subject || (adjective.kinds & clause.antecedent->noun->kinds) != 0;
+      return clause.role != Role::kRelativeSubject || (adjective.kinds & clause.antecedent->noun->kinds) != 0;
     });
     if (chance(30)) clause.predicate.degree = pick(degree_adverbs());
     return true;
@@ -190,21 +190,22 @@ class Derivation {
 
   void draw_tense(Clause& clause) {
     const uint32_t draw = random_.below(100);
-    clause.tense = draw < 42   ? Tense::present
-                   : draw < 68 ? Tense::past
-                   : draw < 79 ? Tense::perfect
-                   : draw < 87 ? Tense::future
-                   : draw < 94 ? Tense::can
-                               : Tense::must;
+    clause.tense = draw < 42   ? Tense::kPresent
+                   : draw < 68 ? Tense::kPast
+                   : draw < 79 ? Tense::kPerfect
+                   : draw < 87 ? Tense::kFuture
+                   : draw < 94 ? Tense::kCan
+                               : Tense::kMust;
     const bool copula = clause.verb == nullptr;
-    if (copula && clause.tense != Tense::past && clause.tense != Tense::future) clause.tense = Tense::present;
+    if (copula && clause.tense != Tense::kPast && clause.tense != Tense::kFuture)
+      clause.tense = Tense::kPresent;
   }
 
   void draw_adverbs(Clause& clause, Scope& scope) {
     const auto fits = [&](const Adverb& adverb) {
       return (adverb.tenses & bit(clause.tense)) != 0 && (adverb.with_copula || clause.verb != nullptr);
     };
-    if (clause.tense != Tense::must && chance(11)) {
+    if (clause.tense != Tense::kMust && chance(11)) {
       clause.negated = true;
       scope.may_deny = false;
     } else if (chance(26)) {
@@ -221,7 +222,7 @@ class Derivation {
   void draw_objects(Clause& clause, Scope& scope) {
     const Verb& verb = *clause.verb;
     // A relative clause hangs on the subject or on the object, not on both.
-    if (clause.role != Role::relative_object && verb.frame == Frame::transitive) {
+    if (clause.role != Role::kRelativeObject && verb.frame == Frame::kTransitive) {
       clause.object = std::make_unique<NounPhrase>();
       if ((verb.object & kPerson) != 0 && chance(16)) {
         draw_object_pronoun(*clause.object, clause.doer());
@@ -235,7 +236,7 @@ class Derivation {
         if (clause.negated && clause.object->conjunct) make_definite(*clause.object->conjunct);
       }
     }
-    if (verb.frame == Frame::ditransitive) {
+    if (verb.frame == Frame::kDitransitive) {
       clause.indirect = std::make_unique<NounPhrase>();
       if (chance(45)) {
         draw_object_pronoun(*clause.indirect, clause.doer());
@@ -246,7 +247,7 @@ class Derivation {
       }
       clause.object = std::make_unique<NounPhrase>(object_phrase(clause, scope));
       // "shows her dogs books" can be read in two ways; with a determiner it cannot.
-      if (clause.object->determiner == Determiner::none) clause.object->determiner = Determiner::the;
+      if (clause.object->determiner == Determiner::kNone) clause.object->determiner = Determiner::kThe;
     }
   }
   NounPhrase object_phrase(const Clause& clause, Scope& scope) {
@@ -258,8 +259,8 @@ class Derivation {
   }
   /// "nicht" beside "ein" would be "kein": with "not" objects are definite.
   void make_definite(NounPhrase& phrase) {
-    if (phrase.determiner != Determiner::possessive && phrase.determiner != Determiner::this_) {
-      phrase.determiner = Determiner::the;
+    if (phrase.determiner != Determiner::kPossessive && phrase.determiner != Determiner::kThis) {
+      phrase.determiner = Determiner::kThe;
       phrase.numeral = nullptr;
     }
   }
@@ -271,30 +272,31 @@ class Derivation {
   }
 
   void draw_place(Clause& clause) {
-    const bool motion = clause.verb->frame == Frame::motion;
-    if (!motion && !chance(clause.verb->frame == Frame::intransitive ? 40 : 13)) return;
+    const bool motion = clause.verb->frame == Frame::kMotion;
+    if (!motion && !chance(clause.verb->frame == Frame::kIntransitive ? 40 : 13)) return;
     const auto all = motion ? goal_prepositions() : place_prepositions();
-    const bool gift = clause.verb->frame == Frame::transitive && clause.verb->object_case == Case::accusative;
+    const bool gift =
+        clause.verb->frame == Frame::kTransitive && clause.verb->object_case == Case::kAccusative;
     clause.place = std::make_unique<PrepositionalPhrase>();
     clause.place->preposition = pick(all, [&](const Preposition& preposition) {
-      return motion || preposition.governs == Case::dative || gift;
+      return motion || preposition.governs == Case::kDative || gift;
     });
     Scope inner{0, false};
     clause.place->noun = plain_phrase(pick_noun(clause.place->preposition->kinds), inner);
     clause.place_first = !motion && !clause.subordinate() && !clause.edge_first && !clause.negated &&
-                         clause.place->preposition->governs == Case::dative && chance(40);
+                         clause.place->preposition->governs == Case::kDative && chance(40);
   }
 
   void draw_dependent(Clause& clause, int budget, bool open) {
     if (budget == 0) return;
-    const bool clausal = clause.verb != nullptr && clause.verb->frame == Frame::clausal;
+    const bool clausal = clause.verb != nullptr && clause.verb->frame == Frame::kClausal;
     if (!clausal && !chance(15)) return;
-    clause.dependent_first = !clausal && clause.role == Role::main && (!open || chance(45)) &&
+    clause.dependent_first = !clausal && clause.role == Role::kMain && (!open || chance(45)) &&
                              !clause.edge_first && !clause.place_first;
     // After an object with a relative clause nobody could tell whom it belongs to.
     if (!clause.dependent_first && !open) return;
     clause.dependent = std::make_unique<Clause>();
-    clause.dependent->role = clausal ? Role::complement : Role::adverbial;
+    clause.dependent->role = clausal ? Role::kComplement : Role::kAdverbial;
     if (!clausal) clause.dependent->subordinator = pick(subordinators());
     fill(*clause.dependent, budget - 1);
   }
@@ -306,12 +308,12 @@ class Derivation {
     Scope scope{budget, true};
     draw_tense(clause);
     draw_adverbs(clause, scope);
-    if (clause.role != Role::relative_subject) {
+    if (clause.role != Role::kRelativeSubject) {
       const Kinds kinds = clause.verb != nullptr ? clause.verb->subject : clause.predicate.adjective->kinds;
       clause.subject = subject_phrase(kinds, scope);
-      if (clause.negated && clause.subject.determiner == Determiner::every) make_definite(clause.subject);
+      if (clause.negated && clause.subject.determiner == Determiner::kEvery) make_definite(clause.subject);
       // Inside a relative clause the subject stays short: "the dog which the man who ... sees" helps nobody.
-      if (clause.subject.noun != nullptr && clause.role != Role::relative_object) {
+      if (clause.subject.noun != nullptr && clause.role != Role::kRelativeObject) {
         extend(clause.subject, kinds, scope);
       }
     }
@@ -319,7 +321,7 @@ class Derivation {
     if (clause.verb != nullptr) {
       draw_objects(clause, scope);
       open = clause.object == nullptr || clause.object->relative == nullptr;
-      if (open && clause.verb->frame != Frame::clausal) draw_place(clause);
+      if (open && clause.verb->frame != Frame::kClausal) draw_place(clause);
       if (!open && !clause.edge_first) clause.edge = nullptr;
     }
     draw_dependent(clause, budget, open);

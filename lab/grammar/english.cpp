@@ -13,7 +13,7 @@ class English {
   void clause(const Clause& clause, int id, std::string_view relation, int head) {
     opening(clause, id);
     Agreement agreement{clause.doer().first_person(), clause.doer().agreement()};
-    if (clause.role != Role::relative_subject) phrase(clause.subject, Case::nominative, "nsubj", id);
+    if (clause.role != Role::kRelativeSubject) phrase(clause.subject, Case::kNominative, "nsubj", id);
     if (clause.verb != nullptr) {
       verb(clause, id, relation, head, agreement);
     } else {
@@ -36,10 +36,10 @@ class English {
       dependent(*clause.dependent, id);
       out_.comma(id, {clause.dependent.get(), kComma});
     }
-    if (clause.role == Role::adverbial) marker(clause, clause.subordinator->english, id);
-    if (clause.role == Role::complement) marker(clause, "that", id);
-    if (clause.role == Role::relative_subject || clause.role == Role::relative_object) {
-      const bool subject = clause.role == Role::relative_subject;
+    if (clause.role == Role::kAdverbial) marker(clause, clause.subordinator->english, id);
+    if (clause.role == Role::kComplement) marker(clause, "that", id);
+    if (clause.role == Role::kRelativeSubject || clause.role == Role::kRelativeObject) {
+      const bool subject = clause.role == Role::kRelativeSubject;
       const bool person = (clause.antecedent->noun->kinds & kPerson) != 0;
       const char* form = !person ? "which" : subject ? "who" : "whom";
       out_.add(form, person ? "who" : "which", "PRON", subject ? "nsubj" : "obj", id, {&clause, kMarker});
@@ -51,7 +51,7 @@ class English {
     out_.add(std::string(form), form, "SCONJ", "mark", id, {&clause, kMarker});
   }
   void dependent(const Clause& dependent, int head) {
-    clause(dependent, out_.reserve(), dependent.role == Role::complement ? "ccomp" : "advcl", head);
+    clause(dependent, out_.reserve(), dependent.role == Role::kComplement ? "ccomp" : "advcl", head);
   }
   void edge(const Clause& clause, int id) {
     out_.add(std::string(clause.edge->english), clause.edge->english, "ADV", "advmod", id, {&clause, kEdge});
@@ -73,54 +73,54 @@ class English {
     const bool third = agreement.third_singular();
     std::string form(verb.english);
     switch (clause.tense) {
-      case Tense::present:
+      case Tense::kPresent:
         if (clause.negated) {
           auxiliary(third ? "does" : "do", "do", id, self);
         } else if (third) {
           form = english_third_person(verb.english);
         }
         break;
-      case Tense::past:
+      case Tense::kPast:
         if (clause.negated) {
           auxiliary("did", "do", id, self);
         } else {
           form = verb.past;
         }
         break;
-      case Tense::perfect:
+      case Tense::kPerfect:
         auxiliary(third ? "has" : "have", "have", id, aux);
         form = verb.participle;
         break;
-      case Tense::future:
+      case Tense::kFuture:
         auxiliary("will", "will", id, aux);
         break;
-      case Tense::can:
+      case Tense::kCan:
         auxiliary("can", "can", id, aux);
         break;
-      case Tense::must:
+      case Tense::kMust:
         auxiliary("must", "must", id, aux);
         break;
     }
     before_verb(clause, id);
     out_.put(id, form, verb.english, "VERB", relation, head, self);
     // "pick up the ring", but "pick him up".
-    if (clause.indirect) phrase(*clause.indirect, Case::accusative, "iobj", id);
+    if (clause.indirect) phrase(*clause.indirect, Case::kAccusative, "iobj", id);
     const bool pronoun = clause.object && clause.object->pronoun != nullptr;
-    if (pronoun) phrase(*clause.object, Case::accusative, "obj", id);
+    if (pronoun) phrase(*clause.object, Case::kAccusative, "obj", id);
     if (!verb.particle.empty()) {
       out_.add(std::string(verb.particle), verb.particle, "ADP", "compound:prt", id, self);
     }
-    if (clause.object && !pronoun) phrase(*clause.object, Case::accusative, "obj", id);
+    if (clause.object && !pronoun) phrase(*clause.object, Case::kAccusative, "obj", id);
   }
 
   void copula(const Clause& clause, int id, std::string_view relation, int head, Agreement agreement) {
     const Meaning self{&clause, kHead};
-    if (clause.tense == Tense::future) {
+    if (clause.tense == Tense::kFuture) {
       auxiliary("will", "will", id, {&clause, kAuxiliary});
       before_verb(clause, id);
       out_.add("be", "be", "AUX", "cop", id, self);
     } else {
-      out_.add(english_be(clause.tense == Tense::past, agreement), "be", "AUX", "cop", id, self);
+      out_.add(english_be(clause.tense == Tense::kPast, agreement), "be", "AUX", "cop", id, self);
       before_verb(clause, id);
     }
     adjective(clause.predicate, id, relation, head, &clause, 0);
@@ -140,19 +140,19 @@ class English {
     const int id = out_.reserve();
     out_.add(std::string(place.preposition->english), place.preposition->english, "ADP", "case", id,
              {&place, kHead});
-    phrase(place.noun, Case::accusative, relation, head, id);
+    phrase(place.noun, Case::kAccusative, relation, head, id);
   }
 
   void determiner(const NounPhrase& phrase, int id) {
     const Meaning self{&phrase, kDeterminer};
-    const bool plural = phrase.number == Number::plural;
+    const bool plural = phrase.number == Number::kPlural;
     switch (phrase.determiner) {
-      case Determiner::none:
+      case Determiner::kNone:
         break;
-      case Determiner::the:
+      case Determiner::kThe:
         out_.add("the", "the", "DET", "det", id, self);
         break;
-      case Determiner::a: {
+      case Determiner::kA: {
         const bool bare = phrase.modifiers.empty();
         const auto* degree = bare ? nullptr : phrase.modifiers[0].degree;
         const std::string_view next = bare                ? phrase.noun->english
@@ -161,20 +161,20 @@ class English {
         out_.add(english_indefinite(next), "a", "DET", "det", id, self);
         break;
       }
-      case Determiner::this_:
+      case Determiner::kThis:
         out_.add(plural ? "these" : "this", "this", "DET", "det", id, self);
         break;
-      case Determiner::every:
+      case Determiner::kEvery:
         out_.add("every", "every", "DET", "det", id, self);
         break;
-      case Determiner::no:
+      case Determiner::kNo:
         out_.add("no", "no", "DET", "det", id, self);
         break;
-      case Determiner::possessive:
+      case Determiner::kPossessive:
         out_.add(std::string(phrase.possessor->english_possessive), phrase.possessor->english_possessive,
                  "PRON", "nmod:poss", id, self);
         break;
-      case Determiner::numeral:
+      case Determiner::kNumeral:
         out_.add(std::string(phrase.numeral->english), phrase.numeral->english, "NUM", "nummod", id, self);
         break;
     }
@@ -185,7 +185,7 @@ class English {
     if (id < 0) id = out_.reserve();
     if (phrase.pronoun != nullptr) {
       const Pronoun& pronoun = *phrase.pronoun;
-      const bool subject = grammatical_case == Case::nominative;
+      const bool subject = grammatical_case == Case::kNominative;
       out_.put(id, std::string(subject ? pronoun.english : pronoun.english_object), pronoun.english, "PRON",
                relation, head, {&phrase, kHead});
       return;
@@ -195,7 +195,7 @@ class English {
       adjective(phrase.modifiers[i], out_.reserve(), "amod", id, &phrase, static_cast<int>(i));
     }
     const Noun& noun = *phrase.noun;
-    out_.put(id, std::string(phrase.number == Number::plural ? noun.english_plural : noun.english),
+    out_.put(id, std::string(phrase.number == Number::kPlural ? noun.english_plural : noun.english),
              noun.english, "NOUN", relation, head, {&phrase, kHead});
     if (phrase.attribute) prepositional(*phrase.attribute, "nmod", id);
     if (phrase.relative) clause(*phrase.relative, out_.reserve(), "acl:relcl", id);

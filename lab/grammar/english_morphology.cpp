@@ -13,7 +13,7 @@ std::string english_third_person(std::string_view base) {
 }
 
 std::string english_be(bool past, Agreement agreement) {
-  if (agreement.number == Number::plural) return past ? "were" : "are";
+  if (agreement.number == Number::kPlural) return past ? "were" : "are";
   if (past) return "was";
   return agreement.first_person ? "am" : "is";
 }

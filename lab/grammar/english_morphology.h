@@ -11,8 +11,8 @@ namespace mh::grammar {
 /// Person and number: what a finite verb agrees with.
 struct Agreement {
   bool first_person = false;
-  Number number = Number::singular;
-  bool third_singular() const { return !first_person && number == Number::singular; }
+  Number number = Number::kSingular;
+  bool third_singular() const { return !first_person && number == Number::kSingular; }
 };
 
 /// "sees", "carries", "goes": the third person singular of the present.

@@ -13,16 +13,16 @@ class German {
   void clause(const Clause& clause, int id, std::string_view relation, int head) {
     opening(clause, id);
     const Agreement agreement{clause.doer().first_person(), clause.doer().agreement()};
-    const bool has_subject = clause.role != Role::relative_subject;
+    const bool has_subject = clause.role != Role::kRelativeSubject;
     if (clause.subordinate()) {
-      if (has_subject) phrase(clause.subject, Case::nominative, "nsubj", id);
+      if (has_subject) phrase(clause.subject, Case::kNominative, "nsubj", id);
       middle_field(clause, id);
       verbs_at_the_end(clause, id, relation, head, agreement);
     } else {
       const bool inverted = first_place(clause, id);
-      if (!inverted) phrase(clause.subject, Case::nominative, "nsubj", id);
+      if (!inverted) phrase(clause.subject, Case::kNominative, "nsubj", id);
       finite_verb(clause, id, relation, head, agreement);
-      if (inverted) phrase(clause.subject, Case::nominative, "nsubj", id);
+      if (inverted) phrase(clause.subject, Case::kNominative, "nsubj", id);
       middle_field(clause, id);
       right_bracket(clause, id, relation, head);
     }
@@ -37,33 +37,33 @@ class German {
 
  private:
   static bool simple(const Clause& clause) {
-    return clause.tense == Tense::present || clause.tense == Tense::past;
+    return clause.tense == Tense::kPresent || clause.tense == Tense::kPast;
   }
   static std::string lemma(const Verb& verb) { return std::string(verb.prefix).append(verb.german); }
   static GermanAuxiliary auxiliary_of(const Clause& clause) {
     switch (clause.tense) {
-      case Tense::perfect:
-        return clause.verb->perfect_with_sein ? GermanAuxiliary::sein : GermanAuxiliary::haben;
-      case Tense::can:
-        return GermanAuxiliary::koennen;
-      case Tense::must:
-        return GermanAuxiliary::muessen;
+      case Tense::kPerfect:
+        return clause.verb->perfect_with_sein ? GermanAuxiliary::kSein : GermanAuxiliary::kHaben;
+      case Tense::kCan:
+        return GermanAuxiliary::kOennen;
+      case Tense::kMust:
+        return GermanAuxiliary::kMuessen;
       default:
-        return GermanAuxiliary::werden;
+        return GermanAuxiliary::kWerden;
     }
   }
 
   void opening(const Clause& clause, int id) {
     const Meaning self{&clause, kMarker};
-    if (clause.role == Role::adverbial) {
+    if (clause.role == Role::kAdverbial) {
       out_.add(std::string(clause.subordinator->german), clause.subordinator->german, "SCONJ", "mark", id,
                self);
-    } else if (clause.role == Role::complement) {
+    } else if (clause.role == Role::kComplement) {
       out_.add("dass", "dass", "SCONJ", "mark", id, self);
-    } else if (clause.role == Role::relative_subject || clause.role == Role::relative_object) {
-      const bool subject = clause.role == Role::relative_subject;
+    } else if (clause.role == Role::kRelativeSubject || clause.role == Role::kRelativeObject) {
+      const bool subject = clause.role == Role::kRelativeSubject;
       const Concord concord{clause.antecedent->noun->gender, clause.antecedent->number,
-                            subject ? Case::nominative : clause.verb->object_case};
+                            subject ? Case::kNominative : clause.verb->object_case};
       out_.add(german_relative_pronoun(concord), "der", "PRON", subject ? "nsubj" : "obj", id, self);
     }
   }
@@ -89,7 +89,7 @@ class German {
   void dependent(const Clause& dependent, int head) {
     const int id = out_.reserve();
     out_.comma(id);
-    clause(dependent, id, dependent.role == Role::complement ? "ccomp" : "advcl", head);
+    clause(dependent, id, dependent.role == Role::kComplement ? "ccomp" : "advcl", head);
     out_.comma(id);
   }
   void edge(const Clause& clause, int id) {
@@ -101,7 +101,7 @@ class German {
              {&clause, kAuxiliary});
   }
   void copula(const Clause& clause, int id, Agreement agreement) {
-    out_.add(german_auxiliary(GermanAuxiliary::sein, clause.tense == Tense::past, agreement), "sein", "AUX",
+    out_.add(german_auxiliary(GermanAuxiliary::kSein, clause.tense == Tense::kPast, agreement), "sein", "AUX",
              "cop", id, {&clause, kHead});
   }
 
@@ -111,7 +111,7 @@ class German {
     } else if (clause.verb == nullptr) {
       copula(clause, id, agreement);
     } else {
-      out_.put(id, german_finite(*clause.verb, clause.tense == Tense::past, agreement), lemma(*clause.verb),
+      out_.put(id, german_finite(*clause.verb, clause.tense == Tense::kPast, agreement), lemma(*clause.verb),
                "VERB", relation, head, {&clause, kHead});
     }
   }
@@ -123,7 +123,7 @@ class German {
                 &clause, 0);
       if (!simple(clause)) out_.add("sein", "sein", "AUX", "cop", id, {&clause, kHead});
     } else if (!simple(clause)) {
-      const bool perfect = clause.tense == Tense::perfect;
+      const bool perfect = clause.tense == Tense::kPerfect;
       out_.put(id, perfect ? std::string(clause.verb->german_participle) : lemma(*clause.verb),
                lemma(*clause.verb), "VERB", relation, head, {&clause, kHead});
     }
@@ -147,7 +147,7 @@ class German {
     } else {
       const Verb& verb = *clause.verb;
       std::string form(verb.prefix);
-      form += german_finite(verb, clause.tense == Tense::past, agreement);
+      form += german_finite(verb, clause.tense == Tense::kPast, agreement);
       out_.put(id, form, lemma(verb), "VERB", relation, head, {&clause, kHead});
     }
   }
@@ -158,9 +158,9 @@ class German {
   }
 
   void middle_field(const Clause& clause, int id) {
-    const Case object_case = clause.verb != nullptr ? clause.verb->object_case : Case::accusative;
+    const Case object_case = clause.verb != nullptr ? clause.verb->object_case : Case::kAccusative;
     const auto objects = [&](bool pronouns) {
-      if (clause.indirect) object(*clause.indirect, Case::dative, "iobj", id, pronouns);
+      if (clause.indirect) object(*clause.indirect, Case::kDative, "iobj", id, pronouns);
       if (clause.object) object(*clause.object, object_case, "obj", id, pronouns);
     };
     objects(true);
@@ -193,9 +193,9 @@ class German {
 
   void pronoun(const NounPhrase& phrase, Case grammatical_case, std::string_view relation, int head, int id) {
     const Pronoun& pronoun = *phrase.pronoun;
-    const std::string_view form = grammatical_case == Case::nominative   ? pronoun.german
-                                  : grammatical_case == Case::accusative ? pronoun.german_accusative
-                                                                         : pronoun.german_dative;
+    const std::string_view form = grammatical_case == Case::kNominative   ? pronoun.german
+                                  : grammatical_case == Case::kAccusative ? pronoun.german_accusative
+                                                                          : pronoun.german_dative;
     out_.put(id, std::string(form), pronoun.german, "PRON", relation, head, {&phrase, kHead});
   }
 
@@ -208,10 +208,10 @@ class German {
     }
     const Concord concord{phrase.noun->gender, phrase.number, grammatical_case};
     const Meaning determiner{&phrase, kDeterminer};
-    if (phrase.determiner == Determiner::numeral) {
+    if (phrase.determiner == Determiner::kNumeral) {
       out_.add(std::string(phrase.numeral->german), phrase.numeral->german, "NUM", "nummod", id, determiner);
-    } else if (phrase.determiner != Determiner::none) {
-      const bool possessive = phrase.determiner == Determiner::possessive;
+    } else if (phrase.determiner != Determiner::kNone) {
+      const bool possessive = phrase.determiner == Determiner::kPossessive;
       out_.add(german_determiner(phrase, concord), german_determiner_lemma(phrase), "DET",
                possessive ? "det:poss" : "det", id, determiner);
     }

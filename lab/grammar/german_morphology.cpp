@@ -14,7 +14,7 @@ constexpr Endings kWeak = {{"e", "e", "e", "en"}, {"en", "e", "e", "en"}, {"en",
 constexpr Endings kMixed = {{"er", "e", "es", "en"}, {"en", "e", "es", "en"}, {"en", "en", "en", "en"}};
 
 std::string_view ending(const Endings& endings, Concord concord) {
-  const size_t column = concord.number == Number::plural ? 3 : static_cast<size_t>(concord.gender);
+  const size_t column = concord.number == Number::kPlural ? 3 : static_cast<size_t>(concord.gender);
   return endings[static_cast<size_t>(concord.grammatical_case)][column];
 }
 
@@ -22,20 +22,20 @@ std::string_view ending(const Endings& endings, Concord concord) {
 
 std::string german_determiner_lemma(const NounPhrase& phrase) {
   switch (phrase.determiner) {
-    case Determiner::the:
+    case Determiner::kThe:
       return "der";
-    case Determiner::a:
+    case Determiner::kA:
       return "ein";
-    case Determiner::this_:
+    case Determiner::kThis:
       return "dies";
-    case Determiner::every:
+    case Determiner::kEvery:
       return "jed";
-    case Determiner::no:
+    case Determiner::kNo:
       return "kein";
-    case Determiner::possessive:
+    case Determiner::kPossessive:
       return std::string(phrase.possessor->german_possessive);
-    case Determiner::none:
-    case Determiner::numeral:
+    case Determiner::kNone:
+    case Determiner::kNumeral:
       break;
   }
   return "";
@@ -43,39 +43,39 @@ std::string german_determiner_lemma(const NounPhrase& phrase) {
 
 std::string german_determiner(const NounPhrase& phrase, Concord concord) {
   switch (phrase.determiner) {
-    case Determiner::the:
+    case Determiner::kThe:
       return std::string(ending(kDefinite, concord));
-    case Determiner::this_:
-    case Determiner::every:
+    case Determiner::kThis:
+    case Determiner::kEvery:
       return german_determiner_lemma(phrase).append(ending(kDies, concord));
-    case Determiner::a:
-    case Determiner::no:
-    case Determiner::possessive:
+    case Determiner::kA:
+    case Determiner::kNo:
+    case Determiner::kPossessive:
       return german_determiner_lemma(phrase).append(ending(kEin, concord));
-    case Determiner::none:
-    case Determiner::numeral:
+    case Determiner::kNone:
+    case Determiner::kNumeral:
       break;
   }
   return "";
 }
 
 std::string german_adjective(std::string_view base, Determiner after, Concord concord) {
-  const bool weak = after == Determiner::the || after == Determiner::this_ || after == Determiner::every;
-  const bool strong = after == Determiner::none || after == Determiner::numeral;
+  const bool weak = after == Determiner::kThe || after == Determiner::kThis || after == Determiner::kEvery;
+  const bool strong = after == Determiner::kNone || after == Determiner::kNumeral;
   if (base.ends_with('e')) base.remove_suffix(1);  // müde, müder
   // Without a determiner the adjective shows what the determiner would have shown.
   return std::string(base).append(ending(weak ? kWeak : strong ? kDies : kMixed, concord));
 }
 
 std::string german_noun(const Noun& noun, Number number, Case grammatical_case) {
-  if (number == Number::singular) return std::string(noun.german);
+  if (number == Number::kSingular) return std::string(noun.german);
   std::string form(noun.german_plural);
-  if (grammatical_case == Case::dative && !form.ends_with('n') && !form.ends_with('s')) form += 'n';
+  if (grammatical_case == Case::kDative && !form.ends_with('n') && !form.ends_with('s')) form += 'n';
   return form;
 }
 
 std::string german_relative_pronoun(Concord concord) {
-  if (concord.number == Number::plural && concord.grammatical_case == Case::dative) return "denen";
+  if (concord.number == Number::kPlural && concord.grammatical_case == Case::kDative) return "denen";
   return std::string(ending(kDefinite, concord));
 }
 
@@ -89,15 +89,15 @@ std::string german_auxiliary(GermanAuxiliary auxiliary, bool past, Agreement agr
   constexpr std::string_view kThird[] = {"hat", "ist", "wird", "kann", "muss"};
   constexpr std::string_view kPlural[] = {"haben", "sind", "werden", "können", "müssen"};
   const auto i = static_cast<size_t>(auxiliary);
-  if (past && auxiliary == GermanAuxiliary::sein) {
-    return agreement.number == Number::plural ? "waren" : "war";
+  if (past && auxiliary == GermanAuxiliary::kSein) {
+    return agreement.number == Number::kPlural ? "waren" : "war";
   }
-  if (agreement.number == Number::plural) return std::string(kPlural[i]);
+  if (agreement.number == Number::kPlural) return std::string(kPlural[i]);
   return std::string(agreement.first_person ? kFirst[i] : kThird[i]);
 }
 
 std::string german_finite(const Verb& verb, bool past, Agreement agreement) {
-  const bool plural = agreement.number == Number::plural;
+  const bool plural = agreement.number == Number::kPlural;
   if (past) {
     std::string form(verb.german_past);
     if (plural) form += form.ends_with('e') ? "n" : "en";

@@ -11,9 +11,9 @@ namespace mh::grammar {
 
 /// What an article, an adjective and a noun must agree in.
 struct Concord {
-  Gender gender = Gender::masculine;  // says nothing in the plural
-  Number number = Number::singular;
-  Case grammatical_case = Case::nominative;
+  Gender gender = Gender::kMasculine;  // says nothing in the plural
+  Number number = Number::kSingular;
+  Case grammatical_case = Case::kNominative;
 };
 
 /// "dem", "dieser", "jedem", "einen", "keine", "unserem"; "" for none and for numerals.
@@ -28,7 +28,7 @@ std::string german_noun(const Noun& noun, Number number, Case grammatical_case);
 /// "der", "den", "denen": which clauses begin with.
 std::string german_relative_pronoun(Concord concord);
 
-enum class GermanAuxiliary { haben, sein, werden, koennen, muessen };
+enum class GermanAuxiliary { kHaben, kSein, kWerden, kOennen, kMuessen };
 std::string german_auxiliary(GermanAuxiliary auxiliary, bool past, Agreement agreement);
 std::string_view german_auxiliary_lemma(GermanAuxiliary auxiliary);
 /// The finite form without its prefix: "sehe", "sieht", "sehen", "sah", "sahen".

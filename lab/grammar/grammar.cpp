@@ -21,7 +21,7 @@ GrammarSentence both_sides(const grammar::Clause& clause) {
   auto [source_words, source_meanings] = source.finish();
   auto [target_words, target_meanings] = target.finish();
 
-  GrammarSentence sentence{std::move(source_words), std::move(target_words), {}, Novelty::none};
+  GrammarSentence sentence{std::move(source_words), std::move(target_words), {}, Novelty::kNone};
   for (size_t i = 0; i < source_meanings.size(); ++i) {
     if (source_meanings[i].node == nullptr) continue;
     for (size_t j = 0; j < target_meanings.size(); ++j) {
@@ -40,14 +40,14 @@ class Corpus {
   /// size.
   void draw(std::vector<GrammarSentence>& part, uint64_t stream, int64_t count, Novelty novelty) {
     Random random(options_.seed, stream);
-    const int depth = options_.depth + (novelty == Novelty::depth ? 1 : 0);
+    const int depth = options_.depth + (novelty == Novelty::kDepth ? 1 : 0);
     // Deep and short ones are one in some thousand; where none turns up for so long there are no more.
     constexpr int64_t kPatience = 200'000;
     int64_t found = 0;
     for (int64_t draws = 0; draws < kPatience && found < count; ++draws) {
       const grammar::Drawn drawn = grammar::draw_sentence(random, options_.seed, depth);
-      if (drawn.held_out != (novelty == Novelty::verb_object)) continue;
-      if (novelty == Novelty::depth && drawn.depth != depth) continue;
+      if (drawn.held_out != (novelty == Novelty::kVerbObject)) continue;
+      if (novelty == Novelty::kDepth && drawn.depth != depth) continue;
       GrammarSentence sentence = both_sides(*drawn.clause);
       const auto longest = std::max(sentence.source.size(), sentence.target.size());
       if (longest > static_cast<size_t>(options_.max_words)) continue;
@@ -92,12 +92,12 @@ GrammarCorpus make_grammar_corpus(const GrammarOptions& options) {
   GrammarCorpus parts;
   Corpus corpus(options);
   // Training last: the other parts are then the same whatever its size.
-  corpus.draw(parts.test, 1, options.test, Novelty::none);
-  corpus.draw(parts.valid, 2, options.valid, Novelty::none);
+  corpus.draw(parts.test, 1, options.test, Novelty::kNone);
+  corpus.draw(parts.valid, 2, options.valid, Novelty::kNone);
   const int64_t pairs = (options.compositional + 1) / 2;
-  corpus.draw(parts.compositional, 3, pairs, Novelty::verb_object);
-  corpus.draw(parts.compositional, 4, options.compositional - pairs, Novelty::depth);
-  corpus.draw(parts.train, 5, options.train, Novelty::none);
+  corpus.draw(parts.compositional, 3, pairs, Novelty::kVerbObject);
+  corpus.draw(parts.compositional, 4, options.compositional - pairs, Novelty::kDepth);
+  corpus.draw(parts.train, 5, options.train, Novelty::kNone);
   return parts;
 }
 

@@ -17,15 +17,15 @@ namespace mh {
 
 /// Why a sentence is in the compositional part.
 enum class Novelty {
-  none,
-  verb_object,  // a verb with an object that it never has in the other parts; both words are known
-  depth         // clauses nested one deeper than anywhere in the other parts
+  kNone,
+  kVerbObject,  // a verb with an object that it never has in the other parts; both words are known
+  kDepth        // clauses nested one deeper than anywhere in the other parts
 };
 
 struct GrammarSentence {
   std::vector<Word> source, target;
   Alignment alignment;  // sorted
-  Novelty novelty = Novelty::none;
+  Novelty novelty = Novelty::kNone;
 };
 
 struct GrammarOptions {

@@ -13,7 +13,7 @@ namespace mh::grammar {
 struct Clause;
 struct PrepositionalPhrase;
 
-enum class Determiner { none, the, a, this_, every, no, possessive, numeral };
+enum class Determiner { kNone, kThe, kA, kThis, kEvery, kNo, kPossessive, kNumeral };
 
 /// A pronoun, or a noun with what stands around it.
 struct NounPhrase {
@@ -23,8 +23,8 @@ struct NounPhrase {
   };
   const Pronoun* pronoun = nullptr;
   const Noun* noun = nullptr;
-  Number number = Number::singular;
-  Determiner determiner = Determiner::none;
+  Number number = Number::kSingular;
+  Determiner determiner = Determiner::kNone;
   const Pronoun* possessor = nullptr;
   const Pair* numeral = nullptr;
   std::vector<Modifier> modifiers;
@@ -33,7 +33,7 @@ struct NounPhrase {
   std::unique_ptr<NounPhrase> conjunct;  // "and the cat"
 
   /// What the verb agrees with.
-  Number agreement() const { return conjunct ? Number::plural : number; }
+  Number agreement() const { return conjunct ? Number::kPlural : number; }
   bool first_person() const { return pronoun != nullptr && pronoun->first_person; }
 };
 
@@ -43,22 +43,22 @@ struct PrepositionalPhrase {
 };
 
 enum class Role {
-  main,
-  coordinated,       // ", but ..."
-  adverbial,         // "because ..."
-  complement,        // "that ..."
-  relative_subject,  // "who sees the dog"
-  relative_object    // "whom the dog sees"
+  kMain,
+  kCoordinated,      // ", but ..."
+  kAdverbial,        // "because ..."
+  kComplement,       // "that ..."
+  kRelativeSubject,  // "who sees the dog"
+  kRelativeObject    // "whom the dog sees"
 };
 
 struct Clause {
-  Role role = Role::main;
+  Role role = Role::kMain;
   const Pair* subordinator = nullptr;      // adverbial
   const NounPhrase* antecedent = nullptr;  // relative
   NounPhrase subject;                      // not in relative_subject
   const Verb* verb = nullptr;              // or a copula with an adjective
   NounPhrase::Modifier predicate;
-  Tense tense = Tense::present;
+  Tense tense = Tense::kPresent;
   bool negated = false;
   const Adverb* middle = nullptr;
   const Adverb* edge = nullptr;
@@ -71,8 +71,8 @@ struct Clause {
   bool dependent_first = false;
   std::unique_ptr<Clause> second;
 
-  bool subordinate() const { return role != Role::main && role != Role::coordinated; }
-  const NounPhrase& doer() const { return role == Role::relative_subject ? *antecedent : subject; }
+  bool subordinate() const { return role != Role::kMain && role != Role::kCoordinated; }
+  const NounPhrase& doer() const { return role == Role::kRelativeSubject ? *antecedent : subject; }
 };
 
 }  // namespace mh::grammar

@@ -12,9 +12,9 @@
 
 namespace mh::grammar {
 
-enum class Gender { masculine, feminine, neuter };
-enum class Number { singular, plural };
-enum class Case { nominative, accusative, dative };
+enum class Gender { kMasculine, kFeminine, kNeuter };
+enum class Number { kSingular, kPlural };
+enum class Case { kNominative, kAccusative, kDative };
 
 /// What a noun can be used for; a verb or an adjective names the kinds it goes with.
 using Kinds = uint64_t;
@@ -64,7 +64,7 @@ struct Noun {
   Kinds kinds;
 };
 
-enum class Frame { intransitive, motion, transitive, ditransitive, clausal };
+enum class Frame { kIntransitive, kMotion, kTransitive, kDitransitive, kClausal };
 
 /// English: base, past, participle and a particle ("wakes up"). German: the prefix that separates (or ""),
 /// then the infinitive and finite forms without it; the participle whole.
@@ -74,13 +74,13 @@ struct Verb {
   Frame frame;
   Kinds subject;  // kinds of noun that do it
   Kinds object;   // kinds of noun it is done to; 0: none
-  Case object_case = Case::accusative;
+  Case object_case = Case::kAccusative;
   bool perfect_with_sein = false;
   std::string_view german_first = {};  // "ich ..." where it is not the stem + e
 };
 
 /// Where an adjective stands among others, in both languages; two of one group never describe the same noun.
-enum class Group { opinion, character, condition, size, age, colour };
+enum class Group { kOpinion, kCharacter, kCondition, kSize, kAge, kColour };
 
 struct Adjective {
   std::string_view english, german;
@@ -88,7 +88,7 @@ struct Adjective {
   Kinds kinds;
 };
 
-enum class Tense { present, past, perfect, future, can, must };
+enum class Tense { kPresent, kPast, kPerfect, kFuture, kCan, kMust };
 constexpr uint32_t bit(Tense tense) {
   return uint32_t{1} << static_cast<int>(tense);
 }

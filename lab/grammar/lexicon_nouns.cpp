@@ -3,7 +3,7 @@
 namespace mh::grammar {
 namespace {
 
-constexpr Gender m = Gender::masculine, f = Gender::feminine, n = Gender::neuter;
+constexpr Gender m = Gender::kMasculine, f = Gender::kFeminine, n = Gender::kNeuter;
 
 constexpr Noun kNouns[] = {
     // people

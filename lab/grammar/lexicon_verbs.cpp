@@ -3,9 +3,10 @@
 namespace mh::grammar {
 namespace {
 
-constexpr Frame kIntransitive = Frame::intransitive, kMotion = Frame::motion, kTransitive = Frame::transitive,
-                kDitransitive = Frame::ditransitive, kClausal = Frame::clausal;
-constexpr Case kAcc = Case::accusative, kDat = Case::dative;
+constexpr Frame kIntransitive = Frame::kIntransitive, kMotion = Frame::kMotion,
+                kTransitive = Frame::kTransitive, kDitransitive = Frame::kDitransitive,
+                kClausal = Frame::kClausal;
+constexpr Case kAcc = Case::kAccusative, kDat = Case::kDative;
 constexpr bool kSein = true;
 constexpr Kinds kGoods = kFood | kDrink | kThing | kText | kMoney | kDevice;
 constexpr Kinds kConcrete = kAny & ~(kTime | kEvent | kRule | kQuestion);

@@ -38,7 +38,7 @@ struct TranslatorSettings {
   bool separate_vocabularies = false;
   bool word_level = false;
   bool lowercase = false;
-  Normalization normalization = Normalization::nfkc;
+  Normalization normalization = Normalization::kNfkc;
   int32_t max_length =
       256;  // tokens of a sentence, end token included; longer pairs are left out and counted
 
@@ -118,7 +118,7 @@ struct TranslatorSettings {
       {.group = kTokens, .help = "Whole words between spaces, instead of byte-pair encoding"});
     v("lowercase", lowercase, {}, {.group = kTokens, .help = "Lower-case all text"});
     v("normalization", normalization,
-      {{"none", Normalization::none}, {"nfc", Normalization::nfc}, {"nfkc", Normalization::nfkc}},
+      {{"none", Normalization::kNone}, {"nfc", Normalization::kNfc}, {"nfkc", Normalization::kNfkc}},
       {.group = kTokens, .help = "Unicode normal form"});
     v("max_length", max_length, {.low = 2, .high = 65536},
       {.group = kTokens, .help = "Longest sentence in tokens; longer pairs are left out and counted"});

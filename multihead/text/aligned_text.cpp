@@ -120,12 +120,12 @@ void apply_prepend(AlignedText& text, const std::string& content) {
 size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
   size_t end = at;
   switch (pattern.kind) {
-    case Pattern::Kind::literal:
+    case Pattern::Kind::kLiteral:
       return text.substr(at).starts_with(pattern.literal) ? pattern.literal.size() : 0;
-    case Pattern::Kind::space_run:
+    case Pattern::Kind::kSpaceRun:
       while (end < text.size() && text[end] == ' ') ++end;
       return end - at >= 2 ? end - at : 0;
-    case Pattern::Kind::whitespace_run:
+    case Pattern::Kind::kWhitespaceRun:
       while (end < text.size()) {
         size_t next = end;
         if (!is_whitespace(next_character(text, next))) break;
@@ -177,7 +177,7 @@ std::vector<Part> parts_by_pattern(std::string_view text, const Pattern& pattern
   std::vector<Part> parts;
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
-    if (pattern.kind == Pattern::Kind::literal) {
+    if (pattern.kind == Pattern::Kind::kLiteral) {
       at = text.find(pattern.literal, at);
       if (at == std::string_view::npos) break;
     }
@@ -198,31 +198,31 @@ void normalize(const std::vector<NormalizerStep>& steps, AlignedText& text) {
   using Kind = NormalizerStep::Kind;
   for (const NormalizerStep& step : steps) {
     switch (step.kind) {
-      case Kind::nfc:
-        apply_normal_form(text, NormalForm::nfc);
+      case Kind::kNfc:
+        apply_normal_form(text, NormalForm::kNfc);
         break;
-      case Kind::nfkc:
-        apply_normal_form(text, NormalForm::nfkc);
+      case Kind::kNfkc:
+        apply_normal_form(text, NormalForm::kNfkc);
         break;
-      case Kind::nfd:
-        apply_normal_form(text, NormalForm::nfd);
+      case Kind::kNfd:
+        apply_normal_form(text, NormalForm::kNfd);
         break;
-      case Kind::nfkd:
-        apply_normal_form(text, NormalForm::nfkd);
+      case Kind::kNfkd:
+        apply_normal_form(text, NormalForm::kNfkd);
         break;
-      case Kind::lowercase:
+      case Kind::kLowercase:
         apply_lower_case(text);
         break;
-      case Kind::strip:
+      case Kind::kStrip:
         apply_strip(text, step.left, step.right);
         break;
-      case Kind::strip_accents:
+      case Kind::kStripAccents:
         apply_strip_accents(text);
         break;
-      case Kind::prepend:
+      case Kind::kPrepend:
         apply_prepend(text, step.content);
         break;
-      case Kind::replace:
+      case Kind::kReplace:
         apply_replace(text, step.pattern, step.content);
         break;
     }

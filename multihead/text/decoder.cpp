@@ -24,7 +24,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 void from_metaspace(const DecoderStep& step, std::vector<std::string>& pieces) {
-  const std::string_view first = step.prepend_scheme == PrependScheme::never ? " " : "";
+  const std::string_view first = step.prepend_scheme == PrependScheme::kNever ? " " : "";
   for (size_t i = 0; i < pieces.size(); ++i) replace_all(pieces[i], step.replacement, i == 0 ? first : " ");
 }
 
@@ -132,28 +132,28 @@ std::string decode_pieces(const std::vector<DecoderStep>& steps, std::vector<std
   if (steps.empty()) return joined(pieces, " ");
   for (const DecoderStep& step : steps) {
     switch (step.kind) {
-      case Kind::metaspace:
+      case Kind::kMetaspace:
         from_metaspace(step, pieces);
         break;
-      case Kind::byte_level:
+      case Kind::kByteLevel:
         from_byte_level(pieces);
         break;
-      case Kind::bpe:
+      case Kind::kBpe:
         from_end_of_word(step, pieces);
         break;
-      case Kind::word_piece:
+      case Kind::kWordPiece:
         from_word_piece(step, pieces);
         break;
-      case Kind::fuse:
+      case Kind::kFuse:
         pieces = {joined(pieces, "")};
         break;
-      case Kind::byte_fallback:
+      case Kind::kByteFallback:
         from_byte_fallback(pieces);
         break;
-      case Kind::strip:
+      case Kind::kStrip:
         strip_pieces(step, pieces);
         break;
-      case Kind::replace:
+      case Kind::kReplace:
         for (std::string& piece : pieces) replace_all(piece, step.pattern.literal, step.content);
         break;
     }

@@ -97,8 +97,8 @@ const Stable& stable_characters(bool compatibility) {
 }  // namespace
 
 std::vector<Rewritten> rewrite_normal_form(std::string_view text, NormalForm form) {
-  const bool compatibility = form == NormalForm::nfkc || form == NormalForm::nfkd;
-  const bool composes = form == NormalForm::nfc || form == NormalForm::nfkc;
+  const bool compatibility = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
+  const bool composes = form == NormalForm::kNfc || form == NormalForm::kNfkc;
   const Stable& stable = stable_characters(compatibility);
   std::vector<Rewritten> result;
   result.reserve(text.size());

@@ -46,27 +46,27 @@ std::vector<Part> arrange(const std::vector<Part>& parts, SplitBehavior behavior
     const bool after_match = i > 0 && parts[i - 1].matches;
     const bool after_other = i > 0 && !parts[i - 1].matches;
     switch (behavior) {
-      case SplitBehavior::removed:
+      case SplitBehavior::kRemoved:
         if (!part.matches) result.push_back(part);
         break;
-      case SplitBehavior::isolated:
+      case SplitBehavior::kIsolated:
         result.push_back(part);
         break;
-      case SplitBehavior::contiguous:
+      case SplitBehavior::kContiguous:
         if (i > 0 && part.matches == parts[i - 1].matches) {
           result.back().end = part.end;
         } else {
           result.push_back(part);
         }
         break;
-      case SplitBehavior::merged_with_previous:
+      case SplitBehavior::kMergedWithPrevious:
         if (part.matches && after_other) {
           result.back().end = part.end;
         } else {
           result.push_back(part);
         }
         break;
-      case SplitBehavior::merged_with_next:
+      case SplitBehavior::kMergedWithNext:
         if (!part.matches && after_match) {
           result.back().end = part.end;
         } else {
@@ -91,27 +91,27 @@ std::vector<Part> words(const PreTokenizerStep& step, std::string_view text) {
     return parts;
   };
   switch (step.kind) {
-    case Kind::whitespace:  // \w+|[^\w\s]+
+    case Kind::kWhitespace:  // \w+|[^\w\s]+
       return kept(parts_by_class(text, [](char32_t c) {
         return is_whitespace(c) ? Class::space : is_word(c) ? Class::word : Class::other;
       }));
-    case Kind::whitespace_split:
+    case Kind::kWhitespaceSplit:
       return kept(
           parts_by_class(text, [](char32_t c) { return is_whitespace(c) ? Class::space : Class::other; }));
-    case Kind::punctuation:
+    case Kind::kPunctuation:
       return arrange(parts_by_character(text, is_split_punctuation), step.behavior);
-    case Kind::digits:
+    case Kind::kDigits:
       return arrange(parts_by_character(text, is_number),
-                     step.individual_digits ? SplitBehavior::isolated : SplitBehavior::contiguous);
-    case Kind::split: {
+                     step.individual_digits ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+    case Kind::kSplit: {
       auto parts = parts_by_pattern(text, step.pattern);
       if (step.invert) {
         for (Part& part : parts) part.matches = !part.matches;
       }
       return arrange(parts, step.behavior);
     }
-    case Kind::metaspace:
-    case Kind::byte_level:
+    case Kind::kMetaspace:
+    case Kind::kByteLevel:
       break;  // these rewrite the text as well: below
   }
   return {};
@@ -156,8 +156,8 @@ void apply_metaspace(const PreTokenizerStep& step, Pieces& pieces) {
   rewrite_words(pieces, [&](const Piece& piece, Pieces& out) {
     const std::string_view word = std::string_view(old.text).substr(piece.begin, piece.end - piece.begin);
     const bool has_mark = word[0] == ' ' || word.starts_with(mark);
-    const bool wanted = step.prepend_scheme == PrependScheme::always ||
-                        (step.prepend_scheme == PrependScheme::first && old.from(piece.begin).first == 0);
+    const bool wanted = step.prepend_scheme == PrependScheme::kAlways ||
+                        (step.prepend_scheme == PrependScheme::kFirst && old.from(piece.begin).first == 0);
     out.pieces.push_back({out.text.text.size(), 0});
     if (wanted && !has_mark) out.text.append(mark, old.from(piece.begin));
     const size_t first = out.pieces.back().begin;
@@ -283,9 +283,9 @@ std::vector<Part> gpt2_words(std::string_view text) {
 
 void pre_tokenize(const std::vector<PreTokenizerStep>& steps, Pieces& pieces) {
   for (const PreTokenizerStep& step : steps) {
-    if (step.kind == PreTokenizerStep::Kind::metaspace) {
+    if (step.kind == PreTokenizerStep::Kind::kMetaspace) {
       apply_metaspace(step, pieces);
-    } else if (step.kind == PreTokenizerStep::Kind::byte_level) {
+    } else if (step.kind == PreTokenizerStep::Kind::kByteLevel) {
       apply_byte_level(step, pieces);
     } else {
       split_words(step, pieces);

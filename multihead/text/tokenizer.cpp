@@ -143,7 +143,7 @@ struct Tokenizer::Pipeline {
     }
     words_need_origin =
         std::any_of(parts.pre_tokenizers.begin(), parts.pre_tokenizers.end(),
-                    [](const auto& step) { return step.prepend_scheme == PrependScheme::first; });
+                    [](const auto& step) { return step.prepend_scheme == PrependScheme::kFirst; });
   }
 
   /// Added tokens cut out, the rest normalised and cut into words.
@@ -224,7 +224,7 @@ std::string Tokenizer::to_json() const {
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
   Encoding encoding = pipeline_->encode(text);
   for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
-    if (step.kind == PostProcessorStep::Kind::byte_level) {
+    if (step.kind == PostProcessorStep::Kind::kByteLevel) {
       if (step.trim_offsets) trim_offsets(step, encoding);
     } else if (add_special_tokens) {
       encoding = from_template(step, encoding);
@@ -248,7 +248,7 @@ std::vector<int32_t> Tokenizer::encode_ids(std::string_view text, bool add_speci
     for (const Symbol& symbol : symbols) encoding.ids.push_back(symbol.id);
   }
   for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
-    if (add_special_tokens && step.kind == PostProcessorStep::Kind::template_processing) {
+    if (add_special_tokens && step.kind == PostProcessorStep::Kind::kTemplateProcessing) {
       encoding = from_template(step, encoding);
     }
   }

@@ -31,7 +31,7 @@ TokenModel read_model(const JsonNode& node) {
   if (name != "BPE" && name != "WordLevel") {
     type->fail(fmt::format("{} is not supported; expected BPE or WordLevel", shown(name)));
   }
-  model.kind = name == "BPE" ? TokenModel::Kind::bpe : TokenModel::Kind::word_level;
+  model.kind = name == "BPE" ? TokenModel::Kind::kBpe : TokenModel::Kind::kWordLevel;
 
   const JsonNode vocabulary = node.at("vocab");
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
@@ -43,7 +43,7 @@ TokenModel read_model(const JsonNode& node) {
   std::sort(model.vocabulary.begin(), model.vocabulary.end(),
             [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto unknown = node.find("unk_token")) model.unknown_token = unknown->text();
-  if (model.kind == TokenModel::Kind::word_level) return model;
+  if (model.kind == TokenModel::Kind::kWordLevel) return model;
 
   if (const auto dropout = node.find("dropout")) {
     if (!dropout->value().is_number() || dropout->value().get<double>() != 0) {

@@ -45,9 +45,9 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.literal = literal->text();
     if (pattern.literal.empty()) literal->fail("expected a text that is not empty");
   } else if (expression && !literal_only && expression->text() == "\\s+") {
-    pattern.kind = Pattern::Kind::whitespace_run;
+    pattern.kind = Pattern::Kind::kWhitespaceRun;
   } else if (expression && !literal_only && expression->text() == " {2,}") {
-    pattern.kind = Pattern::Kind::space_run;
+    pattern.kind = Pattern::Kind::kSpaceRun;
   } else if (expression) {
     expression->fail(fmt::format("the regular expression {} is not supported; expected {}",
                                  shown(expression->text()),
@@ -67,7 +67,7 @@ SplitBehavior read_behavior(const JsonNode& node) {
 PrependScheme read_scheme(const JsonNode& node) {
   constexpr std::array kNames = {"always", "first", "never"};
   if (const auto scheme = node.find("prepend_scheme")) return scheme->choice<PrependScheme>(kNames);
-  return node.flag("add_prefix_space", true) ? PrependScheme::always : PrependScheme::never;
+  return node.flag("add_prefix_space", true) ? PrependScheme::kAlways : PrependScheme::kNever;
 }
 
 // Metaspace, ByteLevel and Replace stand in several lists, with the same members.
@@ -140,20 +140,20 @@ void read_template_processing(const JsonNode& node, PostProcessorStep& step) {
 void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps) {
   using Step = NormalizerStep;
   static constexpr StepType<Step> kTypes[] = {
-      {"NFC", Step::Kind::nfc},
-      {"NFD", Step::Kind::nfd},
-      {"NFKC", Step::Kind::nfkc},
-      {"NFKD", Step::Kind::nfkd},
-      {"Lowercase", Step::Kind::lowercase},
-      {"Strip", Step::Kind::strip,
+      {"NFC", Step::Kind::kNfc},
+      {"NFD", Step::Kind::kNfd},
+      {"NFKC", Step::Kind::kNfkc},
+      {"NFKD", Step::Kind::kNfkd},
+      {"Lowercase", Step::Kind::kLowercase},
+      {"Strip", Step::Kind::kStrip,
        [](const JsonNode& strip, Step& step) {
          step.left = strip.flag("strip_left", true);
          step.right = strip.flag("strip_right", true);
        }},
-      {"StripAccents", Step::Kind::strip_accents},
-      {"Prepend", Step::Kind::prepend,
+      {"StripAccents", Step::Kind::kStripAccents},
+      {"Prepend", Step::Kind::kPrepend,
        [](const JsonNode& prepend, Step& step) { step.content = prepend.at("prepend").text(); }},
-      {"Replace", Step::Kind::replace, read_replace<false, Step>},
+      {"Replace", Step::Kind::kReplace, read_replace<false, Step>},
   };
   read_steps_of<Step>(node, "normalizers", kTypes, steps);
 }
@@ -161,19 +161,19 @@ void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps) {
 void read_steps(const JsonNode& node, std::vector<PreTokenizerStep>& steps) {
   using Step = PreTokenizerStep;
   static constexpr StepType<Step> kTypes[] = {
-      {"Whitespace", Step::Kind::whitespace},
-      {"WhitespaceSplit", Step::Kind::whitespace_split},
-      {"Metaspace", Step::Kind::metaspace, read_metaspace<Step>},
-      {"ByteLevel", Step::Kind::byte_level, read_byte_level<Step>},
-      {"Punctuation", Step::Kind::punctuation,
+      {"Whitespace", Step::Kind::kWhitespace},
+      {"WhitespaceSplit", Step::Kind::kWhitespaceSplit},
+      {"Metaspace", Step::Kind::kMetaspace, read_metaspace<Step>},
+      {"ByteLevel", Step::Kind::kByteLevel, read_byte_level<Step>},
+      {"Punctuation", Step::Kind::kPunctuation,
        [](const JsonNode& punctuation, Step& step) {
          if (const auto behavior = punctuation.find("behavior")) step.behavior = read_behavior(*behavior);
        }},
-      {"Digits", Step::Kind::digits,
+      {"Digits", Step::Kind::kDigits,
        [](const JsonNode& digits, Step& step) {
          step.individual_digits = digits.flag("individual_digits", false);
        }},
-      {"Split", Step::Kind::split,
+      {"Split", Step::Kind::kSplit,
        [](const JsonNode& split, Step& step) {
          step.pattern = read_pattern(split.at("pattern"), false);
          step.behavior = read_behavior(split.at("behavior"));
@@ -186,8 +186,8 @@ void read_steps(const JsonNode& node, std::vector<PreTokenizerStep>& steps) {
 void read_steps(const JsonNode& node, std::vector<PostProcessorStep>& steps) {
   using Step = PostProcessorStep;
   static constexpr StepType<Step> kTypes[] = {
-      {"TemplateProcessing", Step::Kind::template_processing, read_template_processing},
-      {"ByteLevel", Step::Kind::byte_level, read_byte_level<Step>},
+      {"TemplateProcessing", Step::Kind::kTemplateProcessing, read_template_processing},
+      {"ByteLevel", Step::Kind::kByteLevel, read_byte_level<Step>},
   };
   read_steps_of<Step>(node, "processors", kTypes, steps);
 }
@@ -195,27 +195,27 @@ void read_steps(const JsonNode& node, std::vector<PostProcessorStep>& steps) {
 void read_steps(const JsonNode& node, std::vector<DecoderStep>& steps) {
   using Step = DecoderStep;
   static constexpr StepType<Step> kTypes[] = {
-      {"Metaspace", Step::Kind::metaspace, read_metaspace<Step>},
-      {"ByteLevel", Step::Kind::byte_level, read_byte_level<Step>},
-      {"BPEDecoder", Step::Kind::bpe,
+      {"Metaspace", Step::Kind::kMetaspace, read_metaspace<Step>},
+      {"ByteLevel", Step::Kind::kByteLevel, read_byte_level<Step>},
+      {"BPEDecoder", Step::Kind::kBpe,
        [](const JsonNode& bpe, Step& step) {
          step.affix = bpe.text("suffix", "</w>");
          if (step.affix.empty()) bpe.at("suffix").fail("expected a text that is not empty");
        }},
-      {"WordPiece", Step::Kind::word_piece,
+      {"WordPiece", Step::Kind::kWordPiece,
        [](const JsonNode& word_piece, Step& step) {
          step.affix = word_piece.text("prefix", "##");
          step.cleanup = word_piece.flag("cleanup", true);
        }},
-      {"Fuse", Step::Kind::fuse},
-      {"ByteFallback", Step::Kind::byte_fallback},
-      {"Strip", Step::Kind::strip,
+      {"Fuse", Step::Kind::kFuse},
+      {"ByteFallback", Step::Kind::kByteFallback},
+      {"Strip", Step::Kind::kStrip,
        [](const JsonNode& strip, Step& step) {
          step.content = strip.at("content").one_character();
          step.start = strip.at("start").number();
          step.stop = strip.at("stop").number();
        }},
-      {"Replace", Step::Kind::replace, read_replace<true, Step>},
+      {"Replace", Step::Kind::kReplace, read_replace<true, Step>},
   };
   read_steps_of<Step>(node, "decoders", kTypes, steps);
 }

@@ -18,11 +18,11 @@ Json sequence(const char* key, std::vector<Json> steps) {
 
 Json json_of(const Pattern& pattern) {
   switch (pattern.kind) {
-    case Pattern::Kind::whitespace_run:
+    case Pattern::Kind::kWhitespaceRun:
       return {{"Regex", "\\s+"}};
-    case Pattern::Kind::space_run:
+    case Pattern::Kind::kSpaceRun:
       return {{"Regex", " {2,}"}};
-    case Pattern::Kind::literal:
+    case Pattern::Kind::kLiteral:
       break;
   }
   return {{"String", pattern.literal}};
@@ -56,23 +56,23 @@ Json byte_level(const Step& step) {
 Json json_of(const NormalizerStep& step) {
   using Kind = NormalizerStep::Kind;
   switch (step.kind) {
-    case Kind::nfc:
+    case Kind::kNfc:
       return {{"type", "NFC"}};
-    case Kind::nfkc:
+    case Kind::kNfkc:
       return {{"type", "NFKC"}};
-    case Kind::nfd:
+    case Kind::kNfd:
       return {{"type", "NFD"}};
-    case Kind::nfkd:
+    case Kind::kNfkd:
       return {{"type", "NFKD"}};
-    case Kind::lowercase:
+    case Kind::kLowercase:
       return {{"type", "Lowercase"}};
-    case Kind::strip_accents:
+    case Kind::kStripAccents:
       return {{"type", "StripAccents"}};
-    case Kind::strip:
+    case Kind::kStrip:
       return {{"type", "Strip"}, {"strip_left", step.left}, {"strip_right", step.right}};
-    case Kind::prepend:
+    case Kind::kPrepend:
       return {{"type", "Prepend"}, {"prepend", step.content}};
-    case Kind::replace:
+    case Kind::kReplace:
       break;
   }
   return {{"type", "Replace"}, {"pattern", json_of(step.pattern)}, {"content", step.content}};
@@ -81,19 +81,19 @@ Json json_of(const NormalizerStep& step) {
 Json json_of(const PreTokenizerStep& step) {
   using Kind = PreTokenizerStep::Kind;
   switch (step.kind) {
-    case Kind::whitespace:
+    case Kind::kWhitespace:
       return {{"type", "Whitespace"}};
-    case Kind::whitespace_split:
+    case Kind::kWhitespaceSplit:
       return {{"type", "WhitespaceSplit"}};
-    case Kind::metaspace:
+    case Kind::kMetaspace:
       return metaspace(step);
-    case Kind::byte_level:
+    case Kind::kByteLevel:
       return byte_level(step);
-    case Kind::punctuation:
+    case Kind::kPunctuation:
       return {{"type", "Punctuation"}, {"behavior", name_of(step.behavior)}};
-    case Kind::digits:
+    case Kind::kDigits:
       return {{"type", "Digits"}, {"individual_digits", step.individual_digits}};
-    case Kind::split:
+    case Kind::kSplit:
       break;
   }
   return {{"type", "Split"},
@@ -114,7 +114,7 @@ Json json_of(const std::vector<TemplatePiece>& pieces) {
 }
 
 Json json_of(const PostProcessorStep& step) {
-  if (step.kind == PostProcessorStep::Kind::byte_level) return byte_level(step);
+  if (step.kind == PostProcessorStep::Kind::kByteLevel) return byte_level(step);
   Json specials = Json::object();
   for (const TemplateToken& token : step.special_tokens) {
     specials[token.name] = Json{{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
@@ -128,21 +128,21 @@ Json json_of(const PostProcessorStep& step) {
 Json json_of(const DecoderStep& step) {
   using Kind = DecoderStep::Kind;
   switch (step.kind) {
-    case Kind::metaspace:
+    case Kind::kMetaspace:
       return metaspace(step);
-    case Kind::byte_level:
+    case Kind::kByteLevel:
       return byte_level(step);
-    case Kind::bpe:
+    case Kind::kBpe:
       return {{"type", "BPEDecoder"}, {"suffix", step.affix}};
-    case Kind::word_piece:
+    case Kind::kWordPiece:
       return {{"type", "WordPiece"}, {"prefix", step.affix}, {"cleanup", step.cleanup}};
-    case Kind::fuse:
+    case Kind::kFuse:
       return {{"type", "Fuse"}};
-    case Kind::byte_fallback:
+    case Kind::kByteFallback:
       return {{"type", "ByteFallback"}};
-    case Kind::strip:
+    case Kind::kStrip:
       return {{"type", "Strip"}, {"content", step.content}, {"start", step.start}, {"stop", step.stop}};
-    case Kind::replace:
+    case Kind::kReplace:
       break;
   }
   return {{"type", "Replace"}, {"pattern", json_of(step.pattern)}, {"content", step.content}};
@@ -170,7 +170,7 @@ void append_model(std::string& out, const TokenModel& model) {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? std::string("null") : in_quotes(text);
   };
-  const bool bpe = model.kind == TokenModel::Kind::bpe;
+  const bool bpe = model.kind == TokenModel::Kind::kBpe;
   const std::string unknown = model.unknown_token ? in_quotes(*model.unknown_token) : "null";
   out += bpe ? "{\n    \"type\": \"BPE\"" : "{\n    \"type\": \"WordLevel\"";
   if (bpe) {

@@ -16,39 +16,39 @@ namespace mh {
 /// spaces.
 struct Pattern {
   enum class Kind {
-    literal,
-    whitespace_run,  ///< \s+
-    space_run,       ///< " {2,}"
+    kLiteral,
+    kWhitespaceRun,  ///< \s+
+    kSpaceRun,       ///< " {2,}"
   };
-  Kind kind = Kind::literal;
+  Kind kind = Kind::kLiteral;
   std::string literal = {};
 };
 
 struct NormalizerStep {
-  enum class Kind { nfc, nfkc, nfd, nfkd, lowercase, strip, strip_accents, prepend, replace };
-  Kind kind = Kind::nfc;
+  enum class Kind { kNfc, kNfkc, kNfd, kNfkd, kLowercase, kStrip, kStripAccents, kPrepend, kReplace };
+  Kind kind = Kind::kNfc;
   bool left = true;          ///< strip
   bool right = true;         ///< strip
   Pattern pattern = {};      ///< replace
   std::string content = {};  ///< prepend, replace
 };
 
-enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
-enum class PrependScheme { always, first, never };
+enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
+enum class PrependScheme { kAlways, kFirst, kNever };
 
 struct PreTokenizerStep {
-  enum class Kind { whitespace, whitespace_split, metaspace, byte_level, punctuation, digits, split };
-  Kind kind = Kind::whitespace;
-  std::string replacement = "\u2581";                    ///< metaspace: one character that stands for a space
-  PrependScheme prepend_scheme = PrependScheme::always;  ///< metaspace
-  bool split = true;                                     ///< metaspace
-  bool add_prefix_space = true;                          ///< byte_level
-  bool trim_offsets = true;                              ///< byte_level: kept for writing
-  bool use_regex = true;                                 ///< byte_level: GPT-2's words
-  SplitBehavior behavior = SplitBehavior::isolated;      ///< punctuation, split
-  bool individual_digits = false;                        ///< digits
-  bool invert = false;                                   ///< split
-  Pattern pattern = {};                                  ///< split
+  enum class Kind { kWhitespace, kWhitespaceSplit, kMetaspace, kByteLevel, kPunctuation, kDigits, kSplit };
+  Kind kind = Kind::kWhitespace;
+  std::string replacement = "\u2581";  ///< metaspace: one character that stands for a space
+  PrependScheme prepend_scheme = PrependScheme::kAlways;  ///< metaspace
+  bool split = true;                                      ///< metaspace
+  bool add_prefix_space = true;                           ///< byte_level
+  bool trim_offsets = true;                               ///< byte_level: kept for writing
+  bool use_regex = true;                                  ///< byte_level: GPT-2's words
+  SplitBehavior behavior = SplitBehavior::kIsolated;      ///< punctuation, split
+  bool individual_digits = false;                         ///< digits
+  bool invert = false;                                    ///< split
+  Pattern pattern = {};                                   ///< split
 };
 
 /// One place of a template: the text itself (sequence 'A' or 'B') or a special token.
@@ -64,8 +64,8 @@ struct TemplateToken {
 };
 
 struct PostProcessorStep {
-  enum class Kind { template_processing, byte_level };
-  Kind kind = Kind::template_processing;
+  enum class Kind { kTemplateProcessing, kByteLevel };
+  Kind kind = Kind::kTemplateProcessing;
   std::vector<TemplatePiece> single = {};
   std::vector<TemplatePiece> pair = {};  ///< kept for writing: multihead encodes one text at a time
   std::vector<TemplateToken> special_tokens = {};
@@ -75,20 +75,20 @@ struct PostProcessorStep {
 };
 
 struct DecoderStep {
-  enum class Kind { metaspace, byte_level, bpe, word_piece, fuse, byte_fallback, strip, replace };
-  Kind kind = Kind::fuse;
-  std::string replacement = "\u2581";                    ///< metaspace
-  PrependScheme prepend_scheme = PrependScheme::always;  ///< metaspace
-  bool split = true;                                     ///< metaspace: kept for writing
-  bool add_prefix_space = true;                          ///< byte_level: kept for writing
-  bool trim_offsets = true;                              ///< byte_level: kept for writing
-  bool use_regex = true;                                 ///< byte_level: kept for writing
-  std::string affix = {};                                ///< bpe: suffix; word_piece: prefix
-  bool cleanup = true;                                   ///< word_piece
-  std::string content = {};                              ///< strip: a character; replace: the new text
-  int32_t start = 0;                                     ///< strip
-  int32_t stop = 0;                                      ///< strip
-  Pattern pattern = {};                                  ///< replace: a literal
+  enum class Kind { kMetaspace, kByteLevel, kBpe, kWordPiece, kFuse, kByteFallback, kStrip, kReplace };
+  Kind kind = Kind::kFuse;
+  std::string replacement = "\u2581";                     ///< metaspace
+  PrependScheme prepend_scheme = PrependScheme::kAlways;  ///< metaspace
+  bool split = true;                                      ///< metaspace: kept for writing
+  bool add_prefix_space = true;                           ///< byte_level: kept for writing
+  bool trim_offsets = true;                               ///< byte_level: kept for writing
+  bool use_regex = true;                                  ///< byte_level: kept for writing
+  std::string affix = {};                                 ///< bpe: suffix; word_piece: prefix
+  bool cleanup = true;                                    ///< word_piece
+  std::string content = {};                               ///< strip: a character; replace: the new text
+  int32_t start = 0;                                      ///< strip
+  int32_t stop = 0;                                       ///< strip
+  Pattern pattern = {};                                   ///< replace: a literal
 };
 
 /// A token that is matched in the text itself, before the model sees it.
@@ -104,8 +104,8 @@ struct AddedToken {
 
 /// The part that turns a word into pieces of the vocabulary.
 struct TokenModel {
-  enum class Kind { word_level, bpe };
-  Kind kind = Kind::bpe;
+  enum class Kind { kWordLevel, kBpe };
+  Kind kind = Kind::kBpe;
   std::vector<std::pair<std::string, int32_t>> vocabulary = {};
   std::optional<std::string> unknown_token = {};
   // Of bpe only:

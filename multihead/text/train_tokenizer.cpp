@@ -20,17 +20,17 @@ constexpr const char* kSpaceMark = "\u2581";
 
 std::vector<NormalizerStep> letter_steps(Normalization normalization, bool lowercase) {
   std::vector<NormalizerStep> steps;
-  if (normalization != Normalization::none) {
-    const bool compatibility = normalization == Normalization::nfkc;
-    steps.emplace_back().kind = compatibility ? NormalizerStep::Kind::nfkc : NormalizerStep::Kind::nfc;
+  if (normalization != Normalization::kNone) {
+    const bool compatibility = normalization == Normalization::kNfkc;
+    steps.emplace_back().kind = compatibility ? NormalizerStep::Kind::kNfkc : NormalizerStep::Kind::kNfc;
   }
-  if (lowercase) steps.emplace_back().kind = NormalizerStep::Kind::lowercase;
+  if (lowercase) steps.emplace_back().kind = NormalizerStep::Kind::kLowercase;
   return steps;
 }
 
 NormalizerStep space_instead_of(Pattern::Kind kind, const std::string& literal) {
   NormalizerStep step;
-  step.kind = NormalizerStep::Kind::replace;
+  step.kind = NormalizerStep::Kind::kReplace;
   step.pattern.kind = kind;
   step.pattern.literal = literal;
   step.content = std::string(1, ' ');
@@ -129,16 +129,16 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
   // Spaces are told apart from "▁" nowhere after this, so that decoding gives back exactly the normalised
   // text.
-  parts.normalizers.push_back(space_instead_of(Pattern::Kind::literal, kSpaceMark));
-  parts.normalizers.push_back(space_instead_of(Pattern::Kind::whitespace_run, ""));
-  parts.normalizers.emplace_back().kind = NormalizerStep::Kind::strip;
+  parts.normalizers.push_back(space_instead_of(Pattern::Kind::kLiteral, kSpaceMark));
+  parts.normalizers.push_back(space_instead_of(Pattern::Kind::kWhitespaceRun, ""));
+  parts.normalizers.emplace_back().kind = NormalizerStep::Kind::kStrip;
   PreTokenizerStep metaspace;
-  metaspace.kind = PreTokenizerStep::Kind::metaspace;
+  metaspace.kind = PreTokenizerStep::Kind::kMetaspace;
   metaspace.replacement = kSpaceMark;
   parts.pre_tokenizers.push_back(metaspace);
-  parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::punctuation;
+  parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::kPunctuation;
   DecoderStep& decoder = parts.decoders.emplace_back();
-  decoder.kind = DecoderStep::Kind::metaspace;
+  decoder.kind = DecoderStep::Kind::kMetaspace;
   decoder.replacement = kSpaceMark;
 
   const auto words = count_words(lines, parts, options.name);
@@ -162,7 +162,7 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
   const auto merges =
       learn_merges(std::move(counted), tokens, specials, options.vocabulary_size, options.least_pair_count);
 
-  parts.model.kind = TokenModel::Kind::bpe;
+  parts.model.kind = TokenModel::Kind::kBpe;
   parts.model.fuse_unknown = true;
   for (const auto& [left, right] : merges) parts.model.merges.emplace_back(tokens[left], tokens[right]);
   for (size_t i = 0; i < tokens.size(); ++i)
@@ -176,8 +176,8 @@ Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOp
   check_size("least count", options.least_count, 1, INT64_MAX);
   TokenizerParts parts = common_parts();
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
-  parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::whitespace_split;
-  parts.model.kind = TokenModel::Kind::word_level;
+  parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::kWhitespaceSplit;
+  parts.model.kind = TokenModel::Kind::kWordLevel;
   for (const std::string& token : kSpecialTokens) {
     parts.model.vocabulary.emplace_back(token, static_cast<int32_t>(parts.model.vocabulary.size()));
   }

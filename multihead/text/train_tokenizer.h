@@ -18,12 +18,12 @@ inline constexpr int32_t kEndId = 0;
 inline constexpr int32_t kUnknownId = 1;
 inline constexpr int32_t kPadId = 2;
 
-enum class Normalization { none, nfc, nfkc };
+enum class Normalization { kNone, kNfc, kNfkc };
 
 struct BpeOptions {
   int32_t vocabulary_size = 8000;  ///< at most; little text gives fewer
   bool lowercase = false;
-  Normalization normalization = Normalization::nfkc;
+  Normalization normalization = Normalization::kNfkc;
   int32_t alphabet_limit = 1000;            ///< characters kept, the most frequent; others become unknown
   int64_t least_pair_count = 2;             ///< pairs seen less often are not merged
   std::string name = "text to learn from";  ///< what errors call the lines
@@ -41,7 +41,7 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
 struct WordLevelOptions {
   int32_t vocabulary_size = 50'000;  ///< at most; rarer words become unknown
   bool lowercase = false;
-  Normalization normalization = Normalization::nfkc;
+  Normalization normalization = Normalization::kNfkc;
   int64_t least_count = 1;
   std::string name = "text to learn from";
 };

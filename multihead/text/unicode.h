@@ -30,7 +30,7 @@ bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t character);
 
-enum class NormalForm { nfc, nfkc, nfd, nfkd };
+enum class NormalForm { kNfc, kNfkc, kNfd, kNfkd };
 /// The normal form of UAX 15. REQUIRES: text is valid UTF-8.
 std::string normal_form(std::string_view text, NormalForm form);
 /// Lower case character by character, without context: capital sigma always becomes σ, never a final ς.

@@ -52,7 +52,7 @@ std::optional<int32_t> WordModel::id_of(std::string_view token) const {
 }
 
 void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) const {
-  if (kind_ == TokenModel::Kind::word_level) {
+  if (kind_ == TokenModel::Kind::kWordLevel) {
     const auto id = id_of(word);
     if (!id && !unknown_) {
       throw FormatError(

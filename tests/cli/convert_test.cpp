@@ -73,7 +73,6 @@ TEST_F(ConvertVerb, RefusesInOneLine) {
   refused("--permute 0:1", "--permute: expected numbers of heads between commas, got 0");
   refused("--permute 0,1,2 --attention encoder.4.self_attention", "this model has no attention");
   refused("--remove encoder.0.self_attention", "encoder.0.self_attention");
-  refused("--remove encoder.0.self_attention.1", "encoder.1.self_attention: it ends with 3 heads");
   refused("--merge-equal", "no two heads of a layer have equal queries, keys and values");
   refused("--to merged --source x", "--source and --target go together");
   refused("--to merged --source /no/such --target /no/such", "cannot read /no/such", 1);

@@ -83,7 +83,7 @@ TEST_F(TokenizeVerb, LearnsWhatTheLibraryLearns) {
   EXPECT_THAT(words.err, IsEmpty());
   EXPECT_EQ(
       scratch.read("made.json"),
-      train_word_level(lines, {.vocabulary_size = 7, .lowercase = true, .normalization = Normalization::nfc})
+      train_word_level(lines, {.vocabulary_size = 7, .lowercase = true, .normalization = Normalization::kNfc})
           .to_json());
 }
 

@@ -61,7 +61,7 @@ TEST(TranslatorCorpus, ATokenizerMustEndWhatItEncodes) {
   for (size_t at; (at = renamed.find("<pad>")) != std::string::npos;) renamed.replace(at, 5, "<PAD>");
   EXPECT_THAT(refused(renamed), HasSubstr("no <pad> token"));
   TokenizerParts parts;
-  parts.model.kind = TokenModel::Kind::word_level;
+  parts.model.kind = TokenModel::Kind::kWordLevel;
   parts.model.vocabulary = {{"</s>", 0}, {"<unk>", 1}, {"<pad>", 2}, {"dog", 3}};
   parts.model.unknown_token = "<unk>";
   EXPECT_THAT(refused(Tokenizer(parts).to_json()), HasSubstr("does not append </s>"));

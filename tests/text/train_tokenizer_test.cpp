@@ -87,9 +87,10 @@ TEST(LearnMerges, NeverMakesAReservedToken) {
 TEST(TrainBpe, MakesTheCommittedFilesByteForByte) {
   const auto lines = small_lines();
   EXPECT_EQ(train_bpe(lines, {.vocabulary_size = 300}).to_json(), read_file(kData / "learned.json"));
-  EXPECT_EQ(train_bpe(lines, {.vocabulary_size = 200, .lowercase = true, .normalization = Normalization::nfc})
-                .to_json(),
-            read_file(kData / "learned_lower.json"));
+  EXPECT_EQ(
+      train_bpe(lines, {.vocabulary_size = 200, .lowercase = true, .normalization = Normalization::kNfc})
+          .to_json(),
+      read_file(kData / "learned_lower.json"));
   EXPECT_EQ(train_word_level(lines, {.vocabulary_size = 120}).to_json(),
             read_file(kData / "learned_words.json"));
 }
@@ -115,8 +116,8 @@ TEST(TrainBpe, DecodingReturnsTheNormalisedText) {
   const Tokenizer tokenizer = train_bpe(small_lines(), {.vocabulary_size = 290});
   const Tokenizer lower = train_bpe(small_lines(), {.vocabulary_size = 290, .lowercase = true});
   for (const std::string& line : small_lines()) {
-    EXPECT_EQ(tokenizer.decode(tokenizer.encode_ids(line)), normal_form(line, NormalForm::nfkc));
-    EXPECT_EQ(lower.decode(lower.encode_ids(line)), lower_case(normal_form(line, NormalForm::nfkc)));
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode_ids(line)), normal_form(line, NormalForm::kNfkc));
+    EXPECT_EQ(lower.decode(lower.encode_ids(line)), lower_case(normal_form(line, NormalForm::kNfkc)));
   }
   EXPECT_EQ(tokenizer.decode(tokenizer.encode_ids(" The\t\tcat\u00a0 sits\u2581on, \"Ｄie\" Ba\u0308cker ")),
             "The cat sits on, \"Die\" Bäcker");
@@ -195,7 +196,7 @@ TEST(SlowTrainBpe, LearnsMulti30k) {
   for (const std::string& line : lines) {
     const auto ids = tokenizer.encode_ids(line);
     pieces += ids.size();
-    const std::string normalized = normal_form(line, NormalForm::nfkc);
+    const std::string normalized = normal_form(line, NormalForm::kNfkc);
     const bool odd_spaces = normalized.find("  ") != std::string::npos ||
                             normalized.find('\t') != std::string::npos || normalized.starts_with(' ') ||
                             normalized.ends_with(' ');

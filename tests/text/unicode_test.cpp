@@ -26,9 +26,9 @@ TEST(Unicode, NormalFormsOfSingleCharacters) {
     if (c >= 0xD800 && c < 0xE000) continue;
     std::string text;
     append_utf8(text, c);
-    ASSERT_EQ(normal_form(text, NormalForm::nfc), by_utf8proc(text, UTF8PROC_COMPOSE)) << uint32_t(c);
-    ASSERT_EQ(normal_form(text, NormalForm::nfd), by_utf8proc(text, UTF8PROC_DECOMPOSE)) << uint32_t(c);
-    ASSERT_EQ(normal_form(text, NormalForm::nfkc),
+    ASSERT_EQ(normal_form(text, NormalForm::kNfc), by_utf8proc(text, UTF8PROC_COMPOSE)) << uint32_t(c);
+    ASSERT_EQ(normal_form(text, NormalForm::kNfd), by_utf8proc(text, UTF8PROC_DECOMPOSE)) << uint32_t(c);
+    ASSERT_EQ(normal_form(text, NormalForm::kNfkc),
               by_utf8proc(text, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT)))
         << uint32_t(c);
   }
@@ -45,11 +45,11 @@ TEST(Unicode, NormalFormsOfRandomMixtures) {
   for (int i = 0; i < 20'000; ++i) {
     std::string text;
     for (int n = 0; n < 11; ++n) append_utf8(text, pool[random.below(static_cast<uint32_t>(pool.size()))]);
-    ASSERT_EQ(normal_form(text, NormalForm::nfc), by_utf8proc(text, UTF8PROC_COMPOSE)) << text;
-    ASSERT_EQ(normal_form(text, NormalForm::nfkd),
+    ASSERT_EQ(normal_form(text, NormalForm::kNfc), by_utf8proc(text, UTF8PROC_COMPOSE)) << text;
+    ASSERT_EQ(normal_form(text, NormalForm::kNfkd),
               by_utf8proc(text, static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT)))
         << text;
-    ASSERT_EQ(normal_form(text, NormalForm::nfkc),
+    ASSERT_EQ(normal_form(text, NormalForm::kNfkc),
               by_utf8proc(text, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_COMPAT)))
         << text;
   }

@@ -50,8 +50,8 @@ TEST(Grammar, PartsHaveTheSizesAskedFor) {
     return std::count_if(corpus().compositional.begin(), corpus().compositional.end(),
                          [&](const auto& sentence) { return sentence.novelty == novelty; });
   };
-  EXPECT_EQ(novel(Novelty::verb_object), 154);
-  EXPECT_EQ(novel(Novelty::depth), 153);
+  EXPECT_EQ(novel(Novelty::kVerbObject), 154);
+  EXPECT_EQ(novel(Novelty::kDepth), 153);
 }
 
 TEST(Grammar, HasSomeThreeHundredLemmas) {
@@ -126,7 +126,7 @@ TEST(Grammar, TheCompositionalPartIsNew) {
     for (const auto& sentence : *part) {
       known.merge(pairs_of(sentence.target));
       EXPECT_LE(max_depth(sentence.target), kOptions.depth);
-      EXPECT_EQ(sentence.novelty, Novelty::none);
+      EXPECT_EQ(sentence.novelty, Novelty::kNone);
     }
   }
   for (const auto& sentence : corpus().train) {
@@ -136,7 +136,7 @@ TEST(Grammar, TheCompositionalPartIsNew) {
   for (const auto& sentence : corpus().compositional) {
     const auto pairs = pairs_of(sentence.target);
     const bool all_known = std::includes(known.begin(), known.end(), pairs.begin(), pairs.end());
-    if (sentence.novelty == Novelty::verb_object) {
+    if (sentence.novelty == Novelty::kVerbObject) {
       EXPECT_FALSE(all_known) << text_of(sentence.source);
       EXPECT_LE(max_depth(sentence.target), kOptions.depth);
     } else {
