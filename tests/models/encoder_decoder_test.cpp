@@ -186,6 +186,22 @@ TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) 
   }
 }
 
+// Values of attentions that say how alike their heads are stay until they are read, also where nothing is recorded and
+// layers use memory again and again.
+TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
+  const Batch source(sources), target(targets);
+  const std::vector<int32_t> out(target.ids.size(), 3);
+  for (const Disagreement form : {Disagreement::kSubspace, Disagreement::kPositions, Disagreement::kOutput}) {
+    const auto alike = [&](Tape::Mode mode) {
+      Tape tape(mode);
+      Context context{.tape = tape};
+      VocabularyScratch scratch;
+      return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch).alike_heads;
+    };
+    EXPECT_EQ(alike(Tape::Mode::kEvaluate), alike(Tape::Mode::kRecord)) << static_cast<int>(form);
+  }
+}
+
 TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
   Interventions no_such_layer, no_such_head;
   no_such_layer.mute("encoder.2.self_attention.0");
