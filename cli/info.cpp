@@ -25,22 +25,6 @@ struct InfoFlags {
   bool json = false;
 };
 
-const char* activation_name(Activation activation) {
-  switch (activation) {
-    case Activation::kNone:
-      break;
-    case Activation::kRelu:
-      return "relu";
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_tanh";
-    case Activation::kSwish:
-      return "swish";
-  }
-  return "none";
-}
-
 struct FileSize {
   std::string name;
   uint64_t bytes;
@@ -85,7 +69,7 @@ ordered_json describe(const ModelFolder& folder) {
   json["encoder"] = {{"layers", c.encoder_layers}, {"heads", c.encoder_heads}, {"d_ff", c.encoder_ff}};
   json["decoder"] = {{"layers", c.decoder_layers}, {"heads", c.decoder_heads}, {"d_ff", c.decoder_ff}};
   json["head_geometry"] = unusual(c.geometry);
-  json["activation"] = activation_name(c.activation);
+  json["activation"] = name_of(c.activation, kActivationNames);
   json["positions"] = name_of(c.positions, kPositionNames);
   json["max_positions"] = c.max_positions;
   json["vocabulary"] = {{"source", c.vocabulary_size},
@@ -143,7 +127,7 @@ std::string table(const ModelFolder& folder) {
   line("encoder", side_text(c, c.encoder_layers, c.encoder_heads, c.encoder_ff));
   line("decoder", side_text(c, c.decoder_layers, c.decoder_heads, c.decoder_ff));
   if (const ordered_json fields = unusual(c.geometry); !fields.empty()) line("heads", fields.dump());
-  line("activation", activation_name(c.activation));
+  line("activation", name_of(c.activation, kActivationNames));
   line("positions",
        fmt::format("{}, up to {} tokens",
                    c.positions == Positions::kSinusoidal ? "sinusoids" : name_of(c.positions, kPositionNames),

@@ -2,6 +2,7 @@
 // forward. Called on blocks of rows inside the tasks of products, while the rows are in the cache.
 #pragma once
 
+#include "multihead/base/enum_names.h"
 #include "multihead/base/matrix_view.h"
 #include "multihead/kernels/gemm.h"
 
@@ -11,6 +12,11 @@ namespace mh {
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016), GPT-2's. kSwish: x / (1 +
 /// e^-x), also called SiLU.
 enum class Activation { kNone, kRelu, kGelu, kGeluTanh, kSwish };
+/// In flags, files of settings and reports.
+inline constexpr EnumNames<Activation> kActivationNames = {{"relu", Activation::kRelu},
+                                                           {"gelu", Activation::kGelu},
+                                                           {"gelu_tanh", Activation::kGeluTanh},
+                                                           {"swish", Activation::kSwish}};
 
 /// y += bias for every row; bias [1, cols], or empty for none. On the calling thread.
 void add_bias(ConstMatrixView bias, MatrixView y);

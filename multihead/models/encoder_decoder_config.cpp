@@ -107,7 +107,7 @@ std::vector<std::string> problems(const EncoderDecoderConfig& config) {
     if (found.empty()) check_own_heads(found, config);
   }
   if (config.activation == Activation::kNone)
-    found.push_back("activation is none; expected relu, gelu or swish");
+    found.push_back("activation is none; expected relu, gelu, gelu_tanh or swish");
   check_rate(found, "dropout", config.dropout.residual);
   check_rate(found, "attention_dropout", config.dropout.weights);
   check_rate(found, "activation_dropout", config.dropout.activation);

@@ -153,9 +153,7 @@ struct TranslatorSettings {
        .otherwise = "by preset"});
     v("norm", norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}},
       {.group = kShape, .help = "Layer norm after (the paper) or before each sub-layer"});
-    v("activation", activation,
-      {{"relu", Activation::kRelu}, {"gelu", Activation::kGelu}, {"swish", Activation::kSwish}},
-      {.group = kShape, .help = "Of feed-forward layers"});
+    v("activation", activation, kActivationNames, {.group = kShape, .help = "Of feed-forward layers"});
     v("dropout", dropout, {.low = 0, .high = 0.95f},
       {.group = kShape, .help = "Of sub-layers' outputs and embeddings", .otherwise = "by preset"});
     v("attention_dropout", attention_dropout, {.low = 0, .high = 0.95f},

@@ -196,7 +196,8 @@ TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
       Tape tape(mode);
       Context context{.tape = tape};
       VocabularyScratch scratch;
-      return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch).alike_heads;
+      return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch)
+          .alike_heads;
     };
     EXPECT_EQ(alike(Tape::Mode::kEvaluate), alike(Tape::Mode::kRecord)) << static_cast<int>(form);
   }

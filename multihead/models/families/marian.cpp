@@ -14,6 +14,7 @@
 #include "multihead/io/config.h"
 #include "multihead/kernels/embedding.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/families/names.h"
 #include "multihead/models/weights_file.h"
 
 namespace mh {
@@ -57,11 +58,7 @@ struct MarianFields {
     v("decoder_attention_heads", config.decoder_heads, kRequired);
     v("encoder_ffn_dim", config.encoder_ff, kRequired);
     v("decoder_ffn_dim", config.decoder_ff, kRequired);
-    v("activation_function", config.activation,
-      {{"relu", Activation::kRelu},
-       {"gelu", Activation::kGelu},
-       {"swish", Activation::kSwish},
-       {"silu", Activation::kSwish}});
+    v("activation_function", config.activation, kHuggingFaceActivations);
     v("max_position_embeddings", config.max_positions);
     v("scale_embedding", config.scale_embedding);
     v("vocab_size", config.vocabulary_size, kRequired);
