@@ -127,7 +127,7 @@ class CollaborativeScheme final : public HeadScheme {
   }
   std::string formula(const TraceNames& names, HeadPart part, const std::string& rows,
                       int head) const override {
-    const std::string shared = HeadScheme::formula(names, part, rows, head);
+    std::string shared = HeadScheme::formula(names, part, rows, head);
     if (part != HeadPart::kQueries) return shared;
     return fmt::format("({}) * {}", shared, names.of_head("mixing", head));
   }

@@ -80,7 +80,9 @@ class WeightScheme {
   /// weights: of each of the head's softmaxes.
   virtual void trace_head(WeighingTrace& /*trace*/, int /*head*/,
                           const std::vector<TracedMap>& /*weights*/) const {}
-  virtual void trace_all(WeighingTrace& /*trace*/, std::vector<TracedMap> /*scores*/) const {}
+  /// scores: given away, since who traces writes over them.
+  virtual void trace_all(WeighingTrace& /*trace*/, std::vector<TracedMap> /*scores*/) const {
+  }  // NOLINT(performance-unnecessary-value-param)
 };
 
 /// The values weighed with a map: [Tq, d_value].
