@@ -81,8 +81,8 @@ class WeightScheme {
   virtual void trace_head(WeighingTrace& /*trace*/, int /*head*/,
                           const std::vector<TracedMap>& /*weights*/) const {}
   /// scores: given away, since who traces writes over them.
-  virtual void trace_all(WeighingTrace& /*trace*/, std::vector<TracedMap> /*scores*/) const {
-  }  // NOLINT(performance-unnecessary-value-param)
+  // NOLINTNEXTLINE(performance-unnecessary-value-param)
+  virtual void trace_all(WeighingTrace& /*trace*/, std::vector<TracedMap> /*scores*/) const {}
 };
 
 /// The values weighed with a map: [Tq, d_value].
