@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/kernels/elementwise.h"
 
 namespace mh {
 
