@@ -107,7 +107,7 @@ TEST_F(HostileFolder, SizesThatCannotBe) {
       {"decoder_start_token_id", 53, "decoder_start_id"},
       {"dropout", 1.5, "dropout"},
       {"dropout", -0.1, "dropout"},
-      {"activation_function", "gelu_new", "gelu"},
+      {"activation_function", "mish", "gelu"},
       {"activation_function", 3, "activation_function"},
       {"share_encoder_decoder_embeddings", "yes", "share_encoder_decoder_embeddings"},
       {"multihead_files", json::array({"../../secret"}), "secret"},
