@@ -183,7 +183,8 @@ ModelFolder load_model_folder(const fs::path& path) {
 
   // The small files first: their errors come at once. What a model must say of itself it says without
   // weights.
-  folder.model = plan.make(nullptr);
+  const WeightFiles files = WeightFiles::open(path);
+  folder.model = make_model(files, plan);
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     special = read_tokenizer_config(read_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
@@ -201,7 +202,7 @@ ModelFolder load_model_folder(const fs::path& path) {
     folder.suppressed =
         read_suppressed_tokens(read_file(path / generation), (path / generation).string(), facts.vocabulary);
   }
-  folder.model = read_weights(WeightFiles::open(path), plan);
+  read_weights(files, plan, *folder.model);
   return folder;
 }
 

@@ -150,12 +150,15 @@ std::string write_weights(const Model& model,
   return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
 }
 
-std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {
+std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan) {
   refuse_far_too_large(files, plan);
-  std::unique_ptr<Model> model = plan.make(&files);
+  return plan.make(files);
+}
+
+void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model) {
   Differences differences;
   std::set<std::string> used;
-  model->visit([&](const std::string& name, Parameter& parameter) {
+  model.visit([&](const std::string& name, Parameter& parameter) {
     const TensorPlace place = plan.place(name);
     const std::string tensor = find_tensor(files, plan.prefixes, place);
     if (!tensor.empty()) {
@@ -167,10 +170,15 @@ std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& 
   });
   for (const std::string& tensor : files.tensors()) {
     if (used.contains(tensor)) continue;
-    if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, *model, differences))
+    if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, model, differences))
       differences.unused(tensor);
   }
   differences.throw_if_any(files.name());
+}
+
+std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {
+  std::unique_ptr<Model> model = make_model(files, plan);
+  read_weights(files, plan, *model);
   return model;
 }
 

@@ -22,5 +22,8 @@ std::string write_weights(const Model& model,
 /// ...; not used: ...; not finite: ...". The memory it asks for is a small multiple of the files, whatever
 /// config.json claims.
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan);
+/// The same in two steps, for who asks the model something before its weights are read.
+std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan);
+void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model);
 
 }  // namespace mh

@@ -124,11 +124,10 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
   return {.model_type = "bert",
           .least_parameters = least_parameters(config),
           .make =
-              [config](const WeightFiles* files) {
+              [config](const WeightFiles& files) {
                 EncoderConfig all = config;
                 const auto has = [&](const char* tensor) {
-                  return files != nullptr &&
-                         (files->contains(tensor) || files->contains(std::string("bert.") + tensor));
+                  return files.contains(tensor) || files.contains(std::string("bert.") + tensor);
                 };
                 all.pooler = has("pooler.dense.weight");
                 if (has("cls.predictions.bias"))

@@ -35,8 +35,8 @@ struct FolderPlan {
   std::string model_type;
   double least_parameters =
       0;  // a lower bound of the model's numbers: memory is asked for after a look at the files
-  /// Weights zero. What config.json does not say (whether there is a pooler) the files do; null: not yet looked at.
-  std::function<std::unique_ptr<Model>(const WeightFiles* files)> make;
+  /// Weights zero. What config.json does not say (whether there is a pooler) the files do.
+  std::function<std::unique_ptr<Model>(const WeightFiles& files)> make;
   std::function<TensorPlace(std::string_view parameter)> place;
   std::vector<std::string> prefixes = {""};  // of all names; the first under which a file has a tensor counts
   /// Tensors that are no weights (masks, tables of sinusoids), by their names without prefix; empty: none. It

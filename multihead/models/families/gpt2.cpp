@@ -112,7 +112,7 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "gpt2",
           .least_parameters = least_parameters(config),
-          .make = [config](const WeightFiles*) { return std::make_unique<CausalModel>(config); },
+          .make = [config](const WeightFiles&) { return std::make_unique<CausalModel>(config); },
           .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
           .prefixes = {"transformer.", ""},
           .no_weight =

@@ -214,7 +214,7 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
   FolderPlan plan{
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
-      .make = [config](const WeightFiles*) { return std::make_unique<EncoderDecoder>(config); },
+      .make = [config](const WeightFiles&) { return std::make_unique<EncoderDecoder>(config); },
       .place = [type = std::string(model_type),
                 tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
   if (model_type == kMarian) {
@@ -303,7 +303,7 @@ std::unique_ptr<EncoderDecoder> read_encoder_decoder_weights(const WeightFiles& 
   const FolderPlan plan{
       .model_type = std::string(kMultihead),
       .least_parameters = least_parameters(config),
-      .make = [&](const WeightFiles*) { return std::make_unique<EncoderDecoder>(config); },
+      .make = [&](const WeightFiles&) { return std::make_unique<EncoderDecoder>(config); },
       .place = [](std::string_view parameter) { return encoder_decoder_place(kMultihead, parameter, {}); }};
   std::unique_ptr<Model> model = read_weights(files, plan);
   return std::unique_ptr<EncoderDecoder>(static_cast<EncoderDecoder*>(model.release()));
