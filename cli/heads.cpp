@@ -108,7 +108,7 @@ void run(HeadsFlags& flags) {
   std::optional<SentenceWeights> sentence;
   if (on_text) {
     sentence = sentence_weights(folder, flags.text, flags.target_text, flags.options.observe.interventions);
-    if (heads.empty()) heads = telling_heads(*sentence);
+    if (heads.empty()) heads = most_focused_heads(*sentence);
     HeatMapOptions options = picture_options();
     if (!flags.output.empty()) options.cells = HeatMapOptions::Cells::kShades;
     if (flags.numbers) options.cells = HeatMapOptions::Cells::kNumbers;

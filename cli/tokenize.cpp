@@ -12,8 +12,8 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/text/shown.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
 
@@ -101,7 +101,7 @@ std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool id
       const auto [stop, error] = std::from_chars(field.data(), field.data() + field.size(), id);
       if (error != std::errc() || stop != field.data() + field.size() || id < 0 || id >= tokenizer.size()) {
         throw FormatError(fmt::format("{} line {}: expected ids from 0 to {}, got {}", what, number,
-                                      tokenizer.size() - 1, shown(field)));
+                                      tokenizer.size() - 1, in_quotes(field)));
       }
     } else if (const auto known = tokenizer.id_of(field)) {
       id = *known;
@@ -109,7 +109,7 @@ std::string text_of(const Tokenizer& tokenizer, const std::string& line, bool id
       throw FormatError(
           fmt::format("{} line {}: {} is not a piece of this tokenizer; is it the one that made the pieces, "
                       "or are they --ids?",
-                      what, number, shown(field)));
+                      what, number, in_quotes(field)));
     }
     tokens.push_back(id);
   }

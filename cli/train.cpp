@@ -122,14 +122,14 @@ void run(const CLI::App& verb, const TranslatorSettings& settings) {
     line.say(fmt::format(
         "{} is finished: {} after {} updates; more --updates or --epochs go on from there, another "
         "--model begins anew",
-        settings.model, describe(result.end), result.updates));
+        settings.model, run_end_text(result.end), result.updates));
     return;
   }
   std::string which = result.averaged.size() == 1
                           ? fmt::format("update {}", result.averaged[0])
                           : fmt::format("the mean of {} checkpoints", result.averaged.size());
   if (result.final) which += ", " + scores(*result.final);
-  line.say(fmt::format("{}: {}; made {} ({})", describe(result.end),
+  line.say(fmt::format("{}: {}; made {} ({})", run_end_text(result.end),
                        result.updates == 1 ? "1 update" : fmt::format("{} updates", result.updates),
                        settings.model, which));
 }

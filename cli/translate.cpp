@@ -56,7 +56,7 @@ std::string output_of(const std::vector<Hypothesis>& hypotheses, size_t number, 
 
 void run(TranslateFlags& flags) {
   if (flags.greedy) flags.options.search.beam_size = 1;
-  check(flags.options.search);
+  check_search(flags.options.search);
   Interventions interventions;
   for (const std::string& head : flags.mute) interventions.mute(head);
   if (!interventions.empty()) flags.options.interventions = &interventions;

@@ -1,4 +1,4 @@
-// How alike the heads of an encoder are, by the measures people have used.
+// How similar the heads of an encoder are, by the measures people have used.
 #pragma once
 
 #include <array>

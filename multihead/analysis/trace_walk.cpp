@@ -134,7 +134,7 @@ class Walk final : WeighingTrace {
                     masked(scores.value.value()), kQueries, kKeys);
     }
     return recorder_.add_map(std::move(name), "softmax of the rows of " + last, h,
-                             masked_softmax(tape_, scores.value, mask_));
+                             ops::masked_softmax(tape_, scores.value, mask_));
   }
   void add_number(std::string name, std::string formula, float value) override {
     Tensor shown(1, 1);

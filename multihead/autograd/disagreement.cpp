@@ -28,7 +28,7 @@ void sum_of_directions(const float* x, int64_t heads, int64_t size, float* sum, 
 }  // namespace
 
 // With n_i = x_i / |x_i| and s = sum_i n_i, sum_ij cos(x_i, x_j) = |s|^2: no pair has to be visited.
-Var alike_rows(Tape& tape, Var x, int heads) {
+Var row_similarity(Tape& tape, Var x, int heads) {
   const int64_t size = x.cols() / heads, blocks = (x.rows() + kRowsPerTask - 1) / kRowsPerTask;
   MH_ASSERT(x.cols() == heads * size);
   const double share = 1.0 / (static_cast<double>(heads) * heads);
@@ -69,7 +69,7 @@ Var alike_rows(Tape& tape, Var x, int heads) {
 }
 
 // sum_ij |A_i * A_j| = (sum_i |A_i|)^2 at every query and key.
-Var alike_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
+Var map_similarity(Tape& tape, Var maps, const AttentionInputs& inputs) {
   const auto count = static_cast<int64_t>(inputs.query_offsets.size()) - 1;
   const int64_t heads = inputs.heads;
   const double share = 1.0 / (static_cast<double>(heads) * static_cast<double>(heads));

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace mh {
+namespace mh::ops {
 namespace {
 
 template <class T>
@@ -246,4 +246,4 @@ MH_OPS_FOR(float)
 MH_OPS_FOR(double)
 #undef MH_OPS_FOR
 
-}  // namespace mh
+}  // namespace mh::ops

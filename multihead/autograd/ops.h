@@ -10,7 +10,7 @@
 #include "multihead/autograd/tape.h"
 #include "multihead/kernels/mask.h"
 
-namespace mh {
+namespace mh::ops {
 
 /// a b: [M, K] x [K, N] -> [M, N].
 template <class T>
@@ -45,4 +45,4 @@ BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end,
 template <class T>
 BasicVar<T> sum(BasicTape<T>& tape, BasicVar<T> a);
 
-}  // namespace mh
+}  // namespace mh::ops

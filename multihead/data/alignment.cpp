@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "multihead/base/error.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/data/whole_number.h"
 #include "multihead/io/lines.h"
-#include "multihead/text/shown.h"
 
 namespace mh {
 
@@ -22,7 +22,7 @@ Alignment parse_pharaoh(std::string_view line, std::string_view name, size_t lin
     const auto target = dash == std::string_view::npos ? std::nullopt : whole_number(item.substr(dash + 1));
     if (!source || !target) {
       throw FormatError(fmt::format("{}:{}: expected word pairs like 0-0 1-2 (counted from 0), got {}", name,
-                                    line_number, shown(item)));
+                                    line_number, in_quotes(item)));
     }
     alignment.emplace_back(*source, *target);
   }

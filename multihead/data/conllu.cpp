@@ -5,9 +5,9 @@
 #include <array>
 
 #include "multihead/base/error.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/data/whole_number.h"
 #include "multihead/io/lines.h"
-#include "multihead/text/shown.h"
 
 namespace mh {
 namespace {
@@ -63,10 +63,10 @@ class Reader {
     const auto id = whole_number(columns[0]);
     const size_t expected = sentence_.words.size() + 1;
     if (!id || static_cast<size_t>(*id) != expected) {
-      fail(fmt::format("expected word number {}, got {}", expected, shown(columns[0])));
+      fail(fmt::format("expected word number {}, got {}", expected, in_quotes(columns[0])));
     }
     const auto head = whole_number(columns[6]);
-    if (!head) fail(fmt::format("expected a number as head, got {}", shown(columns[6])));
+    if (!head) fail(fmt::format("expected a number as head, got {}", in_quotes(columns[6])));
     ConlluWord word;
     word.form = columns[1];
     word.lemma = columns[2];

@@ -210,7 +210,7 @@ class BeamSearch {
 std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes) {
-  check(options);
+  check_search(options);
   check_ids({&options.suppressed, 1},
             {.what = "suppressed tokens", .vocabulary = decoding.model().facts().vocabulary});
   MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));

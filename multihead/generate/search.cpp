@@ -14,7 +14,7 @@ double LengthPenalty::factor(int32_t length) const {
   return std::pow(base, alpha);
 }
 
-void check(const SearchOptions& options) {
+void check_search(const SearchOptions& options) {
   static_assert(kLargestBeam + 1 <= kMaxCandidates);
   if (options.beam_size < 1 || options.beam_size > kLargestBeam) {
     throw UsageError(fmt::format("beam size: expected 1 to {}, got {}", kLargestBeam, options.beam_size));

@@ -40,7 +40,7 @@ struct SearchOptions {
 };
 
 /// Throws UsageError on options that cannot be.
-void check(const SearchOptions& options);
+void check_search(const SearchOptions& options);
 
 /// Source token `source` is what target token `target` looks at; both count from 0.
 struct AlignmentPoint {

@@ -58,7 +58,7 @@ Translator::Worker& Translator::worker(int number) {
 std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::vector<int32_t>> sources,
                                                            const TranslateOptions& options,
                                                            std::span<const std::vector<int32_t>> prefixes) {
-  check(options.search);
+  check_search(options.search);
   model_.facts().require_translator();
   if (!prefixes.empty() && prefixes.size() != sources.size()) {
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),

@@ -12,14 +12,14 @@ namespace mh {
 namespace {
 
 const CausalConfig& checked(const CausalConfig& config) {
-  if (const auto found = problems(config); !found.empty())
+  if (const auto found = problems_of(config); !found.empty())
     throw UsageError(fmt::format("this decoder cannot be: {}", fmt::join(found, "; ")));
   return config;
 }
 
 }  // namespace
 
-std::vector<std::string> problems(const CausalConfig& config) {
+std::vector<std::string> problems_of(const CausalConfig& config) {
   std::vector<std::string> found;
   check_sizes(found, config.embedding, config.max_positions);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
@@ -54,10 +54,10 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutSites sites)
 void CausalModel::initialise(uint64_t seed) {
   Random random(seed);
   const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.embedding.d_model));
-  normal(embedding_.table(), random, deviation);
+  fill_normal(embedding_.table(), random, deviation);
   embedding_.initialise_types(random, deviation);
-  if (output_) normal(*output_, random, deviation);
-  if (Parameter* learned = positions_.learned()) normal(*learned, random, deviation);
+  if (output_) fill_normal(*output_, random, deviation);
+  if (Parameter* learned = positions_.learned()) fill_normal(*learned, random, deviation);
   stack_.initialise(random);
 }
 

@@ -24,7 +24,7 @@ struct CausalConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems(const CausalConfig& config);
+std::vector<std::string> problems_of(const CausalConfig& config);
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const CausalConfig& config);
 

@@ -44,10 +44,10 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
   for (size_t i = 0; i < stack.layers.size() && found.empty(); ++i) {
     const LayerConfig& layer = stack.layers[i];
     check_range(found, "d_ff", layer.feed_forward.d_ff, 1, 1 << 20);
-    std::vector<std::string> wrong = problems(layer.self_attention, stack.d_model);
-    if (wrong.empty()) wrong = problems(stack.positions, layer.self_attention, stack.d_model);
+    std::vector<std::string> wrong = problems_of(layer.self_attention, stack.d_model);
+    if (wrong.empty()) wrong = problems_of(stack.positions, layer.self_attention, stack.d_model);
     add(i, wrong);
-    if (stack.cross_attention) add(i, problems(layer.cross_attention, stack.d_model));
+    if (stack.cross_attention) add(i, problems_of(layer.cross_attention, stack.d_model));
   }
   check_rate(found, "dropout", stack.dropout.residual);
   check_rate(found, "attention_dropout", stack.dropout.weights);

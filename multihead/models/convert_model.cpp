@@ -30,7 +30,7 @@ HeadGeometry shortest(HeadGeometry g, int d_model) {
     using Value = std::remove_reference_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<float>>) {
       const Value kept = std::exchange(value, Value{});
-      if (!problems(g, d_model).empty() || completed(g, d_model, "") != whole) value = kept;
+      if (!problems_of(g, d_model).empty() || completed(g, d_model, "") != whole) value = kept;
     }
     static_cast<void>(field);
   };
@@ -67,7 +67,7 @@ void check_positions(const EncoderDecoderConfig& config, const HeadGeometry& bef
 /// Whether an attention that shares this description has these heads.
 bool describes(HeadGeometry shared, const HeadGeometry& heads, int d_model) {
   shared.heads = heads.heads;
-  return problems(shared, d_model).empty() && completed(shared, d_model, "") == heads;
+  return problems_of(shared, d_model).empty() && completed(shared, d_model, "") == heads;
 }
 
 using Converted = std::map<std::string, LayerWeights>;
@@ -94,7 +94,7 @@ EncoderDecoderConfig config_for(const EncoderDecoderConfig& before, const Conver
   }
   for (const auto& [name, layer] : converted) {
     const HeadGeometry shared = after.heads_of(name);
-    if (problems(shared, d_model).empty() && completed(shared, d_model, name) == layer.geometry) continue;
+    if (problems_of(shared, d_model).empty() && completed(shared, d_model, name) == layer.geometry) continue;
     after.own_heads.push_back({.attention = name, .geometry = shortest(layer.geometry, d_model)});
   }
   return after;

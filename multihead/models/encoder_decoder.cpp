@@ -12,7 +12,7 @@ namespace mh {
 namespace {
 
 const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
-  const std::vector<std::string> found = problems(config);
+  const std::vector<std::string> found = problems_of(config);
   if (!found.empty()) throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(found, "; ")));
   return config;
 }
@@ -48,12 +48,12 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);
   const double deviation = 1.0 / std::sqrt(static_cast<double>(config_.d_model));
-  normal(embedding_.table(), random, embedding_scale * deviation);
-  if (target_embedding_) normal(target_embedding_->table(), random, embedding_scale * deviation);
-  if (output_) normal(*output_, random, deviation);
+  fill_normal(embedding_.table(), random, embedding_scale * deviation);
+  if (target_embedding_) fill_normal(target_embedding_->table(), random, embedding_scale * deviation);
+  if (output_) fill_normal(*output_, random, deviation);
   for (PositionTable* positions : {&positions_, target_positions_.get()}) {
     if (positions != nullptr && positions->learned() != nullptr)
-      normal(*positions->learned(), random, deviation);  // as fairseq starts them
+      fill_normal(*positions->learned(), random, deviation);  // as fairseq starts them
   }
   encoder_.initialise(random);
   decoder_.initialise(random);

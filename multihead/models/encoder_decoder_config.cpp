@@ -20,8 +20,8 @@ void check_heads(std::vector<std::string>& found, std::string_view name, int32_t
   }
   HeadGeometry geometry = config.geometry;
   geometry.heads = heads;
-  std::vector<std::string> wrong = problems(geometry, config.d_model);
-  if (wrong.empty()) wrong = problems(config.positions, geometry, config.d_model);
+  std::vector<std::string> wrong = problems_of(geometry, config.d_model);
+  if (wrong.empty()) wrong = problems_of(config.positions, geometry, config.d_model);
   for (std::string& problem : wrong) found.push_back(std::move(problem));
 }
 
@@ -40,8 +40,8 @@ void check_own_heads(std::vector<std::string>& found, const EncoderDecoderConfig
                                   there.contains(own.attention) ? "it has named before" : "there is not"));
       continue;
     }
-    std::vector<std::string> wrong = problems(own.geometry, config.d_model);
-    if (wrong.empty()) wrong = problems(config.positions, own.geometry, config.d_model);
+    std::vector<std::string> wrong = problems_of(own.geometry, config.d_model);
+    if (wrong.empty()) wrong = problems_of(config.positions, own.geometry, config.d_model);
     for (const std::string& problem : wrong) found.push_back(fmt::format("{}: {}", own.attention, problem));
   }
 }
@@ -90,7 +90,7 @@ StackConfig decoder_stack(const EncoderDecoderConfig& config) {
   return stack;
 }
 
-std::vector<std::string> problems(const EncoderDecoderConfig& config) {
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config) {
   constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
   std::vector<std::string> found;
   check_range(found, "vocabulary_size", config.vocabulary_size, 2, kLargest);

@@ -56,12 +56,12 @@ struct EncoderDecoderConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems(const EncoderDecoderConfig& config);
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config);
 
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const EncoderDecoderConfig& config);
 
-/// The two stacks of such a model. REQUIRES: problems(config) is empty.
+/// The two stacks of such a model. REQUIRES: problems_of(config) is empty.
 StackConfig encoder_stack(const EncoderDecoderConfig& config);
 StackConfig decoder_stack(const EncoderDecoderConfig& config);
 

@@ -13,14 +13,14 @@ namespace mh {
 namespace {
 
 const EncoderConfig& checked(const EncoderConfig& config) {
-  if (const auto found = problems(config); !found.empty())
+  if (const auto found = problems_of(config); !found.empty())
     throw UsageError(fmt::format("this encoder cannot be: {}", fmt::join(found, "; ")));
   return config;
 }
 
 }  // namespace
 
-std::vector<std::string> problems(const EncoderConfig& config) {
+std::vector<std::string> problems_of(const EncoderConfig& config) {
   std::vector<std::string> found;
   check_sizes(found, config.embedding, config.max_positions);
   check_range(found, "position_offset", config.position_offset, 0, 1024);

@@ -28,7 +28,7 @@ struct EncoderConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems(const EncoderConfig& config);
+std::vector<std::string> problems_of(const EncoderConfig& config);
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const EncoderConfig& config);
 

@@ -5,9 +5,9 @@ namespace mh {
 Loss LanguageModel::loss(Context& context, const Sequences& source, const Sequences& target_in,
                          std::span<const int32_t> target_out, const LossOptions& options,
                          VocabularyScratch& scratch) const {
-  AlikeHeads alike{.form = options.disagreement};
+  HeadSimilaritySums similarity{.form = options.disagreement};
   Context own = context;
-  if (options.disagreement != Disagreement::kNone) own.alike = &alike;
+  if (options.disagreement != Disagreement::kNone) own.similarity = &similarity;
   const Var found = states(own, source, target_in);
   CrossEntropySums sums;
   const Var loss = vocabulary().cross_entropy(
@@ -16,9 +16,9 @@ Loss LanguageModel::loss(Context& context, const Sequences& source, const Sequen
       sums);
   Loss result{
       .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
-  for (const Var sum : alike.sums) {
-    const double share = 1.0 / static_cast<double>(alike.sums.size());
-    result.alike_heads += share * static_cast<double>(sum.value()(0, 0));
+  for (const Var sum : similarity.sums) {
+    const double share = 1.0 / static_cast<double>(similarity.sums.size());
+    result.head_similarity += share * static_cast<double>(sum.value()(0, 0));
     const auto factor = static_cast<float>(share * options.disagreement_weight * options.scale);
     if (sum.wants_gradient()) context.tape.seed(sum, {&factor, 1, 1});
   }

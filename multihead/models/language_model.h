@@ -22,7 +22,7 @@ struct Loss {
   Var loss;                            // [1, 1], smoothed and scaled
   double negative_log_likelihood = 0;  // of the targets, natural log, summed, not smoothed
   double smoothed = 0;                 // with smoothing, summed, not scaled
-  double alike_heads = 0;  // the disagreement's sum over rows, the mean of all attentions, not scaled
+  double head_similarity = 0;  // the disagreement's sum over rows, the mean of all attentions, not scaled
 };
 
 class LanguageModel : public Model {

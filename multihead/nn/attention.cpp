@@ -8,6 +8,7 @@ template <class T>
 AttentionResult<T> attention_formula(BasicTape<T>& tape, BasicVar<T> q, BasicVar<T> k, BasicVar<T> v,
                                      T scale_factor, const Mask& mask,
                                      const std::optional<BasicVar<T>>& bias) {
+  using namespace ops;
   const auto scores = matmul_transposed(tape, q, k);             // [Tq, Tk]
   const auto scaled = scale(tape, scores, scale_factor);         // [Tq, Tk]
   const auto biased = bias ? add(tape, scaled, *bias) : scaled;  // [Tq, Tk]

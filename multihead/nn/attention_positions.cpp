@@ -50,9 +50,10 @@ class AlibiPositions final : public AttentionPositions {
 
 class T5Positions final : public AttentionPositions {
  public:
-  T5Positions(Sight sight, int heads, int d_model) : d_model_(d_model), table_(heads, kT5Buckets) {
+  T5Positions(AttentionDirection direction, int heads, int d_model)
+      : d_model_(d_model), table_(heads, kT5Buckets) {
     for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
-      buckets_.push_back(t5_bucket(distance, sight));
+      buckets_.push_back(t5_bucket(distance, direction));
   }
   LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
     fixed.distance_clip = kT5Farthest;
@@ -61,7 +62,7 @@ class T5Positions final : public AttentionPositions {
     return {.by_distance = &table_, .by_query = {}};
   }
   void initialise(Random& random) override {
-    normal(table_, random, 1 / std::sqrt(static_cast<double>(d_model_)));  // as transformers starts them
+    fill_normal(table_, random, 1 / std::sqrt(static_cast<double>(d_model_)));  // as transformers starts them
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
     visitor(name + ".distance_bias", table_);
@@ -84,10 +85,10 @@ class ShawPositions final : public AttentionPositions {
   LearnedBias bias(Context& context, Var q, AttentionBias& fixed) const override {
     fixed.query_clip = kShawClip;
     const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
-    return {.by_distance = nullptr, .by_query = scale(context.tape, products, scale_)};
+    return {.by_distance = nullptr, .by_query = ops::scale(context.tape, products, scale_)};
   }
   void initialise(Random& random) override {
-    xavier_uniform(vectors_, random, vectors_.value.rows(), vectors_.value.cols());
+    fill_xavier(vectors_, random, vectors_.value.rows(), vectors_.value.cols());
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
     visitor(name + ".distance_keys", vectors_);
@@ -101,7 +102,8 @@ class ShawPositions final : public AttentionPositions {
 
 }  // namespace
 
-std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Sight sight,
+std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
+                                                             AttentionDirection direction,
                                                              const HeadShape& shape, int d_model,
                                                              int maps_per_head, const RotaryOptions& rotary) {
   switch (positions) {
@@ -110,7 +112,7 @@ std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions
     case Positions::kAlibi:
       return std::make_unique<AlibiPositions>(shape.heads, maps_per_head);
     case Positions::kT5:
-      return std::make_unique<T5Positions>(sight, shape.heads, d_model);
+      return std::make_unique<T5Positions>(direction, shape.heads, d_model);
     case Positions::kShaw:
       return std::make_unique<ShawPositions>(shape);
     case Positions::kSinusoidal:

@@ -38,7 +38,8 @@ class AttentionPositions {
 
 /// Null when attention has nothing to do about them. shape: what the kernel is told. `maps_per_head`: how
 /// many of its softmaxes make one head.
-std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions, Sight sight,
+std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
+                                                             AttentionDirection direction,
                                                              const HeadShape& shape, int d_model,
                                                              int maps_per_head = 1,
                                                              const RotaryOptions& rotary = {});

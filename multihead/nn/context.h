@@ -84,7 +84,7 @@ struct Context {
   std::optional<DropoutKey> dropout = std::nullopt;
   Observer* observer = nullptr;
   const Interventions* interventions = nullptr;
-  AlikeHeads* alike = nullptr;  // where attentions say how alike their heads are
+  HeadSimilaritySums* similarity = nullptr;  // where attentions add how similar their heads are
 };
 
 /// The dropout of one site for rows of these sequences; none when the context evaluates or the rate is 0.

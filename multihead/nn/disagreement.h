@@ -1,4 +1,4 @@
-// Regularisers that make heads differ (Li et al. 2018): loss = NLL + (lambda / h^2) sum_ij of how alike heads
+// Regularisers that make heads differ (Li et al. 2018): loss = NLL + (lambda / h^2) sum_ij of how similar heads
 // i and j are. For every row and attention; summed over rows and divided by the target's tokens as the NLL
 // is, and the mean of all attentions.
 #pragma once
@@ -24,7 +24,7 @@ inline constexpr EnumNames<Disagreement> kDisagreementNames = {{"none", Disagree
 
 /// What attentions leave behind in a Context that asks: the sum over rows of (1 / h^2) sum_ij, one Var [1, 1]
 /// each.
-struct AlikeHeads {
+struct HeadSimilaritySums {
   Disagreement form = Disagreement::kSubspace;
   std::vector<Var> sums = {};
 };

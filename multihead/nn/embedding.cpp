@@ -75,7 +75,7 @@ void Embedding::visit(const std::string& name, const ParameterVisitor& visitor) 
 }
 
 void Embedding::initialise_types(Random& random, double deviation) {
-  if (types_.value.size() > 0) normal(types_, random, deviation);
+  if (types_.value.size() > 0) fill_normal(types_, random, deviation);
 }
 
 }  // namespace mh

@@ -39,9 +39,9 @@ class FeedForward {
   const Affine* second() const { return &second_; }
 
   void initialise(Random& random) {
-    if (gated_) xavier_uniform(w_gate_, random, w_gate_.value.rows(), w_gate_.value.cols());
-    xavier_uniform(w_1_, random, w_1_.value.rows(), w_1_.value.cols());
-    xavier_uniform(w_2_, random, w_2_.value.rows(), w_2_.value.cols());
+    if (gated_) fill_xavier(w_gate_, random, w_gate_.value.rows(), w_gate_.value.cols());
+    fill_xavier(w_1_, random, w_1_.value.rows(), w_1_.value.cols());
+    fill_xavier(w_2_, random, w_2_.value.rows(), w_2_.value.cols());
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) {
     const auto pair = [&](const char* weight, Parameter& w, const char* bias, Parameter& b) {

@@ -38,7 +38,7 @@ void for_own_fields(G& geometry, const Visit& visit) {
 
 }  // namespace
 
-std::vector<std::string> problems(const HeadGeometry& given, int d_model) {
+std::vector<std::string> problems_of(const HeadGeometry& given, int d_model) {
   std::vector<std::string> found;
   const auto add = [&](std::string text) { found.push_back(std::move(text)); };
   if (d_model < 1) add(fmt::format("d_model is {}; expected at least 1", d_model));
@@ -95,7 +95,7 @@ std::vector<std::string> problems(const HeadGeometry& given, int d_model) {
 }
 
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer) {
-  if (const auto wrong = problems(geometry, d_model); !wrong.empty()) {
+  if (const auto wrong = problems_of(geometry, d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", layer, fmt::join(wrong, "; ")));
   }
   HeadGeometry g = with_sizes(geometry, d_model);

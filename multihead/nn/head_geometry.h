@@ -234,8 +234,8 @@ struct HeadGeometry {
 
 /// All that cannot be, one clause each, naming the field and a description that would work; empty when it can
 /// be built.
-std::vector<std::string> problems(const HeadGeometry& geometry, int d_model);
-/// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems().
+std::vector<std::string> problems_of(const HeadGeometry& geometry, int d_model);
+/// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems_of().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
 /// Numbers in a row that comes out of a layer: d_out, or when that is 0 d_model, which a residual sum needs.
 /// geometry: completed(). Throws UsageError on a d_out that cannot be.

@@ -68,13 +68,13 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
   switch (geometry.initialisation) {
     case HeadInitialisation::kXavier:
     case HeadInitialisation::kCopiedKeys:  // the copy is made by who holds both
-      xavier_uniform(weight, random, rows, cols);
+      fill_xavier(weight, random, rows, cols);
       break;
     case HeadInitialisation::kXavierHead:
-      xavier_uniform(weight, random, rows, width);
+      fill_xavier(weight, random, rows, width);
       break;
     case HeadInitialisation::kXavierPacked:
-      xavier_uniform(weight, random, rows, packed_columns);
+      fill_xavier(weight, random, rows, packed_columns);
       break;
     case HeadInitialisation::kOrthogonal:
       for (const MatrixView& block : blocks) orthogonal(block, random);
@@ -82,7 +82,7 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
     case HeadInitialisation::kEqual:
     case HeadInitialisation::kEqualInput:
     case HeadInitialisation::kEqualWithNoise:
-      xavier_uniform(weight, random, rows, cols);
+      fill_xavier(weight, random, rows, cols);
       make_equal(geometry, blocks, random);
       break;
   }
@@ -90,7 +90,7 @@ void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads
 }
 
 void initialise_output(const HeadGeometry& geometry, Parameter& weight, Random& random) {
-  xavier_uniform(weight, random, weight.value.rows(), weight.value.cols());
+  fill_xavier(weight, random, weight.value.rows(), weight.value.cols());
   if (geometry.initialisation == HeadInitialisation::kEqualInput) return;
   std::vector<MatrixView> blocks;
   for (int h = 0; h < geometry.heads; ++h) {

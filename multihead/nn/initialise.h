@@ -11,7 +11,7 @@
 namespace mh {
 
 /// Uniform in +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
-inline void xavier_uniform(Parameter& parameter, Random& random, int64_t fan_in, int64_t fan_out) {
+inline void fill_xavier(Parameter& parameter, Random& random, int64_t fan_in, int64_t fan_out) {
   const double bound = std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
   for (int64_t i = 0; i < parameter.value.size(); ++i) {
     parameter.value.data()[i] = static_cast<float>(bound * (2 * random.uniform() - 1));
@@ -20,7 +20,7 @@ inline void xavier_uniform(Parameter& parameter, Random& random, int64_t fan_in,
 }
 
 /// Normal with mean 0.
-inline void normal(Parameter& parameter, Random& random, double deviation) {
+inline void fill_normal(Parameter& parameter, Random& random, double deviation) {
   for (int64_t i = 0; i < parameter.value.size(); ++i) {
     parameter.value.data()[i] = static_cast<float>(deviation * random.normal());
   }
@@ -28,13 +28,13 @@ inline void normal(Parameter& parameter, Random& random, double deviation) {
 }
 
 /// The same numbers; both of one shape.
-inline void copy(const Parameter& from, Parameter& to) {
+inline void copy_values(const Parameter& from, Parameter& to) {
   MH_ASSERT(from.value.rows() == to.value.rows() && from.value.cols() == to.value.cols());
   std::copy_n(from.value.data(), from.value.size(), to.value.data());
   to.changed();
 }
 
-inline void fill(Parameter& parameter, float value) {
+inline void fill_with(Parameter& parameter, float value) {
   parameter.value.fill(value);
   parameter.changed();
 }

@@ -176,7 +176,7 @@ Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64
     throw UsageError(fmt::format("the fused kernel cannot compute {}; take the composed path",
                                  weight_scheme_of(found.geometry).unfused()));
   }
-  if (const auto wrong = problems(options.positions, found.geometry, d_model); !wrong.empty())
+  if (const auto wrong = problems_of(options.positions, found.geometry, d_model); !wrong.empty())
     throw UsageError(fmt::format("ledger: {}", wrong[0]));
   found.parts = LayerLedger(found.geometry, d_model, tokens_q, tokens_k, options, found.path).parts();
   return found;

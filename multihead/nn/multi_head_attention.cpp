@@ -15,10 +15,10 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   config_.d_out = output_size(geometry, config.d_model, config.d_out, name_);
   heads_ = make_heads(geometry, config.d_model);
   values_ = make_weighted_values(geometry, config.layer);
-  if (const auto wrong = problems(config.positions, geometry, config.d_model); !wrong.empty()) {
+  if (const auto wrong = problems_of(config.positions, geometry, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
-  positions_ = make_attention_positions(config.positions, config.sight, heads_->shape(), config.d_model,
+  positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model,
                                         maps_per_head(geometry), config.rotary);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
@@ -93,24 +93,24 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
     if (observed) observer->weights(found);
     if (wanted != nullptr) *wanted = found;
   }
-  if (context.alike != nullptr) note_alike_heads(context, q, memory, inputs, bias, outputs);
+  if (context.similarity != nullptr) record_head_similarity(context, q, memory, inputs, bias, outputs);
   return outputs;
 }
 
-void MultiHeadAttention::note_alike_heads(Context& context, Var q, const KeysAndValues& memory,
-                                          const AttentionInputs& inputs, const LearnedBias& bias,
-                                          Var outputs) const {
+void MultiHeadAttention::record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
+                                                const AttentionInputs& inputs, const LearnedBias& bias,
+                                                Var outputs) const {
   Tape& tape = context.tape;
-  std::vector<Var>& sums = context.alike->sums;
-  switch (context.alike->form) {
+  std::vector<Var>& sums = context.similarity->sums;
+  switch (context.similarity->form) {
     case Disagreement::kSubspace:
-      sums.push_back(alike_rows(tape, memory.values, inputs.value_heads));
+      sums.push_back(row_similarity(tape, memory.values, inputs.value_heads));
       break;
     case Disagreement::kPositions:
-      sums.push_back(alike_maps(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
+      sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
       break;
     case Disagreement::kOutput:
-      sums.push_back(alike_rows(tape, outputs, heads()));
+      sums.push_back(row_similarity(tape, outputs, heads()));
       break;
     case Disagreement::kNone:
       break;

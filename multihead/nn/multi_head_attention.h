@@ -24,8 +24,8 @@ struct MultiHeadAttentionConfig {
   float weights_dropout = 0;               // rate
   Positions positions = Positions::kNone;  // those added to embeddings are none of its business
   RotaryOptions rotary = {};               // of Positions::kRotary
-  Sight sight = Sight::kBoth;              // of self-attention
-  int layer = 0;                           // which of the stack
+  AttentionDirection direction = AttentionDirection::kBidirectional;  // of self-attention
+  int layer = 0;                                                      // which of the stack
 };
 
 /// Keys and values that are ready: of a memory (cross-attention), or gathered in a cache (self-attention).
@@ -87,9 +87,9 @@ class MultiHeadAttention {
  private:
   Var output_of(Context& context, Var heads) const;
   void show_rows(Context& context, ProjectedTo to, Var rows) const;
-  /// What context.alike asks for. q and memory: as attend() has them.
-  void note_alike_heads(Context& context, Var q, const KeysAndValues& memory, const AttentionInputs& inputs,
-                        const LearnedBias& bias, Var outputs) const;
+  /// What context.similarity asks for. q and memory: as attend() has them.
+  void record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
+                              const AttentionInputs& inputs, const LearnedBias& bias, Var outputs) const;
 
   std::string name_;
   MultiHeadAttentionConfig config_;  // its geometry completed()

@@ -19,7 +19,7 @@ class NormLayer {
         epsilon_(config.epsilon),
         gain_(1, d_model),
         bias_(kind_ == NormKind::kLayer ? Parameter(1, d_model) : Parameter()) {
-    fill(gain_, 1);
+    fill_with(gain_, 1);
   }
   NormLayer(const NormLayer&) = delete;
   NormLayer& operator=(const NormLayer&) = delete;

@@ -9,7 +9,7 @@
 
 namespace mh {
 
-std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model) {
+std::vector<std::string> problems_of(Positions positions, const HeadGeometry& geometry, int d_model) {
   if (positions != Positions::kRotary) return {};
   const HeadScheme& scheme = scheme_of(geometry);
   if (!scheme.projects_keys()) {
@@ -32,10 +32,10 @@ std::vector<float> alibi_slopes(int heads) {
   return slopes;
 }
 
-int t5_bucket(int distance, Sight sight) {
+int t5_bucket(int distance, AttentionDirection direction) {
   int buckets = kT5Buckets, first = 0;
   int away = std::max(0, -distance);
-  if (sight == Sight::kBoth) {
+  if (direction == AttentionDirection::kBidirectional) {
     buckets /= 2;
     first = distance > 0 ? buckets : 0;
     away = std::abs(distance);

@@ -32,7 +32,7 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
                                                         {"none", Positions::kNone}};
 
 /// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
-enum class Sight { kBoth, kBackward };
+enum class AttentionDirection { kBidirectional, kCausal };
 
 /// How rotary positions turn; kernels/rotary.h has the formula.
 struct RotaryOptions {
@@ -44,17 +44,17 @@ struct RotaryOptions {
   bool operator==(const RotaryOptions&) const = default;
 };
 
-/// All that cannot be, as problems() of a geometry. REQUIRES: problems(geometry, d_model) is empty.
-std::vector<std::string> problems(Positions positions, const HeadGeometry& geometry, int d_model);
+/// All that cannot be, as problems_of() of a geometry. REQUIRES: problems_of(geometry, d_model) is empty.
+std::vector<std::string> problems_of(Positions positions, const HeadGeometry& geometry, int d_model);
 
 /// m_i of ALiBi, for heads 0 ... heads - 1.
 std::vector<float> alibi_slopes(int heads);
 
-/// T5's: distances of one sign share 32 buckets (kBackward) or 16 of each sign (kBoth); the first half of
+/// T5's: distances of one sign share 32 buckets (kCausal) or 16 of each sign (kBidirectional); the first half of
 /// them hold one distance each, the others grow as a logarithm up to distance 128, beyond which all is one.
 inline constexpr int kT5Buckets = 32, kT5Farthest = 128;
 /// Bucket of a distance j - i of key j and query i.
-int t5_bucket(int distance, Sight sight);
+int t5_bucket(int distance, AttentionDirection direction);
 
 /// Shaw's k: vectors for the distances -k ... k; farther ones count as these.
 inline constexpr int kShawClip = 16;

@@ -28,8 +28,8 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
 
 Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   MH_ASSERT((memory != nullptr) == config_.cross_attention);
-  // Values of attentions that are asked how alike their heads are stay until the end.
-  if (context.tape.recording() || context.alike != nullptr) {
+  // Values of attentions that are asked how similar their heads are stay until the end.
+  if (context.tape.recording() || context.similarity != nullptr) {
     for (const StackLayer& layer : layers_) x = layer.forward(context, x, rows, memory);
     return finished(context, x);
   }

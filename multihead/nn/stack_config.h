@@ -67,7 +67,9 @@ struct StackMask {
     if (kind == Kind::kNone) return Mask::none();
     return kind == Kind::kCausal ? Mask::causal() : Mask::window(window - 1, 0);
   }
-  Sight sight() const { return kind == Kind::kNone ? Sight::kBoth : Sight::kBackward; }
+  AttentionDirection direction() const {
+    return kind == Kind::kNone ? AttentionDirection::kBidirectional : AttentionDirection::kCausal;
+  }
 };
 
 struct StackConfig {

@@ -26,7 +26,7 @@ MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
           .weights_dropout = config.dropout.weights,
           .positions = config.positions,
           .rotary = config.rotary,
-          .sight = config.mask.sight(),
+          .direction = config.mask.direction(),
           .layer = number};
 }
 
@@ -34,7 +34,7 @@ MultiHeadAttentionConfig cross_config(const StackConfig& config, int number) {
   return {.d_model = config.d_model,
           .geometry = config.layers[static_cast<size_t>(number)].cross_attention,
           .weights_dropout = config.dropout.weights,
-          .sight = config.mask.sight(),
+          .direction = config.mask.direction(),
           .layer = number};
 }
 

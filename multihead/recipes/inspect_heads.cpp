@@ -224,7 +224,7 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   return sentence;
 }
 
-std::vector<HeadName> telling_heads(const SentenceWeights& sentence) {
+std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence) {
   HeadStatistics statistics;
   for (const KeptAttention& kept : sentence.attentions) {
     std::vector<float> weights;

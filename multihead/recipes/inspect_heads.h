@@ -75,6 +75,6 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
 
 /// One head for each kind of attention: the one that is most decided and yet does not rest on the end (or
 /// start) token, by (1 - entropy_share) (1 - on_end).
-std::vector<HeadName> telling_heads(const SentenceWeights& sentence);
+std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence);
 
 }  // namespace mh

@@ -92,7 +92,7 @@ class Training {
       : given_(given), settings_(resolved(given)), run_(run_options(settings_)), watcher_(watcher) {}
 
   TrainingResult run() {
-    check(given_);
+    check_settings(given_);
     ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target);
     std::optional<ParallelText> valid_text;
     if (!settings_.valid_source.empty()) {
@@ -293,7 +293,7 @@ class Training {
     }
     if (result_.final) metrics.add(*result_.final, "final");
     const Summary summary{.updates = result_.updates,
-                          .end = describe(result_.end),
+                          .end = run_end_text(result_.end),
                           .averaged = result_.averaged,
                           .final = result_.final,
                           .settings = trainer.state().settings};

@@ -39,9 +39,9 @@ void check_heads(const TranslatorSettings& settings) {
         "`heads` {} does not divide `d_model` {}: every head has as many columns; another size is `d_key`",
         *settings.heads, *settings.d_model));
   }
-  std::vector<std::string> wrong = problems(geometry, *settings.d_model);
+  std::vector<std::string> wrong = problems_of(geometry, *settings.d_model);
   if (wrong.empty())
-    wrong = problems(settings.positions.value_or(preset.positions), geometry, *settings.d_model);
+    wrong = problems_of(settings.positions.value_or(preset.positions), geometry, *settings.d_model);
   if (!wrong.empty()) throw UsageError(fmt::format("such heads cannot be: {}", fmt::join(wrong, "; ")));
 }
 
@@ -55,7 +55,7 @@ std::vector<std::string> other_heads(const TranslatorSettings& settings, const E
   HeadGeometry wanted = head_geometry(there, config);
   wanted.initialisation = found.initialisation;  // how they started is no part of a trained model
   if (wanted != found &&
-      (!problems(wanted, config.d_model).empty() ||
+      (!problems_of(wanted, config.d_model).empty() ||
        completed(wanted, config.d_model, "heads") != completed(found, config.d_model, "heads"))) {
     clauses.emplace_back("`geometry` and the flags of heads describe other heads than it has");
   }

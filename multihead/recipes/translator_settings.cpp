@@ -93,7 +93,7 @@ TranslatorSettings resolved(TranslatorSettings settings) {
   return settings;
 }
 
-void check(const TranslatorSettings& settings) {
+void check_settings(const TranslatorSettings& settings) {
   if (settings.train_source.empty() || settings.train_target.empty()) {
     throw UsageError("`train_source` and `train_target` are needed: two text files, a sentence a line");
   }

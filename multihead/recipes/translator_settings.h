@@ -233,7 +233,7 @@ struct TranslatorSettings {
 /// UsageError on an unknown preset.
 TranslatorSettings resolved(TranslatorSettings settings);
 /// Throws UsageError on settings that are missing or contradict each other.
-void check(const TranslatorSettings& settings);
+void check_settings(const TranslatorSettings& settings);
 
 /// The model's shape. REQUIRES: settings are resolved.
 EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,

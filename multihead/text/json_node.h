@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/text/shown.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -80,7 +80,7 @@ class JsonNode {
   std::string one_character() const {
     const std::string& c = text();
     if (c.empty() || utf8_length(c[0]) != c.size())
-      fail(fmt::format("expected one character, got {}", shown(c)));
+      fail(fmt::format("expected one character, got {}", in_quotes(c)));
     return c;
   }
   /// One of the names; their order is that of the enumeration.
@@ -89,7 +89,7 @@ class JsonNode {
     for (size_t i = 0; i < N; ++i) {
       if (text() == names[i]) return static_cast<Enum>(i);
     }
-    fail(fmt::format("expected one of {}, got {}", fmt::join(names, ", "), shown(text())));
+    fail(fmt::format("expected one of {}, got {}", fmt::join(names, ", "), in_quotes(text())));
   }
 
  private:

@@ -6,11 +6,11 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/decoder.h"
 #include "multihead/text/pre_tokenizer.h"
-#include "multihead/text/shown.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/word_model.h"
 
@@ -22,7 +22,7 @@ std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
   std::unordered_map<std::string_view, int32_t> ids;
   for (const auto& [token, id] : parts.model.vocabulary) {
     if (!ids.emplace(token, id).second) {
-      throw FormatError(fmt::format("model.vocab: the token {} is there twice", shown(token)));
+      throw FormatError(fmt::format("model.vocab: the token {} is there twice", in_quotes(token)));
     }
   }
   for (const AddedToken& added : parts.added_tokens) {
@@ -30,7 +30,7 @@ std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
     const auto [place, is_new] = ids.emplace(added.content, added.id);
     if (!is_new && place->second != added.id) {
       throw FormatError(fmt::format("added_tokens: {} has id {} here and id {} elsewhere",
-                                    shown(added.content), added.id, place->second));
+                                    in_quotes(added.content), added.id, place->second));
     }
   }
   std::vector<std::string> tokens(ids.size());
@@ -38,10 +38,11 @@ std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
   for (const auto& [token, id] : ids) {
     if (id < 0 || static_cast<size_t>(id) >= ids.size()) {
       throw FormatError(fmt::format("ids of {} tokens must be 0 to {} without holes; {} has id {}",
-                                    ids.size(), ids.size() - 1, shown(token), id));
+                                    ids.size(), ids.size() - 1, in_quotes(token), id));
     }
     if (taken[id]) {
-      throw FormatError(fmt::format("two tokens have id {}: {} and {}", id, shown(tokens[id]), shown(token)));
+      throw FormatError(
+          fmt::format("two tokens have id {}: {} and {}", id, in_quotes(tokens[id]), in_quotes(token)));
     }
     taken[id] = true;
     tokens[id] = token;
@@ -136,7 +137,7 @@ struct Tokenizer::Pipeline {
           if (id < 0 || static_cast<size_t>(id) >= tokens.size()) {
             throw FormatError(
                 fmt::format("post_processor: the id {} of {} is not in the vocabulary of {} tokens", id,
-                            shown(token.name), tokens.size()));
+                            in_quotes(token.name), tokens.size()));
           }
         }
       }

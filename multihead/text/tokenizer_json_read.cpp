@@ -17,7 +17,7 @@ std::pair<std::string, std::string> read_merge(const JsonNode& node) {
   const std::string& merge = node.text();
   const size_t space = merge.find(' ');
   if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos) {
-    node.fail(fmt::format("expected two tokens and a space between, got {}", shown(merge)));
+    node.fail(fmt::format("expected two tokens and a space between, got {}", in_quotes(merge)));
   }
   return {merge.substr(0, space), merge.substr(space + 1)};
 }
@@ -29,7 +29,7 @@ TokenModel read_model(const JsonNode& node) {
                            : node.find("merges") ? "BPE"
                                                  : "WordLevel";  // old files name none
   if (name != "BPE" && name != "WordLevel") {
-    type->fail(fmt::format("{} is not supported; expected BPE or WordLevel", shown(name)));
+    type->fail(fmt::format("{} is not supported; expected BPE or WordLevel", in_quotes(name)));
   }
   model.kind = name == "BPE" ? TokenModel::Kind::kBpe : TokenModel::Kind::kWordLevel;
 
@@ -37,7 +37,8 @@ TokenModel read_model(const JsonNode& node) {
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
   for (const auto& [token, id] : vocabulary.value().items()) {
     const bool number = id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX;
-    if (!number) vocabulary.fail(fmt::format("the id of {} is not a whole number from 0 on", shown(token)));
+    if (!number)
+      vocabulary.fail(fmt::format("the id of {} is not a whole number from 0 on", in_quotes(token)));
     model.vocabulary.emplace_back(token, id.get<int32_t>());
   }
   std::sort(model.vocabulary.begin(), model.vocabulary.end(),

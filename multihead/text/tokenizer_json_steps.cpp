@@ -34,7 +34,7 @@ void read_steps_of(const JsonNode& node, const char* list, std::span<const StepT
     }
     known.append(type.name).append(", ");
   }
-  node.at("type").fail(fmt::format("{} is not supported; expected {}or Sequence", shown(name), known));
+  node.at("type").fail(fmt::format("{} is not supported; expected {}or Sequence", in_quotes(name), known));
 }
 
 Pattern read_pattern(const JsonNode& node, bool literal_only) {
@@ -50,7 +50,7 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.kind = Pattern::Kind::kSpaceRun;
   } else if (expression) {
     expression->fail(fmt::format("the regular expression {} is not supported; expected {}",
-                                 shown(expression->text()),
+                                 in_quotes(expression->text()),
                                  literal_only ? "a String" : "a String, \\s+ or two spaces and more"));
   } else {
     node.fail("expected a String or a Regex");
@@ -129,7 +129,7 @@ void read_template_processing(const JsonNode& node, PostProcessorStep& step) {
     const auto named = [&](const TemplateToken& token) { return token.name == piece.special; };
     if (piece.sequence == 0 && std::find_if(step.special_tokens.begin(), step.special_tokens.end(), named) ==
                                    step.special_tokens.end()) {
-      node.at("single").fail(fmt::format("{} is not among special_tokens", shown(piece.special)));
+      node.at("single").fail(fmt::format("{} is not among special_tokens", in_quotes(piece.special)));
     }
   }
   if (texts != 1) node.at("single").fail(fmt::format("expected the sequence A once, got it {} times", texts));

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "multihead/base/error.h"
-#include "multihead/text/shown.h"
+#include "multihead/base/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -31,7 +31,7 @@ WordModel::WordModel(const TokenModel& model)
     const auto known = [&](const std::string& token) {
       const auto id = id_of(token);
       if (!id) {
-        throw FormatError(fmt::format("model.merges[{}]: {} is not in model.vocab", rank, shown(token)));
+        throw FormatError(fmt::format("model.merges[{}]: {} is not in model.vocab", rank, in_quotes(token)));
       }
       return *id;
     };
@@ -39,7 +39,7 @@ WordModel::WordModel(const TokenModel& model)
     const int32_t right_id = known(right);
     if (!right.starts_with(prefix_)) {
       throw FormatError(fmt::format("model.merges[{}]: {} lacks the continuing_subword_prefix {}", rank,
-                                    shown(right), shown(prefix_)));
+                                    in_quotes(right), in_quotes(prefix_)));
     }
     merges_.add(left_id, right_id, {rank, known(left + right.substr(prefix_.size()))});
     ++rank;
@@ -56,7 +56,7 @@ void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) con
     const auto id = id_of(word);
     if (!id && !unknown_) {
       throw FormatError(
-          fmt::format("the tokenizer knows neither the word {} nor an unknown token", shown(word)));
+          fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
     }
     pieces.push_back({id ? *id : *unknown_, static_cast<uint32_t>(word.size())});
     return;

@@ -111,7 +111,8 @@ void MetricsLog::add(const TrainingLine& line) {
       {"train/learning_rate", static_cast<float>(line.learning_rate)},
       {"train/gradient_norm", static_cast<float>(line.gradient_norm)},
       {"train/target_tokens_per_second", static_cast<float>(line.target_tokens_per_second)}};
-  if (line.alike_heads) values.push_back({"train/alike_heads", static_cast<float>(*line.alike_heads)});
+  if (line.head_similarity)
+    values.push_back({"train/head_similarity", static_cast<float>(*line.head_similarity)});
   scalars(line.update, values);
 }
 

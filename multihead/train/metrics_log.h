@@ -27,7 +27,7 @@ struct TrainingLine {
   double target_tokens_per_second = 0;
   double seconds = 0;  // since this process began to train
   /// What a disagreement makes smaller, a target token, of the last update.
-  std::optional<double> alike_heads = {};
+  std::optional<double> head_similarity = {};
 
   template <class V>
   void visit(V& v) {
@@ -42,7 +42,7 @@ struct TrainingLine {
     v("target_tokens", target_tokens);
     v("target_tokens_per_second", target_tokens_per_second);
     v("seconds", seconds);
-    if (alike_heads) v("alike_heads", alike_heads);
+    if (head_similarity) v("head_similarity", head_similarity);
   }
 };
 

@@ -17,7 +17,7 @@ namespace mh {
 struct LossSums {
   double smoothed_loss = 0;            // over target tokens, with label smoothing
   double negative_log_likelihood = 0;  // over target tokens, natural log, not smoothed
-  double alike_heads = 0;              // the disagreement over rows, where the objective compares heads
+  double head_similarity = 0;          // the disagreement over rows, where the objective compares heads
   int64_t target_tokens = 0;
   int64_t source_tokens = 0;
   int64_t sentences = 0;
@@ -25,7 +25,7 @@ struct LossSums {
   LossSums& operator+=(const LossSums& other) {
     smoothed_loss += other.smoothed_loss;
     negative_log_likelihood += other.negative_log_likelihood;
-    alike_heads += other.alike_heads;
+    head_similarity += other.head_similarity;
     target_tokens += other.target_tokens;
     source_tokens += other.source_tokens;
     sentences += other.sentences;
@@ -48,7 +48,7 @@ class Objective {
   /// Forward: afterwards context.tape.backward() adds scale * the gradient of the sum over target tokens to
   /// the parameters' gradients. REQUIRES: a recording tape.
   virtual LossSums loss(Context& context, std::span<const int64_t> batch, float scale) = 0;
-  /// Whether sums have alike_heads.
+  /// Whether sums have head_similarity.
   virtual bool compares_heads() const { return false; }
   /// Writes the model as a folder that load_model_folder() reads.
   virtual void save_model(const std::filesystem::path& folder, const SaveOptions& options) const = 0;

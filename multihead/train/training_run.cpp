@@ -116,7 +116,7 @@ class Run {
     line.learning_rate = last_report_->learning_rate;
     line.gradient_norm = last_report_->gradient_norm;
     if (trainer_.objective().compares_heads())
-      line.alike_heads = last_report_->alike_heads / static_cast<double>(last_report_->target_tokens);
+      line.head_similarity = last_report_->head_similarity / static_cast<double>(last_report_->target_tokens);
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
     line.seconds = seconds_since(start_);
@@ -232,7 +232,7 @@ std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& option
   return std::nullopt;
 }
 
-std::string describe(RunEnd end) {
+std::string run_end_text(RunEnd end) {
   switch (end) {
     case RunEnd::kUpdates:
       return "all updates made";

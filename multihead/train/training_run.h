@@ -50,7 +50,7 @@ struct RunHooks {
 enum class RunEnd { kUpdates, kEpochs, kPatience };
 /// Whether the run is over, and why.
 std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& options);
-std::string describe(RunEnd end);
+std::string run_end_text(RunEnd end);
 
 /// Trains until the end; then the last state is saved and validated. Throws Interrupted after saving when
 /// asked to stop, and Error when the loss is no number, naming the update, its sentences and the last good

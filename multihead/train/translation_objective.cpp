@@ -56,7 +56,7 @@ LossSums TranslationObjective::loss(Context& context, std::span<const int64_t> b
                                 scratch_);
   return {.smoothed_loss = loss.smoothed,
           .negative_log_likelihood = loss.negative_log_likelihood,
-          .alike_heads = loss.alike_heads,
+          .head_similarity = loss.head_similarity,
           .target_tokens = static_cast<int64_t>(target_.next.size()),
           .source_tokens = source_.ragged.rows(),
           .sentences = source_.ragged.sequences()};

@@ -21,7 +21,7 @@ using testing::ThrowsMessage;
 Tensor random_rows(int64_t rows, int64_t cols, uint64_t seed) {
   Random random(seed);
   Parameter x(rows, cols);
-  normal(x, random, 1);
+  fill_normal(x, random, 1);
   return x.value.tensor();
 }
 
@@ -32,7 +32,7 @@ struct Layer {
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {
       if (name[1] == 'b' || name[1] == 'c' || name.find("mixing_of") == 1 || name == ".head_norm")
-        normal(p, random, 0.5);
+        fill_normal(p, random, 0.5);
     });
   }
   DropoutSites sites;
@@ -177,7 +177,8 @@ TEST(Trace, ShowsWhatPositionsAddToScores) {
   EXPECT_EQ(alibi.step("weights_0").formula, "softmax of the rows of biased_0");
   const AttentionTrace t5 = walk(Positions::kT5);
   EXPECT_EQ(t5.step("bias_1").formula, "distance_bias[1, bucket of the distance]");
-  EXPECT_EQ(t5.step("bias_1").value(2, 5), t5.step("distance_bias").value(1, t5_bucket(3, Sight::kBoth)));
+  EXPECT_EQ(t5.step("bias_1").value(2, 5),
+            t5.step("distance_bias").value(1, t5_bucket(3, AttentionDirection::kBidirectional)));
   const AttentionTrace shaw = walk(Positions::kShaw);
   EXPECT_EQ(shaw.step("bias_0").formula, "0.4082 q_0 distance_keys[:, 16 + distance]");
   const DoubleMatrix products = product_of(shaw.step("q_0").value, shaw.step("distance_keys").value);

@@ -46,7 +46,7 @@ TEST(AlikeRows, IsTheSumOfCosinesOfAllPairs) {
   Tensor x(7, kHeads * kSize);
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
   check(
-      std::move(x), [](Tape& tape, Var v) { return alike_rows(tape, v, kHeads); },
+      std::move(x), [](Tape& tape, Var v) { return row_similarity(tape, v, kHeads); },
       [](const D& at) {
         const auto dot = [&](int64_t row, int i, int j) {
           double sum = 0;
@@ -68,8 +68,8 @@ TEST(AlikeRows, EqualHeadsAreAsAlikeAsCanBeAndZerosAreLikeNothing) {
   Tensor equal(2, 6), zero(2, 6);
   for (int64_t i = 0; i < 12; ++i) equal.data()[i] = static_cast<float>(1 + i % 2);
   Tape tape;
-  EXPECT_NEAR(alike_rows(tape, tape.constant(equal.view()), 3).value()(0, 0), 2, 1e-5);  // 1 a row
-  EXPECT_EQ(alike_rows(tape, tape.constant(zero.view()), 3).value()(0, 0), 0);
+  EXPECT_NEAR(row_similarity(tape, tape.constant(equal.view()), 3).value()(0, 0), 2, 1e-5);  // 1 a row
+  EXPECT_EQ(row_similarity(tape, tape.constant(zero.view()), 3).value()(0, 0), 0);
 }
 
 TEST(AlikeMaps, IsTheSumOfProductsOfAllPairs) {
@@ -84,7 +84,7 @@ TEST(AlikeMaps, IsTheSumOfProductsOfAllPairs) {
   ASSERT_EQ(maps.size(), 3 * (2 * 3 + 1 * 5));
   for (int64_t i = 0; i < maps.size(); ++i) maps.data()[i] = static_cast<float>(random.normal());
   check(
-      std::move(maps), [&](Tape& tape, Var v) { return alike_maps(tape, v, inputs); },
+      std::move(maps), [&](Tape& tape, Var v) { return map_similarity(tape, v, inputs); },
       [](const D& at) {
         double sum = 0;
         int64_t first = 0;

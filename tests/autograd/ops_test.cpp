@@ -11,6 +11,8 @@
 namespace mh {
 namespace {
 
+using namespace ops;
+
 using D = BasicTensor<double>;
 using V = BasicVar<double>;
 using DoubleTape = BasicTape<double>;

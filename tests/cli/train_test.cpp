@@ -86,7 +86,7 @@ TEST(Train, HeadsAreWhatTheFlagsSay) {
   EXPECT_EQ(made.translator().config().geometry.query_key_norm, QueryKeyNorm::kL2);
   EXPECT_EQ(made.translator().config().positions, Positions::kRotary);
 
-  EXPECT_THAT(read_file(folder / "m/metrics.jsonl"), HasSubstr("\"alike_heads\":"));
+  EXPECT_THAT(read_file(folder / "m/metrics.jsonl"), HasSubstr("\"head_similarity\":"));
   const Outcome info = tool({"info", folder / "m"});
   EXPECT_THAT(info.output, HasSubstr(R"({"d_key":4,"key_heads":1,"query_key_norm":"l2"})"));
   EXPECT_THAT(info.output, HasSubstr("rotary, up to 512 tokens"));

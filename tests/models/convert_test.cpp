@@ -26,7 +26,7 @@ struct Layer {
     Random random(5);
     layer.initialise(random);
     layer.visit("", [&](const std::string& name, Parameter& p) {  // biases start at 0, which would hide them
-      if (name[1] == 'b' || name[1] == 'c') normal(p, random, 0.5);
+      if (name[1] == 'b' || name[1] == 'c') fill_normal(p, random, 0.5);
     });
   }
   explicit Layer(const LayerWeights& weights, Positions positions = Positions::kNone)
@@ -43,8 +43,8 @@ struct Layer {
 Tensor output_of(Layer& made, const Interventions* interventions = nullptr) {
   Random random(9);
   Parameter x(7, kWidth), memory(5, kWidth);
-  normal(x, random, 1);
-  normal(memory, random, 1);
+  fill_normal(x, random, 1);
+  fill_normal(memory, random, 1);
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{7}),
                keys = Ragged::from_lengths(std::vector<int32_t>{5});
   Tape tape;
@@ -112,7 +112,7 @@ TEST(ConvertHeads, ARankThatIsTooHighIsNamed) {
   LayerWeights weights = merged.weights();
   Parameter noise(kWidth, 2 * kWidth);
   Random random(3);
-  normal(noise, random, 0.3);
+  fill_normal(noise, random, 0.3);
   weights.values["w_qk"] = noise.value.tensor();  // of full rank
   EXPECT_THAT(
       [&] { to_canonical(weights); },

@@ -197,7 +197,7 @@ TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
       Context context{.tape = tape};
       VocabularyScratch scratch;
       return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch)
-          .alike_heads;
+          .head_similarity;
     };
     EXPECT_EQ(alike(Tape::Mode::kEvaluate), alike(Tape::Mode::kRecord)) << static_cast<int>(form);
   }

@@ -30,7 +30,7 @@ TEST(TransformerPresets, CanAllBeBuilt) {
   for (const TransformerPreset& preset : transformer_presets()) {
     EncoderDecoderConfig config = transformer_preset(preset.name);
     config.vocabulary_size = 100;
-    EXPECT_THAT(problems(config), testing::IsEmpty()) << preset.name;
+    EXPECT_THAT(problems_of(config), testing::IsEmpty()) << preset.name;
     EXPECT_TRUE(names.insert(preset.name).second) << preset.name;
     EXPECT_NO_THROW(transformer_preset(preset.family));
   }

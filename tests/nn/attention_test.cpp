@@ -15,6 +15,8 @@
 namespace mh {
 namespace {
 
+using namespace ops;
+
 using D = BasicTensor<double>;
 constexpr int64_t kQueries = 5, kKeys = 7, kKey = 3, kValue = 11;
 constexpr double kScale = 0.37;

@@ -40,7 +40,8 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   D x = random_rows(ragged.rows(), 11);
   Tensor x_float = in_float(x);
   Parameters p = test::parameters_of(layer);
-  const bool both = order.positions != Positions::kNone && order.sight == Sight::kBoth;
+  const bool both =
+      order.positions != Positions::kNone && order.direction == AttentionDirection::kBidirectional;
   const Mask mask = both ? Mask::none() : Mask::causal();
   const auto formula = [&] {
     return test::layer_in_double(g, GetParam().d_model, p, x, ragged, x, ragged, mask, order);

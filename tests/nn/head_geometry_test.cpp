@@ -34,13 +34,13 @@ TEST(GeometryProblems, NameTheFieldAndWhatWouldWork) {
 }
 
 TEST(GeometryProblems, AreAllListed) {
-  const auto found = problems({.heads = 2,
-                               .d_key = 2000,
-                               .key_heads = 1,
-                               .input = HeadInput::slices(),
-                               .scores = Scores::kTied,
-                               .shared_size = 5},
-                              8);
+  const auto found = problems_of({.heads = 2,
+                                  .d_key = 2000,
+                                  .key_heads = 1,
+                                  .input = HeadInput::slices(),
+                                  .scores = Scores::kTied,
+                                  .shared_size = 5},
+                                 8);
   EXPECT_EQ(found.size(), 5u) << testing::PrintToString(
       found);  // d_key, d_value, shared keys, scores, shared_size
 }

@@ -19,36 +19,36 @@ TEST(Positions, SlopesOfAlibiAreThePapers) {
 
 /// The first distance of each bucket, as T5Attention._relative_position_bucket of transformers 4 has them.
 TEST(Positions, BucketsAreThoseOfT5) {
-  const auto first_distances = [](Sight sight, int sign) {
+  const auto first_distances = [](AttentionDirection direction, int sign) {
     std::vector<int> firsts{1};
     for (int d = 2; d <= 200; ++d) {
-      if (t5_bucket(sign * d, sight) != t5_bucket(sign * (d - 1), sight)) firsts.push_back(d);
+      if (t5_bucket(sign * d, direction) != t5_bucket(sign * (d - 1), direction)) firsts.push_back(d);
     }
     return firsts;
   };
   const auto both = ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91);
-  EXPECT_THAT(first_distances(Sight::kBoth, 1), both);
-  EXPECT_THAT(first_distances(Sight::kBoth, -1), both);
-  EXPECT_THAT(first_distances(Sight::kBackward, -1),
+  EXPECT_THAT(first_distances(AttentionDirection::kBidirectional, 1), both);
+  EXPECT_THAT(first_distances(AttentionDirection::kBidirectional, -1), both);
+  EXPECT_THAT(first_distances(AttentionDirection::kCausal, -1),
               ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35, 40,
                           46, 52, 59, 67, 77, 87, 99, 113));
-  EXPECT_EQ(t5_bucket(0, Sight::kBoth), 0);
-  EXPECT_EQ(t5_bucket(-1, Sight::kBoth), 1);
-  EXPECT_EQ(t5_bucket(1, Sight::kBoth), 17);
-  EXPECT_EQ(t5_bucket(200, Sight::kBoth), 31);
-  EXPECT_EQ(t5_bucket(-200, Sight::kBackward), 31);
-  EXPECT_EQ(t5_bucket(5, Sight::kBackward), 0);
+  EXPECT_EQ(t5_bucket(0, AttentionDirection::kBidirectional), 0);
+  EXPECT_EQ(t5_bucket(-1, AttentionDirection::kBidirectional), 1);
+  EXPECT_EQ(t5_bucket(1, AttentionDirection::kBidirectional), 17);
+  EXPECT_EQ(t5_bucket(200, AttentionDirection::kBidirectional), 31);
+  EXPECT_EQ(t5_bucket(-200, AttentionDirection::kCausal), 31);
+  EXPECT_EQ(t5_bucket(5, AttentionDirection::kCausal), 0);
 }
 
 TEST(Positions, ProblemsNameWhatWouldWork) {
-  EXPECT_THAT(problems(Positions::kRotary, {.heads = 2, .scores = Scores::kMerged}, 8),
+  EXPECT_THAT(problems_of(Positions::kRotary, {.heads = 2, .scores = Scores::kMerged}, 8),
               ElementsAre("positions rotary turn queries and keys, of which merged scores have none of their "
                           "own; use alibi, t5 or shaw, or set scores to query_key"));
-  EXPECT_THAT(problems(Positions::kRotary, {.heads = 2, .d_key = 3}, 8),
+  EXPECT_THAT(problems_of(Positions::kRotary, {.heads = 2, .d_key = 3}, 8),
               ElementsAre("positions rotary turn pairs of numbers, but a key has 3; set d_key to an even "
                           "number, for example 4"));
   for (const auto& [name, positions] : kPositionNames) {
-    EXPECT_THAT(problems(positions, {.heads = 2, .d_key = 4}, 8), ElementsAre()) << name;
+    EXPECT_THAT(problems_of(positions, {.heads = 2, .d_key = 4}, 8), ElementsAre()) << name;
   }
   DropoutSites sites;
   const MultiHeadAttentionConfig impossible = {

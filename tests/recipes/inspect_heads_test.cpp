@@ -115,7 +115,7 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   }
   EXPECT_EQ(sentence.source_tokens.back(), "</s>");
   EXPECT_EQ(sentence.predicted_tokens.back(), "</s>");
-  const auto telling = telling_heads(sentence);
+  const auto telling = most_focused_heads(sentence);
   ASSERT_EQ(telling.size(), 3u);
   EXPECT_EQ(telling[2].attention, "decoder.0.cross_attention");
 

@@ -130,7 +130,7 @@ TEST(TranslatorSettings, ContradictionsAreRefused) {
     TranslatorSettings settings = enough();
     change(settings);
     try {
-      check(settings);
+      check_settings(settings);
     } catch (const UsageError& error) {
       return error.what();
     }

@@ -22,7 +22,7 @@ class DisagreementTraining : public testing::TestWithParam<Disagreement> {
     for (int i = 0; i < 40; ++i) {
       const UpdateReport report = training.trainer.update();
       EXPECT_TRUE(report.finite);
-      last = report.alike_heads / static_cast<double>(report.target_tokens);
+      last = report.head_similarity / static_cast<double>(report.target_tokens);
     }
     return last;
   }
@@ -48,8 +48,8 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
     SmallTraining training(model, corpus, options);
     reports.push_back(training.trainer.update());
   }
-  EXPECT_GT(reports[0].alike_heads, 0);
-  EXPECT_NEAR(reports[0].alike_heads, reports[1].alike_heads, 1e-5 * reports[0].alike_heads);
+  EXPECT_GT(reports[0].head_similarity, 0);
+  EXPECT_NEAR(reports[0].head_similarity, reports[1].head_similarity, 1e-5 * reports[0].head_similarity);
   EXPECT_NEAR(reports[0].gradient_norm, reports[1].gradient_norm, 1e-5 * reports[0].gradient_norm);
 }
 

@@ -119,7 +119,7 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
     wrong.push_back(
         fmt::format("position_embedding_type is \"{}\"; expected \"absolute\"", fields.position_kind));
   const EncoderConfig config = bert_config(fields);
-  for (std::string& problem : problems(config)) wrong.push_back(std::move(problem));
+  for (std::string& problem : problems_of(config)) wrong.push_back(std::move(problem));
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "bert",
           .least_parameters = least_parameters(config),

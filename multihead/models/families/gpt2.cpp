@@ -108,7 +108,7 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
   const CausalConfig config = gpt2_config(fields);
-  for (std::string& problem : problems(config)) wrong.push_back(std::move(problem));
+  for (std::string& problem : problems_of(config)) wrong.push_back(std::move(problem));
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "gpt2",
           .least_parameters = least_parameters(config),

@@ -27,7 +27,7 @@ constexpr int64_t kLargestPositions = int64_t{1} << 26;  // numbers in the table
 constexpr std::string_view kMarian = "marian", kMultihead = "multihead";
 
 // The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
-// problems() knows the ranges.
+// problems_of() knows the ranges.
 struct MarianFields {
   EncoderDecoderConfig config;
   std::vector<std::string> architectures = {"MarianMTModel"};
@@ -204,7 +204,7 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
   const bool one_vocabulary = tying.source_and_target || target == fields.config.vocabulary_size;
   config.target_vocabulary_size = one_vocabulary ? 0 : target;
 
-  std::vector<std::string> wrong = problems(config);
+  std::vector<std::string> wrong = problems_of(config);
   if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
     wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
                                 config.max_positions, kLargestPositions / config.d_model, config.d_model));

@@ -59,7 +59,7 @@ class CollaborativeHeads final : public Heads {
     // Around 1, and spread, so that heads differ from the start: equal mixing vectors make equal heads.
     using enum HeadInitialisation;
     const bool equal = geometry_.initialisation == kEqual || geometry_.initialisation == kEqualInput;
-    normal(mixing_, random, equal ? 0 : geometry_.initialisation == kEqualWithNoise ? 1e-6 : 0.5);
+    fill_normal(mixing_, random, equal ? 0 : geometry_.initialisation == kEqualWithNoise ? 1e-6 : 0.5);
     for (int64_t i = 0; i < mixing_.value.size(); ++i) mixing_.value.data()[i] += 1;
     mixing_.changed();
   }

@@ -37,8 +37,8 @@ class DifferentialValues final : public WeightedValues {
     return differential_heads(tape, both, heads_, parameters(), inputs.gate);
   }
   void initialise(Random& random) override {
-    normal(lambda_, random, 0.1);
-    fill(gain_, 1);
+    fill_normal(lambda_, random, 0.1);
+    fill_with(gain_, 1);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
     visitor(name + ".lambda", lambda_);
@@ -119,7 +119,7 @@ class DifferentialScheme final : public WeightScheme {
     Tape& tape = trace.tape();
     const TracedMap difference = trace.add_map(
         fmt::format("weights_{}", head), fmt::format("{} - factor {}", weights[0].name, weights[1].name),
-        head, add(tape, weights[0].value, scale(tape, weights[1].value, -factor)));
+        head, ops::add(tape, weights[0].value, ops::scale(tape, weights[1].value, -factor)));
     const std::string name = fmt::format("average_{}", head);
     Tensor z = traced_average(trace, head, difference);
     trace.add_rows(name, fmt::format("{} {}", difference.name, trace.name_of_values(head)), head, z);

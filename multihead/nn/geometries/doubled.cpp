@@ -26,7 +26,7 @@ struct DoubledProjection {
     return affine(context.tape, affine(context.tape, x, first), second);
   }
   void initialise(const HeadGeometry& geometry, int heads, Random& random) {
-    xavier_uniform(before, random, before.value.rows(), before.value.cols());
+    fill_xavier(before, random, before.value.rows(), before.value.cols());
     initialise_heads(geometry, weight, heads, 3 * weight.value.cols(), random);
   }
   void visit(const std::string& name, HeadPart part, const ParameterVisitor& visitor) {

@@ -48,7 +48,7 @@ class LatentHeads final : public Heads {
   void initialise(Random& random) override {
     const int64_t packed = w_q_.value.cols() + from_latent_.outputs();  // as canonical heads of these sizes
     initialise_heads(geometry_, w_q_, geometry_.heads, packed, random);
-    xavier_uniform(w_latent_, random, w_latent_.value.rows(), w_latent_.value.cols());
+    fill_xavier(w_latent_, random, w_latent_.value.rows(), w_latent_.value.cols());
     initialise_heads(geometry_, w_k_, geometry_.key_heads, packed, random);
     initialise_heads(geometry_, w_v_, geometry_.value_heads, packed, random);
   }

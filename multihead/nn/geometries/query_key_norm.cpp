@@ -36,7 +36,7 @@ class NormalisedHeads final : public Heads {
   }
   void initialise(Random& random) override {
     heads_->initialise(random);
-    fill(factor_, start_);
+    fill_with(factor_, start_);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
     heads_->visit(name, visitor);

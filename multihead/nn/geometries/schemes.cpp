@@ -144,7 +144,7 @@ void WeightScheme::add_softmax_moves(LedgerPart& cost, int64_t maps) const {
 }
 
 Tensor traced_average(WeighingTrace& trace, int head, const TracedMap& weights) {
-  return copied(matmul(trace.tape(), weights.value, trace.values(head)).value());
+  return copied(ops::matmul(trace.tape(), weights.value, trace.values(head)).value());
 }
 
 }  // namespace mh

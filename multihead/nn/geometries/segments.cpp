@@ -49,7 +49,7 @@ class SegmentProjection {
     return head_affine(context.tape, x, heads_);
   }
   void initialise(const HeadGeometry& geometry, Random& random) {
-    if (before_.value.size() > 0) xavier_uniform(before_, random, before_.value.rows(), before_.value.cols());
+    if (before_.value.size() > 0) fill_xavier(before_, random, before_.value.rows(), before_.value.cols());
     // Each head's own fans: there is no whole matrix here that others would share.
     const int64_t columns = weight_.value.cols();
     std::vector<MatrixView> blocks;

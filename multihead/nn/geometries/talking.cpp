@@ -37,7 +37,7 @@ class TalkingValues final : public WeightedValues {
   }
   void initialise(Random&) override {
     for (Parameter* mixing : {&scores_, &weights_}) {
-      fill(*mixing, 0);
+      fill_with(*mixing, 0);
       for (int64_t h = 0; h < mixing->value.rows(); ++h) mixing->value(h, h) = 1;
       mixing->changed();
     }
@@ -109,9 +109,10 @@ class TalkingScheme final : public WeightScheme {
     const auto heads = static_cast<int>(maps.size());
     std::vector<TracedMap> all;
     for (int h = 0; h < heads; ++h) {
-      Var sum = scale(trace.tape(), maps[0].value, by(0, h));
+      Var sum = ops::scale(trace.tape(), maps[0].value, by(0, h));
       for (int from = 1; from < heads; ++from)
-        sum = add(trace.tape(), sum, scale(trace.tape(), maps[static_cast<size_t>(from)].value, by(from, h)));
+        sum = ops::add(trace.tape(), sum,
+                       ops::scale(trace.tape(), maps[static_cast<size_t>(from)].value, by(from, h)));
       all.push_back(trace.add_map(fmt::format("{}_{}", name, h),
                                   fmt::format("sum over g of {}[g, {}] {}_g", mixing, h, each), h, sum));
     }

@@ -49,7 +49,7 @@ class WholeRowHeads final : public Heads {
     initialise_heads(geometry_, w_q_, geometry_.heads, packed, random);
     if (!tied_) {
       initialise_heads(geometry_, w_k_, geometry_.key_heads, packed, random);
-      if (geometry_.initialisation == HeadInitialisation::kCopiedKeys) copy(w_q_, w_k_);
+      if (geometry_.initialisation == HeadInitialisation::kCopiedKeys) copy_values(w_q_, w_k_);
     }
     initialise_heads(geometry_, w_v_, geometry_.value_heads, packed, random);
   }

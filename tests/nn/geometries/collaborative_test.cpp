@@ -41,9 +41,10 @@ const HeadGeometry kSix = {.heads = 2, .d_key = 2, .scores = Scores::kCollaborat
 
 INSTANTIATE_TEST_SUITE_P(
     Collaborative, Geometry,
-    testing::Values(Case{"collaborative of another size", kFive, 4},
-                    Case{"rotary collaborative", kSix, 5, {Positions::kRotary, Sight::kBackward}},
-                    Case{"shaw collaborative", kSix, 5, {Positions::kShaw, Sight::kBoth}}),
+    testing::Values(
+        Case{"collaborative of another size", kFive, 4},
+        Case{"rotary collaborative", kSix, 5, {Positions::kRotary, AttentionDirection::kCausal}},
+        Case{"shaw collaborative", kSix, 5, {Positions::kShaw, AttentionDirection::kBidirectional}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(Collaborative, LedgerOf,
                          testing::Values(Case{"collaborative of another size", kFive, 4},

@@ -81,12 +81,13 @@ using enum Positions;
 const HeadGeometry kGroups = {
     .heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kDifferential};
 
-INSTANTIATE_TEST_SUITE_P(Differential, Geometry,
-                         testing::Values(Case{"differential groups", kGroups, 5},
-                                         Case{"differential rotary", kGroups, 5, {kRotary, Sight::kBackward}},
-                                         Case{"differential alibi", kGroups, 5, {kAlibi, Sight::kBoth}},
-                                         Case{"differential t5", kGroups, 5, {kT5, Sight::kBackward}}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Differential, Geometry,
+    testing::Values(Case{"differential groups", kGroups, 5},
+                    Case{"differential rotary", kGroups, 5, {kRotary, AttentionDirection::kCausal}},
+                    Case{"differential alibi", kGroups, 5, {kAlibi, AttentionDirection::kBidirectional}},
+                    Case{"differential t5", kGroups, 5, {kT5, AttentionDirection::kCausal}}),
+    name_of_case);
 INSTANTIATE_TEST_SUITE_P(Differential, LedgerOf,
                          testing::Values(Case{"differential groups", kGroups, 5},
                                          Case{"rotary differential", kGroups, 5, {kRotary}},

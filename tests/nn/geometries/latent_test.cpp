@@ -50,7 +50,7 @@ HeadGeometry differential() {
 INSTANTIATE_TEST_SUITE_P(
     Latent, Geometry,
     testing::Values(Case{"latent of another size", kSizes, 7}, Case{"latent groups", kGroups, 5},
-                    Case{"latent rotary", kGroups, 5, {Positions::kRotary, Sight::kBackward}},
+                    Case{"latent rotary", kGroups, 5, {Positions::kRotary, AttentionDirection::kCausal}},
                     Case{"latent normed", normed(), 5}, Case{"latent differential", differential(), 5}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(Latent, LedgerOf,

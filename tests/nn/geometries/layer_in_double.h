@@ -9,7 +9,7 @@ namespace mh::test {
 /// What a self-attention does about positions.
 struct Order {
   Positions positions = Positions::kNone;
-  Sight sight = Sight::kBoth;
+  AttentionDirection direction = AttentionDirection::kBidirectional;
 };
 
 /// Rows of sequences, turned: numbers i and i + size / 2 are a pair whose angle is position * 10000^(-2i /
@@ -38,7 +38,8 @@ inline double added_to_score(const HeadGeometry& g, const Order& order, const Pa
                              const D& q, int64_t row, int distance) {
   if (order.positions == Positions::kAlibi)
     return -std::exp2(-8.0 * (map / weight_oracle(g).softmaxes() + 1) / g.heads) * std::abs(distance);
-  if (order.positions == Positions::kT5) return p.at("distance_bias")(map, t5_bucket(distance, order.sight));
+  if (order.positions == Positions::kT5)
+    return p.at("distance_bias")(map, t5_bucket(distance, order.direction));
   if (order.positions != Positions::kShaw) return 0;
   double sum = 0;
   const int column = std::clamp(distance, -kShawClip, kShawClip) + kShawClip;

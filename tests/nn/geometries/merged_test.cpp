@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"t5 merged",
                          {.heads = 2, .d_key = 2, .scores = Scores::kMerged},
                          5,
-                         {Positions::kT5, Sight::kBackward}}),
+                         {Positions::kT5, AttentionDirection::kCausal}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     Merged, LedgerOf,

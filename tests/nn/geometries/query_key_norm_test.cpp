@@ -44,13 +44,14 @@ const HeadGeometry kTied = {.heads = 2, .scores = Scores::kTied, .query_key_norm
 
 INSTANTIATE_TEST_SUITE_P(
     QueryKeyNorm, Geometry,
-    testing::Values(Case{"normalised", kCosine, 5},
-                    Case{"normalised rotary", kCosine, 5, {Positions::kRotary, Sight::kBackward}},
-                    Case{"normalised shaw", kCosine, 5, {Positions::kShaw, Sight::kBoth}},
-                    Case{"normalised slices",
-                         {.heads = 2, .input = HeadInput::slices(), .query_key_norm = QueryKeyNorm::kL2},
-                         6},
-                    Case{"normalised tied", kTied, 6}),
+    testing::Values(
+        Case{"normalised", kCosine, 5},
+        Case{"normalised rotary", kCosine, 5, {Positions::kRotary, AttentionDirection::kCausal}},
+        Case{"normalised shaw", kCosine, 5, {Positions::kShaw, AttentionDirection::kBidirectional}},
+        Case{"normalised slices",
+             {.heads = 2, .input = HeadInput::slices(), .query_key_norm = QueryKeyNorm::kL2},
+             6},
+        Case{"normalised tied", kTied, 6}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     QueryKeyNorm, LedgerOf,

@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"shaw slices",
              {.heads = 2, .input = HeadInput::slices()},
              6,
-             {Positions::kShaw, Sight::kBackward}}),
+             {Positions::kShaw, AttentionDirection::kCausal}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
     Segments, LedgerOf,

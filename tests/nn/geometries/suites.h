@@ -33,7 +33,7 @@ inline std::string name_of_case(const testing::TestParamInfo<Case>& of) {
 
 /// The one thing that makes a description impossible.
 inline void expect_problem(const HeadGeometry& geometry, int d_model, const char* text) {
-  const auto found = problems(geometry, d_model);
+  const auto found = problems_of(geometry, d_model);
   ASSERT_EQ(found.size(), 1u) << testing::PrintToString(found);
   EXPECT_EQ(found[0], text);
 }
@@ -55,7 +55,7 @@ class Geometry : public testing::TestWithParam<Case> {
       one->visit("", [&](const std::string& name, Parameter& p) {
         // They start at 0 or 1, which would hide them.
         if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm")
-          normal(p, random, 0.5);
+          fill_normal(p, random, 0.5);
       });
     }
   }
@@ -64,7 +64,7 @@ class Geometry : public testing::TestWithParam<Case> {
             .d_out = GetParam().d_out,
             .geometry = GetParam().geometry,
             .positions = order.positions,
-            .sight = order.sight,
+            .direction = order.direction,
             .layer = kLayer};
   }
   static D random_rows(int64_t rows, uint64_t seed) {

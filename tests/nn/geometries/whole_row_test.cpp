@@ -5,7 +5,7 @@ namespace mh::test {
 namespace {
 
 using enum Positions;
-using enum Sight;
+using enum AttentionDirection;
 
 const HeadOracle canonical;
 const Registered<HeadOracle, Scores> register_canonical(Scores::kQueryKey, canonical);
@@ -33,11 +33,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"sizes that differ", kSizes, 7}, Case{"rows that come out narrower", kSizes, 7, {}, 3},
         Case{"rows that come out wider", {.heads = 2, .biases = Biases::kNone}, 4, {}, 11},
-        Case{"groups of keys and of values", kTwoGroups, 5}, Case{"rotary", kGroups, 5, {kRotary, kBackward}},
-        Case{"rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBoth}},
-        Case{"alibi", kThree, 5, {kAlibi, kBackward}}, Case{"alibi both ways", kGroups, 5, {kAlibi, kBoth}},
-        Case{"t5", kThree, 5, {kT5, kBackward}}, Case{"t5 both ways", kGroups, 5, {kT5, kBoth}},
-        Case{"shaw", kThree, 5, {kShaw, kBackward}}, Case{"shaw both ways", kGroups, 5, {kShaw, kBoth}}),
+        Case{"groups of keys and of values", kTwoGroups, 5}, Case{"rotary", kGroups, 5, {kRotary, kCausal}},
+        Case{"rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBidirectional}},
+        Case{"alibi", kThree, 5, {kAlibi, kCausal}},
+        Case{"alibi both ways", kGroups, 5, {kAlibi, kBidirectional}}, Case{"t5", kThree, 5, {kT5, kCausal}},
+        Case{"t5 both ways", kGroups, 5, {kT5, kBidirectional}}, Case{"shaw", kThree, 5, {kShaw, kCausal}},
+        Case{"shaw both ways", kGroups, 5, {kShaw, kBidirectional}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(WholeRow, LedgerOf,
                          testing::Values(Case{"sizes that differ", kSizes, 7},

@@ -8,6 +8,6 @@ namespace mh {
 
 /// The text in quotes, its control characters escaped, cut after 40 characters. Anything goes in; UTF-8 comes
 /// out.
-std::string shown(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-#include "multihead/text/shown.h"
+#include "multihead/base/in_quotes.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace mh {
 
-std::string shown(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr int kMostCharacters = 40;
   constexpr size_t kMostBytes = 4 * kMostCharacters;
   const std::string valid = to_valid_utf8(text.substr(0, kMostBytes));
