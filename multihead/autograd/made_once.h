@@ -1,4 +1,5 @@
-// Something made from parameters (a packed copy, biases joined), made again when one of them has changed.
+// A value made from parameters (a packed copy, joined biases) when it is first needed, and made again after
+// a parameter has changed.
 #pragma once
 
 #include <atomic>
@@ -13,14 +14,14 @@ template <class T>
 class MadeOnce {
  public:
   MadeOnce() = default;
-  /// A copy is made anew.
+  /// A copied object makes its value anew.
   MadeOnce(const MadeOnce&) {}
   MadeOnce& operator=(const MadeOnce&) {
     version_.store(0, std::memory_order_relaxed);
     return *this;
   }
 
-  /// The value of this version, which is above 0; make(value) makes it.
+  /// Returns the value of this version (above 0); calls make(value) if it is not there yet.
   template <class Make>
   const T& get(uint64_t version, const Make& make) const {
     if (version_.load(std::memory_order_acquire) != version) {

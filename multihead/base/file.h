@@ -1,4 +1,4 @@
-// Files: whole reads, and writes that are either complete or not there at all.
+// Reads whole files, and writes files so that a reader never finds half of one.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@
 
 namespace mh {
 
-/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
+/// Returns the bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name
+/// right?").
 std::string read_file(const std::filesystem::path& path);
-/// Throws that FileError for a reader of another kind; `code` is its errno.
+/// Throws the same FileError for code that reads a file in its own way; `code` is the errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
-/// What there is still to read from an open descriptor, e.g. 0, standard input; `name` is what errors call
-/// it.
+/// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
 std::string read_descriptor(int descriptor, std::string_view name);
 
-/// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are
-/// there. Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left
-/// beside it. A link stays one: the file it names is replaced. What is no file (a device, a pipe) is written
-/// to as it is.
+/// Replaces a file in one step: writes under a temporary name beside `path`, syncs, renames. After a kill
+/// the file has either its old contents or the new ones. Throws FileError (a full disk, an unwritable
+/// folder); then `path` is unchanged and nothing is left beside it. A symbolic link stays, and the file
+/// that it points to is replaced. A device or a pipe is written to directly.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Removes what a process that was killed while it wrote `path` left beside it under its temporary name,
-/// .NAME.tmp.PID. Both writers here begin with it. A process that lives keeps what it is writing.
+/// Removes the temporary files .NAME.tmp.PID that killed processes left beside `path`. Both writers in this
+/// file call it first. Files of processes that still run are kept.
 void remove_leftovers(const std::filesystem::path& path);
 
-/// Throws FileError when `folder` is a file, or holds a file that `ours` does not know by its name: who
-/// replaces a folder as a whole must not cost anybody anything else.
+/// Throws FileError when `folder` is a file, or holds a file for whose name `ours` returns false. Called
+/// before a folder is replaced as a whole, so that nobody's own files are lost.
 void refuse_foreign_files(const std::filesystem::path& folder,
                           const std::function<bool(std::string_view name)>& ours);
 

@@ -1,5 +1,6 @@
-// A matrix that somebody else owns: rows of `cols` numbers, `stride` numbers apart.
-// It lives in base (the kernels need it and know no tensor); Tensor hands it out.
+// A view of a matrix that somebody else owns: `rows` rows of `cols` numbers, `stride` numbers from one row
+// to the next. It stands in base because the kernels use it and do not know Tensor, whose view() returns
+// one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct BasicMatrixView {
   BasicMatrixView() = default;
   BasicMatrixView(T* d, int64_t r, int64_t c) : data(d), rows(r), cols(c), stride(c) {}
   BasicMatrixView(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
-  /// A view that may write is a view that may read.
+  /// Converts a writable view into a read-only one.
   template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
   BasicMatrixView(const BasicMatrixView<U>& other)  // NOLINT: implicit on purpose
       : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride) {}

@@ -1,4 +1,5 @@
-// A matrix as a file holds it: float32 or bfloat16, transposed or not, part of a wider matrix or not.
+// A view of a matrix as a file stores it: float32 or bfloat16, transposed or not, part of a wider matrix or
+// not.
 #pragma once
 
 #include <bit>

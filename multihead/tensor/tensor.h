@@ -1,4 +1,9 @@
-// A matrix of float32 that owns its memory. Vectors are matrices of one row.
+// Tensor: a matrix of float32 that owns its memory, [rows, cols], one row after the other. A vector is a
+// matrix of one row.
+//
+// Parameters, tables and small results are tensors. The values of a training step are not: they lie in an
+// Arena (tensor/arena.h). A function that only reads or writes numbers takes a view (base/matrix_view.h),
+// which view() returns.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +14,7 @@
 
 namespace mh {
 
-/// [rows, cols], contiguous, cleared when made.
+/// T is float or double. The constructor sets all numbers to 0.
 template <class T>
 class BasicTensor {
  public:
