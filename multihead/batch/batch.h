@@ -16,7 +16,7 @@
 namespace mh {
 
 /// A view of a batch; ids.size() == ragged->rows(). `sentences` are the numbers of the sequences in the
-/// corpus: dropout depends on them and not on the place in the batch, so batching does not change results.
+/// corpus: dropout depends on them and not on the place in the batch.
 struct Sequences {
   std::span<const int32_t> ids;  // [N]
   const Ragged* ragged = nullptr;

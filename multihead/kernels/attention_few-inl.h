@@ -1,7 +1,8 @@
-// Inside of the attention kernel: one to six queries of a sequence, as in decoding.
+// Part of the attention kernel: one to six queries of a sequence, as in decoding.
 //
 // With so few queries most lanes of a block would be empty, so here the keys lie in the lanes: 16 keys are
-// transposed in registers, four numbers at a time, and each column meets every query before it is forgotten.
+// transposed in registers, four numbers at a time, and each column is multiplied with every query before
+// the next is loaded.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
@@ -115,7 +116,7 @@ HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Ro
   }
 }
 
-/// n: f.n or a little more; the last query stands for those that are not there.
+/// n: f.n or a little more; the missing queries are computed as copies of the last one and not stored.
 template <int n>
 HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                                  const BlockMask& range, FewMemory& memory) {

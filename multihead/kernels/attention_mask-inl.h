@@ -1,4 +1,5 @@
-// Inside of the attention kernel: masks and dropout as 16 bits for each key, one for each query of a block.
+// Part of the attention kernel: masks and dropout as 16 bits for each key, one bit for each query of a
+// block.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_
@@ -18,7 +19,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Where one block of queries may look, by a mask of any kind.
+/// Which keys a block of queries may see, for a mask of any kind.
 struct BlockMask {
   int64_t begin = 0, end = 0;            // keys that any query sees
   int64_t full_begin = 0, full_end = 0;  // keys that all of them see
@@ -38,7 +39,8 @@ HWY_INLINE void for_cut_keys(const BlockMask& range, int64_t begin, int64_t end,
   if (end > range.full_end) visit(range.full_end > begin ? range.full_end : begin, end);
 }
 
-/// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
+/// Sets `range` for queries first ... first + n - 1 of a sequence. Lanes from n on see every key that any
+/// query sees, so they never make a mask necessary.
 HWY_NOINLINE inline void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys,
                                      BlockMask& range) {
   range.dense = mask.kind() == Mask::Kind::kDense;
