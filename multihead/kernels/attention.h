@@ -103,7 +103,7 @@ struct AttentionOutputs {
 /// How many numbers AttentionOutputs::weights must have room for.
 int64_t attention_weights_size(const AttentionInputs& inputs);
 
-/// Computes the outputs. Throws ShapeError naming the field when the inputs contradict each other.
+/// Computes the outputs. Throws ShapeError or UsageError naming the field that is wrong.
 void attention_forward(const AttentionInputs& inputs, const AttentionOutputs& outputs);
 
 /// What the backward pass reads and writes. The gradients are overwritten, not added to. With key_rows the
@@ -120,7 +120,7 @@ struct AttentionGradients {
   float* d_gate = nullptr;
   AttentionBiasGradients d_bias = {};
 };
-/// Computes the gradients. Throws ShapeError naming the field when the inputs contradict each other.
+/// Computes the gradients. Throws ShapeError or UsageError naming the field that is wrong.
 void attention_backward(const AttentionInputs& inputs, const AttentionGradients& gradients);
 
 }  // namespace mh

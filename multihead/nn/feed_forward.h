@@ -29,13 +29,13 @@ class FeedForward {
   FeedForward(const FeedForward&) = delete;
   FeedForward& operator=(const FeedForward&) = delete;
 
-  /// Everything before W_2, with dropout: [N, d_ff].
+  /// Everything before W_2, with dropout: [N, d_model] -> [N, d_ff].
   Var hidden(Context& context, Var x, const Sequences& rows) const {
     const AffineOptions options{.activation = activation_,
                                 .dropout = dropout_at(context, rate_, site_, rows)};
     return gated_ ? gated_affine(context.tape, x, first_, options) : affine(context.tape, x, first_, options);
   }
-  /// W_2 and b_2, for the residual connection to apply.
+  /// W_2 and b_2, which the residual connection applies (norm_layer.h).
   const Affine* second() const { return &second_; }
 
   void initialise(Random& random) {
