@@ -36,8 +36,8 @@ std::optional<Block> head_block(const HeadGeometry& geometry, int d_model, const
                                 int head);
 
 /// The columns of query head `head` of `heads` in a parameter whose heads lie side by side. The table says
-/// for each parameter name how many heads that are, e.g. {"w_k", key_heads}. Empty when that is 1, or the
-/// parameter is not in the table.
+/// for each parameter name how many heads that are, e.g. {"w_k", key_heads}. Empty when that is 1 and there
+/// are several heads, or when the parameter is not in the table.
 std::optional<Block> columns_of_head(const NamedShape& parameter, int head, int heads,
                                      std::initializer_list<std::pair<std::string_view, int>> side_by_side);
 

@@ -63,7 +63,8 @@ class HeadScheme {
   virtual void find_problems(const HeadGeometry& /*g*/, int /*d_model*/,
                              std::vector<std::string>& /*found*/) const {}
   virtual std::vector<GeometryPreset> presets() const { return {}; }
-  /// Whether each head has a query and a key of its own, which can be normed or turned by rotary positions.
+  /// Whether keys are projected, so that queries and keys can be normed or turned by rotary positions. The
+  /// keys of merged heads are the input itself.
   virtual bool projects_keys() const { return true; }
   /// Whether a head may have several queries and keys, one pair for each of its softmaxes
   /// (differential heads).
