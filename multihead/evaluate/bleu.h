@@ -24,9 +24,9 @@ constexpr int kBleuOrder = 4;
 
 enum class BleuTokenizer { k13a, kIntl, kMoses, kNone };
 
-/// Smoothing, what replaces a precision of 0 (Chen and Cherry 2014): kExp takes half as much for each
-/// further order, kFloor a small number of matches, kAddK adds k to matches and totals above unigrams,
-/// kNone leaves it 0 (and BLEU with it).
+/// Smoothing, what replaces a precision of 0 (Chen and Cherry 2014): kExp counts 1/2 match for the first
+/// such order, 1/4 for the next, ..., kFloor a small number of matches, kAddK adds k to matches and totals
+/// above unigrams, kNone leaves it 0 (and BLEU with it).
 enum class BleuSmoothing { kExp, kFloor, kAddK, kNone };
 
 struct BleuConfig {

@@ -1,5 +1,5 @@
-// A causal decoder (GPT-2, Radford et al. 2019; Llama, Touvron et al. 2023): a stack that sees what came
-// before, and says what comes next.
+// CausalModel: a decoder without an encoder (GPT-2, Radford et al. 2019; Llama, Touvron et al. 2023). Each
+// token sees itself and the tokens before it, and the model says which token comes next.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@ namespace mh {
 
 struct CausalConfig {
   EmbeddingConfig embedding = {};             // vocabulary, d_model, scale
-  Positions positions = Positions::kLearned;  // added to embeddings, or the stack's
+  Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 1024;
-  int32_t position_offset = 0;                      // rows of a learned table before that of position 0
-  StackConfig stack = {};                           // "decoder"; causal or a window
-  bool tied = true;                                 // the embedding's table is the output's, too
-  int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: there is none
+  int32_t position_offset = 0;                      // rows of a learned table before the row of position 0
+  StackConfig stack = {};                           // its name is "decoder"; its mask is causal or a window
+  bool tied = true;                                 // the output layer uses the embedding's table
+  int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
-/// All that is wrong with a configuration, one clause each; empty when it can be built.
+/// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
 std::vector<std::string> problems_of(const CausalConfig& config);
-/// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
+/// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may
+/// ask for more than an integer can count.
 double least_parameters(const CausalConfig& config);
 
 class CausalModel final : public LanguageModel {
  public:
-  /// Weights are zero. Throws UsageError on a configuration that cannot be.
+  /// All weights are 0. Throws UsageError when the configuration has problems_of().
   explicit CausalModel(const CausalConfig& config);
 
   const CausalConfig& config() const { return config_; }
-  /// Random weights, a function of the seed.
+  /// Sets random weights, a function of the seed.
   void initialise(uint64_t seed);
 
   ModelFacts facts() const override;

@@ -1,4 +1,4 @@
-// What must hold of any model's sizes before memory is asked for.
+// Checks of the sizes of a model, made before memory is taken for it.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace mh {
 
-// Dropout sites of the embeddings; the layers count up from 0.
+// Dropout sites of the embeddings. Those of the layers are numbered from 0.
 inline constexpr uint32_t kFirstEmbeddingSite = 1u << 20, kSecondEmbeddingSite = kFirstEmbeddingSite + 1;
 
-/// Each adds a clause to `found` for what cannot be.
+/// Each adds a clause to `found` for every value that is not allowed.
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high);
 void check_rate(std::vector<std::string>& found, std::string_view name, float rate);
 void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
 
-/// A lower bound of the numbers in a stack, in double.
+/// Returns a lower bound of the number of parameters of a stack.
 double least_parameters(const StackConfig& stack);
 
 }  // namespace mh

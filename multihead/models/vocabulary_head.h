@@ -1,6 +1,6 @@
 // From states to tokens:  logits = states E^T + bias,  p = softmax(logits)
-// E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). The matrix of
-// logits is written for logits() only: kernels/vocabulary.h.
+// E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). Only
+// logits() stores the matrix of logits [N, V]; the other functions do not (kernels/vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class VocabularyHead {
 
   int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
 
-  /// [states.rows, V]; for tests and small things.
+  /// Writes the logits [states.rows, V]; for tests and small vocabularies.
   void logits(ConstMatrixView states, MatrixView logits) const;
-  /// log p(targets[i] | states row i).
+  /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
   /// The k most probable tokens of each row of states, best first (ties: the smaller token first): out[row *
@@ -36,7 +36,7 @@ class VocabularyHead {
   /// ... row * k + k). Throws Error when probabilities are no numbers.
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                  VocabularyScratch& scratch) const;
-  /// The loss on a tape (autograd/vocabulary.h).
+  /// The cross entropy as an op of the tape (autograd/vocabulary.h).
   Var cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options, VocabularyScratch& scratch,
                     CrossEntropySums& sums) const;
 

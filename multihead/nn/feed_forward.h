@@ -1,5 +1,5 @@
-// FFN(x) = activation(x W_1 + b_1) W_2 + b_2, [N, d_model] -> [N, d_model]    (Vaswani et al. 2017, eq. 2), or
-// the gated form of FeedForwardConfig.
+// FFN(x) = activation(x W_1 + b_1) W_2 + b_2, [N, d_model] -> [N, d_model]    (Vaswani et al. 2017, eq. 2),
+// or the gated form of FeedForwardConfig.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 // from text; tokenizer_parts.h shows the steps of the pipeline.
 //
 //   const Tokenizer tokenizer = Tokenizer::from_json(read_file(path), path);
-//   tokenizer.encode_ids("a garden")      // the ids of its tokens, then that of the end token if the file asks for it
+//   const std::vector<int32_t> ids = tokenizer.encode_ids("a garden");  // and often an end token
+//   tokenizer.decode(ids);                                              // "a garden"
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tables of tensor names, as the families have them: one row a parameter, # for a layer's number.
+// The tables of tensor names of the families: one row for each parameter, # for the number of a layer.
 #pragma once
 
 #include <span>
@@ -14,14 +14,14 @@ namespace mh {
 struct TensorName {
   std::string_view ours, theirs;  // "decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"
   TensorPlace::Layout layout = TensorPlace::Layout::kMatrix;
-  int part = 0, parts = 1;  // of a fused tensor
+  int part = 0, parts = 1;  // in a fused tensor
 };
 
-/// The place that the table has for a parameter; names that nobody has when it has none, so that reading says
-/// what is missing.
+/// Returns the place of a parameter according to the table. When the table does not have it, the place has
+/// a name that no file has, so that reading reports it as missing.
 TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
 
-/// What Hugging Face's configurations call activations.
+/// The names of activations in Hugging Face's configurations.
 inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
