@@ -1,4 +1,4 @@
-// What a training refuses to begin with: each throws UsageError (or FileError) with the remedy.
+// Checks before a training begins. Each throws UsageError (or FileError) with the remedy.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,20 @@
 
 namespace mh {
 
-/// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
+/// Refuses a folder with a model that was not trained there, since the training would overwrite it.
 void refuse_foreign_folder(const std::filesystem::path& folder);
 
-/// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
-/// what was asked for, without what a preset brings.
+/// Refuses settings of the shape that differ from `config`, the model of init_from. `given` are the
+/// settings that the user gave, without those of a preset.
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
-/// With init_from and tokenizer: ids beyond that model's embeddings would be read, or every word would be
-/// another.
+/// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,
+/// or mean other words.
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings);
 
-/// A model whose weights, gradients and moments alone exceed this machine's memory: the system would end the
-/// process, or another, without a word.
+/// Refuses a model whose weights, gradients and moments alone exceed this machine's memory: the system
+/// would kill this process, or another one, without a message.
 void refuse_too_large(const EncoderDecoderConfig& config);
 
 }  // namespace mh

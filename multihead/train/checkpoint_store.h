@@ -1,11 +1,13 @@
-// DIR/checkpoints: one complete model folder for each saved update, with what going on from it needs.
+// CheckpointStore: the checkpoints of a training run in DIR/checkpoints. Each is a complete model folder,
+// with the files that resuming needs.
 //
 //   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
 //                 training_state.json                                   TrainingState
 //                 training_state.safetensors                            Adam's moments: first.NAME,
 //                                                                       second.NAME
 //
-// A folder appears as a whole (FolderWriter), so after a kill at any moment the newest one is complete.
+// A folder appears as a whole (FolderWriter), so after a kill at any moment the newest checkpoint is
+// complete.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +26,8 @@
 
 namespace mh {
 
-/// All that a run goes on from, read once. The weights and moments are files that stay open;
-/// CheckpointStore's restore() reads their numbers.
+/// An open checkpoint: everything that a run resumes from. The weights and moments are open files;
+/// CheckpointStore::restore() reads their numbers.
 struct Checkpoint {
   TrainingState state;
   ModelFolder folder;
@@ -34,43 +36,44 @@ struct Checkpoint {
 
 class CheckpointStore {
  public:
-  /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
-  /// half-written. Throws FileError; Error when another process is training there.
+  /// For the run whose final model is `folder`. Makes folder/checkpoints and removes half-written files of
+  /// a killed run. Throws FileError; Error when another process is training there.
   explicit CheckpointStore(std::filesystem::path folder);
   ~CheckpointStore();
   CheckpointStore(const CheckpointStore&) = delete;
   CheckpointStore& operator=(const CheckpointStore&) = delete;
 
-  /// What goes into every folder beside the weights. REQUIRES: they outlive this.
+  /// The tokenizers that every checkpoint gets. REQUIRES: they outlive this.
   void set_tokenizers(const Tokenizer* tokenizer, const Tokenizer* target_tokenizer) {
     tokenizer_ = tokenizer;
     target_tokenizer_ = target_tokenizer;
   }
 
-  /// Rising.
+  /// The updates that have a checkpoint, rising.
   std::vector<int64_t> updates() const;
   std::filesystem::path path(int64_t update) const;
 
   void save(const Objective& objective, Adam& adam, const TrainingState& state);
-  /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it; so do those
-  /// below.
+  /// Throws FormatError or FileError on a damaged file, naming it and how to resume without it; so do the
+  /// functions below.
   Checkpoint load(int64_t update) const;
-  /// Puts its weights, moments and number of updates where Adam keeps them.
+  /// Copies the weights of the checkpoint to Adam's parameters, and its moments and number of updates to
+  /// Adam.
   void restore(const Checkpoint& checkpoint, Adam& adam) const;
 
-  /// The mean of the parameters of these checkpoints.
+  /// Sets `parameters` to the mean of those of the chosen checkpoints.
   void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);
   void drop_moments(int64_t update);
-  /// Makes the files of a checkpoint those of the final folder (hard links; copies where a file system has
-  /// none): each file is replaced in one step, the weights last.
+  /// Makes a checkpoint the final model: links its files into the final folder (or copies them, where a
+  /// file system has no hard links). Each file is replaced in one step, the weights last.
   void publish(int64_t update);
-  /// The same for a model that is no checkpoint, e.g. an average.
+  /// The same for a model that is not a checkpoint, e.g. an average.
   void publish(const Objective& objective);
 
  private:
-  /// Its folder as a model.
+  /// Opens the folder of a checkpoint as a model.
   ModelFolder load_model(int64_t update) const;
   void publish_folder(const std::filesystem::path& from);
 
