@@ -1,7 +1,10 @@
-// The built-in data: English sentences with their German translations from a synchronous grammar of some 300
-// lemmas. It knows its own gold: the tree of dependencies on both sides and the word alignment. The German is
-// a function of the English, so exact match measures a translator. Text is written without capitals at the
-// beginning of a sentence (a word looks the same wherever it stands), every token between spaces.
+// The built-in data: English sentences with German translations, made by a synchronous grammar with some
+// 300 lemmas. Every sentence comes with its dependency trees on both sides and its word alignment, so heads
+// can be compared with them. The German is a function of the English, so a translation can be checked by
+// exact match.
+//
+// A sentence is a line of words and punctuation with spaces between them: "today the man sees the cat ." It
+// does not begin with a capital, so that a word looks the same in every place.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +18,11 @@
 
 namespace mh {
 
-/// Why a sentence is in the compositional part.
+/// Why a sentence is in the compositional part, which tests combinations that training never shows.
 enum class Novelty {
   kNone,
-  kVerbObject,  // a verb with an object that it never has in the other parts; both words are known
-  kDepth        // clauses nested one deeper than anywhere in the other parts
+  kVerbObject,  // a verb with an object that it never has in the other parts, though both words occur there
+  kDepth        // clauses nested one level deeper than in the other parts
 };
 
 struct GrammarSentence {
@@ -34,7 +37,7 @@ struct GrammarOptions {
   int64_t valid = 500;
   int64_t test = 1000;
   int64_t compositional = 1000;  // first half verb_object, second half depth
-  int depth = 1;       // how deep clauses nest in the main clause, outside of the compositional part
+  int depth = 1;       // how deep clauses are nested in the main clause, except in the compositional part
   int max_words = 20;  // on either side, punctuation counted
 };
 
@@ -42,16 +45,17 @@ struct GrammarCorpus {
   std::vector<GrammarSentence> train, valid, test, compositional;
 };
 
-/// No sentence of either side is twice in the corpus. The parts do not depend on the size of `train`.
-/// Throws UsageError on a setting out of range, or when the grammar has not as many sentences as asked for.
+/// Makes the corpus. No sentence occurs twice on either side. The other parts do not depend on the size of
+/// `train`. Throws UsageError on a setting out of range, or when the grammar has fewer sentences than were
+/// asked for.
 GrammarCorpus make_grammar_corpus(const GrammarOptions& options);
 
-/// The plain text of a part.
+/// Returns the plain text of a part.
 ParallelText parallel_text(std::span<const GrammarSentence> sentences);
 
 /// Writes PART.en, PART.de, PART.en.conllu, PART.de.conllu and PART.align for the parts train, valid, test
-/// and compositional: the folder appears as a whole, in place of one that was written so before. Throws
-/// FileError, also when the folder holds anything else.
+/// and compositional. The folder appears as a whole and replaces an older one of this kind. Throws
+/// FileError, also when the folder has other files.
 void write_grammar_corpus(const GrammarCorpus& corpus, const std::filesystem::path& folder);
 
 }  // namespace mh

@@ -1,4 +1,5 @@
-// The walk of every geometry is the layer's own computation, and its formulas say what happened.
+// For every geometry, the steps of a trace compute what the layer computes, and each step is what its
+// formula says.
 #include "multihead/analysis/trace.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every conversion by its own numbers: exact ones give the same outputs, the others come as near as they say.
+// Every conversion of heads: exact ones give the same outputs, the others come as near as they promise.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What must hold of any Transformer, whatever its weights.
+// Properties of every encoder-decoder, whatever its weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The way back: transformers opens what multihead saved. Needs a Python with torch and transformers, so it
+// Hugging Face transformers opens what multihead saved. Needs a Python with torch and transformers, so it
 // runs only when MULTIHEAD_PYTHON names one (`make oracles`).
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What is learned from what, and the place where processes sum what they learned.
+// Objectives, and the function that sums gradients over processes.
 #include "multihead/train/objective.h"
 
 #include <gmock/gmock.h>

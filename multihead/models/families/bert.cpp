@@ -1,6 +1,7 @@
-// BERT (Devlin et al. 2019; Hugging Face's BertModel, BertForMaskedLM, BertForPreTraining): an encoder with norms behind
-// its layers and one after the embeddings, learned positions and kinds of token. Whether there are a pooler and a head
-// for masked words the files say. Older files call a norm's gain and bias gamma and beta.
+// BERT (Devlin et al. 2019; Hugging Face's BertModel, BertForMaskedLM, BertForPreTraining): an encoder with
+// post-norm layers, a norm after the embeddings, learned positions and token types. The weight files tell
+// whether there are a pooler and a head for masked words. Older files call a norm's gain and bias gamma and
+// beta.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,6 @@
-// GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with norms before its layers,
-// learned positions, and queries, keys and values in one fused matrix. Its matrices lie as [in, out].
+// GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with pre-norm layers,
+// learned positions, and queries, keys and values in one fused matrix. Its matrices are stored as
+// [in, out].
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,5 +1,6 @@
-// Marian, Hugging Face's MarianMTModel: a post-norm encoder-decoder with sinusoids; and "multihead", the same
-// fields with what Marian has no words for, tensors under our own names.
+// Two families. "marian" is Hugging Face's MarianMTModel: a post-norm encoder-decoder with sinusoidal
+// positions. "multihead" is our own format: the same fields, more fields for what Marian cannot express,
+// and tensors under the names of this library.
 #include "multihead/models/families/marian.h"
 
 #include <fmt/format.h>
