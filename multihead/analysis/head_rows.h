@@ -27,7 +27,7 @@ class HeadRows {
   /// The number of a softmax among all of the layer.
   int64_t number(int head, int64_t softmax) const { return int64_t{head} * softmaxes_ + softmax; }
 
-  /// As they meet: turned by rotary positions.
+  /// The queries and keys of one softmax, after rotary positions have turned them; [T, d_key].
   Var queries(int head, int64_t softmax);
   Var keys(int head, int64_t softmax);
   Var values(int head);
@@ -61,7 +61,7 @@ class HeadRows {
   std::string memory_name_;
   bool turned_ = false;
   int softmaxes_;
-  Heads::Projected plain_, met_;  // as projected; as queries meet keys
+  Heads::Projected plain_, met_;  // before and after positions turn them
   int64_t d_key_ = 0, key_groups_ = 0, value_heads_ = 0;
 };
 

@@ -8,8 +8,8 @@
 
 namespace mh {
 
-/// Any number of threads may call get() at once, as long as nobody changes the parameters meanwhile: one
-/// makes the value, the others wait for it. T's memory is kept when it is made again.
+/// Any number of threads may call get() at once, as long as no parameter changes meanwhile: one thread
+/// makes the value, the others wait for it. The memory of T is kept when it is made again.
 template <class T>
 class MadeOnce {
  public:

@@ -1,6 +1,5 @@
 // A view of a matrix that somebody else owns: `rows` rows of `cols` numbers, `stride` numbers from one row
-// to the next. It stands in base because the kernels use it and do not know Tensor, whose view() returns
-// one.
+// to the next. It is in base because the kernels use it and do not know Tensor, whose view() returns one.
 #pragma once
 
 #include <cstdint>

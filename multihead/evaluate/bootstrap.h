@@ -21,9 +21,9 @@ struct BootstrapResult {
   double score = 0;       // BLEU of the test set itself
   double mean = 0;        // over the samples
   double half_width = 0;  // of the 95 % interval: half the distance between the 2.5 % and 97.5 % quantiles
-  /// Against the first system: the share of samples (one added on both sides) whose absolute difference, less
-  /// the mean absolute difference, exceeds the difference seen: sacreBLEU's --paired-bs. Empty for the first
-  /// system.
+  /// The p-value of the difference from the first system, as in sacreBLEU's --paired-bs: (c + 1) /
+  /// (samples + 1), where c counts the samples whose absolute difference, minus the mean absolute
+  /// difference, exceeds the observed difference. Empty for the first system.
   std::optional<double> p_value;
 };
 

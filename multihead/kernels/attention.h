@@ -16,24 +16,25 @@
 
 namespace mh {
 
-/// Numbers added to the scaled scores before the softmax; each is optional, and they add up. They cost little
-/// for a query alone in its sequence (a step of decoding) and for long sequences; two to six queries that
-/// meet fewer than 256 keys take as long with a bias as sixteen do. The distance of query i and key j of a
-/// sequence is j - (i + Tk - Tq), aligned at the end as Mask::causal() is; clipped to k, it is one of the 2k
-/// + 1 numbers -k ... k.
+/// The biases of the scores: numbers that are added to the scaled scores before the softmax. Each is
+/// optional, and all that are given are added. The distance of key j from query i of a sequence is j -
+/// (i + Tk - Tq): the last query has the position of the last key, as for Mask::causal(). Clipped to k, it
+/// is one of the 2k + 1 numbers -k ... k. A bias takes little time for a single query in its sequence
+/// (a step of decoding) and for long sequences; with a bias, two to six queries and fewer than 256 keys
+/// take as long as sixteen queries.
 struct AttentionBias {
   /// [H]: adds -slopes[h] * |distance| (ALiBi, Press et al. 2022).
   std::span<const float> slopes = {};
-  /// [H, columns]: adds by_distance[h][clipped distance + k]. With `buckets`, as T5 has them (Raffel et al.
-  /// 2020), several distances share a number: adds by_distance[h][buckets[clipped distance + k]].
+  /// [H, columns]: adds by_distance[h][clipped distance + k]. With `buckets` several distances share a
+  /// number, as in T5 (Raffel et al. 2020): adds by_distance[h][buckets[clipped distance + k]].
   std::span<const float> by_distance = {};
   int distance_clip = 0;                  // k
   int distance_columns = 0;               // 2k + 1, or the number of buckets
-  std::span<const int32_t> buckets = {};  // empty, or [2k + 1] columns
-  /// Laid out as AttentionOutputs::weights: adds a number of its own to each score.
+  std::span<const int32_t> buckets = {};  // empty, or [2k + 1]: columns of by_distance
+  /// A number for each score, laid out as AttentionOutputs::weights.
   std::span<const float> elements = {};
-  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, whose k-th
-  /// number is the query times the k-th vector of relative positions.
+  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, where these
+  /// numbers are the products of the query with the vectors of the distances.
   ConstMatrixView by_query = {};
   int query_clip = 0;  // k
 

@@ -20,7 +20,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-constexpr int64_t kKeyChunk = 128;  // keys that a block of queries meets at once
+constexpr int64_t kKeyChunk = 128;  // keys of a chunk, which a block of queries reads at once
 constexpr int kStrips = 4;          // strips of 16 queries in a block
 constexpr int64_t kQueries = kStrips * kBlock;
 static_assert(kQueries == detail::kBackwardQueries);
@@ -46,7 +46,7 @@ struct Target {
 /// One head of one sequence; row 0 of each Rows is the first row of the sequence.
 struct Head {
   Rows q, k, v, d_output, output;
-  const float* lse;  // of the first query; heads apart
+  const float* lse;  // of the first query; those of one head are `heads` numbers apart
   int64_t queries, keys;
   int64_t row;  // of the first query among all
   int head;
@@ -77,7 +77,7 @@ struct Block {
 
 /// The factors that turn scores and products into weights and gradients.
 struct Rule {
-  float factor;         // scale * gate; gate alone with a bias, whose gradient knows no scale
+  float factor;         // scale * gate; only gate when there is a bias, whose gradient is not scaled
   float delta_scale;    // the same factor for g delta
   float weight_factor;  // gate / (1 - dropout rate)
   float keep_scale;

@@ -55,7 +55,7 @@ struct Piece {
   int64_t queries, keys;        // of the sequence
   size_t sequence;
 
-  /// Whether a strip meets all its keys in one chunk.
+  /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
 };
 

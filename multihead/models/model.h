@@ -18,14 +18,14 @@ namespace mh {
 
 /// The numbers that a caller needs to use a model.
 struct ModelFacts {
-  int32_t source_vocabulary = 0;  // of the source; 0: the model reads no source
-  int32_t vocabulary = 0;         // of what it says; 0: nothing
+  int32_t source_vocabulary = 0;  // of the text that an encoder reads; 0: there is no encoder
+  int32_t vocabulary = 0;         // of the tokens that it predicts; 0: it predicts none
   int32_t max_positions = 0;      // the longest sequence, in tokens
-  int32_t pad_id = -1;            // -1: there is none
+  int32_t pad_id = -1;            // -1: none
   int32_t eos_id = -1;
   int32_t start_id = -1;  // the first token that a decoder reads
 
-  /// The vocabulary of its input: that of the source, or a decoder's own.
+  /// The vocabulary of its input: that of the encoder, or that of a causal decoder.
   int32_t vocabulary_read() const { return source_vocabulary > 0 ? source_vocabulary : vocabulary; }
   /// Throws UsageError unless the model translates a source into a target.
   void require_translator() const;

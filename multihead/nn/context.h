@@ -26,8 +26,8 @@ struct ObservedWeights {
   std::span<const int32_t> key_offsets;
   const float* weights =
       nullptr;  // a matrix [Tq, Tk] for each sequence and head: all heads of sequence 0, then of 1, ...
-  ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; when they
-                                // are not gathered from a cache
+  ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; empty when
+                                // they come from a cache
   ConstMatrixView output = {};  // [Nq, heads * d_value], before W^O
 
   /// [Tq, Tk]: the weight of key j for query i, in sequence s and head h.
@@ -44,8 +44,8 @@ class Observer {
   /// Called before weights(): the weights of an attention are computed only when an observer wants them.
   virtual bool wants_weights(std::string_view name) const = 0;
   virtual void weights(const ObservedWeights& observed) = 0;
-  /// The rows [N, d_model] that attention `name`, whose weights are wanted, is about to project; in
-  /// self-attention the same rows twice. Not called in cached decoding.
+  /// Called with the rows [N, d_model] that attention `name` is about to project, if its weights are wanted;
+  /// in self-attention twice with the same rows. Not called in cached decoding.
   virtual void rows(std::string_view /*name*/, ProjectedTo, ConstMatrixView /*rows*/) {}
 };
 

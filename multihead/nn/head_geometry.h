@@ -25,13 +25,14 @@ namespace mh {
 /// Which part of a row of d_model numbers a head reads.
 struct HeadInput {
   enum class Kind {
-    kWholeRow,         // all of it (the paper's)
-    kSlices,           // head i: numbers i d / h up to (i + 1) d / h
-    kColumns,          // head i: the numbers columns[i]
-    kProjectedSlices,  // its slice of x W, W [d_model, d_model] for each of Q, K and V (Bloem's fourth form)
+    kWholeRow,         // every head reads the whole row (the paper's)
+    kSlices,           // head i of h reads the numbers i d / h up to (i + 1) d / h, not including the last
+    kColumns,          // head i reads the numbers columns[i]
+    kProjectedSlices,  // head i reads its slice of x W; Q, K and V each have a W [d_model, d_model] (Bloem's
+                       // fourth form)
   };
   Kind kind = Kind::kWholeRow;
-  HeadColumns columns = {};  // of kColumns: rising, below d_model, one list a head
+  HeadColumns columns = {};  // for kColumns: a list of rising numbers below d_model for each head
   /// All heads share one projection. Not for kWholeRow, where all heads would then be the same.
   bool one_for_all = false;
 
@@ -46,20 +47,21 @@ struct HeadInput {
 
 /// How a score is computed. x_a is the row of the query, x_b the row of the key.
 enum class Scores {
-  kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K)
-  kTied,           // W_i^K is W_i^Q
-  kMerged,         // (x_a W_i) . x_b: one matrix [d, d] a head, K is the input itself, shared by all heads
-  kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
-  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al.
-                   // 2020)
-  kLatent,  // as kQueryKey, but keys and values of x W^C, one short row for all heads (DeepSeek-V2, 2024)
+  kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K), the paper's
+  kTied,           // the same with W_i^K = W_i^Q
+  kMerged,         // (x_a W_i) . x_b: one matrix [d, d] for each head; all heads share the input as keys
+  kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): a d x d matrix before that of each head
+  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q and W^K, each has a mixing vector m_i
+                   // (Cordonnier et al. 2020)
+  kLatent,         // as kQueryKey, but keys and values are projected from x W^C, one short row for all heads
+                   // (DeepSeek-V2, 2024)
 };
 
 /// What is done to queries and keys before their product.
 enum class QueryKeyNorm {
   kNone,
-  kL2,  // each head's are scaled to length 1, and scores are a learned number times their cosine (Henry et
-        // al. 2020); `scale` is where that number starts
+  kL2,  // query-key normalisation: each query and key is scaled to length 1, so a score is a learned factor
+        // times their cosine (Henry et al. 2020); `scale` is the initial value of that factor
 };
 
 /// The weights with which a head averages its values.
@@ -67,28 +69,29 @@ enum class HeadWeights {
   kSoftmax,       // the softmax of its scores
   kDifferential,  // the difference of two softmaxes, A_1 - lambda A_2; then a norm for each head (Ye et al.
                   // 2024)
-  kTalking,       // heads mix their scores, and their weights again (Shazeer et al. 2020); not in the fused
-                  // kernel: slow, and memory for every Tq x Tk
+  kTalking,       // talking heads mix their scores, and their weights again (Shazeer et al. 2020); slow, and
+                  // it stores every Tq x Tk matrix, since the fused kernel cannot compute it
 };
 
-enum class Biases { kAll, kNone };  // Tensor2Tensor has none
+/// Whether projections have biases; those of Tensor2Tensor have none.
+enum class Biases { kAll, kNone };
 
 /// What is done with the heads' outputs, side by side in a row.
 enum class HeadOutput {
-  kProjection,     // times W^O [heads * d_value, d_out]
-  kConcatenation,  // as they are; needs heads * d_value == d_model
+  kProjection,     // they are multiplied with W^O [heads * d_value, d_out]
+  kConcatenation,  // they are the output of the layer; needs heads * d_value == d_model
 };
 
 /// How the projections are initialised.
 enum class HeadInitialisation {
-  kXavier,          // Glorot's bound with the fans of the whole matrix, (d_model, heads * d_key)
-  kXavierHead,      // with those of one head's matrix, (d_model, d_key)
-  kXavierPacked,    // with those of [W^Q | W^K | W^V], as one packed in_proj gets (torch, fairseq)
-  kOrthogonal,      // each head's matrix with orthonormal columns (or rows, when it is wider than high)
-  kEqual,           // all heads the same, W_i^O too
-  kEqualInput,      // all heads the same but for their W_i^O
-  kEqualWithNoise,  // as kEqual, and normal noise of 1e-6
-  kCopiedKeys,      // Xavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
+  kXavier,          // Xavier (Glorot's bound) with the fans of the whole matrix, (d_model, heads * d_key)
+  kXavierHead,      // Xavier with the fans of one head's matrix, (d_model, d_key)
+  kXavierPacked,    // Xavier with the fans of [W^Q | W^K | W^V], as one packed in_proj (torch, fairseq)
+  kOrthogonal,      // each head's matrix has orthonormal columns (or rows, when it is wider than high)
+  kEqual,           // all heads start equal, also their W_i^O
+  kEqualInput,      // all heads start equal except for their W_i^O
+  kEqualWithNoise,  // as kEqual, with normal noise of standard deviation 1e-6
+  kCopiedKeys,      // kXavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
 };
 
 // Their names in files and flags.

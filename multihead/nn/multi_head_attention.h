@@ -64,7 +64,7 @@ class MultiHeadAttention {
   /// are valid until the tape is cleared.
   Var self(Context& context, Var x, const Sequences& rows, const Mask& mask,
            ObservedWeights* weights = nullptr) const;
-  /// Attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
+  /// Cross-attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
   Var cross(Context& context, Var x, const Sequences& rows, Var memory, std::span<const int32_t> offsets,
             ObservedWeights* weights = nullptr) const;
 

@@ -13,15 +13,17 @@
 namespace mh {
 
 enum class Positions {
-  kSinusoidal,  // fixed waves, added to the embeddings (Vaswani et al. 2017, section 3.5)
-  kLearned,     // a learned vector for each position, added to the embeddings; a table for each side
-  kRotary,      // queries and keys turn with their position (Su et al. 2021)
-  kAlibi,  // scores lose m_i times the distance, m_i = 2^(-8 i / h) for head i = 1 ... h (Press et al. 2022)
-  kT5,     // a learned number for each head and bucket of distances is added to the scores (Raffel et al.
-           // 2020); each layer has its own, where T5 has one for all layers of a stack
-  kShaw,   // the query meets a learned vector for the distance beside the key (Shaw et al. 2018); one set
-           // of vectors a layer for all heads, none for the values, which their table 3 finds unneeded
-  kNone,   // no order but what a causal mask gives away
+  kSinusoidal,  // sines and cosines, added to the embeddings (Vaswani et al. 2017, section 3.5)
+  kLearned,  // a learned vector for each position, added to the embeddings; encoder and decoder each have a
+             // table
+  kRotary,   // queries and keys are turned by an angle that grows with their position (Su et al. 2021)
+  kAlibi,    // m_i |distance| is subtracted from the scores of head i = 1 ... h, with m_i = 2^(-8 i / h)
+             // (Press et al. 2022)
+  kT5,       // a learned number for each head and bucket of distances is added to the scores (Raffel et al.
+             // 2020). Each layer has its own, unless StackConfig::one_bias
+  kShaw,     // a learned vector for the distance is added to the key (Shaw et al. 2018). All heads of a layer
+             // share the vectors. There are none for values, which their table 3 finds unnecessary
+  kNone,     // nothing; only a causal mask tells anything about the order
 };
 
 inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions::kSinusoidal},
