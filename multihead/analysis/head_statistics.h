@@ -51,8 +51,8 @@ struct HeadSimilarity {
   std::string attention;
   int heads = 0;
   std::vector<double> cosine;  // cosine of the two weight matrices of a sentence; the mean over sentences
-  std::vector<double>
-      divergence;  // Jensen-Shannon divergence of two rows, nats, 0 to log 2; the mean over queries
+  /// Jensen-Shannon divergence of two rows, nats, 0 to log 2; the mean over queries.
+  std::vector<double> divergence;
 };
 
 /// Sums are in double and in the order of the corpus, so neither batching nor threads change the result.

@@ -42,7 +42,7 @@ struct RelationScore {
   int head = 0;
   std::string relation;  // "obj"
   Direction direction = Direction::kToHead;
-  int64_t support = 0;  // words asked
+  int64_t support = 0;  // words that have this relation, or such a dependent
   int64_t found = 0;    // words whose prediction was right
   int offset = 0;       // the best fixed offset, in words
   int64_t found_at_offset = 0;

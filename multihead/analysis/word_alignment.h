@@ -33,7 +33,7 @@ struct AlignmentScore {
   int head = 0;
   AlignedQuery query = AlignedQuery::kPredicts;
   int offset = 0;       // of the baseline: source word = target word + offset
-  int64_t support = 0;  // target words that are aligned in the gold
+  int64_t support = 0;  // target words that have links in the gold alignment
   int64_t found = 0;    // of these: words whose largest weight is on a word that they are aligned to
   int64_t made = 0;   // links predicted: one for each target word, none if the end token has the most weight
   int64_t right = 0;  // of these: links of the gold alignment
@@ -43,7 +43,8 @@ struct AlignmentScore {
   double accuracy() const {
     return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0;
   }
-  /// 1 - 2 |A and G| / (|A| + |G|), all gold links sure (Och and Ney 2003): 0 is best.
+  /// The alignment error rate, 1 - 2 |A and G| / (|A| + |G|), where all gold links count as sure
+  /// (Och and Ney 2003): 0 is best.
   double error_rate() const {
     return made + gold > 0 ? 1 - 2 * static_cast<double>(right) / static_cast<double>(made + gold) : 1;
   }

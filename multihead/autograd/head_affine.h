@@ -62,7 +62,7 @@ class HeadAffine {
   bool in_place_ = false;
 };
 
-/// [N, K] -> [N, heads * outputs].
+/// Computes the projection: [N, K] -> [N, heads * outputs].
 Var head_affine(Tape& tape, Var x, const HeadAffine& parameters);
 
 }  // namespace mh

@@ -79,7 +79,7 @@ class BasicTape {
     var.node_->wants_gradient = recording() && gradient == Gradient::kWants;
     return var;
   }
-  /// Room for the result of an op.
+  /// Allocates the value of an op.
   Var make(int64_t rows, int64_t cols) {
     Var var = make_node(arena_.template matrix<T>(rows, cols));
     var.node_->wants_gradient = recording();
@@ -123,7 +123,7 @@ class BasicTape {
   void seed(Var output, BasicMatrixView<const T> gradient);
   /// Forgets all values; the memory is kept for the next training step.
   void clear();
-  /// Bytes held from the system.
+  /// How many bytes were taken from the system.
   size_t capacity() const;
 
  private:

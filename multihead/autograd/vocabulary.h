@@ -17,7 +17,7 @@ struct EmbedOptions {
   ConstMatrixView positions;                     // [longest, d], added
   std::span<const int32_t> positions_of;         // [N] row of `positions`
   const Parameter* learned_positions = nullptr;  // the parameter behind `positions`; null: they are fixed
-  const Parameter* types = nullptr;              // [kinds of token, d], added; null: none
+  const Parameter* types = nullptr;              // [token types, d], added; null: none
   std::span<const int32_t> types_of = {};        // [N] row of `types`
   Dropout dropout;
 };

@@ -22,7 +22,8 @@ struct Word {
 /// Returns the forms with one space between them.
 std::string text_of(std::span<const Word> words);
 
-/// Whether exactly one word is a root and every other hangs below it. REQUIRES: heads in [-1, size).
+/// Whether the heads form a tree: exactly one word is the root, and all others are below it. REQUIRES:
+/// heads in [-1, size).
 bool is_tree(std::span<const Word> words);
 
 }  // namespace mh

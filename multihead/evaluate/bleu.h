@@ -35,8 +35,8 @@ struct BleuConfig {
   bool lowercase = false;                            // before tokenizing; with kMoses after it, as is usual
   BleuSmoothing smoothing = BleuSmoothing::kExp;
   std::optional<double> smoothing_value = {};  // of kFloor (default 0.1) and kAddK (default 1)
-  bool effective_order =
-      false;  // leave out n-gram orders that the hypotheses are too short for; for single sentences
+  /// Leave out n-gram orders that the hypotheses are too short for; for single sentences.
+  bool effective_order = false;
 };
 
 /// The counts of a sentence. BLEU of a corpus is computed from their sums.
@@ -78,7 +78,8 @@ class Bleu {
 
   /// The number of sentences.
   size_t size() const;
-  /// The counts of each sentence. Throws FormatError when there are more or fewer hypotheses than sentences.
+  /// Returns the counts of each sentence. Throws FormatError when there are more or fewer hypotheses than
+  /// sentences.
   std::vector<BleuCounts> counts(std::span<const std::string> hypotheses) const;
   /// BLEU of all sentences together.
   BleuScore score(std::span<const std::string> hypotheses) const;

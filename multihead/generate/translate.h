@@ -22,8 +22,8 @@ struct TranslateOptions {
   int64_t max_batch_tokens = 2048;  // most source tokens of a batch; results do not depend on it
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
   const Interventions* interventions = nullptr;      // applied to the alignment, too
-  std::function<void(int64_t sentences_done)> progress =
-      nullptr;  // called after each batch, by one thread at a time
+  /// Called after each batch, by one thread at a time.
+  std::function<void(int64_t sentences_done)> progress = nullptr;
 };
 
 /// Keeps its memory between calls. When there are many batches, each thread of the pool translates its own;

@@ -85,8 +85,8 @@ struct AttentionStatistics {
   float* expected_position = nullptr;  // [Nq, H] sum of p j, keys counted from 0 in their sequence
   float* expected_distance = nullptr;  // [Nq, H] sum of p |distance|, distances as in AttentionBias
   std::span<const int32_t> distances = {};
-  float* mass =
-      nullptr;  // [Nq, H, distances]: the weight of the key at each of those distances, 0 if there is none
+  /// [Nq, H, distances]: the weight of the key at each of those distances, 0 if there is none.
+  float* mass = nullptr;
 
   bool wanted() const { return highest || entropy || expected_position || expected_distance || mass; }
 };

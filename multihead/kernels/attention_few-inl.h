@@ -67,7 +67,7 @@ HWY_INLINE void few_scores(const float* const (&query)[n], const float* const* k
       kChains == 2 ? hn::Add(acc[i][0], acc[i][kChains - 1]) : acc[i][0];
 }
 
-/// Which of keys j ... j + kLanes - 1 query i of the block may see.
+/// The mask of keys j ... j + kLanes - 1 that query i of the block may see.
 HWY_INLINE MF few_allowed(const Mask& mask, const BlockMask& range, int64_t row, int i, int64_t j) {
   const DI d;
   if (range.dense) {

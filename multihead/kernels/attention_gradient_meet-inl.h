@@ -13,8 +13,8 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Sums that leave out what is masked, since 0 times a NaN or an infinity there would leak.
-/// over_keys: out[i] += sum over keys; else out[j] += sum over queries.
+/// Sums that skip masked pairs, for rows with NaN or infinity: a weight of 0 times such a number would not
+/// be 0. over_keys: out[i] += sum over keys; else out[j] += sum over queries.
 HWY_NOINLINE inline void product_of_allowed(const AttentionInputs& in, const Head& h, const Block& block,
                                             const float* strips, int64_t begin, int64_t keys, bool over_keys,
                                             Rows b, int64_t columns, const Target& to) {

@@ -134,9 +134,9 @@ HWY_NOINLINE inline void keep_bits(const Dropout& dropout, int64_t sentence, int
   }
 }
 
-/// Neighbouring strips see neighbouring keys: visit(j, n, a, count) for parts that together are keys [begin,
-/// end), where strips [a, a + count) see keys [begin + j, begin + j + n) and no others do; count may be 0.
-/// Strip s sees keys [from[s], to[s]).
+/// Splits keys [begin, end) into parts, so that all keys of a part are seen by the same strips, and calls
+/// visit(j, n, a, count) for each: strips [a, a + count), and no others, see keys [begin + j, begin + j +
+/// n); count may be 0. Strip s sees keys [from[s], to[s]); neighbouring strips see neighbouring keys.
 template <class Visit>
 HWY_INLINE void for_each_part(const int64_t* from, const int64_t* to, int strips, int64_t begin, int64_t end,
                               Visit visit) {

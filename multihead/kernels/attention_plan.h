@@ -24,13 +24,15 @@ struct BackwardTask {
   int32_t sequence_begin, sequence_end;
   int32_t head_begin, head_end;
   int64_t key_begin, key_end;
-  int64_t part;   // number of the first sequence's part among all
-  int64_t turns;  // where those of the sequence begin, or -1 if this task has all keys
+  int64_t part;   // number of the first sequence's partial result among all of the plan
+  int64_t turns;  // where the sequence's turns begin; -1: this task has all keys
 };
 struct BackwardPlan {
-  std::vector<BackwardTask> tasks;  // a sequence's tasks in the order of their keys
-  int64_t parts = 0;                // results that are merged in the order of their numbers
-  int64_t turns = 0;  // [head][block of kBackwardQueries queries] of each sequence with several tasks
+  std::vector<BackwardTask> tasks;  // those of one sequence in the order of their keys
+  int64_t parts = 0;  // number of partial results (of gates and biases); they are merged in order
+  /// A turn for each head and block of kBackwardQueries queries of a sequence cut into several tasks: its
+  /// tasks add to the same gradient one after the other.
+  int64_t turns = 0;
 };
 constexpr int64_t kBackwardQueries = 64;
 
@@ -55,8 +57,8 @@ void check_result(const char* caller, const char* name, const ConstMatrixView& v
 /// includes the sequences that attention_decode() computes.
 const std::vector<AttentionTask>& attention_tasks(const AttentionInputs& inputs, bool all);
 
-/// The same for the backward pass, where heads that share a key or value head stay together (they add to the
-/// same gradient) and a long sequence is cut by its keys.
+/// The same for the backward pass. Heads that share a key or value head stay in one task, since they add to
+/// the same gradient, and a long sequence is cut by its keys.
 const BackwardPlan& backward_plan(const AttentionInputs& inputs);
 
 }  // namespace mh::detail

@@ -180,11 +180,11 @@ HWY_NOINLINE void product_columns(const Product& p, int64_t rows, int64_t column
   for (int64_t row = 0; row < rows; row += R) product_tile<Layout, R, C>(p, row, rows, column, last);
 }
 
-/// All of it: `rows` x `columns`.
+/// Computes the whole product, `rows` x `columns`.
 template <class Layout>
 HWY_INLINE void product(const Product& p, int64_t rows, int64_t columns) {
-  // Eight rows of two vectors ask for half as much of b as four of four: the loads of b, which lies in the
-  // second-level cache, are what would limit.
+  // Eight rows of two vectors load half as much of b as four rows of four. These loads, from the
+  // second-level cache, would otherwise limit the speed.
   constexpr int kMost = kLanes == 8 ? 2 : 3;  // AVX2 has only 16 registers
   constexpr int kRows = kLanes == 8 ? 4 : 8;
   for (int64_t c = 0; c < columns;) {

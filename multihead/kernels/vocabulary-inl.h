@@ -1,5 +1,5 @@
-// Shared by the loss and the search: one panel of logits, and maximum and sum of its rows. Include once a
-// dispatch target.
+// Shared by the loss and the search: one panel of logits, and maximum and sum of its rows. Include once for
+// each instruction set.
 
 #if defined(MULTIHEAD_KERNELS_VOCABULARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_VOCABULARY_INL_H_

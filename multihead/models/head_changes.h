@@ -85,7 +85,7 @@ void HeadChanges::show(V& v) {
         value = T{};
       }
     };
-    // Made full at first, since gcc 12 warns of an empty optional's number as of one without a value.
+    // The optional is made with a value first, since gcc 12 warns that an empty one is uninitialised.
     const auto now = [&] {
       if constexpr (detail::IsOptional<T>::value) {
         return std::optional(value.value_or(typename T::value_type{}));

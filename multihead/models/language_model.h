@@ -23,8 +23,9 @@ struct Loss {
   Var loss;                            // [1, 1], smoothed and scaled
   double negative_log_likelihood = 0;  // of the targets, natural log, summed, not smoothed
   double smoothed = 0;                 // with smoothing, summed, not scaled
-  double head_similarity =
-      0;  // of the disagreement: the sum over rows, averaged over the attentions, not scaled
+  /// The similarity of heads that a disagreement penalises: summed over rows, averaged over the attentions,
+  /// not scaled.
+  double head_similarity = 0;
 };
 
 class LanguageModel : public Model {

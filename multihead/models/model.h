@@ -66,7 +66,7 @@ class Model {
   int64_t parameter_count() const;
 
  protected:
-  /// The stacks, in order.
+  /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
 
  private:

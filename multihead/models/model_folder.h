@@ -31,8 +31,8 @@ struct ModelFolder {
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
-  std::vector<int32_t>
-      suppressed;  // tokens that generation_config.json forbids; rising; usually the pad token
+  /// Tokens that generation_config.json forbids; rising; usually the pad token.
+  std::vector<int32_t> suppressed;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
   /// kind.

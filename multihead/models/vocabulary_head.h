@@ -14,8 +14,8 @@ namespace mh {
 
 struct NextOptions {
   int candidates = 1;  // k, at most kMaxCandidates
-  std::span<const int32_t> suppressed =
-      {};  // tokens that may not come next (probabilities are not renormalised)
+  /// Tokens that may not come next (probabilities are not renormalised).
+  std::span<const int32_t> suppressed = {};
 };
 inline constexpr int kMaxCandidates = 256;
 
@@ -31,9 +31,8 @@ class VocabularyHead {
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
-  /// The k most probable tokens of each row of states, best first (ties: the smaller token first): out[row *
-  /// k
-  /// ... row * k + k). Throws Error when probabilities are no numbers.
+  /// Writes the k most probable tokens of each row of states, best first (ties: the smaller token first), to
+  /// out[row * k ... row * k + k - 1]. Throws Error when probabilities are not finite.
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                  VocabularyScratch& scratch) const;
   /// The cross entropy as an op of the tape (autograd/vocabulary.h).
@@ -41,7 +40,7 @@ class VocabularyHead {
                     CrossEntropySums& sums) const;
 
  private:
-  /// Empty when there is none or it is zero throughout.
+  /// The bias; empty when there is none or it is all zeros.
   ConstMatrixView bias() const;
   OutputLayer layer() const;
 

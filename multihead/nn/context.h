@@ -24,8 +24,8 @@ struct ObservedWeights {
   int heads = 0;
   std::span<const int32_t> query_offsets;
   std::span<const int32_t> key_offsets;
-  const float* weights =
-      nullptr;  // a matrix [Tq, Tk] for each sequence and head: all heads of sequence 0, then of 1, ...
+  /// A matrix [Tq, Tk] for each sequence and head: all heads of sequence 0, then those of sequence 1, ...
+  const float* weights = nullptr;
   ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; empty when
                                 // they come from a cache
   ConstMatrixView output = {};  // [Nq, heads * d_value], before W^O

@@ -13,7 +13,7 @@ namespace mh {
 enum class Disagreement {
   kNone,
   kSubspace,   // cos(V_i, V_j): the values of a row
-  kPositions,  // |A_i * A_j|: the weights of a query; by the composed path, as the fused kernel keeps none
+  kPositions,  // |A_i * A_j|: the weights of a query; takes the composed path, as the fused kernel keeps none
   kOutput,     // cos(Att_i, Att_j): the outputs before W^O
 };
 

@@ -186,8 +186,8 @@ struct HeadGeometry {
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
   std::optional<float> scale = std::nullopt;  // Bloem's: 1 / sqrt(d_model)
-  /// The smaller bound by default: with kXavier the cross-attention of the tiny model on Multi30k begins to
-  /// align much later (figures in docs/architecture.md).
+  /// The default has the smaller bound: with kXavier the cross-attention of the tiny model on Multi30k
+  /// begins to align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
 
   bool operator==(const HeadGeometry&) const = default;
@@ -267,7 +267,7 @@ const QueryKeyScheme& query_key_scheme_of(const HeadGeometry& geometry);
 struct GeometryName {
   std::string_view name, what;
 };
-/// A system that people compare, by name.
+/// A geometry with a name, such as "multi-query".
 struct GeometryPreset {
   GeometryName name;
   HeadGeometry (*make)(int heads, int d_model);

@@ -37,9 +37,10 @@ namespace mh {
 
 /// Which code computes softmax(scale Q K^T) V.
 enum class AttentionPath {
-  kFused,     // the kernel (kernels/attention.h): no matrix of Tq x Tk is written
-  kComposed,  // the formula (nn/attention.h): three of them a head (scores, scaled, weights), one kept. With
-              // talking weights (autograd/attention_maps.h) four, before and after each mixing, all kept
+  kFused,     // the kernel (kernels/attention.h), which writes no matrix of Tq x Tk
+  kComposed,  // the formula (nn/attention.h), which writes three such matrices for each head (scores, scaled,
+              // weights) and keeps one. Talking heads (autograd/attention_maps.h) write and keep four, before
+              // and after each mixing
 };
 /// Returns kFused, unless the geometry needs kComposed, as talking heads do.
 AttentionPath attention_path(const HeadGeometry& geometry);
@@ -61,7 +62,7 @@ struct Ledger {
   AttentionPath path = AttentionPath::kFused;
   std::vector<LedgerPart> parts;  // queries, keys, values, scores, softmax, average, output
 
-  /// Throws UsageError naming the parts there are.
+  /// Returns a part by name. Throws UsageError listing the parts.
   const LedgerPart& part(std::string_view name) const;
   LedgerPart total() const;
 };

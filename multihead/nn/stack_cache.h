@@ -16,8 +16,8 @@ namespace mh {
 /// New rows for the sequences of a cache.
 struct NewRows {
   const Ragged* rows = nullptr;  // how many new rows each sequence has, in order
-  std::span<const int32_t> parents =
-      {};  // sequence i continues sequence parents[i] of the cache; empty: sequence i
+  /// Sequence i continues sequence parents[i] of the cache; empty: sequence i.
+  std::span<const int32_t> parents = {};
   std::span<const int32_t> sources = {};  // with a memory: sequence i reads sequence sources[i] of it; rising
 };
 

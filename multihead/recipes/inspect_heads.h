@@ -28,15 +28,15 @@ struct HeadsText {
   std::vector<std::string> targets;  // empty: greedy search translates the sources
   std::vector<std::vector<Word>> source_trees;
   std::vector<std::vector<Word>> target_trees;  // only with targets
-  std::vector<Alignment>
-      alignments;  // between words: those of the trees, else those between spaces; only with targets
+  /// Alignments of words: those of the trees, else those between spaces. Only with targets.
+  std::vector<Alignment> alignments;
 };
 
 struct InspectOptions {
   ObserveOptions observe = {};
   bool similarities = true;  // fills HeadReport::similarities
-  std::function<void(const std::string&)> remark =
-      nullptr;  // one line worth knowing, e.g. which lines were cut
+  /// Called with one line worth knowing, e.g. which lines were cut.
+  std::function<void(const std::string&)> remark = nullptr;
 };
 
 struct HeadReport {

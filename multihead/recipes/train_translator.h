@@ -21,8 +21,8 @@ namespace mh {
 
 /// Functions that are called during training; each may be empty. The library itself prints nothing.
 struct TrainingWatcher {
-  std::function<void(const std::string&)>
-      remark;  // one line worth knowing, e.g. how many pairs were left out
+  /// Called with one line worth knowing, e.g. how many pairs were left out.
+  std::function<void(const std::string&)> remark;
   std::function<void(const TrainingProgress&)> progress;  // after every update
   std::function<void(const Validation&)> validated;       // after every validation
   std::function<bool()> stop;  // returns true: save the state and throw Interrupted

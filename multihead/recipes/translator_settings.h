@@ -39,15 +39,15 @@ struct TranslatorSettings {
   bool word_level = false;
   bool lowercase = false;
   Normalization normalization = Normalization::kNfkc;
-  int32_t max_length =
-      256;  // of a sentence, in tokens with the end token; longer pairs are left out and counted
+  /// The longest sentence, in tokens with the end token; longer pairs are left out and counted.
+  int32_t max_length = 256;
 
   // Shape: a preset, and the settings that override it.
   std::string preset = "tiny";
   std::optional<int32_t> d_model, d_ff, encoder_layers, decoder_layers, heads;
   // Heads: a geometry by name (geometry_names()), and the fields that override it.
-  std::string
-      geometry;  // a name, JSON, or a file with JSON (named_geometry()); empty: the preset's, canonical heads
+  /// A name, JSON, or a file with JSON (named_geometry()); empty: the preset's, canonical heads.
+  std::string geometry;
   HeadChanges head_changes;
   Segments segments = Segments::kNone;
   std::optional<int32_t> segment_size;

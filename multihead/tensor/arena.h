@@ -38,9 +38,9 @@ class Arena {
     in_use_ = mark.in_use;
   }
   void clear() { rewind({}); }
-  /// Bytes handed out and not taken back.
+  /// How many bytes are handed out.
   size_t in_use() const { return in_use_; }
-  /// Bytes held from the system.
+  /// How many bytes were taken from the system.
   size_t capacity() const;
 
  private:

@@ -27,8 +27,8 @@ struct Svd {
   std::vector<double> values;  // r of them, falling, none negative
   DoubleMatrix right;          // [cols, r], orthonormal columns
 
-  /// left diag(values) right^T of the `rank` largest values only: the nearest matrix of that rank (Eckart and
-  /// Young 1936). REQUIRES: 0 <= rank <= r.
+  /// Returns left diag(values) right^T with only the `rank` largest values: the nearest matrix of that rank
+  /// (Eckart and Young 1936). REQUIRES: 0 <= rank <= r.
   DoubleMatrix of_rank(int64_t rank) const;
 };
 /// Throws Error when a number is not finite; so do the functions below.
@@ -53,8 +53,8 @@ struct Qr {
 };
 Qr qr(ConstDoubleView a);
 
-/// The x [K, N] for which a x is nearest to b, and the shortest of those: a [M, K], b [M, N]. Singular values
-/// below `tolerance` times the largest count as 0.
+/// Returns the x [K, N] for which a x is nearest to b, of several the shortest: a [M, K], b [M, N].
+/// Singular values below `tolerance` times the largest count as 0.
 DoubleMatrix least_squares(ConstDoubleView a, ConstDoubleView b, double tolerance = 1e-12);
 
 }  // namespace mh

@@ -22,7 +22,7 @@ class MergeTable {
     int32_t rank;
     int32_t merged;
   };
-  /// A pair added again takes the later rank, as in Hugging Face.
+  /// Adds a merge. A pair that is added twice keeps the later rank, as in Hugging Face.
   void add(int32_t left, int32_t right, Merge merge) { merges_[key(left, right)] = merge; }
   /// Returns null when the pair is not merged.
   const Merge* find(int32_t left, int32_t right) const {

@@ -29,8 +29,8 @@ struct BpeOptions {
   std::string name = "text to learn from";  ///< what errors call the lines
 };
 /// Byte-pair encoding (Sennrich et al. 2016) over words that start with "▁" in place of the space;
-/// each punctuation character is a word of its own, so that "garden" and "garden." share a piece.
-/// To learn one vocabulary for two languages, pass the lines of both.
+/// each punctuation character is its own word, so that "garden" and "garden." share a piece. To learn one
+/// vocabulary for two languages, pass the lines of both.
 ///
 /// encode() appends "</s>". A run of whitespace, or a literal "▁", counts as one space and is dropped at
 /// the ends of the text. decode(encode(x)) returns x normalised in this way, unless x has unknown

@@ -1,4 +1,4 @@
-// The learning rate of each update.
+// Schedule: the learning rate of each update.
 #pragma once
 
 #include <cstdint>

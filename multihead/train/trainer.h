@@ -29,8 +29,8 @@ struct UpdateReport : LossSums {
 };
 
 struct TrainerOptions {
-  int32_t accumulate =
-      1;  // batches whose gradients make one update; the last update of an epoch may have fewer
+  /// How many batches make one update; the last update of an epoch may have fewer.
+  int32_t accumulate = 1;
   AdamOptions adam = {};
   Schedule schedule = {};
   double clip_norm = 0;  // 0: never clipped

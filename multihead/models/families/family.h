@@ -25,8 +25,8 @@ struct TensorPlace {
     kTransposed,  // [out, in], as torch's Linear has it
     kVector,      // a vector, which is one row here
   };
-  std::vector<std::string>
-      names;  // possible names; the first one that a file has is read, and the first one is written
+  /// Possible names; the first one that a file has is read, and the first one is written.
+  std::vector<std::string> names;
   Layout layout = Layout::kMatrix;
   bool may_be_missing = false;  // the parameter is then 0
   int part = 0, parts = 1;      // in a fused tensor: columns of part `part` of `parts`, equally wide
@@ -35,8 +35,8 @@ struct TensorPlace {
 /// How to make the model that a config.json describes.
 struct FolderPlan {
   std::string model_type;
-  double least_parameters =
-      0;  // a lower bound of the model's numbers: memory is asked for after a look at the files
+  /// A lower bound of the number of parameters. It is compared with the files before memory is taken.
+  double least_parameters = 0;
   /// Makes the model with all weights 0. It may look at the files for what config.json does not say, e.g.
   /// whether there is a pooler.
   std::function<std::unique_ptr<Model>(const WeightFiles& files)> make;
