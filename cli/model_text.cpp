@@ -6,6 +6,7 @@
 
 #include "cli/common.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {
 namespace {

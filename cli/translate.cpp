@@ -12,6 +12,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {

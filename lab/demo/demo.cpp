@@ -8,6 +8,7 @@
 #include "lab/demo/grammar_heads.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh {
