@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
