@@ -20,9 +20,9 @@ class Gradient {
   bool exists() const { return exists_; }
   /// The matrix to add to; the first call allocates and clears it.
   MatrixView sum(int64_t rows, int64_t cols);
-  /// The sum so far. REQUIRES: exists().
+  /// The sum so far. Throws UsageError unless exists().
   MatrixView view() const {
-    MH_ASSERT(exists_);
+    if (!exists_) throw UsageError("a parameter that no backward pass has reached has no gradient");
     return view_;
   }
 

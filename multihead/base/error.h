@@ -1,8 +1,9 @@
-// The exceptions of the library. All of them are about input: a file, a setting, a shape.
+// The exceptions of the library. Most are about input: a file, a setting, a shape.
 //
 // A message is one line: what is wrong with which thing, what was expected and found, and the remedy. It
 // names a setting by its field between backticks, `d_key`; the command-line tool writes its own name,
-// --d-key, in that place. Errors of the programmer are assertions (MH_ASSERT), not exceptions.
+// --d-key, in that place. A mistake in the library itself throws, too (MH_ASSERT): nothing here ends the
+// process.
 #pragma once
 
 #include <stdexcept>
@@ -47,13 +48,19 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+/// A mistake in the library, not in what it was given: a condition that should always hold does not. What
+/// was being computed is lost; report it with the message.
+class InternalError : public Error {
+ public:
+  using Error::Error;
+};
+
 namespace detail {
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
 }
 
 }  // namespace mh
 
-/// Aborts when `condition` is false, which is an error of the programmer. Checked in every build: none of
-/// these is in an inner loop.
+/// Throws InternalError unless `condition` holds. Checked in every build: none of these is in an inner loop.
 #define MH_ASSERT(condition) \
   ((condition) ? static_cast<void>(0) : ::mh::detail::assertion_failed(#condition, __FILE__, __LINE__))

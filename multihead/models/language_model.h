@@ -7,10 +7,14 @@
 #include <vector>
 
 #include "multihead/models/model.h"
-#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/disagreement.h"
 
 namespace mh {
+
+class StackCache;
+class VocabularyHead;
+class VocabularyScratch;
+struct NewRows;
 
 struct LossOptions {
   float label_smoothing = 0;  // share of the target's probability that is spread evenly over the vocabulary

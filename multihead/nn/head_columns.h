@@ -11,7 +11,8 @@ namespace mh {
 HeadColumns slice_columns(int heads, int d_model);
 /// Slices of a random permutation of the columns: disjoint, and together the whole row.
 HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
-/// `size` random columns for each head, without repetition within a head; heads may overlap.
+/// `size` random columns for each head, without repetition within a head; heads may overlap. Throws
+/// UsageError unless 1 <= size <= d_model; so does spread_segments().
 HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed);
 /// Contiguous segments of `size` columns, spread evenly; neighbours overlap when heads * size > d_model.
 HeadColumns spread_segments(int heads, int size, int d_model);
