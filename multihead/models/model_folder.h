@@ -1,5 +1,5 @@
-// ModelFolder: a model on disk, in the folder that multihead trains into and that Hugging Face Transformers
-// opens.
+// ModelFolder: a model on disk, in the folder that multihead trains into. Hugging Face Transformers opens
+// it, too, if it has a class for the model.
 //
 //   config.json              the shape; model_type says which family (models/families/)
 //   model.safetensors        the weights

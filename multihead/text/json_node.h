@@ -1,5 +1,5 @@
 // JsonNode: a JSON value with its path in the file, for error messages. It shows nlohmann's type, so only
-// .cpp files of this folder include it.
+// the inner files of this folder include it.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Family: the folder format of one kind of model, such as GPT-2's: how its config.json is read, and what
 // its tensors are called in model.safetensors. Each family is one file in this folder, and families.cpp
-// lists them all; no other file depends on a single family. docs/file-formats.md describes the folders.
+// lists them all; folders are read through that list. docs/file-formats.md describes the folders.
 #pragma once
 
 #include <cstdint>
