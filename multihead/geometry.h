@@ -1,6 +1,6 @@
-// Heads of your own description. A HeadGeometry says what each head reads of a row, how scores are made, who shares
-// keys and values, what weighs the values, and how the projections start; docs/geometries.md shows each way with its
-// formula and source.
+// Describes heads of your own. A HeadGeometry says what each head reads of a row, how scores are computed, which
+// heads share keys and values, which weights average the values, and how projections are initialised;
+// docs/geometries.md lists all kinds of heads.
 //
 //   mh::HeadGeometry heads{.heads = 6, .d_key = 5, .key_heads = 2};            // grouped-query attention
 //   heads = mh::named_geometry(R"({"scores": "merged", "d_value": 8})", 6, 24);  // or by name, or as JSON

@@ -1,5 +1,5 @@
-// See what heads do, and change it. A head is named as "encoder.3.self_attention.1": the attention, then its number
-// from 0.
+// See what heads do, and change it. The name of a head is that of its attention and its number, from 0:
+// "encoder.3.self_attention.1".
 //
 //   mh::SentenceWeights seen = mh::sentence_weights(folder, "two dogs run .");         // every head's weights
 //   mh::heat_map(seen.attentions[0].heads[1].view(), rows, columns);                   // a picture for the terminal
@@ -8,8 +8,8 @@
 //   muted.mute("encoder.3.self_attention.1");                                          // its output times 0
 //   mh::translate_text(folder, lines, {.interventions = &muted});
 //
-// Observer is told every attention's weights during any forward pass; observe_corpus runs a corpus past it.
-// examples/see_head.cpp and examples/mute_head.cpp are whole programs.
+// An Observer gets the weights of every attention during a forward pass; observe_corpus() runs a model over a corpus
+// for it. examples/see_head.cpp and examples/mute_head.cpp are whole programs.
 #pragma once
 
 #include "multihead/analysis/heat_map.h"

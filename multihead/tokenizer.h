@@ -1,4 +1,5 @@
-// Text to token ids and back, by tokenizers that read and write Hugging Face's tokenizer.json; and learning new ones.
+// Turns text into token ids and back, with tokenizers that read and write Hugging Face's tokenizer.json, and learns
+// new ones.
 //
 //   mh::Tokenizer tokenizer = mh::train_bpe(lines, {.vocabulary_size = 8000});
 //   std::vector<int32_t> ids = tokenizer.encode_ids("two dogs run .");
