@@ -24,7 +24,7 @@ struct Arm;
 /// The input of an algebraic check.
 struct AlgebraCase {
   uint64_t seed = 1;
-  bool mistaken = false;  // makes the mistake that its comment names; its verdict must then be FAIL
+  bool mistaken = false;  // with the mistake that its comment names: then it must say FAIL
 };
 struct AlgebraCheck {
   std::string_view id;
