@@ -5,8 +5,8 @@ if(NOT PROJECT_IS_TOP_LEVEL)
 endif()
 
 # Debian's policy asks for both of every package.
-file(ARCHIVE_CREATE OUTPUT ${PROJECT_BINARY_DIR}/changelog.gz PATHS ${PROJECT_SOURCE_DIR}/CHANGELOG.md FORMAT raw
-     COMPRESSION GZip COMPRESSION_LEVEL 9)
+execute_process(COMMAND gzip -9nc ${PROJECT_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${PROJECT_BINARY_DIR}/changelog.gz
+                COMMAND_ERROR_IS_FATAL ANY)
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/debian/copyright ${PROJECT_BINARY_DIR}/changelog.gz
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
@@ -14,8 +14,9 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME multihead)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "train, run and look inside the heads of Transformers")
-set(CPACK_PACKAGE_DESCRIPTION "A command-line tool and a C++20 library for encoder-decoder Transformers on the CPU: it trains\
- them on two files of sentences, translates, scores, and shows, compares and mutes their attention heads.
+set(CPACK_PACKAGE_DESCRIPTION "A command-line tool and a C++20 library for encoder-decoder
+Transformers on the CPU. It trains them on two files of sentences,
+translates, scores, and shows, compares and mutes their attention heads.
 This package holds the tool multihead, the static libraries and the headers.")
 set(CPACK_PACKAGE_VENDOR "The multihead developers")
 set(CPACK_STRIP_FILES ON)
