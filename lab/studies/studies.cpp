@@ -55,9 +55,9 @@ std::string split_conclusion(const std::vector<Claim>& c) {
   return algebra + " " +
          by_verdict(
              verdict_of(c, "000.6"),
-             "Several narrow heads were better than one wide one at equal cost in these runs.",
-             "Several narrow heads were not better than one wide one at equal cost in these runs.",
-             "Whether several narrow heads are better than one wide one at equal cost these runs leave "
+             "Several heads of size d/h were better than one of size d at equal cost in these runs.",
+             "Several heads of size d/h were not better than one of size d at equal cost in these runs.",
+             "Whether several heads of size d/h are better than one of size d at equal cost these runs leave "
              "open.");
 }
 

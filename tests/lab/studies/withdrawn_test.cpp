@@ -109,9 +109,9 @@ TEST(Withdrawn, IsOfAStudyAndNotRun) {
   ArmRunner runner(options);
   for (const WithdrawnResult& result : withdrawn_results()) EXPECT_NO_THROW(find_study(result.study));
   // These three leave algebra alone: nothing is trained.
-  for (const auto& [study, number, id] : {std::tuple("split-or-project", "000.7", "000.7"),
-                                          std::tuple("diversity", "001.2", "001.2, trained"),
-                                          std::tuple("diversity", "001.4", "001.4, trained")}) {
+  for (const auto& [study, number, id] :
+       {std::tuple("split-or-project", "000.7", "000.7"), std::tuple("diversity", "001.2", "001.2, trained"),
+        std::tuple("diversity", "001.4", "001.4, trained")}) {
     const StudyReport report = run_study(find_study(study), runner, {number});
     EXPECT_EQ(report.claims.back().id, id);
     EXPECT_EQ(report.claims.back().verdict, Verdict::kWithdrawn);
@@ -217,7 +217,8 @@ INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("answers", "answe
 TEST(PublishedIndex, ClaimsNothingWithdrawn) {
   const std::string page = read_file(fs::path(MULTIHEAD_SOURCE) / "docs/answers/README.md");
   for (const char* statement : kStatements) EXPECT_THAT(page, Not(HasSubstr(statement)));
-  for (const char* figure : {"0.187", "0.123", "0.148", "3.1 BLEU"}) EXPECT_THAT(page, Not(HasSubstr(figure)));
+  for (const char* figure : {"0.187", "0.123", "0.148", "3.1 BLEU"})
+    EXPECT_THAT(page, Not(HasSubstr(figure)));
 }
 
 }  // namespace
