@@ -1,4 +1,4 @@
-// The studies: one for each of the five questions, and the paper's Table 3.
+// The studies: one for each of five questions about heads, and one for the paper's Table 3.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Arm;
 /// What an algebraic check is run on.
 struct AlgebraCase {
   uint64_t seed = 1;
-  bool mistaken = false;  // with the mistake that its comment names: then it must say FAIL
+  bool mistaken = false;  // with the mistake that the check's comment names: then the verdict must be FAIL
 };
 struct AlgebraCheck {
   std::string_view id;
@@ -55,6 +55,11 @@ struct StudyWatcher {
   std::function<void(const std::string&)> step;  // a line: what begins
   std::function<bool()> stop;                    // true: throw Interrupted; runs that are done are kept
 };
+
+/// A report that was kept, with the answer, the conclusion and the withdrawn claims of this version; its
+/// figures stay. Nothing is run. Throws UsageError when there is no such study, FormatError when a claim is
+/// missing of which the conclusion is drawn.
+StudyReport redrawn(StudyReport kept);
 
 /// Some claims of the study by their numbers, "001.4", or all of them; in the order of their ids. Of some
 /// there is no conclusion. Throws as check_claims.
