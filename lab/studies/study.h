@@ -24,7 +24,7 @@ struct Arm;
 /// The input of an algebraic check.
 struct AlgebraCase {
   uint64_t seed = 1;
-  bool mistaken = false;  // with the mistake that its comment names: then it must say FAIL
+  bool mistaken = false;  // with the mistake that the check's comment names: then the verdict must be FAIL
 };
 struct AlgebraCheck {
   std::string_view id;
@@ -62,6 +62,11 @@ struct StudyWatcher {
   std::function<void(const std::string&)> step;  // a line that says which step begins
   std::function<bool()> stop;                    // true: throw Interrupted; runs that are done are kept
 };
+
+/// Returns a kept report with the answer, the conclusion and the withdrawn claims of this version; its figures
+/// stay, and nothing is run. Throws UsageError when there is no such study, FormatError when a claim is missing
+/// that the conclusion needs.
+StudyReport redrawn(StudyReport kept);
 
 /// Checks the given claims of a study ("001.4"), or all of them, in the order of their ids. The report of
 /// only some claims has no conclusion. Throws as check_claims() does.
