@@ -11,7 +11,8 @@ int main() {
   mh::Random random(1);
   layer.initialise(random);
 
-  const mh::Batch rows(std::vector<std::vector<int32_t>>{{0, 1, 2}, {3, 4, 5, 6}});  // lengths; the ids are not read
+  const mh::Batch rows(
+      std::vector<std::vector<int32_t>>{{0, 1, 2}, {3, 4, 5, 6}});  // lengths; the ids are not read
   mh::Tensor x(7, kModel), dy(7, kModel);
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
   dy.fill(1);
@@ -27,9 +28,10 @@ int main() {
   }
   tape.seed(y, dy.view());  // the gradient of the sum of all outputs
   tape.backward();
-  std::as_const(layer).visit("", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& p) {
-                if (p.gradient.exists()) std::printf("%-4s gradient [%lld, %lld]\n", name.c_str(),
-                                                     static_cast<long long>(p.value.rows()),
-                                                     static_cast<long long>(p.value.cols()));
-              }));
+  std::as_const(layer).visit(
+      "", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& p) {
+        if (p.gradient.exists())
+          std::printf("%-4s gradient [%lld, %lld]\n", name.c_str(), static_cast<long long>(p.value.rows()),
+                      static_cast<long long>(p.value.cols()));
+      }));
 }

@@ -20,8 +20,9 @@ int main() {
   mh::MultiHeadAttention layer("layer", {.d_model = kModel, .geometry = own}, sites);
   mh::Random random(1);
   layer.initialise(random);
-  std::as_const(layer).visit("layer.", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& parameter) {
-                std::printf("  %-12s [%lld, %lld]\n", name.c_str(), static_cast<long long>(parameter.value.rows()),
-                            static_cast<long long>(parameter.value.cols()));
-              }));
+  std::as_const(layer).visit(
+      "layer.", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& parameter) {
+        std::printf("  %-12s [%lld, %lld]\n", name.c_str(), static_cast<long long>(parameter.value.rows()),
+                    static_cast<long long>(parameter.value.cols()));
+      }));
 }

@@ -19,9 +19,9 @@ struct HeatMapOptions {
   int columns = 80;  // widest line; a map that does not fit is cut into parts, one below the other
 };
 
-/// Row labels are at the left. Column labels are above, horizontal where there is room, else vertical. Long
-/// labels are shortened with an ellipsis. Every line ends with "\n". Weights must be between 0 and 1.
-/// Throws UsageError when columns is less than 20. REQUIRES: a label for each row and column.
+/// Draws a map. Row labels are at the left. Column labels are above, horizontal where there is room, else
+/// vertical. Long labels are shortened with an ellipsis. Every line ends with "\n". Weights must be between 0
+/// and 1. Throws UsageError when columns is less than 20, or when a row or column has no label.
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options = {});
 

@@ -28,9 +28,8 @@ struct BootstrapResult {
 };
 
 /// counts[s][i]: sentence i of system s, from Bleu::counts(). The other systems are compared with the first
-/// one; all get the same samples. The same seed gives the same result for any number of threads. REQUIRES:
-/// at least one system, samples >= 1. Throws FormatError when systems differ in length or have no
-/// sentences.
+/// one; all get the same samples. The same seed gives the same result for any number of threads. Throws
+/// UsageError without a system or samples, FormatError when systems differ in length or have no sentences.
 std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCounts>> counts,
                                               const BleuConfig& bleu, const BootstrapConfig& config = {});
 

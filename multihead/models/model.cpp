@@ -1,5 +1,8 @@
 #include "multihead/models/model.h"
 
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -8,18 +8,23 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "multihead/base/aligned.h"
+#include "multihead/base/error.h"
 #include "multihead/base/matrix_view.h"
 
 namespace mh {
 
-/// T is float or double. The constructor sets all numbers to 0.
+/// T is float or double. The constructor sets all numbers to 0. It throws ShapeError on sizes below 0 or beyond
+/// 2^60 numbers.
 template <class T>
 class BasicTensor {
  public:
   BasicTensor() = default;
-  BasicTensor(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), data_(rows * cols) { fill(0); }
+  BasicTensor(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), data_(checked_size(rows, cols)) {
+    fill(0);
+  }
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
@@ -33,6 +38,14 @@ class BasicTensor {
   void fill(T value) { std::fill_n(data(), size(), value); }
 
  private:
+  static int64_t checked_size(int64_t rows, int64_t cols) {
+    constexpr int64_t kMost = int64_t{1} << 60;
+    if (rows < 0 || cols < 0 || (cols > 0 && rows > kMost / cols)) {
+      throw ShapeError("a tensor of [" + std::to_string(rows) + ", " + std::to_string(cols) + "] cannot be");
+    }
+    return rows * cols;
+  }
+
   int64_t rows_ = 0, cols_ = 0;
   AlignedBuffer<T> data_;
 };

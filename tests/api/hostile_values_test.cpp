@@ -78,8 +78,9 @@ TEST(HostileValues, Gradients) {
 TEST(HostileValues, Descriptions) {
   DropoutSites sites;
   for (const HeadGeometry& heads :
-       {HeadGeometry{.heads = 0}, HeadGeometry{.heads = -3}, HeadGeometry{.heads = 5}, HeadGeometry{.d_key = -1},
-        HeadGeometry{.heads = 3, .key_heads = 2}, HeadGeometry{.heads = 3, .d_key = 5000}}) {
+       {HeadGeometry{.heads = 0}, HeadGeometry{.heads = -3}, HeadGeometry{.heads = 5},
+        HeadGeometry{.d_key = -1}, HeadGeometry{.heads = 3, .key_heads = 2},
+        HeadGeometry{.heads = 3, .d_key = 5000}}) {
     EXPECT_THROW(MultiHeadAttention("layer", {.d_model = kModel, .geometry = heads}, sites), UsageError);
     EXPECT_THROW(ledger(heads, kModel, 3, 3), UsageError);
   }

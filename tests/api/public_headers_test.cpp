@@ -60,7 +60,8 @@ TEST(PublicHeaders, AreFewAndNeedFew) {
 }
 
 TEST(PublicHeaders, AreAllInTheOneAndOnThePage) {
-  const std::string all = contents(kSource / "multihead/multihead.h"), page = contents(kSource / "docs/api.md");
+  const std::string all = contents(kSource / "multihead/multihead.h"),
+                    page = contents(kSource / "docs/api.md");
   for (const std::string& header : public_headers()) {
     if (header == "multihead/multihead.h") continue;
     EXPECT_THAT(all, HasSubstr("#include \"" + header + "\""));
@@ -94,13 +95,15 @@ TEST(SlowApiPage, ProgramsCompile) {
     const size_t begin = at + 7, end = page.find("```", begin);
     const std::string block = page.substr(begin, end - begin);
     const bool loads = block.find("folder = ") != std::string::npos;
-    out << "void block_" << blocks << "(" << (loads ? "" : "[[maybe_unused]] const mh::ModelFolder& folder") << ") {\n"
+    out << "void block_" << blocks << "(" << (loads ? "" : "[[maybe_unused]] const mh::ModelFolder& folder")
+        << ") {\n"
         << block << "}\n";
     at = end;
   }
   out.close();
   EXPECT_GE(blocks, 9);
-  EXPECT_EQ(std::system(("c++ -std=c++20 -fsyntax-only -I" + kSource.string() + " " + file.string()).c_str()), 0);
+  EXPECT_EQ(std::system(("c++ -std=c++20 -fsyntax-only -I" + kSource.string() + " " + file.string()).c_str()),
+            0);
 }
 
 }  // namespace
