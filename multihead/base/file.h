@@ -10,10 +10,9 @@
 
 namespace mh {
 
-/// Returns the bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name
-/// right?").
+/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
 std::string read_file(const std::filesystem::path& path);
-/// Throws the same FileError for code that reads a file in its own way; `code` is the errno.
+/// Throws that FileError for a reader of another kind; `code` is its errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
 /// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
 std::string read_descriptor(int descriptor, std::string_view name);

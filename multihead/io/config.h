@@ -42,8 +42,8 @@ struct Rule {
   bool required = false;
 };
 
-/// A range in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t, int64_t, uint64_t
-/// (always with both ends), float and double.
+/// Numbers of these types in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t,
+/// int64_t, uint64_t (always with both ends), float and double.
 template <class T>
 std::string numbers_within(T low, T high);
 

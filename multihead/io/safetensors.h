@@ -77,7 +77,7 @@ class SafetensorsFile {
 
   /// The elements in C order; F32, F16, BF16 exactly, F64 rounded. Throws FormatError on another dtype.
   std::vector<float> floats(std::string_view name) const;
-  /// The same, written to `out`. REQUIRES: out.size() == entry(name).elements().
+  /// The same, straight to where they are wanted. REQUIRES: out.size() == entry(name).elements().
   void read_floats(std::string_view name, std::span<float> out) const;
   /// The elements of BOOL, U8, I8, I16, U16, I32, U32, I64 or U64 below 2^63. Throws FormatError on another
   /// dtype.
@@ -99,8 +99,8 @@ class SafetensorsFile {
   std::shared_ptr<State> state_;
 };
 
-/// A tensor to write: float32 (one span, or the rows of a matrix), int64 or int32, in C order. REQUIRES:
-/// the product of the shape is the number of elements.
+/// A tensor to be written: float32 (all at once or as rows of a matrix), int64 or int32, in C order.
+/// REQUIRES: the product of the shape is the number of elements.
 struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -108,9 +108,9 @@ struct NamedTensor {
       data;
 };
 
-/// Returns the bytes of a file with these tensors, sorted as the reference does, by falling alignment and
-/// then by name; the header is padded with spaces to a multiple of 8. The same tensors give the same bytes
-/// in any order. REQUIRES: no name twice, none called "__metadata__".
+/// The bytes of a file with these tensors: by falling alignment and then by name, as the reference writes
+/// them, the header padded with spaces to a multiple of 8. The same tensors give the same bytes in whatever
+/// order they come. REQUIRES: no name twice, none called "__metadata__".
 std::string write_safetensors(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

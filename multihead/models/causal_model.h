@@ -25,10 +25,9 @@ struct CausalConfig {
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
-/// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
+/// All that is wrong with a configuration, one clause each; empty when it can be built.
 std::vector<std::string> problems_of(const CausalConfig& config);
-/// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may
-/// ask for more than an integer can count.
+/// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const CausalConfig& config);
 
 class CausalModel final : public LanguageModel {

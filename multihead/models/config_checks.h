@@ -21,7 +21,7 @@ void check_rate(std::vector<std::string>& found, std::string_view name, float ra
 void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
 
-/// Returns a lower bound of the number of parameters of a stack.
+/// A lower bound of the numbers in a stack, in double.
 double least_parameters(const StackConfig& stack);
 
 }  // namespace mh

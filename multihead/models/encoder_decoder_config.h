@@ -55,7 +55,7 @@ struct EncoderDecoderConfig {
   HeadGeometry heads_of(std::string_view attention) const;
 };
 
-/// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
+/// All that is wrong with a configuration, one clause each; empty when it can be built.
 std::vector<std::string> problems_of(const EncoderDecoderConfig& config);
 
 /// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may

@@ -29,15 +29,14 @@ class EncoderDecoder;
 
 struct ModelFolder {
   std::filesystem::path path;
-  std::string model_type;  // as in config.json: "marian", "gpt2", ...
+  std::string model_type;  // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
   /// Tokens that generation_config.json forbids; rising; usually the pad token.
   std::vector<int32_t> suppressed;
 
-  /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
-  /// kind.
+  /// The model as what the caller needs. Throw UsageError that says what it is when it is another kind.
   LanguageModel& language_model() const;
   EncoderDecoder& translator() const;
 
@@ -46,12 +45,11 @@ struct ModelFolder {
   const Tokenizer& target_tokens() const;
 };
 
-/// Reads a folder that multihead wrote, or Hugging Face's save_pretrained() for one of the families().
-/// Weights may be F32, F16 or BF16, in one file or in shards; F32 and BF16 stay in the files, which are
-/// mapped into memory. Only config.json and model.safetensors must be there (and what multihead wrote with
-/// them). Throws FileError or FormatError on a missing or damaged file, another architecture, differences
-/// between config.json and the weights (all of them in one message), or a tokenizer that does not match the
-/// model.
+/// Reads a folder that multihead or save_pretrained of one of the families() wrote; weights may be F32, F16
+/// or BF16, in one file or in shards. F32 and BF16 stay in the files, which are mapped into memory. Only
+/// config.json and model.safetensors must be there (and what multihead wrote with them). Throws FileError or
+/// FormatError: a missing or damaged file, another architecture, all differences between config.json and the
+/// weights, a tokenizer that does not match the model.
 ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {

@@ -66,12 +66,12 @@ struct SentenceWeights {
   std::vector<KeptAttention> attentions;
 
   const KeptAttention* find(std::string_view attention) const;
-  /// The labels of the queries and keys of an attention.
+  /// Labels of an attention's queries and keys.
   const std::vector<std::string>& query_labels(AttentionKind kind) const;
   const std::vector<std::string>& key_labels(AttentionKind kind) const;
 };
 
-/// Computes the weights of one sentence. If `target` is empty, greedy search translates the source.
+/// An empty `target` is made by greedy search.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
                                  const std::string& target = {},
                                  const Interventions* interventions = nullptr);

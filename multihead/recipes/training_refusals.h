@@ -9,11 +9,11 @@
 
 namespace mh {
 
-/// Refuses a folder with a model that was not trained there, since the training would overwrite it.
+/// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
 void refuse_foreign_folder(const std::filesystem::path& folder);
 
-/// Refuses settings of the shape that differ from `config`, the model of init_from. `given` are the
-/// settings that the user gave, without those of a preset.
+/// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
+/// what was asked for, without what a preset brings.
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
 /// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,

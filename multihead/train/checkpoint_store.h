@@ -36,8 +36,8 @@ struct Checkpoint {
 
 class CheckpointStore {
  public:
-  /// For the run whose final model is `folder`. Makes folder/checkpoints and removes half-written files of
-  /// a killed run. Throws FileError; Error when another process is training there.
+  /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
+  /// half-written. Throws FileError; Error when another process is training there.
   explicit CheckpointStore(std::filesystem::path folder);
   ~CheckpointStore();
   CheckpointStore(const CheckpointStore&) = delete;
@@ -57,11 +57,10 @@ class CheckpointStore {
   /// Throws FormatError or FileError on a damaged file, naming it and how to resume without it; so do the
   /// functions below.
   Checkpoint load(int64_t update) const;
-  /// Copies the weights of the checkpoint to Adam's parameters, and its moments and number of updates to
-  /// Adam.
+  /// Puts its weights, moments and number of updates where Adam keeps them.
   void restore(const Checkpoint& checkpoint, Adam& adam) const;
 
-  /// Sets `parameters` to the mean of those of the chosen checkpoints.
+  /// The mean of the parameters of these checkpoints.
   void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);

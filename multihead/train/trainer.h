@@ -67,7 +67,7 @@ class Trainer {
   /// The bytes of values that the last batch kept for its backward pass.
   size_t activation_bytes() { return tape_ ? tape_->arena().in_use() : 0; }
 
-  /// Where the training stands. To resume, set it (and Adam's moments) to what a checkpoint holds.
+  /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments).
   TrainingState& state() { return state_; }
   Adam& adam() { return adam_; }
   const GradientBuffer& gradients() const { return gradients_; }

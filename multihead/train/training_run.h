@@ -53,8 +53,8 @@ enum class RunEnd { kUpdates, kEpochs, kPatience };
 std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& options);
 std::string run_end_text(RunEnd end);
 
-/// Trains until the end, then saves and validates the last state. Throws Interrupted after saving when
-/// asked to stop, and Error when the loss is not finite, naming the update, its sentences and the last good
+/// Trains until the end; then the last state is saved and validated. Throws Interrupted after saving when
+/// asked to stop, and Error when the loss is no number, naming the update, its sentences and the last good
 /// checkpoint.
 RunEnd run_training(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
                     const RunHooks& hooks);

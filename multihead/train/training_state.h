@@ -50,8 +50,8 @@ struct Setting {
 std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now,
                                      const std::vector<Setting>& usual = {});
 
-/// Batches are a pure function of (seed, epoch), and dropout is one of (seed, update, sentence). So these
-/// few numbers determine everything that follows.
+/// Batches are a pure function of (seed, epoch) and dropout of (seed, update, sentence), so these few numbers
+/// say everything about what comes next.
 struct TrainingState {
   int64_t update = 0;  // updates made
   int64_t epoch = 0;   // of the next batch, from 0

@@ -21,7 +21,7 @@ struct TensorName {
 /// a name that no file has, so that reading reports it as missing.
 TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
 
-/// The names of activations in Hugging Face's configurations.
+/// What Hugging Face's configurations call activations.
 inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
