@@ -78,8 +78,8 @@ struct StackConfig {
   std::vector<LayerConfig> layers = {};
   StackMask mask = {};
   bool cross_attention = false;  // whether layers have cross-attention to a memory
-  Positions positions =
-      Positions::kNone;       // of self-attention; those that are added to embeddings change nothing here
+  /// Of self-attention. Positions that are added to embeddings change nothing here.
+  Positions positions = Positions::kNone;
   RotaryOptions rotary = {};  // for Positions::kRotary
   bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
   NormConfig norm = {};

@@ -1,4 +1,4 @@
-// What the README shows is what the project does.
+// The commands and outputs in the README are what the project really does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
