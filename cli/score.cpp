@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -30,7 +31,7 @@ void run(ScoreFlags& flags) {
   for (const std::string& head : flags.mute) interventions.mute(head);
   if (!interventions.empty()) flags.options.interventions = &interventions;
 
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   const ModelText text(folder, flags.token_ids);
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {

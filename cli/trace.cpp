@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/geometry_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/trace_report.h"
 #include "cli/verbs.h"
@@ -79,7 +80,7 @@ struct Traced {
 Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
   const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text, nullptr);
   const AttentionKind kind = attention_place(flags.attention).kind;
@@ -124,8 +125,8 @@ Traced of_random_layer(const TraceFlags& flags) {
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
-  normal(x, random, 1);
-  normal(memory, random, 1);
+  fill_normal(x, random, 1);
+  fill_normal(memory, random, 1);
   return {trace_attention(layer, x.value.view(), memory.value.view(),
                           flags.causal ? Mask::causal() : Mask::none()),
           {}};
