@@ -80,7 +80,7 @@ constexpr std::array<std::string_view, 11> kMayChange = {
     "epochs",       "keep",         "log_every",    "average",      "patience"};
 
 // Somebody who gives no text may think that a training could go on.
-std::string whence(const TranslatorSettings& settings) {
+std::string why_nothing_goes_on(const TranslatorSettings& settings) {
   if (!settings.train_source.empty() || !settings.train_target.empty()) return "";
   return checkpoint_updates(settings.model).empty()
              ? fmt::format(" ({} holds no training that could go on)", settings.model)
@@ -125,7 +125,7 @@ void check_settings(const TranslatorSettings& settings) {
   if (settings.train_source.empty() || settings.train_target.empty()) {
     throw UsageError(
         fmt::format("`train_source` and `train_target` are needed: two text files, a sentence a line{}",
-                    whence(settings)));
+                    why_nothing_goes_on(settings)));
   }
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
     throw UsageError("`valid_source` and `valid_target` belong together: give both or neither");

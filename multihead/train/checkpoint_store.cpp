@@ -35,7 +35,10 @@ fs::path link_beside(const fs::path& folder, const fs::path& name) {
 template <class Read>
 auto read_checkpoint(const fs::path& folder, Read read) {
   const auto remedy = [&](const std::exception& error) {
-    return fmt::format("{}; remove {} to go on from the checkpoint before it", error.what(), folder.string());
+    const std::vector<int64_t> updates = checkpoint_updates(folder.parent_path().parent_path());
+    const bool first = updates.empty() || checkpoint_of("", updates.front()).filename() == folder.filename();
+    return fmt::format("{}; remove {} to {}", error.what(), folder.string(),
+                       first ? "begin the training anew" : "go on from the checkpoint before it");
   };
   try {
     return read();

@@ -266,7 +266,8 @@ std::vector<int64_t> chosen_checkpoints(const TrainingState& state, const RunOpt
   } else {
     const bool over = ended(state, options).has_value();
     for (auto update = available.rbegin(); update != available.rend() && chosen.size() < count; ++update) {
-      const bool counts = *update % options.save_every == 0 || (over && *update == state.update);
+      const bool counts =
+          *update % std::max<int64_t>(options.save_every, 1) == 0 || (over && *update == state.update);
       if (counts && *update <= state.update) chosen.push_back(*update);
     }
   }

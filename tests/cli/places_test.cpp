@@ -27,22 +27,24 @@ TEST(Places, AFolderThatCannotBeMadeIsRefusedBeforeTheWork) {
 
 TEST(Places, FoldersAboveAFolderAreMadeAndThoseAboveAFileMustBeThere) {
   const ScratchFolder folder;
-  const ToolResult data =
-      run_tool("data grammar --train 3 --valid 0 --test 0 --compositional 0 --out '" + folder / "deep/er/corpus'");
+  const ToolResult data = run_tool("data grammar --train 3 --valid 0 --test 0 --compositional 0 --out '" +
+                                   folder / "deep/er/corpus'");
   EXPECT_EQ(data.status, 0) << data.err;
   EXPECT_TRUE(fs::exists(folder / "deep/er/corpus/train.en"));
-  const ToolResult file = run_tool("tokenize --train '" + folder / "deep/er/corpus/train.en' --output-tokenizer '" +
-                                   folder / "none/tokenizer.json'");
+  const ToolResult file =
+      run_tool("tokenize --train '" + folder / "deep/er/corpus/train.en' --output-tokenizer '" +
+               folder / "none/tokenizer.json'");
   EXPECT_EQ(file.status, 1);
   EXPECT_THAT(file.err, HasSubstr("make the folder first"));
 }
 
 TEST(Places, NumbersOfTheCorpusSayTheirTrueRange) {
-  for (const auto& [flags, range] : {std::pair{"--depth 2147483648", "an integer from 0 to 5, got 2147483648"},
-                                     {"--depth 6", "an integer from 0 to 5, got 6"},
-                                     {"--max-words 4", "an integer from 5 to 200, got 4"},
-                                     {"--train 2000001", "an integer from 0 to 2000000, got 2000001"},
-                                     {"--test -1", "an integer from 0 to 2000000, got -1"}}) {
+  for (const auto& [flags, range] :
+       {std::pair{"--depth 2147483648", "an integer from 0 to 5, got 2147483648"},
+        {"--depth 6", "an integer from 0 to 5, got 6"},
+        {"--max-words 4", "an integer from 5 to 200, got 4"},
+        {"--train 2000001", "an integer from 0 to 2000000, got 2000001"},
+        {"--test -1", "an integer from 0 to 2000000, got -1"}}) {
     const ToolResult result = run_tool(std::string("data grammar --out /proc/corpus ") + flags);
     EXPECT_EQ(result.status, 2) << flags;
     EXPECT_THAT(result.err, HasSubstr(range));
@@ -64,9 +66,11 @@ TEST(Places, PipesAndDevicesInAModelFolderAreRefusedAndPipesOfTextAreRead) {
               HasSubstr("it is a device, not a regular file"));
 
   folder.write("text.en", "the dog\n");
-  const ToolResult text = run_shell("bash -c '\"$0\" bleu -i <(cat " + folder / "text.en) " + folder / "text.en' \"$MULTIHEAD\"");
+  const ToolResult text =
+      run_shell("bash -c '\"$0\" bleu -i <(cat " + folder / "text.en) " + folder / "text.en' \"$MULTIHEAD\"");
   EXPECT_EQ(text.status, 0) << text.err;
-  const ToolResult config = run_shell(R"(bash -c '"$0" train --config <(echo "{\"seed\": 9}") --dump-config' "$MULTIHEAD")");
+  const ToolResult config =
+      run_shell(R"(bash -c '"$0" train --config <(echo "{\"seed\": 9}") --dump-config' "$MULTIHEAD")");
   EXPECT_EQ(config.status, 0) << config.err;
   EXPECT_THAT(config.out, HasSubstr("\"seed\": 9"));
 }

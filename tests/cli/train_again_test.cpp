@@ -55,13 +55,15 @@ TEST(TrainAgain, OnlyWhatContradictsTheRunIsRefusedAndNamed) {
   const std::string before = final_weights(folder, "a");
   const Outcome seed = tool({"train", "--model", folder / "a", "--updates", "20", "--seed", "7"});
   EXPECT_EQ(seed.status, 2);
-  EXPECT_THAT(seed.errors, HasSubstr("at update 10: --seed was 1, is now 7; leave out what differs to go on"));
+  EXPECT_THAT(seed.errors,
+              HasSubstr("at update 10: --seed was 1, is now 7; leave out what differs to go on"));
   EXPECT_EQ(lines_in(seed.errors), 1);
   EXPECT_LT(seed.errors.size(), 250 + (folder / "a").size());
-  const Outcome two = tool({"train", "--model", folder / "a", "--d-model", "32", "--norm", "pre", "--heads", "2"});
+  const Outcome two =
+      tool({"train", "--model", folder / "a", "--d-model", "32", "--norm", "pre", "--heads", "2"});
   EXPECT_EQ(two.status, 2);
-  EXPECT_THAT(two.errors,
-              AllOf(HasSubstr("--d-model was 16, is now 32; --norm was post, is now pre; leave"), Not(HasSubstr("--heads"))));
+  EXPECT_THAT(two.errors, AllOf(HasSubstr("--d-model was 16, is now 32; --norm was post, is now pre; leave"),
+                                Not(HasSubstr("--heads"))));
   const Outcome text = tool({"train", "--model", folder / "a", "--train-source", folder / "train.de"});
   EXPECT_EQ(text.status, 2);
   EXPECT_THAT(text.errors, HasSubstr("the text is not the one the run was started with"));
@@ -103,7 +105,8 @@ TEST(TrainAgain, WithoutARunItSaysWhatIsMissing) {
   fs::remove(folder / "old/checkpoints/settings.json");
   outcome = tool({"train", "--model", folder / "old"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.errors, HasSubstr("does not keep the settings of its training: give all of them again"));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("does not keep the settings of its training: give all of them again"));
   outcome = tool(train_command(folder, "old", {"--updates", "12"}));
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
   EXPECT_EQ(tool({"train", "--model", folder / "old"}).status, 0);  // now they are kept
@@ -121,8 +124,9 @@ TEST(TrainAgain, SettingsOfARunAreDumpedAndReadBack) {
   ASSERT_EQ(tool(train_command(folder, "a", {"--updates", "10", "--geometry", "multi-query"})).status, 0);
   const Outcome dumped = tool({"train", "--model", folder / "a", "--updates", "14", "--dump-config"});
   ASSERT_EQ(dumped.status, 0) << dumped.errors;
-  EXPECT_THAT(dumped.output, AllOf(HasSubstr("\"d-model\": 16"), HasSubstr("\"updates\": 14"),
-                                   HasSubstr("\"geometry\": \"multi-query\""), HasSubstr(folder / "train.en")));
+  EXPECT_THAT(dumped.output,
+              AllOf(HasSubstr("\"d-model\": 16"), HasSubstr("\"updates\": 14"),
+                    HasSubstr("\"geometry\": \"multi-query\""), HasSubstr(folder / "train.en")));
   const std::string file = folder.write("run.json", dumped.output);
   EXPECT_EQ(tool({"train", "--config", file, "--dump-config"}).output, dumped.output);
   const Outcome on = tool({"train", "--config", file});
@@ -150,16 +154,18 @@ TEST(TrainAgain, DamagedStatesAreRefusedAndNothingIsLost) {
                                    {"epoch", 2147483647},
                                    {"target_tokens", std::numeric_limits<int64_t>::max()},
                                    {"smoothed_loss", -1e308}}) {
-    EXPECT_THAT(refused(key, value), AllOf(HasSubstr(key), HasSubstr("training_state.json"),
-                                           HasSubstr("remove " + folder / "a/checkpoints/update-20 to go on")));
+    EXPECT_THAT(refused(key, value),
+                AllOf(HasSubstr(key), HasSubstr("training_state.json"),
+                      HasSubstr("remove " + folder / "a/checkpoints/update-20 to go on")));
   }
   // The seed that the state names is not the one that the run was started with.
   nlohmann::json settings = nlohmann::json::parse(whole)["settings"];
   for (auto& setting : settings) {
     if (setting["name"] == "seed") setting["value"] = "5";
   }
-  EXPECT_THAT(refused("settings", settings), AllOf(HasSubstr("contradicts the settings of its run: --seed was 5, is now 1"),
-                                                   HasSubstr("remove ")));
+  EXPECT_THAT(
+      refused("settings", settings),
+      AllOf(HasSubstr("contradicts the settings of its run: --seed was 5, is now 1"), HasSubstr("remove ")));
   fs::remove_all(folder / "a/checkpoints/update-20");
   EXPECT_EQ(tool({"train", "--model", folder / "a"}).status, 0);
   EXPECT_EQ(final_weights(folder, "a"), weights);
@@ -191,7 +197,8 @@ TEST(TrainAgain, AFolderWithOtherThingsIsRefused) {
   folder.write("photos/cat.png", "x");
   Outcome outcome = tool(train_command(folder, "photos", {"--updates", "3"}));
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.errors, HasSubstr("photos holds 'cat.png', which no training wrote; name a new folder with --model"));
+  EXPECT_THAT(outcome.errors,
+              HasSubstr("photos holds 'cat.png', which no training wrote; name a new folder with --model"));
   EXPECT_FALSE(fs::exists(folder / "photos/checkpoints"));
   fs::create_directories(folder / "others/checkpoints");
   folder.write("others/checkpoints/epoch_3.pt", "x");
@@ -210,8 +217,8 @@ TEST(TrainAgain, AFolderWithOtherThingsIsRefused) {
 TEST(SlowTrainAgain, AStoppedRunTranslates) {
   const ScratchFolder folder;
   write_text(folder);
-  std::vector<std::string> command = without(train_command(folder, "two", {"--updates", "100000"}),
-                                             {"--valid-source", "--valid-target"});
+  std::vector<std::string> command =
+      without(train_command(folder, "two", {"--updates", "100000"}), {"--valid-source", "--valid-target"});
   Process process(command);
   wait_for([&] { return newest_checkpoint(folder / "two") > 0; }, process);
   process.kill(SIGINT);
@@ -219,11 +226,15 @@ TEST(SlowTrainAgain, AStoppedRunTranslates) {
   ASSERT_FALSE(fs::exists(folder / "two/config.json"));
   const std::string newest =
       folder / "two/checkpoints/update-" + std::to_string(newest_checkpoint(folder / "two"));
-  const std::string remark = "multihead: " + folder / "two has no finished model yet; taking the newest checkpoint of its training, " + newest + "\n";
+  const std::string remark =
+      "multihead: " +
+      folder / "two has no finished model yet; taking the newest checkpoint of its training, " + newest +
+      "\n";
   for (const std::vector<std::string>& use : std::vector<std::vector<std::string>>{
            {"info", folder / "two"},
            {"translate", "--model", folder / "two", "-i", folder / "valid.en"},
-           {"score", "--model", folder / "two", "--source", folder / "valid.en", "--target", folder / "valid.de"},
+           {"score", "--model", folder / "two", "--source", folder / "valid.en", "--target",
+            folder / "valid.de"},
            {"heads", "--model", folder / "two", "-i", folder / "valid.en"},
            {"trace", "--model", folder / "two", "--attention", "encoder.0.self_attention", "--text", "a dog"},
            {"ledger", "--model", folder / "two"},
@@ -237,14 +248,16 @@ TEST(SlowTrainAgain, AStoppedRunTranslates) {
   EXPECT_EQ(quiet.errors, "");
   EXPECT_EQ(quiet.output, tool({"translate", "--model", newest, "-i", folder / "valid.en"}).output);
 
-  const Outcome begun = tool(train_command(folder, "next", {"--updates", "2", "--init-from", folder / "two"}));
+  const Outcome begun =
+      tool(train_command(folder, "next", {"--updates", "2", "--init-from", folder / "two"}));
   EXPECT_EQ(begun.status, 0) << begun.errors;
   EXPECT_THAT(begun.errors, HasSubstr("taking the newest checkpoint"));
 
   // And the run itself ends when it is asked to.
   const Outcome end = tool({"train", "--model", folder / "two", "--updates", "1"});
   EXPECT_EQ(end.status, 0) << end.errors;
-  EXPECT_EQ(tool({"translate", "--quiet", "--model", folder / "two", "-i", folder / "valid.en"}).output, quiet.output);
+  EXPECT_EQ(tool({"translate", "--quiet", "--model", folder / "two", "-i", folder / "valid.en"}).output,
+            quiet.output);
 }
 
 }  // namespace

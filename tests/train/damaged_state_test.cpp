@@ -24,7 +24,10 @@ class DamagedCheckpoint : public testing::Test {
  protected:
   // Some epochs, and sums since the last line of metrics.
   DamagedCheckpoint()
-      : model(small_config()), corpus(small_corpus()), store(folder.path()), training(model, corpus, options()) {
+      : model(small_config()),
+        corpus(small_corpus()),
+        store(folder.path()),
+        training(model, corpus, options()) {
     model.initialise(1);
     TrainingState& state = trainer().state();
     while (state.epoch < 2 || state.batch == 0) {
@@ -32,6 +35,7 @@ class DamagedCheckpoint : public testing::Test {
       if (state.update == 3) {
         state.smoothed_loss = state.negative_log_likelihood = 0;
         state.target_tokens = state.source_tokens = state.sentences = 0;
+        store.save(training.objective, trainer().adam(), state);
       }
     }
     for (const int64_t update : {2, 5})
@@ -65,7 +69,8 @@ class DamagedCheckpoint : public testing::Test {
   void expect_refused(const char* field, const std::string& what) {
     const std::string message = refusal();
     EXPECT_THAT(message, HasSubstr(field)) << what;
-    EXPECT_THAT(message, HasSubstr("remove " + checkpoint.string() + " to go on from the checkpoint before it"))
+    EXPECT_THAT(message,
+                HasSubstr("remove " + checkpoint.string() + " to go on from the checkpoint before it"))
         << what;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
     EXPECT_LT(message.size(), 600u) << message;
@@ -160,7 +165,8 @@ TEST_F(DamagedCheckpoint, MomentsThatNoTrainingWritesAreNamed) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
     return bytes;
   };
-  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
   struct Damage {
     const char* tensor;
     float value;
@@ -176,6 +182,12 @@ TEST_F(DamagedCheckpoint, MomentsThatNoTrainingWritesAreNamed) {
   }
   write_file_atomically(file, with("first.embedding", -1.0f));
   EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(DamagedCheckpoint, WithoutAnotherOneTheTrainingBeginsAnew) {
+  store.remove(3);
+  write_file_atomically(checkpoint / "training_state.json", "{}");
+  EXPECT_THAT(refusal(), HasSubstr("remove " + checkpoint.string() + " to begin the training anew"));
 }
 
 TEST_F(DamagedCheckpoint, WeightsThatAreNoNumbersAreNamed) {

@@ -24,7 +24,7 @@ namespace {
 using Layout = TensorPlace::Layout;
 
 constexpr Rule<int32_t> kWidths{.low = 1, .high = 1 << 16, .required = true};
-constexpr Rule<int32_t> kLayers{.low = 1, .high = 1024, .required = true};
+constexpr Rule<int32_t> kLayerCounts{.low = 1, .high = 1024, .required = true};
 constexpr Rule<int32_t> kInnerWidths{.low = 1, .high = 1 << 20, .required = true};
 constexpr Rule<int32_t> kVocabularies{.low = 2, .high = 1 << 24, .required = true};
 constexpr ConfigNames kFieldNames = {.vocabulary = "vocab_size",
@@ -66,8 +66,8 @@ struct MarianFields {
     v("model_type", model_type);
     v("architectures", architectures);
     v("d_model", config.d_model, kWidths);
-    v("encoder_layers", config.encoder_layers, kLayers);
-    v("decoder_layers", config.decoder_layers, kLayers);
+    v("encoder_layers", config.encoder_layers, kLayerCounts);
+    v("decoder_layers", config.decoder_layers, kLayerCounts);
     v("encoder_attention_heads", config.encoder_heads, kWidths);
     v("decoder_attention_heads", config.decoder_heads, kWidths);
     v("encoder_ffn_dim", config.encoder_ff, kInnerWidths);
