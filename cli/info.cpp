@@ -14,6 +14,7 @@
 #include "cli/load_model.h"
 #include "cli/verbs.h"
 #include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {

@@ -10,7 +10,9 @@
 
 #include "multihead/models/config_names.h"
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 

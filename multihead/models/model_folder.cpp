@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/checkpoint_names.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/models/checkpoint_names.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_heads.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {
