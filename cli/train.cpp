@@ -118,8 +118,8 @@ void add_train(CLI::App& app) {
   verb.footer(
       "Example:\n"
       "  multihead train --train-source train.en --train-target train.de \\\n"
-      "    --valid-source val.en --valid-target val.de --model en-de --preset tiny --lowercase \\\n"
-      "    --updates 8000 --average 10 --average-of last\n"
+      "    --valid-source val.en --valid-target val.de --model en-de \\\n"
+      "    --preset tiny --lowercase --updates 8000 --average 10 --average-of last\n"
       "Ctrl-C saves first. --model alone then goes on from the newest checkpoint:\n"
       "  multihead train --model en-de --updates 12000");
   verb.callback([flags, &verb] {

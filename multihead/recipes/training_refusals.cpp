@@ -53,6 +53,7 @@ void refuse_foreign_folder(const fs::path& folder) {
   if (!fs::exists(folder, code)) return check_can_write_folder(folder);
   if (!fs::is_directory(folder, code))
     throw FileError(fmt::format("{} is a file; `model` names the folder to make", folder.string()));
+  check_can_write_file(folder / "training.json");
   if (holds_run(folder)) return;
   if (fs::exists(folder / "config.json", code)) {
     throw UsageError(

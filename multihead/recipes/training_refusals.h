@@ -13,7 +13,7 @@
 namespace mh {
 
 /// A folder that holds no run but other things is somebody's: it is not ours to write into. Throws also when
-/// there is no such folder and none can be made.
+/// nothing can be written there, or there is no such folder and none can be made.
 void refuse_foreign_folder(const std::filesystem::path& folder);
 
 /// What was asked for must be what the run was started with, as far as it decides what is learned; `clauses`
