@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/models/convert_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
@@ -232,7 +234,8 @@ void run(const ConvertFlags& flags) {
   if (std::filesystem::exists(flags.out, code)) {
     throw UsageError(fmt::format("--out {} exists; name a new folder, so that no model is lost", flags.out));
   }
-  const ModelFolder folder = load_model_folder(flags.model);
+  check_can_write_folder(flags.out);
+  const ModelFolder folder = load_model(flags.model);
   const Sentences sentences = sentences_of(flags, folder);
   const auto made = plan.run(folder.translator());
   Interventions muted;

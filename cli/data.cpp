@@ -19,6 +19,7 @@ struct GrammarFlags {
 };
 
 void run_grammar(const GrammarFlags& flags) {
+  check_grammar_folder(flags.out);
   const GrammarCorpus corpus = make_grammar_corpus(flags.options);
   write_grammar_corpus(corpus, flags.out);
   if (quiet()) return;
@@ -41,13 +42,15 @@ void add_data(CLI::App& app) {
   GrammarOptions& options = flags->options;
   grammar.add_option("--out", flags->out, "Folder to write, as a whole")->required();
   add_number(grammar, "--seed", options.seed, {}, "Another seed makes another corpus");
-  add_number(grammar, "--train", options.train, {}, "Training pairs");
-  add_number(grammar, "--valid", options.valid, {}, "Validation pairs");
-  add_number(grammar, "--test", options.test, {}, "Test pairs");
-  add_number(grammar, "--compositional", options.compositional, {},
+  add_number(grammar, "--train", options.train, kGrammarPairs, "Training pairs");
+  add_number(grammar, "--valid", options.valid, kGrammarPairs, "Validation pairs");
+  add_number(grammar, "--test", options.test, kGrammarPairs, "Test pairs");
+  add_number(grammar, "--compositional", options.compositional, kGrammarPairs,
              "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper");
-  add_number(grammar, "--depth", options.depth, {}, "How deep clauses nest (compositional: one deeper)");
-  add_number(grammar, "--max-words", options.max_words, {}, "Longest sentence, punctuation counted");
+  add_number(grammar, "--depth", options.depth, kGrammarDepths,
+             "How deep clauses nest (compositional: one deeper)");
+  add_number(grammar, "--max-words", options.max_words, kGrammarWords,
+             "Longest sentence, punctuation counted");
   grammar.footer(
       "Example:\n  multihead data grammar --out corpus --train 20000 --seed 7\n  head -3 corpus/test.en");
   grammar.callback([flags] { run_grammar(*flags); });

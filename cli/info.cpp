@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/verbs.h"
 #include "multihead/io/config.h"
 #include "multihead/models/encoder_decoder.h"
@@ -160,7 +161,7 @@ void add_info(CLI::App& app) {
   verb->add_flag("--json", flags->json, "As JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {
-    const ModelFolder folder = load_model_folder(flags->model);
+    const ModelFolder folder = load_model(flags->model);
     write_text("", flags->json ? describe(folder).dump(2) + "\n" : table(folder));
   });
 }

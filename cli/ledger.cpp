@@ -11,6 +11,7 @@
 
 #include "cli/common.h"
 #include "cli/geometry_flags.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -118,7 +119,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
-    config = load_model_folder(flags.model).translator().config();
+    config = load_model(flags.model).translator().config();
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {

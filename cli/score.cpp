@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -31,7 +32,7 @@ void run(ScoreFlags& flags) {
   for (const std::string& head : flags.mute) interventions.mute(head);
   if (!interventions.empty()) flags.options.interventions = &interventions;
 
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -63,7 +64,7 @@ void run(TranslateFlags& flags) {
   if (!interventions.empty()) flags.options.interventions = &interventions;
   if (flags.alignment) flags.options.align = flags.align;
 
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   flags.options.search.suppressed = folder.suppressed;
   ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> lines = read_text(flags.text.input);

@@ -15,6 +15,7 @@
 #include "multihead/data/alignment.h"
 #include "multihead/data/parallel_text.h"
 #include "multihead/data/tree_bank.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 
@@ -41,6 +42,11 @@ struct GrammarOptions {
   int max_words = 20;  // on either side, punctuation counted
 };
 
+/// What these may be; of the number of pairs in each part, too.
+inline constexpr Rule<int64_t> kGrammarPairs{.low = 0, .high = 2'000'000};
+inline constexpr Rule<int> kGrammarDepths{.low = 0, .high = 5};
+inline constexpr Rule<int> kGrammarWords{.low = 5, .high = 200};
+
 struct GrammarCorpus {
   std::vector<GrammarSentence> train, valid, test, compositional;
 };
@@ -52,6 +58,9 @@ GrammarCorpus make_grammar_corpus(const GrammarOptions& options);
 
 /// Returns the plain text of a part.
 ParallelText parallel_text(std::span<const GrammarSentence> sentences);
+
+/// Throws FileError when write_grammar_corpus() could not write `folder`: before the work.
+void check_grammar_folder(const std::filesystem::path& folder);
 
 /// Writes PART.en, PART.de, PART.en.conllu, PART.de.conllu and PART.align for the parts train, valid, test
 /// and compositional. The folder appears as a whole and replaces an older one of this kind. Throws

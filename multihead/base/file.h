@@ -7,11 +7,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mh {
 
-/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
+/// The bytes of a file, or all that a pipe gives until it ends. Throws FileError ("cannot read FILE: No such
+/// file or directory; is the name right?"), also for a device, which may never end, unless it is a terminal or
+/// /dev/null.
 std::string read_file(const std::filesystem::path& path);
+/// The same, but a pipe or any device is refused at once: for the files of a folder (a model's, a
+/// checkpoint's), where waiting for somebody to write into a pipe would look as if the program hung.
+std::string read_regular_file(const std::filesystem::path& path);
+/// A descriptor of a regular file, to be closed by the caller. Never waits. Throws FileError as above.
+int open_regular_file(const std::filesystem::path& path);
 /// Throws that FileError for a reader of another kind; `code` is its errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
 /// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
@@ -32,9 +40,16 @@ void remove_leftovers(const std::filesystem::path& path);
 void refuse_foreign_files(const std::filesystem::path& folder,
                           const std::function<bool(std::string_view name)>& ours);
 
+/// Throws FileError when a FolderWriter could not write `folder`: before work of which nothing could be kept.
+/// Nothing is left behind.
+void check_can_write_folder(const std::filesystem::path& folder);
+/// Throws FileError when write_file_atomically() could not write `path`. Its folder must exist. Nothing is
+/// left behind, and what is no file (a device, a pipe) is not touched.
+void check_can_write_file(const std::filesystem::path& path);
+
 /// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames
-/// the folder to its final name (replacing an older folder of that name) and syncs its parent. Without
-/// commit() the destructor removes what was written.
+/// the folder to its final name (replacing an older folder of that name) and syncs its parent. Folders above it
+/// that are missing are made. Without commit() the destructor removes what was made.
 class FolderWriter {
  public:
   explicit FolderWriter(const std::filesystem::path& folder);
@@ -49,8 +64,11 @@ class FolderWriter {
   void commit();
 
  private:
+  void remove_parents();
+
   std::filesystem::path folder_;
   std::filesystem::path staging_;
+  std::vector<std::filesystem::path> parents_;  // that were made for it, the uppermost first
   bool committed_ = false;
 };
 

@@ -9,7 +9,8 @@
 
 namespace mh {
 
-/// Each sentence ends with its end token. REQUIRES: equal sizes.
+/// Each sentence ends with its end token; line i translates line i. The functions below throw ShapeError
+/// unless both sides have equally many.
 struct ParallelTokens {
   std::vector<std::vector<int32_t>> source, target;
   size_t size() const { return source.size(); }

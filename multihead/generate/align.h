@@ -20,7 +20,8 @@ struct AlignOptions {
 /// For each pair of sentences: target token t is aligned to the source token with the largest weight in the
 /// step that predicts t (ties: the first); a token that looks at the source's end token is aligned to
 /// nothing. Targets are without end token. One teacher-forced pass; `context` must evaluate, its tape is
-/// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have.
+/// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have, and
+/// ShapeError unless there is a target for each source.
 std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,
                                                const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,

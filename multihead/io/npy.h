@@ -17,7 +17,7 @@ struct NpyArray {
 };
 
 /// The bytes of a file that np.load opens; the same bytes as np.save writes.
-/// REQUIRES: the product of the shape is data.size().
+/// Throws ShapeError unless the product of the shape is data.size().
 std::string write_npy(std::span<const int64_t> shape, std::span<const float> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int32_t> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int64_t> data);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/models/language_model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
@@ -26,7 +27,7 @@ struct CausalConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems_of(const CausalConfig& config);
+std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNames& names = {});
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const CausalConfig& config);
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack_config.h"
 
@@ -18,8 +19,13 @@ inline constexpr uint32_t kFirstEmbeddingSite = 1u << 20, kSecondEmbeddingSite =
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high);
 void check_rate(std::vector<std::string>& found, std::string_view name, float rate);
-void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions);
+void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions,
+                 const ConfigNames& names);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
+
+/// "n_head is 5; expected a divisor of n_embd 768".
+std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_view d_model_name,
+                       int32_t d_model);
 
 /// A lower bound of the numbers in a stack, in double.
 double least_parameters(const StackConfig& stack);

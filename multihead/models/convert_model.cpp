@@ -184,7 +184,10 @@ ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets,
                                const Interventions* interventions) {
-  MH_ASSERT(sources.size() == targets.size());
+  if (sources.size() != targets.size()) {
+    throw UsageError(
+        fmt::format("expected a target for each of the {} sources, got {}", sources.size(), targets.size()));
+  }
   ModelDifference found;
   for (size_t i = 0; i < sources.size(); ++i) {
     const Outputs a = outputs_of(first, sources[i], targets[i], interventions);

@@ -17,8 +17,8 @@ namespace mh {
 
 class Decoding {
  public:
-  /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step. REQUIRES: the
-  /// model outlives this.
+  /// Throws UsageError unless `context` evaluates (no dropout, no recording); its tape is cleared by every
+  /// step. REQUIRES: the model outlives this.
   Decoding(const LanguageModel& model, Context context);
   Decoding(const LanguageModel& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
@@ -30,7 +30,8 @@ class Decoding {
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
   /// continues (ignored in the first step), sources[i] the sentence it translates: rows of one sentence lie
-  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step.
+  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step. Throws
+  /// ShapeError unless all are equally many.
   /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);

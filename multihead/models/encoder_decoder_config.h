@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/kernels/elementwise.h"
+#include "multihead/models/config_names.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
@@ -56,7 +57,8 @@ struct EncoderDecoderConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems_of(const EncoderDecoderConfig& config);
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config,
+                                     const ConfigNames& names = {.start_id = "decoder_start_id"});
 
 /// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may
 /// ask for more than an integer can count.

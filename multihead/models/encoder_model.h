@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/models/model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
@@ -31,7 +32,7 @@ struct EncoderConfig {
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems_of(const EncoderConfig& config);
+std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names = {});
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const EncoderConfig& config);
 

@@ -15,7 +15,7 @@ namespace mh {
 /// The names of the special tokens.
 struct SpecialTokens {
   std::string end = "</s>";
-  std::string unknown = "<unk>";
+  std::string unknown;  // empty: the file says none
   std::string pad = "<pad>";
 };
 

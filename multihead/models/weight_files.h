@@ -43,7 +43,7 @@ class WeightFiles {
   /// The name in error messages.
   const std::string& name() const { return name_; }
   bool contains(std::string_view tensor) const { return where_.contains(tensor); }
-  /// The file that holds a tensor. REQUIRES: contains(tensor).
+  /// The file that holds a tensor. Throws FormatError when none does.
   const SafetensorsFile& file_of(std::string_view tensor) const;
   const TensorEntry& entry(std::string_view tensor) const { return file_of(tensor).entry(tensor); }
   /// The names of all tensors, sorted.

@@ -38,8 +38,8 @@ struct TrainingResult {
 };
 
 /// Trains, or goes on from the newest checkpoint in settings.model: the same settings give the same bits as a
-/// run that was never interrupted. Throws UsageError listing the differences when the settings or the texts
-/// are not those the run was started with, Interrupted after saving, and Error, FileError, FormatError on
+/// run that was never interrupted. The folder keeps the settings (kept_settings()). Throws UsageError listing
+/// the differences when the settings or the texts are not those the run was started with, Interrupted after saving, and Error, FileError, FormatError on
 /// what cannot be used.
 TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher = {});
 

@@ -2,15 +2,24 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/recipes/translator_settings.h"
 #include "multihead/text/tokenizer.h"
+#include "multihead/train/training_state.h"
 
 namespace mh {
 
-/// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
+/// A folder that holds no run but other things is somebody's: it is not ours to write into. Throws also when
+/// nothing can be written there, or there is no such folder and none can be made.
 void refuse_foreign_folder(const std::filesystem::path& folder);
+
+/// What was asked for must be what the run was started with, as far as it decides what is learned; `clauses`
+/// say what else differs. Throws FormatError when the run's own settings differ from those of its checkpoint.
+void refuse_changes(const TranslatorSettings& settings, const TrainingState& saved,
+                    std::vector<std::string> clauses);
 
 /// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
 /// what was asked for, without what a preset brings.

@@ -232,7 +232,7 @@ struct TranslatorSettings {
 /// Fills in what was not given: from the preset, or as other settings imply. Throws UsageError on an
 /// unknown preset.
 TranslatorSettings resolved(TranslatorSettings settings);
-/// Throws UsageError on settings that are missing or contradict each other.
+/// Throws UsageError on settings that are missing, out of their range, or contradict each other.
 void check_settings(const TranslatorSettings& settings);
 
 /// The model's shape. REQUIRES: settings are resolved.

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,9 @@
 #include "multihead/models/model_folder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
+#include "multihead/train/folder_lock.h"
 #include "multihead/train/objective.h"
+#include "multihead/train/trainer.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {
@@ -37,11 +40,8 @@ struct Checkpoint {
 class CheckpointStore {
  public:
   /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
-  /// half-written. Throws FileError; Error when another process is training there.
-  explicit CheckpointStore(std::filesystem::path folder);
-  ~CheckpointStore();
-  CheckpointStore(const CheckpointStore&) = delete;
-  CheckpointStore& operator=(const CheckpointStore&) = delete;
+  /// half-written. Throws FileError; Error when another process is training there and does not end in time.
+  explicit CheckpointStore(std::filesystem::path folder, const LockWait& wait = {});
 
   /// The tokenizers that every checkpoint gets. REQUIRES: they outlive this.
   void set_tokenizers(const Tokenizer* tokenizer, const Tokenizer* target_tokenizer) {
@@ -57,10 +57,10 @@ class CheckpointStore {
   /// Throws FormatError or FileError on a damaged file, naming it and how to resume without it; so do the
   /// functions below.
   Checkpoint load(int64_t update) const;
-  /// Puts its weights, moments and number of updates where Adam keeps them.
-  void restore(const Checkpoint& checkpoint, Adam& adam) const;
+  /// Makes the trainer stand where it stood then: weights, moments, state. Nothing is changed when it throws.
+  void restore(const Checkpoint& checkpoint, Trainer& trainer) const;
 
-  /// The mean of the parameters of these checkpoints.
+  /// The mean of the parameters of these checkpoints. Throws UsageError when there is none.
   void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);
@@ -80,7 +80,7 @@ class CheckpointStore {
   std::filesystem::path checkpoints_;  // folder_/checkpoints
   const Tokenizer* tokenizer_ = nullptr;
   const Tokenizer* target_tokenizer_ = nullptr;
-  int lock_ = -1;
+  std::optional<FolderLock> lock_;
 };
 
 /// Copies the values of one model's parameters into another's of the same names. Throws FormatError listing

@@ -19,7 +19,8 @@ struct Schedule {
   int64_t end = 0;  // for kLinear only
 
   /// peak * min(update / warmup, sqrt(warmup / update)), or
-  /// peak * min(update / warmup, (end - update) / (end - warmup)), never below 0. REQUIRES: update >= 1.
+  /// peak * min(update / warmup, (end - update) / (end - warmup)), never below 0. Throws UsageError
+  /// when update < 1.
   double learning_rate(int64_t update) const;
 };
 

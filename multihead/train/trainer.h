@@ -67,8 +67,12 @@ class Trainer {
   /// The bytes of values that the last batch kept for its backward pass.
   size_t activation_bytes() { return tape_ ? tape_->arena().in_use() : 0; }
 
-  /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments).
+  /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments), when there are
+  /// no problems_with() it.
   TrainingState& state() { return state_; }
+  /// All in which a state contradicts what there is to learn from, one clause each; empty when this could have
+  /// got there.
+  std::vector<std::string> problems_with(const TrainingState& state) const;
   Adam& adam() { return adam_; }
   const GradientBuffer& gradients() const { return gradients_; }
   const Objective& objective() const { return objective_; }

@@ -55,7 +55,7 @@ std::string run_end_text(RunEnd end);
 
 /// Trains until the end; then the last state is saved and validated. Throws Interrupted after saving when
 /// asked to stop, and Error when the loss is no number, naming the update, its sentences and the last good
-/// checkpoint.
+/// checkpoint; UsageError unless validate_every, save_every and log_every are at least 1.
 RunEnd run_training(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
                     const RunHooks& hooks);
 

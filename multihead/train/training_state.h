@@ -26,6 +26,9 @@ struct Validation {
   }
 };
 
+/// e^loss, cut where a double ends.
+double perplexity_of(double loss);
+
 enum class Metric { kLoss, kBleu };
 /// Whether `a` is better than `b`; of equal BLEU the one with the lower loss is better.
 bool better(const Validation& a, const Validation& b, Metric metric);
@@ -50,6 +53,9 @@ struct Setting {
 std::vector<std::string> differences(const std::vector<Setting>& before, const std::vector<Setting>& now,
                                      const std::vector<Setting>& usual = {});
 
+/// The largest numbers that a state on disk may hold: more than any run reaches.
+inline constexpr int64_t kMostUpdates = 1'000'000'000'000, kMostTokens = 1'000'000'000'000'000;
+
 /// Batches are a pure function of (seed, epoch) and dropout of (seed, update, sentence), so these few numbers
 /// say everything about what comes next.
 struct TrainingState {
@@ -69,18 +75,22 @@ struct TrainingState {
 
   template <class V>
   void visit(V& v) {
-    v("update", update, {.low = 0, .required = true});
-    v("epoch", epoch, {.low = 0, .required = true});
-    v("batch", batch, {.low = 0, .required = true});
+    v("update", update, {.low = 0, .high = kMostUpdates, .required = true});
+    v("epoch", epoch, {.low = 0, .high = kMostUpdates, .required = true});
+    v("batch", batch, {.low = 0, .high = kMostUpdates, .required = true});
     v("smoothed_loss", smoothed_loss);
     v("negative_log_likelihood", negative_log_likelihood);
-    v("target_tokens", target_tokens, {.low = 0});
-    v("source_tokens", source_tokens, {.low = 0});
-    v("sentences", sentences, {.low = 0});
+    v("target_tokens", target_tokens, {.low = 0, .high = kMostTokens});
+    v("source_tokens", source_tokens, {.low = 0, .high = kMostTokens});
+    v("sentences", sentences, {.low = 0, .high = kMostTokens});
     v("validations", validations, {.required = true});
     v("settings", settings, {.required = true});
     v("data", data, {.required = true});
   }
 };
+
+/// All in which a state contradicts itself, one clause each, so that its file must be damaged; empty when it
+/// may be what a training wrote. Trainer::problems_with() knows the corpus besides.
+std::vector<std::string> problems_of(const TrainingState& state);
 
 }  // namespace mh

@@ -21,6 +21,9 @@ struct TensorName {
 /// a name that no file has, so that reading reports it as missing.
 TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
 
+/// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
+inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};
+
 /// What Hugging Face's configurations call activations.
 inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
