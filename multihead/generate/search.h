@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "multihead/models/encoder_decoder_config.h"
 
 namespace mh {
 

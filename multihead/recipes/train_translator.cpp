@@ -17,6 +17,7 @@
 #include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/recipes/translator_validation.h"
+#include "multihead/train/training_run.h"
 #include "multihead/train/translation_objective.h"
 
 namespace mh {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "multihead/recipes/translator_settings.h"
-#include "multihead/train/training_run.h"
+#include "multihead/train/run_options.h"
 
 namespace mh {
 

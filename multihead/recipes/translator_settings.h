@@ -11,9 +11,10 @@
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/named_geometry.h"
+#include "multihead/nn/disagreement.h"
 #include "multihead/text/train_tokenizer.h"
-#include "multihead/train/trainer.h"
-#include "multihead/train/training_run.h"
+#include "multihead/train/run_options.h"
+#include "multihead/train/schedule.h"
 
 namespace mh {
 

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/text/tokenizer_parts.h"
-
 namespace mh {
+
+struct TokenizerParts;
 
 /// A text as tokens. The three lists have one entry for each token.
 struct Encoding {
