@@ -1,6 +1,7 @@
 // Tables of tensor names, as the families have them: one row a parameter, # for a layer's number.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
