@@ -46,7 +46,9 @@ struct Summary {
 };
 
 std::optional<Summary> read_summary(const fs::path& folder) {
-  if (!fs::exists(folder / kSummary) || !fs::exists(folder / "model.safetensors")) return std::nullopt;
+  for (const char* file : {kSummary, "config.json", "model.safetensors"}) {
+    if (!fs::exists(folder / file)) return std::nullopt;
+  }
   try {
     Summary summary;
     from_json(summary, read_regular_file(folder / kSummary), (folder / kSummary).string());

@@ -171,12 +171,6 @@ void CheckpointStore::restore(const Checkpoint& checkpoint, Trainer& trainer) co
       break;
     }
     throw_if_any(problems, path(update) / kMoments);
-    for (const auto& [name, parameter] : named_parameters(*checkpoint.folder.model)) {
-      const Weight& value = parameter->value;
-      if (std::all_of(value.data(), value.data() + value.size(), [](float x) { return std::isfinite(x); }))
-        continue;
-      throw_if_any({fmt::format("{} holds what is not a number", name)}, path(update) / kWeights);
-    }
     copy_parameters(named_parameters(*checkpoint.folder.model), adam.parameters(), path(update).string());
     for (const auto& [name, tensor] : wanted) {
       file.read_floats(name, {tensor->data(), static_cast<size_t>(tensor->size())});

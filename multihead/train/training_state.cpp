@@ -44,7 +44,7 @@ void check_sums(std::vector<std::string>& found, const TrainingState& state) {
   constexpr int64_t kLongest = int64_t{1} << 20;  // tokens of a sentence
   for (const auto& [name, count] :
        {std::pair{"target_tokens", state.target_tokens}, {"source_tokens", state.source_tokens}}) {
-    if (count < state.sentences || count / kLongest > state.sentences)
+    if (count < state.sentences || (count + kLongest - 1) / kLongest > state.sentences)
       found.push_back(fmt::format("{} is {}, which {} sentences cannot have", name, count, state.sentences));
   }
   if (state.sentences > 0 && state.update == 0)

@@ -101,7 +101,7 @@ TEST_F(Streams, AnotherUserGetsOneLineAndLosesNothing) {
   const std::string train = nobody + "\"$MULTIHEAD\" train --train-source " + input + " --train-target " +
                             input + " --updates 1 --model '";
   expect_error(run_shell(train + (scratch / "made") + "'"), 1,
-               "made/checkpoints: Permission denied; choose a --model");
+               "made: Permission denied; choose a place this user may use");
   fs::permissions(folder, fs::perms::owner_all);  // others may not even look
   expect_error(run_shell(nobody + verb("translate")), 1,
                "config.json: Permission denied; let this user read it");

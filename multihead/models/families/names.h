@@ -1,6 +1,7 @@
 // The tables of tensor names of the families: one row for each parameter, # for the number of a layer.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
