@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
@@ -99,6 +100,9 @@ void add_study(CLI::App& app) {
                    "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
       ->capture_default_str();
   verb->add_flag("--strict", flags->strict, "Exit 1 when a claim fails");
+  name_values(*verb, "STUDY", {"name"});
+  name_values(*verb, "CLAIM", {"--claim"});
+  name_values(*verb, "DIR", {"--data", "--out"});
   verb->footer(
       "Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick "
       "--out study");
