@@ -62,7 +62,8 @@ void add_all(CLI::App& app) {
          "The version, and which kernels run on this machine")
       ->group(kEveryVerb);
   const auto threads = std::make_shared<int>(0);
-  add_number(app, "--threads", *threads, {.low = 0, .high = 1024}, "Threads to use; 0: one for each processor")
+  add_number(app, "--threads", *threads, {.low = 0, .high = 1024},
+             "Threads to use; 0: one for each processor")
       ->default_str("")
       ->group(kEveryVerb);
   app.add_flag_callback(
@@ -70,12 +71,13 @@ void add_all(CLI::App& app) {
       ->group(kEveryVerb);
   app.parse_complete_callback([threads] { use_threads(*threads); });
 
-  const Verbs all[] = {{"Data and training", {add_data, add_tokenize, add_train}},
-                       {"Translation", {add_translate, add_score, add_bleu}},
-                       {"Looking inside and changing heads", {add_info, add_heads, add_trace, add_ledger, add_convert}},
-                       {"Everything at once", {add_demo, add_study}},
-                       {"The command line", {add_completion}},
-                       {"", {add_help, add_version, add_pages}}};  // these are not listed
+  const Verbs all[] = {
+      {"Data and training", {add_data, add_tokenize, add_train}},
+      {"Translation", {add_translate, add_score, add_bleu}},
+      {"Looking inside and changing heads", {add_info, add_heads, add_trace, add_ledger, add_convert}},
+      {"Everything at once", {add_demo, add_study}},
+      {"The command line", {add_completion}},
+      {"", {add_help, add_version, add_pages}}};  // these are not listed
   for (const Verbs& verbs : all) {
     for (const auto add : verbs.add) {
       add(app);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
@@ -101,17 +102,22 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
   }
   std::string text;
   size_t longest = 6;
-  for (const SystemReport& system : report.systems) longest = std::max(longest, system.system.size());
+  std::vector<std::string> names;
+  for (const SystemReport& system : report.systems) {
+    names.push_back(printable_line(system.system));
+    longest = std::max(longest, names.back().size());
+  }
   for (size_t s = 0; s < scores.size(); ++s) {
-    if (scores.size() > 1) text += fmt::format("{:<{}}  ", report.systems[s].system, longest);
+    if (scores.size() > 1) text += fmt::format("{:<{}}  ", names[s], longest);
     text += scores[s].line(flags.width) + "\n";
   }
   if (report.systems[0].mean) {
     text +=
         fmt::format("{:<{}}  {:>7}  {:>7}  {:>7}  {:>6}\n", "system", longest, "BLEU", "mean", "95 %", "p");
-    for (const SystemReport& system : report.systems) {
+    for (size_t s = 0; s < report.systems.size(); ++s) {
+      const SystemReport& system = report.systems[s];
       text +=
-          fmt::format("{:<{}}  {:7.{}f}  {:7.{}f}  {:>7}", system.system, longest, system.score, flags.width,
+          fmt::format("{:<{}}  {:7.{}f}  {:7.{}f}  {:>7}", names[s], longest, system.score, flags.width,
                       *system.mean, flags.width, fmt::format("+-{:.{}f}", *system.half_width, flags.width));
       text += system.p_value
                   ? fmt::format("  {:.4f}{}\n", *system.p_value, *system.p_value < 0.05 ? " *" : "")

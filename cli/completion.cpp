@@ -74,10 +74,12 @@ CompletedFlag completed_flag(const CLI::App& app, const CLI::Option& option) {
 std::vector<CompletedFlag> completed_flags(const CLI::App& app) {
   std::vector<CompletedFlag> flags;
   for (const CLI::App* of = &app; of != nullptr; of = of->get_parent()) {
-    for (const CLI::Option* option : of->get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
+    for (const CLI::Option* option :
+         of->get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
       const bool inherited = of != &app;
       const bool own_too = inherited && app.get_option_no_throw(option->get_name()) != nullptr;
-      if (!own_too && !(inherited && option->check_lname("version"))) flags.push_back(completed_flag(app, *option));
+      if (!own_too && !(inherited && option->check_lname("version")))
+        flags.push_back(completed_flag(app, *option));
     }
   }
   return flags;
@@ -106,15 +108,16 @@ std::vector<CompletedVerb> completed_verbs(const CLI::App& app) {
 
 void add_completion(CLI::App& app) {
   auto shell = std::make_shared<Shell>(Shell::kBash);
-  CLI::App* verb = app.add_subcommand("completion", "Print a script that completes verbs and flags in your shell");
+  CLI::App* verb =
+      app.add_subcommand("completion", "Print a script that completes verbs and flags in your shell");
   add_choice(*verb, "shell", *shell, {{"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}},
              "The shell that reads it")
       ->default_str("")
       ->required();
   verb->footer(
       "Examples:\n"
-      "  multihead completion bash > ~/.local/share/bash-completion/completions/multihead\n"
-      "  source <(multihead completion bash)");
+      "  source <(multihead completion bash)\n"
+      "  multihead completion fish > ~/.config/fish/completions/multihead.fish");
   verb->callback([shell, &app] {
     const std::vector<CompletedVerb> verbs = completed_verbs(app);
     write_text("", *shell == Shell::kBash  ? bash_completion(verbs)

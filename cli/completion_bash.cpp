@@ -75,10 +75,11 @@ std::string bash_completion(const std::vector<CompletedVerb>& verbs) {
   text += "    esac\n  done\n  case $verb in\n";
   for (const CompletedVerb& verb : verbs) {
     std::vector<std::string> flags;
-    for (const CompletedFlag& flag : verb.flags) flags.insert(flags.end(), flag.names.begin(), flag.names.end());
+    for (const CompletedFlag& flag : verb.flags)
+      flags.insert(flags.end(), flag.names.begin(), flag.names.end());
     // A verb's lists of files may be flags' as well (--train a b), so without an argument files are offered.
-    text += fmt::format("    '{}')\n      verbs='{}'\n      flags='{}'\n      argument='{}'\n      ;;\n", bash_path(verb),
-                        fmt::join(verb.verbs, " "), fmt::join(flags, " "),
+    text += fmt::format("    '{}')\n      verbs='{}'\n      flags='{}'\n      argument='{}'\n      ;;\n",
+                        bash_path(verb), fmt::join(verb.verbs, " "), fmt::join(flags, " "),
                         verb.argument.kind == CompletedKind::kNone ? ":files" : bash_value(verb.argument));
   }
   text += "  esac\n  case \"$verb $prev\" in\n";
@@ -86,7 +87,8 @@ std::string bash_completion(const std::vector<CompletedVerb>& verbs) {
     for (const CompletedFlag& flag : verb.flags) {
       if (flag.value.kind == CompletedKind::kNone) continue;
       std::vector<std::string> patterns;
-      for (const std::string& name : flag.names) patterns.push_back(fmt::format("'{} {}'", bash_path(verb), name));
+      for (const std::string& name : flag.names)
+        patterns.push_back(fmt::format("'{} {}'", bash_path(verb), name));
       text += fmt::format("    {}) value='{}' ;;\n", fmt::join(patterns, " | "), bash_value(flag.value));
     }
   }

@@ -62,7 +62,8 @@ std::string fish_completion(const std::vector<CompletedVerb>& verbs) {
   }
   text += kFishMiddle;
   for (const CompletedVerb& verb : verbs) {
-    const std::string here = fmt::format("complete -c multihead -n \"__multihead_at '{}{}'\"", verb.path.empty() ? "" : " ", verb.path);
+    const std::string here = fmt::format("complete -c multihead -n \"__multihead_at '{}{}'\"",
+                                         verb.path.empty() ? "" : " ", verb.path);
     for (const std::string& name : verb.verbs) {
       const std::string path = verb.path.empty() ? name : verb.path + " " + name;
       for (const CompletedVerb& next : verbs) {

@@ -48,24 +48,27 @@ std::string zsh_specs(const CompletedFlag& flag) {
   std::string specs;
   for (const std::string& name : flag.names) {
     const bool long_name = name.starts_with("--"), value = flag.value.kind != CompletedKind::kNone;
-    specs += fmt::format(" \\\n    '{}{}{}[{}]{}'", flag.again ? "*" : "", name,
-                         !value      ? ""
-                         : long_name ? "="
-                                     : "+",
-                         zsh_text(flag.about),
-                         value ? fmt::format(":{}:{}", zsh_text(flag.value_name), zsh_action(flag.value)) : "");
+    specs +=
+        fmt::format(" \\\n    '{}{}{}[{}]{}'", flag.again ? "*" : "", name,
+                    !value      ? ""
+                    : long_name ? "="
+                                : "+",
+                    zsh_text(flag.about),
+                    value ? fmt::format(":{}:{}", zsh_text(flag.value_name), zsh_action(flag.value)) : "");
   }
   return specs;
 }
 
 const CompletedVerb& verb_at(const std::vector<CompletedVerb>& verbs, const std::string& path) {
-  return *std::find_if(verbs.begin(), verbs.end(), [&](const CompletedVerb& verb) { return verb.path == path; });
+  return *std::find_if(verbs.begin(), verbs.end(),
+                       [&](const CompletedVerb& verb) { return verb.path == path; });
 }
 
 }  // namespace
 
 std::string zsh_completion(const std::vector<CompletedVerb>& verbs) {
-  std::string text = "#compdef multihead\n# Completes multihead in zsh; printed by: multihead completion zsh\n";
+  std::string text =
+      "#compdef multihead\n# Completes multihead in zsh; printed by: multihead completion zsh\n";
   for (const CompletedVerb& verb : verbs) {
     text += fmt::format("{}() {{\n  local line state\n  _arguments -C", zsh_function(verb.path));
     for (const CompletedFlag& flag : verb.flags) text += zsh_specs(flag);
@@ -81,11 +84,13 @@ std::string zsh_completion(const std::vector<CompletedVerb>& verbs) {
       calls += fmt::format("    {}) {} ;;\n", name, zsh_function(path));
     }
     text += fmt::format(
-        " \\\n    '1:verb:(({}))' \\\n    '*::argument:->rest'\n  [[ $state == rest ]] || return\n  case $line[1] in\n{}  esac\n}}\n",
+        " \\\n    '1:verb:(({}))' \\\n    '*::argument:->rest'\n  [[ $state == rest ]] || return\n  case "
+        "$line[1] in\n{}  esac\n}}\n",
         names.substr(1), calls);
   }
   return text +
-         "if [[ $funcstack[1] == _multihead ]]; then\n  _multihead \"$@\"\nelse\n  compdef _multihead multihead\nfi\n";
+         "if [[ $funcstack[1] == _multihead ]]; then\n  _multihead \"$@\"\nelse\n  compdef _multihead "
+         "multihead\nfi\n";
 }
 
 }  // namespace mh::cli

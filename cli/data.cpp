@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
@@ -23,7 +24,7 @@ void run_grammar(const GrammarFlags& flags) {
   const GrammarCorpus corpus = make_grammar_corpus(flags.options);
   write_grammar_corpus(corpus, flags.out);
   if (quiet()) return;
-  to_stderr(fmt::format("{}: {}, {} valid, {} test, {} compositional (seed {})\n", flags.out,
+  to_stderr(fmt::format("{}: {}, {} valid, {} test, {} compositional (seed {})\n", printable_line(flags.out),
                         counted(std::ssize(corpus.train), "training pair"), corpus.valid.size(),
                         corpus.test.size(), corpus.compositional.size(), flags.options.seed));
 }

@@ -31,7 +31,7 @@ std::string printable_line(std::string_view text) {
 }
 
 std::string error_line(std::string_view text, size_t most) {
-  const std::string line = printable_line(text);
+  std::string line = printable_line(text);
   size_t characters = 0;
   for (size_t at = 0; at < line.size(); ++characters) next_character(line, at);
   if (characters <= most) return line;

@@ -59,7 +59,7 @@ std::string not_known(const CLI::App& verb, const std::string& given) {
 
 // "--beam-siez" is the mistake rather than what CLI11 misses because of it.
 std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string what = error.what();
+  std::string what = error.what();
   const CLI::App& verb = chosen_verb(app);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     // "--model: At Most 1 required but received 2"
@@ -91,7 +91,8 @@ bool has_flag(const CLI::App& verb, const char* flag) {
 std::string out_of_memory(const CLI::App& verb) {
   for (const char* flag : {"--batch-tokens", "--max-batch-tokens"}) {
     if (has_flag(verb, flag))
-      return fmt::format("out of memory; try a smaller {}, shorter lines, less text at a time or a smaller model", flag);
+      return fmt::format(
+          "out of memory; try a smaller {}, shorter lines, less text at a time or a smaller model", flag);
   }
   return "out of memory; try less at a time";
 }
@@ -121,8 +122,9 @@ int tell_failure(const CLI::App& app, const std::exception_ptr& failure) {
   } catch (const Interrupted& stopped) {
     return tell(in_flags(stopped), kSignalled + SIGTERM);
   } catch (const StandardOutputError& error) {
-    return tell(error.what() + std::string(has_flag(verb, "--output") ? "; give -o FILE to write elsewhere" : ""),
-                kRunTimeError);
+    return tell(
+        error.what() + std::string(has_flag(verb, "--output") ? "; give -o FILE to write elsewhere" : ""),
+        kRunTimeError);
   } catch (const std::bad_alloc&) {
     return tell(out_of_memory(verb), kRunTimeError);
   } catch (const std::length_error&) {  // more than any memory holds

@@ -56,10 +56,12 @@ void check_values_are_given(const CLI::App& app, const std::vector<std::string>&
 
 void refuse_empty_texts(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) refuse_empty_texts(*verb);
-  for (CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->get_items_expected_max() > 0; })) {
+  for (CLI::Option* option :
+       app.get_options([](const CLI::Option* o) { return o->get_items_expected_max() > 0; })) {
     option->check(CLI::Validator(
         [option](const std::string& text) {
-          return text.empty() ? fmt::format("expected {}, got nothing", what_is_expected(*option)) : std::string();
+          return text.empty() ? fmt::format("expected {}, got nothing", what_is_expected(*option))
+                              : std::string();
         },
         ""));
   }

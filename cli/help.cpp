@@ -30,7 +30,9 @@ void add_help(CLI::App& app) {
 }
 
 void add_version(CLI::App& app) {
-  app.add_subcommand("version", "The version")->callback([&app] { throw CLI::CallForVersion(app.version(), 0); });
+  app.add_subcommand("version", "The version")->callback([&app] {
+    throw CLI::CallForVersion(app.version(), 0);
+  });
 }
 
 }  // namespace mh::cli

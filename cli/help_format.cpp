@@ -44,7 +44,8 @@ std::string remarks(const CLI::Option& option) {
   }
   if (!option.get_needs().empty()) all.push_back("with " + names_of(option.get_needs()));
   const auto& excluded = option.get_excludes();
-  if (!excluded.empty() && excluded.size() <= kMostExclusions) all.push_back("not with " + names_of(excluded));
+  if (!excluded.empty() && excluded.size() <= kMostExclusions)
+    all.push_back("not with " + names_of(excluded));
   return all.empty() ? "" : fmt::format(" ({})", fmt::join(all, "; "));
 }
 
@@ -115,7 +116,9 @@ std::string example_line(const std::string& line) {
   return text + now + "\n";
 }
 
-std::string examples(const std::string& footer) {
+std::string examples(std::string footer) {
+  constexpr std::string_view kGoesOn = " \\\n   ";  // and one space that stays
+  for (size_t at = 0; (at = footer.find(kGoesOn, at)) != std::string::npos;) footer.erase(at, kGoesOn.size());
   std::string text;
   for (size_t at = 0; at < footer.size();) {
     const size_t end = std::min(footer.find('\n', at), footer.size());
@@ -171,7 +174,8 @@ class HelpFormat : public CLI::FormatterBase {
     std::string text;
     for (const CLI::Option* option : app.get_options([](const auto* o) { return o->get_positional(); })) {
       std::string about = option->get_description();
-      if (option->nonpositional()) about += "; or give " + option->get_name(false, true) + " " + value_name(*option);
+      if (option->nonpositional())
+        about += "; or give " + option->get_name(false, true) + " " + value_name(*option);
       text += in_column("  " + value_name(*option), about + remarks(*option));
     }
     return text.empty() ? "" : "\nArguments:\n" + text;
@@ -180,7 +184,8 @@ class HelpFormat : public CLI::FormatterBase {
   // In the order in which they come; what stands in no group first, what every verb takes last.
   static std::vector<std::string> groups(const CLI::App& app) {
     std::vector<std::string> names = app.get_groups();
-    names.erase(std::remove_if(names.begin(), names.end(), [](const auto& n) { return n.empty() || n == kEveryVerb; }),
+    names.erase(std::remove_if(names.begin(), names.end(),
+                               [](const auto& n) { return n.empty() || n == kEveryVerb; }),
                 names.end());
     std::stable_partition(names.begin(), names.end(), [](const auto& n) { return n == "Options"; });
     if (app.get_parent() == nullptr) names.emplace_back(kEveryVerb);
@@ -218,8 +223,7 @@ class HelpFormat : public CLI::FormatterBase {
   }
 
   std::string more(const CLI::App& app, bool all) const {
-    if (app.get_parent() == nullptr)
-      return "multihead VERB --help shows a verb's flags and an example.\n";
+    if (app.get_parent() == nullptr) return "multihead VERB --help shows a verb's flags and an example.\n";
     int64_t hidden = 0;
     if (!all) {
       for (const std::string& group : groups(app)) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/geometry_flags.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
@@ -137,8 +138,8 @@ std::string number(int64_t n) {
 }
 
 std::string table(const Account& account) {
-  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", account.name, account.sizes,
-                                 account.tokens, path_name(account.path));
+  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", printable_line(account.name),
+                                 account.sizes, account.tokens, path_name(account.path));
   std::vector<LedgerPart> rows = account.parts;
   rows.push_back(account.total);
   text += fmt::format("\n{:<23} {:>13} {:>15} {:>13} {:>12}\n", "", "parameters", "multiply-adds",
@@ -171,7 +172,7 @@ struct Compared {
 };
 
 std::string comparison(const std::vector<Compared>& all, const std::string& what) {
-  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", what,
+  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", printable_line(what),
                                  all.front().account.tokens, "", "parameters", "FLOPs", "exp", "bytes kept");
   for (const auto& [name, account] : all) {
     const LedgerPart& p = account.total;
@@ -239,7 +240,8 @@ void run(const LedgerFlags& flags) {
   if (flags.given("--geometry"))
     throw UsageError("--geometry and --compare are both given; name all geometries by --compare");
   std::vector<Compared> all;
-  for (const std::string& name : names_in(flags.compare)) all.push_back({name, account_of(name)});
+  for (const std::string& name : names_in(flags.compare))
+    all.push_back({printable_line(name), account_of(name)});
   if (flags.json) {
     ordered_json json;
     for (const auto& [name, account] : all) json["compared"].push_back(json_of(account));

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
@@ -68,7 +69,7 @@ void learn(const TokenizeFlags& flags) {
                                                       .name = name});
   write_file_atomically(flags.output_tokenizer, tokenizer.to_json());
   if (!quiet()) {
-    to_stderr(fmt::format("{}: {} learned from {}\n", flags.output_tokenizer,
+    to_stderr(fmt::format("{}: {} learned from {}\n", printable_line(flags.output_tokenizer),
                           counted(tokenizer.size(), "token"), counted(std::ssize(lines), "line")));
   }
 }

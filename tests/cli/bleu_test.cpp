@@ -29,6 +29,14 @@ TEST_F(BleuVerb, RefusesFlagsThatWouldChangeNothing) {
   EXPECT_EQ(run("--samples 20 --confidence").status, 0);
 }
 
+TEST_F(BleuVerb, PrintsNamesThatAreSafeOnATerminal) {
+  const std::string odd = scratch.write("a\x1b[31mb", "a dog sees a small cat\na cat runs\n");
+  const ToolResult result = run("--paired '" + odd + "' --samples 20");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("a\\u001b[31mb"));
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("\x1b")));
+}
+
 TEST_F(BleuVerb, CountsLinesInWords) {
   const std::string one = scratch.write("one", "a cat\n");
   expect_error(run_tool("bleu '" + reference + "' -i '" + one + "'"), 1, "one has 1 line, ");

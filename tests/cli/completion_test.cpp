@@ -97,9 +97,9 @@ TEST(Completion, IsReadByEveryShellThatIsHere) {
     EXPECT_EQ(result.err, "") << shell;
   }
   if (run_shell("command -v fish").status == 0) {
-    const ToolResult result = run_shell(
-        "export HOME='" + ScratchFolder().path().string() +
-        "'; fish --no-config -c '$argv[1] completion fish | source; complete -C \"multihead translate --beam\"' \"$MULTIHEAD\"");
+    const ToolResult result = run_shell("export HOME='" + ScratchFolder().path().string() +
+                                        "'; fish --no-config -c '$argv[1] completion fish | source; complete "
+                                        "-C \"multihead translate --beam\"' \"$MULTIHEAD\"");
     EXPECT_THAT(result.out, StartsWith("--beam-size\t")) << result.err;
   }
 }

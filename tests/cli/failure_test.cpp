@@ -14,7 +14,9 @@ using testing::Not;
 TEST(ErrorLine, EscapesWhatWouldMoveTheCursor) {
   expect_error(run_tool("'\x1b[31mfoo'"), 2, "\\u001b[31mfoo is no verb");
   expect_error(run_tool("info 'a\nb\rc'"), 1, "no model folder a\\u000ab\\u000dc");
-  expect_error(run_tool("info '\xe2\x80\xae" "abc'"), 1, "no model folder \\u202eabc");
+  expect_error(run_tool("info '\xe2\x80\xae"
+                        "abc'"),
+               1, "no model folder \\u202eabc");
   expect_error(run_tool("info '\xff'"), 1, "no model folder \xef\xbf\xbd");
   expect_error(run_tool("translate '--be\x1b[1msize'"), 2, "--be\\u001b[1msize is ");
   expect_error(run_tool("bleu 'no\nfile'"), 1, "no\\u000afile");
@@ -66,7 +68,8 @@ TEST(EmptyValues, AreRefusedAsTexts) {
   expect_error(run_tool("heads m --text ''"), 2, "--text: expected ");
   expect_error(run_tool("train --train-source ''"), 2, "--train-source: expected a file, got nothing");
   expect_error(run_tool("study ''"), 2, "name: expected STUDY, got nothing");
-  expect_error(run_tool("ledger --tokens ''"), 2, "--tokens: expected an integer from 1 to 1048576, got nothing");
+  expect_error(run_tool("ledger --tokens ''"), 2,
+               "--tokens: expected an integer from 1 to 1048576, got nothing");
   expect_error(run_tool("tokenize --train a --normalization ''"), 2,
                "--normalization: expected nfkc|nfc|none, got nothing");
 }
@@ -98,10 +101,12 @@ TEST_F(Limits, AFileThatMayNotGrowIsAnError) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += "a cat runs and the small dog sees\n";
   const std::string many = scratch.write("many", lines), out = scratch / "pieces";
-  expect_error(run_shell("ulimit -f 1; \"$MULTIHEAD\" tokenize --model '" + folder + "' -i '" + many + "' -o '" + out + "'"),
+  expect_error(run_shell("ulimit -f 1; \"$MULTIHEAD\" tokenize --model '" + folder + "' -i '" + many +
+                         "' -o '" + out + "'"),
                1, "File too large");
-  const std::string train = "ulimit -f 1; \"$MULTIHEAD\" --quiet train --train-source '" + text + "' --train-target '" +
-                            text + "' --updates 1 --model '" + (scratch / "made") + "' --vocabulary-size 50";
+  const std::string train = "ulimit -f 1; \"$MULTIHEAD\" --quiet train --train-source '" + text +
+                            "' --train-target '" + text + "' --updates 1 --model '" + (scratch / "made") +
+                            "' --vocabulary-size 50";
   const ToolResult result = run_shell(train);
   expect_error(result, 1, "File too large");
 }
@@ -112,17 +117,21 @@ TEST_F(Limits, ThreadsBeyondTheProcessorsAreCapped) {
   const ToolResult many = run_tool("--threads 1000 " + command, "a cat\nthe dog\n");
   EXPECT_EQ(many.status, 0);
   EXPECT_EQ(many.out, usual.out);
-  EXPECT_THAT(many.err, AllOf(HasSubstr("--threads 1000: this machine has "), HasSubstr(" are used, with the same results")));
+  EXPECT_THAT(many.err, AllOf(HasSubstr("--threads 1000: this machine has "),
+                              HasSubstr(" are used, with the same results")));
   const ToolResult quiet = run_tool("--quiet --threads 1000 " + command, "a cat\n");
   EXPECT_THAT(quiet.err, IsEmpty());
   EXPECT_THAT(run_tool("--threads 2 " + command, "a cat\n").err, IsEmpty());
 }
 
 TEST_F(Limits, TheAdviceToGiveAnOutputIsForVerbsThatHaveOne) {
-  const auto full = [&](const std::string& verb) { return run_shell("\"$MULTIHEAD\" " + verb + " >/dev/full", "a cat\n"); };
+  const auto full = [&](const std::string& verb) {
+    return run_shell("\"$MULTIHEAD\" " + verb + " >/dev/full", "a cat\n");
+  };
   const std::string advice = "give -o FILE";
   expect_error(full("tokenize --model '" + folder + "'"), 1, advice);
-  for (const std::string& verb : {"info '" + folder + "'", std::string("trace"), std::string("ledger"), std::string("study")}) {
+  for (const std::string& verb :
+       {"info '" + folder + "'", std::string("trace"), std::string("ledger"), std::string("study")}) {
     const ToolResult result = full(verb);
     expect_error(result, 1, "cannot write to standard output");
     EXPECT_THAT(result.err, Not(HasSubstr(advice))) << verb;

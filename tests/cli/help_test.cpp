@@ -66,6 +66,20 @@ TEST(Help, HasAnExampleAndTheFlagsOfEveryVerb) {
   }
 }
 
+// A command that is cut goes on in the next line, as a shell reads it.
+TEST(Help, ExamplesAreCutBeforeFlags) {
+  for (const std::string& verb : kVerbs) {
+    const std::vector<std::string> lines = lines_of(help_of(verb, "--help"));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const bool goes_on = lines[i].ends_with(" \\");
+      ASSERT_LT(i + (goes_on ? 1 : 0), lines.size());
+      if (goes_on) {
+        EXPECT_THAT(lines[i + 1], testing::StartsWith("    --")) << verb << ": " << lines[i];
+      }
+    }
+  }
+}
+
 TEST(Help, FitsALineOfATerminal) {
   std::vector<std::string> verbs = kVerbs;
   verbs.emplace_back("");
