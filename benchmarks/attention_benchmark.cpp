@@ -1,4 +1,4 @@
-// The everyday of translation: many short sentences, a few heads.
+// The time of attention on what translation usually has: many short sentences, a few heads.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The speed of attention on inputs that somebody else chose, beside a peer (benchmarks/peers/attention.py).
+// The speed of attention beside a peer, on inputs that the peer's script chooses
+// (benchmarks/peers/attention.py).
 //
 //   peak                                    -> GFLOP/s in a loop of multiply-adds on every thread at once
 //   shape FOLDER H G D RATE none|causal     reads FOLDER/lengths (a line of queries', one of keys')

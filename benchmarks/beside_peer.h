@@ -1,5 +1,5 @@
-// What the programs that run beside a peer share: they read commands from standard input and answer each with
-// one line, so that the two can take turns on the same work (benchmarks/peers).
+// Shared by the programs that run beside a peer, another library (benchmarks/peers): they read commands
+// from standard input and answer each with one line, so that the two take turns on the same work.
 #pragma once
 
 #include <algorithm>

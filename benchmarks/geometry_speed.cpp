@@ -1,5 +1,6 @@
-// The time of a layer of each geometry beside the canonical one's, scaled by what the ledger counts: 1 means
-// that it is as quick as its operations allow. Geometries take turns; medians.
+// The time of a layer of each geometry divided by the time of the canonical one, and by the same ratio of
+// their operations in the ledger: 1 means that a layer is as fast as its operations allow. Geometries take
+// turns; medians.
 //
 //   geometry_speed [OUT.json]
 #include <algorithm>

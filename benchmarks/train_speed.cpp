@@ -1,5 +1,5 @@
-// The speed of training, on batches that somebody else chose. Runs beside a peer: reads commands from
-// standard input and answers each with one line, so that the two can take turns on the same sentences
+// The speed of training, on batches from a file. Runs beside a peer: reads commands from standard input and
+// answers each with one line, so that the two can take turns on the same sentences
 // (benchmarks/peers/train.py).
 //
 //   train_speed PRESET VOCABULARY DROPOUT BATCHES_FILE   a line "source ids<TAB>target ids" for each pair,
@@ -17,6 +17,7 @@
 #include "benchmarks/beside_peer.h"
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
+#include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"

@@ -14,14 +14,18 @@
 
 #include "cli/common.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/models/convert_model.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
+#include "multihead/nn/multi_head_attention.h"
 
 namespace mh::cli {
 namespace {
@@ -160,15 +164,16 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
                          kPairs, flags.seed + 1);
     for (auto& target : sentences.targets) target.pop_back();
   } else {
-    const ModelText text(folder, false);
+    ModelText text(folder, text_options(false));
     const auto sources = read_text(flags.source), targets = read_text(flags.target);
     if (sources.size() != targets.size() || sources.empty()) {
       throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", flags.source,
                                     counted(std::ssize(sources), "line"), flags.target, targets.size()));
     }
     sentences.what = counted(std::ssize(sources), "pair of sentences", "pairs of sentences");
-    sentences.sources = text.sources(sources, flags.source);
-    sentences.targets = text.targets(targets, flags.target);
+    sentences.sources = text.sources(sources, {.name = flags.source});
+    sentences.targets = text.targets(targets, {.name = flags.target});
+    tell_unknown(text);
   }
   for (auto& target : sentences.targets)
     target.insert(target.begin(), folder.translator().config().decoder_start_id);
@@ -230,7 +235,8 @@ void run(const ConvertFlags& flags) {
   if (std::filesystem::exists(flags.out, code)) {
     throw UsageError(fmt::format("--out {} exists; name a new folder, so that no model is lost", flags.out));
   }
-  const ModelFolder folder = load_model_folder(flags.model);
+  check_can_write_folder(flags.out);
+  const ModelFolder folder = load_model(flags.model);
   const Sentences sentences = sentences_of(flags, folder);
   const auto made = plan.run(folder.translator());
   Interventions muted;

@@ -21,6 +21,7 @@ struct GrammarFlags {
 };
 
 void run_grammar(const GrammarFlags& flags) {
+  check_grammar_folder(flags.out);
   const GrammarCorpus corpus = make_grammar_corpus(flags.options);
   write_grammar_corpus(corpus, flags.out);
   if (quiet()) return;
@@ -41,19 +42,16 @@ void add_data(CLI::App& app) {
       "Write the built-in English-German corpus: text, trees (CoNLL-U) and word alignments (Pharaoh)");
   auto flags = std::make_shared<GrammarFlags>();
   GrammarOptions& options = flags->options;
-  constexpr int64_t kMostPairs = 2'000'000;
   grammar.add_option("--out", flags->out, "Folder to write")->required();
   add_number(grammar, "--seed", options.seed, {}, "Seed of the random sentences");
-  add_number(grammar, "--train", options.train, {.low = 0, .high = kMostPairs},
-             "Sentence pairs for training");
-  add_number(grammar, "--valid", options.valid, {.low = 0, .high = kMostPairs},
-             "Sentence pairs for validation");
-  add_number(grammar, "--test", options.test, {.low = 0, .high = kMostPairs}, "Sentence pairs for testing");
-  add_number(grammar, "--compositional", options.compositional, {.low = 0, .high = kMostPairs},
+  add_number(grammar, "--train", options.train, kGrammarPairs, "Sentence pairs for training");
+  add_number(grammar, "--valid", options.valid, kGrammarPairs, "Sentence pairs for validation");
+  add_number(grammar, "--test", options.test, kGrammarPairs, "Sentence pairs for testing");
+  add_number(grammar, "--compositional", options.compositional, kGrammarPairs,
              "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper");
-  add_number(grammar, "--depth", options.depth, {.low = 0, .high = 5},
+  add_number(grammar, "--depth", options.depth, kGrammarDepths,
              "How deep clauses nest; one deeper in the compositional pairs");
-  add_number(grammar, "--max-words", options.max_words, {.low = 5, .high = 200},
+  add_number(grammar, "--max-words", options.max_words, kGrammarWords,
              "Words in the longest sentence, punctuation included");
   name_values(grammar, "DIR", {"--out"});
   grammar.footer(

@@ -10,6 +10,7 @@
 #include "cli/common.h"
 #include "cli/heads_report.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -91,7 +92,7 @@ void run(HeadsFlags& flags) {
   std::vector<HeadName> heads;
   for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
 
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   Interventions interventions;
   for (const std::string& head : flags.mute) interventions.mute(head);
   folder.model->check(interventions);

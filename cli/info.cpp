@@ -12,9 +12,11 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
+#include "cli/load_model.h"
 #include "cli/verbs.h"
 #include "multihead/analysis/heat_map.h"
 #include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {
@@ -171,7 +173,7 @@ void add_info(CLI::App& app) {
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {
-    const ModelFolder folder = load_model_folder(flags->model);
+    const ModelFolder folder = load_model(flags->model);
     write_text("", flags->json ? describe(folder).dump(2) + "\n" : table(folder));
   });
 }

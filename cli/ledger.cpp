@@ -13,9 +13,11 @@
 #include "cli/error_line.h"
 #include "cli/geometry_flags.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/named_geometry.h"
@@ -120,7 +122,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
-    config = load_model_folder(flags.model).translator().config();
+    config = load_model(flags.model).translator().config();
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {

@@ -8,12 +8,14 @@
 
 #include "cli/common.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/score.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {
@@ -31,8 +33,8 @@ void run(ScoreFlags& flags) {
   for (const std::string& head : flags.mute) interventions.mute(head);
   if (!interventions.empty()) flags.options.interventions = &interventions;
 
-  const ModelFolder folder = load_model_folder(flags.model);
-  const ModelText text(folder, flags.token_ids);
+  const ModelFolder folder = load_model(flags.model);
+  ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
     throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,
@@ -40,8 +42,10 @@ void run(ScoreFlags& flags) {
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto scores = score(folder.translator(), text.sources(sources, flags.source),
-                            text.targets(targets, flags.target), flags.options);
+  const auto source_ids = text.sources(sources, {.name = flags.source});
+  const auto target_ids = text.targets(targets, {.name = flags.target});
+  const auto scores = score(folder.translator(), source_ids, target_ids, flags.options);
+  tell_unknown(text);
   std::string output;
   for (const std::vector<float>& tokens : scores) {
     output += fmt::format("{:.6f}", std::accumulate(tokens.begin(), tokens.end(), 0.0));
@@ -70,7 +74,6 @@ void add_score(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");
-  name_values(*verb, "DIR", {"--model"});
   name_values(*verb, "FILE", {"--source", "--target", "--output"});
   name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});

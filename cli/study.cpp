@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,7 +24,7 @@ namespace {
 
 struct StudyFlags {
   std::vector<std::string> names, claims;
-  bool all = false, quick = false, paper = false, strict = false;
+  bool all = false, quick = false, paper = false, strict = false, redraw = false;
   std::string data, out = "study";
 };
 
@@ -33,6 +34,31 @@ std::string list_of_studies() {
     text += fmt::format("{}\n{}", study.name, wrapped(std::string(study.question), "    "));
   }
   return text + "\nRun one with: multihead study NAME   (--quick: micro tasks; --all: every study)\n";
+}
+
+void write_pages(const std::filesystem::path& out, const StudyReport& report) {
+  const MarkdownReport page = report_as_markdown(report);
+  write_file_atomically(out / (report.name + ".json"), to_json(report));
+  write_file_atomically(out / (report.name + ".md"), page.text);
+  for (const auto& [name, svg] : page.plots) write_file_atomically(out / name, svg);
+}
+
+/// The pages of the studies named, or of all whose reports are in the folder, from these reports.
+void redraw(const StudyFlags& flags) {
+  const std::filesystem::path out = flags.out;
+  bool any = false;
+  for (const Study& study : studies()) {
+    const std::filesystem::path file = out / fmt::format("{}.json", study.name);
+    const bool named = std::find(flags.names.begin(), flags.names.end(), study.name) != flags.names.end();
+    if (!named && (!flags.names.empty() || !std::filesystem::exists(file))) continue;
+    StudyReport report;
+    from_json(report, read_file(file), file.string());
+    write_pages(out, redrawn(std::move(report)));
+    if (!quiet()) to_stderr(fmt::format("  {}/{}.md and plots are drawn again\n", out.string(), study.name));
+    any = true;
+  }
+  if (!any)
+    throw FileError(fmt::format("{} has no report of a study, for example one-product.json", out.string()));
 }
 
 bool run(const StudyFlags& flags) {
@@ -71,10 +97,7 @@ bool run(const StudyFlags& flags) {
                     : flags.paper ? " --paper --data DIR"
                                   : "");
     write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
-    const MarkdownReport page = report_as_markdown(report);
-    write_file_atomically(out / (report.name + ".json"), to_json(report));
-    write_file_atomically(out / (report.name + ".md"), page.text);
-    for (const auto& [name, svg] : page.plots) write_file_atomically(out / name, svg);
+    write_pages(out, report);
     step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds,
                      out.string(), report.name));
     failed += report.count(Verdict::kFail);
@@ -100,6 +123,9 @@ void add_study(CLI::App& app) {
                    "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
       ->capture_default_str();
   verb->add_flag("--strict", flags->strict, "Exit 1 when a claim fails");
+  verb->add_flag("--redraw", flags->redraw,
+                 "Run nothing: draw the pages and plots again from the reports (.json) in --out")
+      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--strict");
   name_values(*verb, "STUDY", {"name"});
   name_values(*verb, "CLAIM", {"--claim"});
   name_values(*verb, "DIR", {"--data", "--out"});
@@ -113,6 +139,7 @@ void add_study(CLI::App& app) {
     if (!flags->claims.empty() && flags->names.size() != 1)
       throw UsageError("--claim is of one study; name it, for example: study diversity --claim 001.4");
     if (!flags->claims.empty()) check_claims(find_study(flags->names[0]), flags->claims);
+    if (flags->redraw) return redraw(*flags);
     bool right = false;
     try {
       right = run(*flags);

@@ -47,7 +47,7 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   const std::filesystem::path path = flags.model.empty()
                                          ? std::filesystem::path(flags.tokenizer)
                                          : std::filesystem::path(flags.model) / "tokenizer.json";
-  return Tokenizer::from_json(read_file(path), path.string());
+  return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
 void learn(const TokenizeFlags& flags) {

@@ -13,11 +13,13 @@
 #include "cli/common.h"
 #include "cli/geometry_flags.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/trace_report.h"
 #include "cli/verbs.h"
 #include "multihead/analysis/trace_files.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/recipes/inspect_heads.h"
 
@@ -80,7 +82,7 @@ struct Traced {
 Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
   const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text, nullptr);
   const AttentionKind kind = attention_place(flags.attention).kind;

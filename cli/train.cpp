@@ -1,27 +1,24 @@
 // multihead train: learns to translate from two text files, or goes on where a run stopped.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <vector>
+#include <utility>
 
 #include "cli/common.h"
 #include "cli/flag_names.h"
 #include "cli/help_format.h"
 #include "cli/setting_flags.h"
 #include "cli/stop_signals.h"
+#include "cli/training_progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
 #include "multihead/io/setting_visitor.h"
 #include "multihead/recipes/train_translator.h"
+#include "multihead/recipes/training_settings.h"
 
 namespace mh::cli {
 namespace {
@@ -47,53 +44,6 @@ struct SettingsFile {
     CalledAsFlags<V> named(v);
     settings.visit(named);
   }
-};
-
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
-  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
-}
-
-// One line on standard error: redrawn on a terminal, written now and then elsewhere.
-class ProgressLine {
- public:
-  ~ProgressLine() { clear(); }
-
-  void show(const TrainingProgress& progress) {
-    if (quiet()) return;
-    const auto now = std::chrono::steady_clock::now();
-    const auto pause = terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(30);
-    if (any_ && now - last_ < pause) return;
-    last_ = now;
-    any_ = true;
-    std::string line = fmt::format("update {}", progress.update);
-    if (progress.updates > 0) line += fmt::format(" of {}", progress.updates);
-    line += fmt::format(", epoch {}, loss {:.3f}, {:.0f} tokens/s", progress.epoch, progress.loss,
-                        progress.target_tokens_per_second);
-    if (progress.seconds_left) line += fmt::format(", {} left", clock_text(*progress.seconds_left));
-    if (terminal_) {
-      to_stderr(fmt::format("\r{}\x1b[K", line));
-      drawn_ = true;
-    } else {
-      to_stderr(line + "\n");
-    }
-  }
-  void say(const std::string& line) {
-    if (quiet()) return;
-    clear();
-    to_stderr(line + "\n");
-  }
-
- private:
-  void clear() {
-    if (drawn_) to_stderr("\r\x1b[K");
-    drawn_ = false;
-  }
-  const bool terminal_ = isatty(STDERR_FILENO) == 1;
-  bool any_ = false, drawn_ = false;
-  std::chrono::steady_clock::time_point last_{};
 };
 
 std::string scores(const Validation& validation) {
@@ -140,6 +90,22 @@ struct TrainFlags {
   bool dump_config = false;
 };
 
+// What is given, in the file of settings and on the command line, in place of what was there.
+TranslatorSettings with_given(TranslatorSettings before, const TrainFlags& flags, const std::string& config) {
+  SettingsFile file{std::move(before)};
+  if (!flags.config.empty()) from_json(file, config, flags.config);
+  flags.settings.take(file.settings);
+  return file.settings;
+}
+
+// Where a run was stopped, what is not given is as it was.
+TranslatorSettings wanted(const TrainFlags& flags) {
+  const std::string config = flags.config.empty() ? "" : read_file(flags.config);  // once: it may be a pipe
+  TranslatorSettings given = with_given({}, flags, config);
+  auto kept = kept_settings(given.model);
+  return kept ? with_given(*std::move(kept), flags, config) : given;
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
@@ -162,14 +128,12 @@ void add_train(CLI::App& app) {
   verb.footer(
       "Example:\n"
       "  multihead train --train-source train.en --train-target train.de \\\n"
-      "    --valid-source val.en --valid-target val.de --model en-de --preset tiny --lowercase \\\n"
-      "    --updates 8000 --average 10 --average-of last\n"
-      "The same command again goes on from the newest checkpoint; Ctrl-C saves first.");
+      "    --valid-source val.en --valid-target val.de --model en-de \\\n"
+      "    --preset tiny --lowercase --updates 8000 --average 10 --average-of last\n"
+      "Ctrl-C saves first. --model alone then goes on from the newest checkpoint:\n"
+      "  multihead train --model en-de --updates 12000");
   verb.callback([flags, &verb] {
-    SettingsFile file;
-    if (!flags->config.empty()) from_json(file, read_file(flags->config), flags->config);
-    TranslatorSettings& settings = file.settings;
-    flags->settings.take(settings);
+    const TranslatorSettings settings = wanted(*flags);
     if (flags->dump_config) {
       write_text("", to_json(SettingsFile{resolved(settings)}));
       return;

@@ -7,12 +7,14 @@
 
 #include "cli/common.h"
 #include "cli/help_format.h"
+#include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {
@@ -63,17 +65,14 @@ void run(TranslateFlags& flags) {
   if (!interventions.empty()) flags.options.interventions = &interventions;
   if (flags.alignment) flags.options.align = flags.align;
 
-  const ModelFolder folder = load_model_folder(flags.model);
+  const ModelFolder folder = load_model(flags.model);
   flags.options.search.suppressed = folder.suppressed;
-  const ModelText text(folder, flags.token_ids);
+  ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> lines = read_text(flags.text.input);
-  auto sources = text.sources(lines, name_of(flags.text.input));
-  for (auto& source : sources) {
-    if (source.size() == 1) source.clear();  // the end token alone: an empty line, which stays empty
-  }
+  const auto sources = text.sources_to_translate(lines, {.name = name_of(flags.text.input)});
   ModelText::Ids prefixes;
   if (!flags.prefix.empty()) {
-    prefixes = text.targets(read_text(flags.prefix), flags.prefix);
+    prefixes = text.targets(read_text(flags.prefix), {.name = flags.prefix});
     if (prefixes.size() != sources.size()) {
       throw FormatError(fmt::format("{}: expected a line for each line of the input ({}), got {}",
                                     flags.prefix, sources.size(), prefixes.size()));
@@ -83,6 +82,7 @@ void run(TranslateFlags& flags) {
   Progress progress("translated", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
   const auto translations = translate(folder.translator(), sources, flags.options, prefixes);
+  tell_unknown(text);
   std::string output;
   for (size_t i = 0; i < translations.size(); ++i) output += output_of(translations[i], i, text, flags);
   write_text(flags.text.output, output);
@@ -126,7 +126,6 @@ void add_translate(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
-  name_values(*verb, "DIR", {"--model"});
   name_values(*verb, "FILE", {"--prefix"});
   name_values(*verb, "HEAD", {"--mute"});
   group_flags(*verb, "Search",

@@ -1,5 +1,5 @@
-// The demonstration: a corpus from the grammar, a small translator trained on it, unseen sentences
-// translated, and what its heads do. `multihead demo` prints it.
+// The demonstration: makes a corpus with the built-in grammar, trains a small translator on it, translates
+// unseen sentences, and shows what its heads do. `multihead demo` prints the result.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct DemoSettings {
   TranslatorSettings translator;  // of model and training; paths are filled in
 };
 
-/// The demonstration's own settings, a function of the seed: about a minute of training on two cores.
+/// Returns the settings of the demonstration for a seed; training takes about a minute on two cores.
 DemoSettings demo_settings(uint64_t seed = 1);
 
-/// Sentences that came out as the grammar has them, to the letter.
+/// How many translations equal those of the grammar exactly.
 struct ExactMatch {
   int64_t right = 0, all = 0;
   double share() const { return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0; }
@@ -33,7 +33,7 @@ struct DemoExample {
   std::string source, translation, expected;
 };
 
-/// The head of encoder or decoder that beats the best fixed offset most.
+/// The head of encoder or decoder that beats the best fixed offset by most, for one relation.
 struct DemoRelation {
   std::string what;  // "goes from a verb to its object"
   RelationScore score;
@@ -44,7 +44,7 @@ struct DemoResult {
   ExactMatch ordinary;                  // the test part
   ExactMatch verb_object, depth;        // the compositional part by its two kinds
   std::vector<DemoExample> examples;    // of the test part, then of the compositional one
-  std::vector<DemoExample> mistakes;    // the first of the test part
+  std::vector<DemoExample> mistakes;    // the first wrong translations of the test part
   HeadReport heads;                     // on the test part, with its trees and alignments
   RelationScore previous_word;          // the self-attention head that reads the word before most often
   std::vector<DemoRelation> relations;  // verb to object, object to verb, verb to subject, article to noun
@@ -55,12 +55,13 @@ struct DemoResult {
 };
 
 struct DemoWatcher {
-  std::function<void(const std::string&)> step;  // what begins now, a line
+  std::function<void(const std::string&)> step;  // a line that says which step begins
   TrainingWatcher training;
 };
 
-/// A model that is finished in the folder is used again, an unfinished one goes on. Throws UsageError when
-/// the folder's model was made with other settings, Interrupted as train_translator does, FileError.
+/// Runs the demonstration. A finished model in the folder is used again; unfinished training is resumed.
+/// Throws UsageError when that model was made with other settings, Interrupted as train_translator() does,
+/// and FileError.
 DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher = {});
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// What the heads of a translator of the grammar's language do, held against the grammar's own trees: from a
-// verb to its object, from an article to its noun, to the word before. The demo and the studies print it.
+// Compares the heads of a translator with the trees of the built-in grammar: which head follows from a verb
+// to its object, from an article to its noun, or to the word before. The demo and the studies print it.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 
 namespace mh {
 
-/// Both sides of the sentences with their trees and alignments.
+/// Returns both sides of the sentences with their trees and alignments.
 HeadsText heads_text(std::span<const GrammarSentence> sentences);
 
-/// Of these scores the one that beats its best fixed offset by most; support 0 when there is none of that
-/// relation and direction. The offset is each attention's own: the decoder's word order is another.
+/// Returns the score that beats its best fixed offset by most; support 0 when there is none with this
+/// relation and direction. Each attention has its own offset, since the decoder reads another language.
 RelationScore best_head_for(std::span<const RelationScore> scores, std::string_view relation,
                             Direction direction);
 
-inline constexpr const char* kPreviousWord = "previous";  // as a relation
+inline constexpr const char* kPreviousWord = "previous";  // the name of this relation
 
-/// The head of encoder or decoder that reads the word before most often. Counted as relations are, without a
-/// word's own weight and that on special tokens; punctuation is not asked.
+/// Returns the head of encoder or decoder that reads the previous word most often. It is counted like a
+/// relation, ignoring a word's weight on itself and on special tokens; punctuation is left out.
 RelationScore previous_word_head(const ModelFolder& folder, HeadsText text);
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// Draws what a sentence says.
+// Draws random sentences as trees (grammar_tree.h), which english() and german() turn into words.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace mh::grammar {
 
-/// Whether this verb never takes this noun as its object in training: a function of the seed and the two
+/// Whether training never shows this noun as the object of this verb: a function of the seed and the two
 /// words.
 bool is_held_out(uint64_t seed, const Verb& verb, const Noun& object);
 

@@ -1,4 +1,4 @@
-// Forms of English words.
+// Inflects English words.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace mh::grammar {
 
-/// Person and number: what a finite verb agrees with.
+/// Person and number, in which a finite verb agrees with its subject.
 struct Agreement {
   bool first_person = false;
   Number number = Number::kSingular;

@@ -1,4 +1,4 @@
-// Forms of German words.
+// Inflects German words.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace mh::grammar {
 
-/// What an article, an adjective and a noun must agree in.
+/// Gender, case and number, in which an article, an adjective and a noun must agree.
 struct Concord {
-  Gender gender = Gender::kMasculine;  // says nothing in the plural
+  Gender gender = Gender::kMasculine;  // not used in the plural
   Number number = Number::kSingular;
   Case grammatical_case = Case::kNominative;
 };
 
-/// "dem", "dieser", "jedem", "einen", "keine", "unserem"; "" for none and for numerals.
+/// The determiner: "dem", "dieser", "jedem", "einen", "keine", "unserem"; empty for none and for numerals.
 std::string german_determiner(const NounPhrase& phrase, Concord concord);
-/// "der", "dies", "jed", "ein", "kein", "mein": as a dictionary has it.
+/// Its lemma: "der", "dies", "jed", "ein", "kein", "mein".
 std::string german_determiner_lemma(const NounPhrase& phrase);
 /// The adjective with its ending: weak after "der", "dieser", "jeder"; mixed after "ein", "kein", "mein";
 /// else strong.
 std::string german_adjective(std::string_view base, Determiner after, Concord concord);
-/// The noun; in the dative plural with the -n that it takes unless it ends in -n or -s.
+/// The noun; the dative plural gets an -n unless it ends in -n or -s.
 std::string german_noun(const Noun& noun, Number number, Case grammatical_case);
-/// "der", "den", "denen": which clauses begin with.
+/// The relative pronoun: "der", "den", "denen".
 std::string german_relative_pronoun(Concord concord);
 
 enum class GermanAuxiliary { kHaben, kSein, kWerden, kOennen, kMuessen };

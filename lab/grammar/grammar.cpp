@@ -72,22 +72,22 @@ class Corpus {
   std::unordered_set<std::string> sources_, targets_;
 };
 
-void check(const char* name, int64_t value, int64_t least, int64_t most) {
-  if (value < least || value > most) {
-    throw UsageError(fmt::format("grammar: {} must be between {} and {}, got {}", name, least, most, value));
-  }
+template <class T>
+void check_setting(const char* name, T value, Rule<T> rule) {
+  if (value >= rule.low && value <= rule.high) return;
+  throw UsageError(
+      fmt::format("grammar: {}: expected {}, got {}", name, numbers_within(rule.low, rule.high), value));
 }
 
 }  // namespace
 
 GrammarCorpus make_grammar_corpus(const GrammarOptions& options) {
-  constexpr int64_t kMost = 2'000'000;
-  check("train", options.train, 0, kMost);
-  check("valid", options.valid, 0, kMost);
-  check("test", options.test, 0, kMost);
-  check("compositional", options.compositional, 0, kMost);
-  check("depth", options.depth, 0, 5);
-  check("max words", options.max_words, 5, 200);
+  check_setting("train", options.train, kGrammarPairs);
+  check_setting("valid", options.valid, kGrammarPairs);
+  check_setting("test", options.test, kGrammarPairs);
+  check_setting("compositional", options.compositional, kGrammarPairs);
+  check_setting("depth", options.depth, kGrammarDepths);
+  check_setting("max_words", options.max_words, kGrammarWords);
 
   GrammarCorpus parts;
   Corpus corpus(options);

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/data/conllu.h"
 
@@ -14,29 +14,6 @@ namespace {
 
 constexpr std::string_view kParts[] = {"train", "valid", "test", "compositional"};
 constexpr std::string_view kEndings[] = {"en", "de", "en.conllu", "de.conllu", "align"};
-
-/// The folder will be replaced: it must be new, empty, or hold nothing but what was written here.
-void refuse_foreign_files(const std::filesystem::path& folder) {
-  std::error_code error;
-  const auto status = std::filesystem::status(folder, error);
-  if (!std::filesystem::exists(status)) return;
-  if (!std::filesystem::is_directory(status)) {
-    throw FileError(fmt::format("cannot write {}: it is a file; name a folder", folder.string()));
-  }
-  std::set<std::string> ours;
-  for (const auto part : kParts) {
-    for (const auto ending : kEndings) ours.insert(fmt::format("{}.{}", part, ending));
-  }
-  std::filesystem::directory_iterator files(folder, error);
-  if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
-  for (const auto& file : files) {
-    if (!ours.contains(file.path().filename().string())) {
-      throw FileError(
-          fmt::format("cannot replace {}: it holds {}, which is no part of the data; name a new folder",
-                      folder.string(), file.path().filename().string()));
-    }
-  }
-}
 
 void add_part(FolderWriter& writer, std::string_view part, std::span<const GrammarSentence> sentences) {
   std::string files[std::size(kEndings)];
@@ -55,8 +32,18 @@ void add_part(FolderWriter& writer, std::string_view part, std::span<const Gramm
 
 }  // namespace
 
+void check_grammar_folder(const std::filesystem::path& folder) {
+  // It will be replaced: it must be new, empty, or hold nothing but what was written here.
+  std::set<std::string, std::less<>> ours;
+  for (const auto part : kParts) {
+    for (const auto ending : kEndings) ours.insert(fmt::format("{}.{}", part, ending));
+  }
+  refuse_foreign_files(folder, [&](std::string_view name) { return ours.contains(name); });
+  check_can_write_folder(folder);
+}
+
 void write_grammar_corpus(const GrammarCorpus& corpus, const std::filesystem::path& folder) {
-  refuse_foreign_files(folder);
+  check_grammar_folder(folder);
   FolderWriter writer(folder);
   add_part(writer, kParts[0], corpus.train);
   add_part(writer, kParts[1], corpus.valid);

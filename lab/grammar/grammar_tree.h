@@ -1,6 +1,6 @@
-// What a sentence says, before either language has put it in order: the tree that the grammar draws at random
-// and that both sides are read from. Its nodes' addresses are the keys by which words of the two sides find
-// each other.
+// The tree of a sentence, before it has words of either language. The grammar draws it at random, and both
+// sides are made from it. Words of the two sides that come from the same node are aligned; the address of
+// the node tells which these are.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct PrepositionalPhrase;
 
 enum class Determiner { kNone, kThe, kA, kThis, kEvery, kNo, kPossessive, kNumeral };
 
-/// A pronoun, or a noun with what stands around it.
+/// A noun phrase: a pronoun, or a noun with its determiner, adjectives and attributes.
 struct NounPhrase {
   struct Modifier {
     const Adverb* degree = nullptr;
@@ -32,7 +32,7 @@ struct NounPhrase {
   std::unique_ptr<Clause> relative;
   std::unique_ptr<NounPhrase> conjunct;  // "and the cat"
 
-  /// What the verb agrees with.
+  /// The person and number that the verb agrees with.
   Number agreement() const { return conjunct ? Number::kPlural : number; }
   bool first_person() const { return pronoun != nullptr && pronoun->first_person; }
 };

@@ -1,9 +1,9 @@
-// The words of the built-in grammar: English and German side by side, with what a sentence needs to know of
-// them. The map from English to German is a function: no English form is two nouns or two verbs, and verbs
-// of one English name (a row each) differ in frame or never take the same nouns. A form may be a noun's and a
-// verb's: the words around it tell which. The tables keep out of the way of what a small model would have to
-// guess (nouns of the n-declension, "read", "put", adjectives that drop an inner e), not of what German
-// really does.
+// The words of the built-in grammar: English and German side by side, with the properties that the grammar
+// needs. Each English word has one German translation in its context: no form is two nouns or two verbs,
+// and verbs with the same English name (one row each) differ in frame or never take the same nouns. A form
+// may be both a noun and a verb; the words around it tell which. The tables leave out words whose forms a
+// small model would have to guess (nouns of the n-declension, "read", "put", adjectives that drop an inner
+// e).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Gender { kMasculine, kFeminine, kNeuter };
 enum class Number { kSingular, kPlural };
 enum class Case { kNominative, kAccusative, kDative };
 
-/// What a noun can be used for; a verb or an adjective names the kinds it goes with.
+/// The kinds of things that nouns name; a verb or an adjective lists the kinds that it goes with.
 using Kinds = uint64_t;
 enum Kind : Kinds {
   kPerson = 1 << 0,
@@ -79,7 +79,7 @@ struct Verb {
   std::string_view german_first = {};  // "ich ..." where it is not the stem + e
 };
 
-/// Where an adjective stands among others, in both languages; two of one group never describe the same noun.
+/// The order of adjectives, in both languages; two of one group never describe the same noun.
 enum class Group { kOpinion, kCharacter, kCondition, kSize, kAge, kColour };
 
 struct Adjective {
@@ -131,14 +131,14 @@ std::span<const Adverb> edge_adverbs();
 std::span<const Preposition> place_prepositions();
 /// Where somebody goes: belongs to a verb of motion.
 std::span<const Preposition> goal_prepositions();
-/// "with": belongs to the noun before it. No preposition is in two of these lists, so attachment is never a
-/// guess.
+/// "with": belongs to the noun before it. No preposition is in two of these lists, so its attachment is
+/// never ambiguous.
 std::span<const Preposition> noun_prepositions();
 std::span<const Pronoun> pronouns();
 std::span<const Pair> subordinators();
 std::span<const Pair> numerals();
 
-/// Content words, function words and all: the number of English lemmas.
+/// The number of English lemmas, content and function words together.
 int lemma_count();
 
 }  // namespace mh::grammar

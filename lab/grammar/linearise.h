@@ -1,4 +1,4 @@
-// Reads a tree out in English and in German.
+// Turns a tree into the words of an English and of a German sentence.
 #pragma once
 
 #include "lab/grammar/grammar_tree.h"

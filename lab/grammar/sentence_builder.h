@@ -1,4 +1,5 @@
-// Puts words in order while their heads may still be to come, and remembers which meaning each word carries.
+// SentenceBuilder: puts words in order; a word may be added before its head. It remembers the meaning of
+// each word, for the alignment.
 #pragma once
 
 #include <compare>
@@ -11,17 +12,17 @@
 
 namespace mh::grammar {
 
-/// What a word means: a node of the tree and a part of it. Words of two languages with the same meaning are
-/// aligned.
+/// The meaning of a word: a node of the tree and a part of it. Words of the two languages with the same
+/// meaning are aligned.
 struct Meaning {
-  const void* node = nullptr;  // null: nothing on the other side
+  const void* node = nullptr;  // null: aligned to nothing
   int part = 0;
   auto operator<=>(const Meaning&) const = default;
 };
 
 class SentenceBuilder {
  public:
-  /// A name for a word that will be put later, so that others can hang on it now.
+  /// Reserves an id for a word that is added later, so that it can already be the head of other words.
   int reserve() {
     words_.emplace_back();
     heads_.push_back(-1);
@@ -42,7 +43,7 @@ class SentenceBuilder {
     put(id, std::move(form), lemma, upos, relation, head, meaning);
     return id;
   }
-  /// A comma, unless one stands there already or nothing does.
+  /// Adds a comma, unless the last word is one or there is no word yet.
   void comma(int head, Meaning meaning = {}) {
     if (order_.empty()) return;
     if (last().form != ",") {
@@ -51,12 +52,13 @@ class SentenceBuilder {
       meanings_[static_cast<size_t>(order_.back())] = meaning;
     }
   }
-  /// The full stop takes the place of a comma that closed a clause.
+  /// Adds the full stop; it replaces a comma that closed a clause.
   void full_stop(int head, Meaning meaning) {
     if (!order_.empty() && last().form == ",") order_.pop_back();
     add(".", ".", "PUNCT", "punct", head, meaning);
   }
-  /// The words in order with heads as places, and the meaning of each; the builder is empty of words then.
+  /// Returns the words in order, with heads as places in the sentence, and the meaning of each; the builder
+  /// is empty afterwards.
   std::pair<std::vector<Word>, std::vector<Meaning>> finish() {
     std::vector<int> place(words_.size(), -1);  // by id
     for (size_t i = 0; i < order_.size(); ++i) place[static_cast<size_t>(order_[i])] = static_cast<int>(i);

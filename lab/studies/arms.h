@@ -1,4 +1,5 @@
-// Arms of experiments, trained once each: a run is found again by what it is, so that a study that was
+// Trains the arms of an experiment: the kinds of model that a study compares. Each arm is trained from several
+// seeds, and each of these runs is trained once: it is found again by its settings, so a study that was
 // stopped goes on with the runs it lacks, and two studies share a run.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a study says: claims, each with what was measured, the tolerance and the verdict.
+// The report of a study: its claims, each with what was measured, the tolerance and the verdict.
 #pragma once
 
 #include <string>
@@ -12,12 +12,18 @@ enum class Verdict {
   kFail,
   kUndecided,  // the interval covers the tolerance
   kMeasured,   // no prediction; the figures are the result
+  kWithdrawn,  // an earlier result that does not stand; the claim says only why
 };
 std::string_view verdict_name(Verdict verdict);  // "PASS", ...
 
-/// What became of the statement in the original question or its answers.
-enum class Said { kRight, kHalfRight, kWrong, kNotSaid };
-std::string_view said_name(Said said);  // "right", "half right", "wrong", "not said there"
+/// Whether the statement that the original question or one of its answers makes is right.
+enum class OriginalStatement {
+  kRight,
+  kHalfRight,
+  kWrong,
+  kNotMade,  // the original does not state what the claim states
+};
+std::string_view original_statement_name(OriginalStatement statement);  // "right", "half right", ...
 
 /// Rows of cells; the first column stands at the left, the others at the right.
 struct Table {
@@ -71,37 +77,40 @@ struct Plot {
 };
 
 struct Claim {
-  std::string id = {};         // "000.1"
-  std::string statement = {};  // a sentence
-  std::string original = {};   // what was said there, and by whom; empty: nothing
-  Said said = Said::kNotSaid;
+  std::string id = {};              // "000.1"
+  std::string statement = {};       // a sentence
+  std::string original_words = {};  // quoted, with their author; empty: there are none
+  OriginalStatement original_statement = OriginalStatement::kNotMade;
   std::string measured = {};   // a sentence with figures
   std::string tolerance = {};  // what PASS asks for; empty with kMeasured
   Verdict verdict = Verdict::kMeasured;
   bool trained = false;  // rests on trained models; else on algebra, which may not fail
   std::vector<Table> tables = {};
   std::vector<Plot> plots = {};
+  std::string withdrawn = {};  // with kWithdrawn: why, a sentence; then there is nothing else but the id
 
   template <class V>
   void visit(V& v) {
     v("id", id);
     v("statement", statement);
-    v("original", original);
-    v("said", said,
-      {{"right", Said::kRight},
-       {"half right", Said::kHalfRight},
-       {"wrong", Said::kWrong},
-       {"not said there", Said::kNotSaid}});
+    v("original_words", original_words);
+    v("original_statement", original_statement,
+      {{"right", OriginalStatement::kRight},
+       {"half right", OriginalStatement::kHalfRight},
+       {"wrong", OriginalStatement::kWrong},
+       {"not made", OriginalStatement::kNotMade}});
     v("measured", measured);
     v("tolerance", tolerance);
     v("verdict", verdict,
       {{"PASS", Verdict::kPass},
        {"FAIL", Verdict::kFail},
        {"UNDECIDED", Verdict::kUndecided},
-       {"MEASURED", Verdict::kMeasured}});
+       {"MEASURED", Verdict::kMeasured},
+       {"WITHDRAWN", Verdict::kWithdrawn}});
     v("trained", trained);
     v("tables", tables);
     v("plots", plots);
+    v("withdrawn", withdrawn);
   }
 };
 

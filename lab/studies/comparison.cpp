@@ -1,4 +1,5 @@
 #include "lab/studies/comparison.h"
+#include "multihead/models/encoder_decoder.h"
 
 #include <fmt/format.h>
 
@@ -48,8 +49,11 @@ Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string cap
     const auto& runs = runner.runs(arm);
     const auto score = [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; };
     table.rows.push_back(
-        {arm.name, runner.rate_of(arm), std::to_string(runs[0].parameters), shown(interval_of(losses(runs))),
-         &arm == &arms.front() ? "" : shown(difference_of(losses(runs), losses(runner.runs(arms.front())))),
+        {arm.name, runner.rate_of(arm), std::to_string(runs[0].parameters),
+         interval_text(interval_of(losses(runs))),
+         &arm == &arms.front()
+             ? ""
+             : interval_text(difference_of(losses(runs), losses(runner.runs(arms.front())))),
          fmt::format("{:.1f}", mean_of(runs, score)),
          fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});
   }
@@ -69,8 +73,8 @@ Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::str
     then.push_back(numbers);
     const double update = mean_of(
         runner.runs(arm), [](const ArmRun& run) { return run.seconds / static_cast<double>(run.updates); });
-    table.rows.push_back({arm.name, fmt::format("{:.2f}", 1e3 * update), shown(interval_of(numbers)),
-                          &arm == &arms.front() ? "" : shown(difference_of(numbers, then.front()))});
+    table.rows.push_back({arm.name, fmt::format("{:.2f}", 1e3 * update), interval_text(interval_of(numbers)),
+                          &arm == &arms.front() ? "" : interval_text(difference_of(numbers, then.front()))});
   }
   return table;
 }

@@ -1,4 +1,5 @@
-// Arms beside each other: tables, differences over seeds, equal parameters, equal time.
+// Compares arms: tables and plots of their losses, differences by seed, models of equal parameters, losses after
+// equal time.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ std::vector<double> losses(const std::vector<ArmRun>& runs);
 std::vector<double> of_runs(const std::vector<ArmRun>& runs,
                             const std::function<double(const ArmRun&)>& number);
 
-/// A line an arm: parameters, test loss, its difference from the first arm's by seeds, score, seconds.
+/// One row for each arm: parameters, test loss, its difference from the first arm's by seeds, score, seconds.
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);
 /// What the arms' validation losses were when the quickest of them had ended, by seeds.
 Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);
 /// Validation loss against seconds, the mean over seeds.
 Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
-/// Test loss of each arm's seeds, a strip an arm.
+/// Test loss of each arm's seeds, one strip for each arm.
 Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
 
 int64_t parameters_of(const EncoderDecoderConfig& model);

@@ -1,5 +1,5 @@
-// What the algebraic claims are made of: small matrices in double, heads as four matrices, and a layer as the
-// library runs it.
+// What the algebraic claims compare: heads computed from their formula with small matrices in double, and a
+// layer of the library with the same numbers.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 namespace mh {
 
 /// Lines of at most 80 columns: the question, the claims one by one with tables and verdicts, the conclusion.
+/// Of a withdrawn claim both reports print "Withdrawn:" and the reason, and nothing else.
 std::string report_for_terminal(const StudyReport& report);
 
 /// A page: first the answer in plain words, then the evidence. Plots are files beside it.
@@ -18,6 +19,9 @@ struct MarkdownReport {
   std::vector<std::pair<std::string, std::string>> plots;  // file name, SVG
 };
 MarkdownReport report_as_markdown(const StudyReport& report);
+
+/// "The original statement is right: ...". REQUIRES: the claim has original words.
+std::string about_the_original(const Claim& claim);
 
 /// Words of `text` in lines of at most `width` columns, each begun by `indent`, all but the first by
 /// `further` as well.

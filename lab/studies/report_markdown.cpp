@@ -43,26 +43,35 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   text = fmt::format("# {}\n\n", report.question);
   text += wrapped(report.answer, "", 118) + "\n";
   if (!report.conclusion.empty()) text += wrapped(report.conclusion, "", 118) + "\n";
-  text += wrapped(fmt::format("{} claims: {} pass, {} fail, {} undecided, {} measured without a prediction. "
-                              "Repeat with `{}` ({}).",
-                              report.claims.size(), report.count(Verdict::kPass),
-                              report.count(Verdict::kFail), report.count(Verdict::kUndecided),
-                              report.count(Verdict::kMeasured), report.command, report.machine),
+  const int withdrawn = report.count(Verdict::kWithdrawn);
+  text += wrapped(fmt::format(
+                      "{}: {} pass, {} fail, {} undecided, {} measured without a prediction{}. "
+                      "Repeat with `{}` ({}).",
+                      report.claims.size() == 1 ? "1 claim" : fmt::format("{} claims", report.claims.size()),
+                      report.count(Verdict::kPass), report.count(Verdict::kFail),
+                      report.count(Verdict::kUndecided), report.count(Verdict::kMeasured),
+                      withdrawn == 0 ? "" : fmt::format(", {} withdrawn", withdrawn), report.command,
+                      report.machine),
                   "", 118) +
           "\n| claim | verdict | the original statement |\n|---|---|---|\n";
   for (const Claim& claim : report.claims) {
+    if (claim.verdict == Verdict::kWithdrawn) {
+      text += fmt::format("| {} | {} | |\n", claim.id, verdict_name(claim.verdict));
+      continue;
+    }
     text += fmt::format("| {} {} | {} | {} |\n", claim.id, cell(claim.statement), verdict_name(claim.verdict),
-                        said_name(claim.said));
+                        original_statement_name(claim.original_statement));
   }
   text += "\n";
   for (const Claim& claim : report.claims) {
     text += fmt::format("## {} {}\n\n", claim.id, verdict_name(claim.verdict));
-    text += wrapped(claim.statement, "", 118) + "\n" + wrapped(claim.measured, "", 118) + "\n";
-    if (!claim.tolerance.empty()) text += wrapped("Asked: " + claim.tolerance + ".", "", 118) + "\n";
-    if (!claim.original.empty()) {
-      text +=
-          wrapped(fmt::format("Said there ({}): {}", said_name(claim.said), claim.original), "", 118) + "\n";
+    if (claim.verdict == Verdict::kWithdrawn) {
+      text += wrapped("Withdrawn: " + claim.withdrawn, "", 118) + "\n";
+      continue;
     }
+    text += wrapped(claim.statement, "", 118) + "\n" + wrapped("Measured: " + claim.measured, "", 118) + "\n";
+    if (!claim.tolerance.empty()) text += wrapped("Asked: " + claim.tolerance + ".", "", 118) + "\n";
+    if (!claim.original_words.empty()) text += wrapped(about_the_original(claim), "", 118) + "\n";
     for (const Table& table : claim.tables) text += table_as_markdown(table);
     for (size_t i = 0; i < claim.plots.size(); ++i) {
       const std::string file = file_name(fmt::format("{}-{}-{}.svg", report.name, claim.id, i + 1));

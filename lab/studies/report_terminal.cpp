@@ -27,23 +27,32 @@ std::string_view verdict_name(Verdict verdict) {
     case Verdict::kUndecided:
       return "UNDECIDED";
     case Verdict::kMeasured:
+      return "MEASURED";
+    case Verdict::kWithdrawn:
       break;
   }
-  return "MEASURED";
+  return "WITHDRAWN";
 }
 
-std::string_view said_name(Said said) {
-  switch (said) {
-    case Said::kRight:
+std::string_view original_statement_name(OriginalStatement statement) {
+  switch (statement) {
+    case OriginalStatement::kRight:
       return "right";
-    case Said::kHalfRight:
+    case OriginalStatement::kHalfRight:
       return "half right";
-    case Said::kWrong:
+    case OriginalStatement::kWrong:
       return "wrong";
-    case Said::kNotSaid:
+    case OriginalStatement::kNotMade:
       break;
   }
-  return "not said there";
+  return "not made";
+}
+
+std::string about_the_original(const Claim& claim) {
+  if (claim.original_statement == OriginalStatement::kNotMade)
+    return "The original does not state this. It says: " + claim.original_words;
+  return fmt::format("The original statement is {}: {}", original_statement_name(claim.original_statement),
+                     claim.original_words);
 }
 
 int StudyReport::count(Verdict verdict) const {
@@ -192,13 +201,15 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
 std::string report_for_terminal(const StudyReport& report) {
   std::string text = wrapped(report.question) + "\n";
   for (const Claim& claim : report.claims) {
+    if (claim.verdict == Verdict::kWithdrawn) {
+      text += wrapped(fmt::format("{} Withdrawn: {}", claim.id, claim.withdrawn)) + "\n";
+      continue;
+    }
     text += wrapped(fmt::format("{}  {}", claim.id, claim.statement));
     for (const Table& table : claim.tables) text += table_for_terminal(table, "    ");
     for (const Plot& plot : claim.plots) text += plot_for_terminal(plot, "    ");
     text += wrapped("measured: " + claim.measured, "    ");
-    if (!claim.original.empty()) {
-      text += wrapped(fmt::format("said there ({}): {}", said_name(claim.said), claim.original), "    ");
-    }
+    if (!claim.original_words.empty()) text += wrapped(about_the_original(claim), "    ");
     text += wrapped(fmt::format("{}{}", verdict_name(claim.verdict),
                                 claim.tolerance.empty() ? "" : " (asked: " + claim.tolerance + ")"),
                     "    ") +

@@ -1,6 +1,6 @@
-// Runs that were made, in files of a line a run: what it is, what came of it and its curve, as JSON that
-// people can read. A run is found by what it is: a line says what differs from the defaults, so that a
-// setting which is new, and has its default in a run, makes it no other run.
+// The runs of the studies (one model trained from one seed), kept in files with one line of JSON for each run:
+// its settings, its results and its curve. A run is found again by its settings. A line holds only the
+// settings that differ from their defaults, so a setting that a later version adds changes no earlier run.
 #pragma once
 
 #include <cstdint>

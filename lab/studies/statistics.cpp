@@ -43,7 +43,7 @@ Verdict below(const Interval& interval, double bound) {
   return above({-interval.mean, interval.half}, -bound);
 }
 
-std::string shown(const Interval& interval, int digits) {
+std::string interval_text(const Interval& interval, int digits) {
   if (!std::isfinite(interval.half)) return fmt::format("{:.{}f}", interval.mean, digits);
   return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half, digits);
 }

@@ -1,4 +1,4 @@
-// Means of a few seeds, and what may be said of them.
+// The mean over a few seeds with its 95 % interval, and the verdict that follows from it.
 #pragma once
 
 #include <span>
@@ -25,6 +25,6 @@ Verdict above(const Interval& interval, double bound);
 Verdict below(const Interval& interval, double bound);
 
 /// "2.134 ± 0.012"; "2.134" when there is no interval.
-std::string shown(const Interval& interval, int digits = 3);
+std::string interval_text(const Interval& interval, int digits = 3);
 
 }  // namespace mh

@@ -1,4 +1,5 @@
-// How much a study trains: micro tasks in minutes, the built-in grammar, or real text.
+// How much a study trains: small models of a small language for a minute, models of the built-in grammar for an
+// hour, or models of real text for hours.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,9 @@ struct HeadTelemetry {
   double output = 0;      // cosine of A_i V_i and A_j V_j ("of outputs")
   double divergence = 0;  // Jensen-Shannon divergence of rows of A_i and A_j, nats
   double entropy = 0;     // of a row over log T
-  double effective =
-      0;  // heads: exp of the entropy of the normalised eigenvalues of the heads' cosine matrix
+  /// The effective number of heads: exp of the entropy of the normalised eigenvalues of the heads' cosine
+  /// matrix.
+  double effective = 0;
 
   template <class V>
   void visit(V& v) {

@@ -1,4 +1,4 @@
-// What an attention's name says about it.
+// Reads the kind and layer of an attention from its name.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// The queries, keys and values of each head of a layer, as the layer itself projects them, by name.
+// HeadRows: the queries, keys and values of each head of a layer, as the layer itself projects them, with
+// their names in a trace.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +12,22 @@
 
 namespace mh {
 
-/// A head has one softmax, a differential head two, each with queries and keys of its own.
+/// A head has one softmax; a differential head has two, each with its own queries and keys.
 class HeadRows {
  public:
-  /// The layer's rows x, which meet themselves or a memory; all outlive this.
+  /// For self-attention of the rows x, or for cross-attention of x to a memory. REQUIRES: all arguments
+  /// outlive this.
   HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x);
   HeadRows(const MultiHeadAttention& layer, const LayerParameters& parameters, Context& context, Var x,
            Var memory);
 
   int softmaxes() const { return softmaxes_; }  // of a head
-  /// "_0" of head 0; "_0_2" of the second softmax of a differential head.
+  /// The end of names: "_0" for head 0, "_0_2" for the second softmax of differential head 0.
   std::string suffix(int head, int64_t softmax) const;
-  /// Of all of the layer's.
+  /// The number of a softmax among all of the layer.
   int64_t number(int head, int64_t softmax) const { return int64_t{head} * softmaxes_ + softmax; }
 
-  /// As they meet: turned by rotary positions.
+  /// The queries and keys of one softmax, after rotary positions have turned them; [T, d_key].
   Var queries(int head, int64_t softmax);
   Var keys(int head, int64_t softmax);
   Var values(int head);
@@ -33,7 +35,8 @@ class HeadRows {
   std::string name_of_keys(int head, int64_t softmax) const;
   std::string name_of_values(int head) const;
 
-  /// The head's weights, then what they make of the rows; what heads share only with the first of them.
+  /// Adds the head's parameters to a trace, then its queries, keys and values. What several heads share is
+  /// added with the first of them only.
   void show(int head, TraceRecorder& recorder) const;
 
  private:
@@ -58,7 +61,7 @@ class HeadRows {
   std::string memory_name_;
   bool turned_ = false;
   int softmaxes_;
-  Heads::Projected plain_, met_;  // as projected; as queries meet keys
+  Heads::Projected plain_, met_;  // before and after positions turn them
   int64_t d_key_ = 0, key_groups_ = 0, value_heads_ = 0;
 };
 

@@ -1,4 +1,6 @@
-// What every head does with its weights, added up over a corpus.
+// HeadStatistics: numbers that describe what each head does with its weights, averaged over a corpus:
+// entropy, distance, weight on neighbours and on the end token, similarity to other heads. It sees the
+// weights of every attention batch after batch (observe_corpus.h) and keeps only sums.
 #pragma once
 
 #include <array>
@@ -16,9 +18,9 @@
 
 namespace mh {
 
-/// One head. With a the weights of a query i over the keys j; means are over all queries of the corpus, each
-/// counted the same, unless said. In cross-attention i and j are positions as they are, in the decoder's
-/// input (the start token is 0) and in the source.
+/// The figures of one head. Below, a are the weights of query i over the keys j. Means are over all queries
+/// of the corpus, each counted once, unless stated otherwise. In cross-attention i is the position in the
+/// decoder's input (the start token is 0) and j the position in the source.
 struct HeadFigures {
   static constexpr int kReach = 3;  // offsets from -kReach to +kReach
   static constexpr size_t kOffsets = 2 * kReach + 1;
@@ -27,39 +29,40 @@ struct HeadFigures {
   int head = 0;
   int64_t queries = 0;
   double entropy = 0;  // -sum a log a, nats
-  /// Entropy over log(keys that the query may see: i + 1 in the decoder's self-attention), 0 to 1; the mean
-  /// over the queries that see more than one.
+  /// Entropy divided by its maximum, log(number of keys that the query may see), 0 to 1; in the decoder's
+  /// self-attention that number is i + 1. The mean is over the queries that see more than one key.
   double entropy_share = 0;
   double distance = 0;                       // sum a |i - j|
-  std::array<double, kOffsets> at_offset{};  // weight on key j = i + offset; no such key counts as 0
-  /// How often that key has the largest weight (ties: the first key), over the queries that can see it.
+  std::array<double, kOffsets> at_offset{};  // weight on key j = i + offset; 0 if there is no such key
+  /// How often that key has the largest weight (ties: the first key), among the queries that can see it.
   std::array<double, kOffsets> most_at_offset{};
-  /// Weight on the end token, the source's last key. The decoder's input has none: there it is the start
-  /// token, key 0.
+  /// Weight on the end token, the last key of the source. In the decoder's self-attention, which has no end
+  /// token, weight on the start token, key 0.
   double on_end = 0;
-  /// How like the layer's other heads it is: means over them of HeadSimilarity's numbers. None when it has no
-  /// other.
+  /// How similar it is to the other heads of its layer: the means over them of the numbers of
+  /// HeadSimilarity. None when it is the only head.
   std::optional<double> cosine, divergence;
 
   std::string name() const { return attention + "." + std::to_string(head); }
 };
 
-/// Two heads of one attention, [heads, heads] row by row.
+/// The similarity of any two heads of one attention: matrices [heads, heads], row by row.
 struct HeadSimilarity {
   std::string attention;
   int heads = 0;
-  std::vector<double> cosine;      // of the two weight matrices of a sentence; the mean over sentences
-  std::vector<double> divergence;  // Jensen-Shannon, nats, 0 to log 2, of two rows; the mean over queries
+  std::vector<double> cosine;  // cosine of the two weight matrices of a sentence; the mean over sentences
+  /// Jensen-Shannon divergence of two rows, nats, 0 to log 2; the mean over queries.
+  std::vector<double> divergence;
 };
 
-/// Adds up in double, in the order of the corpus: neither batches nor threads change a bit.
+/// Sums are in double and in the order of the corpus, so neither batching nor threads change the result.
 class HeadStatistics : public CorpusObserver {
  public:
   void begin_batch(std::span<const int64_t>) override {}
   bool wants_weights(std::string_view) const override { return true; }
   void weights(const ObservedWeights& observed) override;
 
-  /// By kind (encoder self, decoder self, cross), layer and head.
+  /// Sorted by kind (encoder self, decoder self, cross), layer and head.
   std::vector<HeadFigures> heads() const;
   std::vector<HeadSimilarity> similarities() const;
 
@@ -75,7 +78,7 @@ class HeadStatistics : public CorpusObserver {
     int64_t sequences = 0, queries = 0, seeing_many = 0;
     std::array<int64_t, HeadFigures::kOffsets> seeing_offset{};
     std::vector<HeadSums> of_head;
-    std::vector<double> cosine, divergence;  // of the pairs g < h
+    std::vector<double> cosine, divergence;  // of the pairs of heads g < h
     explicit Sums(int heads = 0);
     void add(const Sums& other);
   };

@@ -1,4 +1,4 @@
-// A matrix of weights as a picture for the terminal: queries down, keys across.
+// Draws a matrix of weights for the terminal: one line for each query, one column for each key.
 #pragma once
 
 #include <span>
@@ -16,23 +16,24 @@ struct HeatMapOptions {
     kNumbers,  // per cent
   };
   Cells cells = Cells::kShades;
-  int columns = 80;  // no line is wider; a map that does not fit is cut into parts below each other
+  int columns = 80;  // widest line; a map that does not fit is cut into parts, one below the other
 };
 
-/// Row labels stand at the left, column labels above: level where there is room, else written downwards; long
-/// labels are shortened with an ellipsis. Every line ends with "\n". weights are between 0 and 1. Throws
-/// UsageError when columns is less than 20. REQUIRES: a label for each row and column.
+/// Draws a map. Row labels are at the left. Column labels are above, horizontal where there is room, else
+/// vertical. Long labels are shortened with an ellipsis. Every line ends with "\n". Weights must be between 0
+/// and 1. Throws UsageError when columns is less than 20, or when a row or column has no label.
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options = {});
 
-/// The scale of shades or colours, in one line.
+/// Returns one line that explains the shades or colours.
 std::string heat_map_legend(HeatMapOptions::Cells cells);
 
-/// Text for one cell: control characters as dots, cut to `width` columns of a terminal with an ellipsis.
+/// Prepares text for a cell: control characters become dots, and it is cut to `width` columns of a terminal
+/// with an ellipsis.
 std::string cell_text(std::string_view text, int width);
 
-/// Columns that a terminal needs for UTF-8 text: 2 for the wide characters of East Asia, 0 for combining
-/// marks.
+/// Returns how many columns of a terminal a UTF-8 text takes: 2 for wide East Asian characters, 0 for
+/// combining marks.
 int display_width(std::string_view text);
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// Keeps the weights of a few sentences as they are, to draw or save them.
+// KeptWeights: an observer that keeps the weights of a few sentences, to draw or save them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace mh {
 
-/// One attention's weights of one sentence.
+/// The weights of one attention for one sentence.
 struct KeptAttention {
   std::string attention;
   int64_t sentence = 0;
@@ -22,7 +22,7 @@ struct KeptAttention {
 
 class KeptWeights : public CorpusObserver {
  public:
-  /// Attentions to keep; none: all.
+  /// attentions: the names of those to keep; empty: all.
   explicit KeptWeights(std::vector<std::string> attentions = {}) : attentions_(std::move(attentions)) {}
 
   void begin_batch(std::span<const int64_t> sentences) override {
@@ -33,7 +33,7 @@ class KeptWeights : public CorpusObserver {
 
   /// In the order in which the model computed them.
   const std::vector<KeptAttention>& kept() const { return kept_; }
-  /// nullptr when it was not kept.
+  /// Returns null when it was not kept.
   const KeptAttention* find(std::string_view attention, int64_t sentence = 0) const;
 
  private:

@@ -1,4 +1,5 @@
-// The parameters of one layer by name, which part of each is a head's, and the formulas they stand in.
+// LayerParameters: the parameters of one layer for a trace: their names, the part of each that belongs to a
+// head, and their formulas.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +23,16 @@ class LayerParameters final : public TraceNames {
     bool after_heads() const { return name == "w_o" || name == "b_o"; }
   };
 
-  /// layer: outlives this.
+  /// REQUIRES: the layer outlives this.
   LayerParameters(const MultiHeadAttention& layer, int d_model);
 
   const std::vector<Named>& all() const { return all_; }
-  /// Null when the layer has none of that name.
+  /// Returns null when the layer has no parameter with this name.
   const Tensor* find(std::string_view name) const;
   /// As head_block().
   std::optional<Block> block(const Named& p, int head) const;
-  /// How `rows` become a part of a head: "x w_q_0 + b_q_0". head: the first of those that share the weights.
-  /// columns: "", or which of them: "[:, 0 ... 3]".
+  /// Returns the formula of a projection of `rows`: "x w_q_0 + b_q_0". head: the first of those that share
+  /// the weights. columns: "", or the columns of `rows` that are read: "[:, 0 ... 3]".
   std::string projection(const std::string& rows, HeadPart part, int head,
                          const std::string& columns = "") const;
 

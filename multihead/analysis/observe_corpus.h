@@ -1,5 +1,5 @@
-// Runs a model over a corpus and shows observers every attention's weights, batch after batch: nothing is
-// kept but what the observers add up.
+// Runs a model over a corpus and passes the weights of every attention to observers, batch after batch.
+// Only what the observers add up is kept.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@ namespace mh {
 /// An observer that is told which sentences of the corpus the next weights belong to.
 class CorpusObserver : public Observer {
  public:
-  /// sentences[s] is the number in the corpus of sequence s of each weights() until the next call.
+  /// Called before each batch: sequence s of the weights() that follow is sentence sentences[s] of the
+  /// corpus.
   virtual void begin_batch(std::span<const int64_t> sentences) = 0;
 };
 
 struct ObserveOptions {
-  int64_t max_batch_tokens = 2048;  // source and target tokens of one batch: speed and memory, not the result
+  int64_t max_batch_tokens = 2048;  // source and target tokens of a batch; results do not depend on it
   const Interventions* interventions = nullptr;
   std::function<void(int64_t sentences_done)> progress = nullptr;
 };
 
-/// Sources end with the end token; targets are without it: the decoder reads the start token and the target,
-/// so that query i of the decoder reads target token i - 1 and predicts token i. Sentences go in their order.
-/// No targets at all: only the encoder runs. Throws UsageError on ids, ShapeError on lengths that the
-/// model cannot take, naming the sentence.
+/// Sources have their end token, targets do not. The decoder reads the start token and then the target, so
+/// that query i of the decoder reads target token i - 1 and predicts token i. Sentences run in their order.
+/// With no targets at all only the encoder runs. Throws UsageError on ids outside of the vocabulary,
+/// ShapeError on sequences that are too long, naming the sentence.
 void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});
 
-/// Calls body(s, first) for every sequence s of an observation: `first` is its head 0's matrix [Tq, Tk], head
-/// h's is head_matrix(first, h).
+/// Calls body(s, first) for every sequence s of an observation. `first` is the matrix [Tq, Tk] of head 0;
+/// that of head h is head_matrix(first, h).
 template <class Body>
 void for_each_sequence(const ObservedWeights& observed, Body&& body) {
   const float* at = observed.weights;

@@ -1,4 +1,5 @@
-// What positions add to scores, number by number: the plain form of what the kernel does on its way.
+// Computes the bias that positions add to the scores, as a matrix. (The kernel adds the same numbers
+// without storing it.)
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@
 
 namespace mh {
 
-/// One softmax of a layer, whose queries q [Tq, d_key] meet keys.
+/// The queries [Tq, d_key] of one softmax of a layer.
 struct SoftmaxQueries {
-  int head = 0;         // it belongs to
-  int64_t softmax = 0;  // its number among all: twice as many as heads with differential weights
-  std::string name;     // of the queries: "q_0"
+  int head = 0;         // the head that it belongs to
+  int64_t softmax = 0;  // its number among all of the layer; a differential head has two
+  std::string name;     // the name of the queries: "q_0"
   ConstMatrixView rows;
   float scale = 1;
 };
@@ -26,7 +27,8 @@ struct PositionBias {
   Tensor value;         // [Tq, Tk]
 };
 
-/// Empty when the layer's positions add nothing to scores. The last query stands where the last key stands.
+/// Returns nothing when the layer's positions add nothing to scores. The last query has the position of the
+/// last key.
 std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const LayerParameters& parameters,
                                           const SoftmaxQueries& q, int64_t keys);
 

@@ -1,9 +1,9 @@
-// Which head goes along which grammatical relation: "from a verb to its object".
+// Finds heads that follow a grammatical relation, e.g. a head in which an object reads its verb most.
 //
-// After Clark, Khandelwal, Levy and Manning 2019, "What does BERT look at?", section 4: weights are merged
-// from pieces to words, a word's own weight and that on special tokens are set aside, and a word's prediction
-// is the word it reads most. Beside each score stands what the best fixed offset ("the word two to the left")
-// scores on the same words.
+// After Clark, Khandelwal, Levy and Manning 2019, "What does BERT look at?", section 4: weights of tokens
+// are merged to weights of words, a word's weight on itself and on special tokens is ignored, and a word's
+// prediction is the word that it reads most, i.e. with the largest weight. Each score is compared with that
+// of the best fixed offset ("the word two to the left") on the same words.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@
 
 namespace mh {
 
-/// Trees of a corpus with the tokens that its words became. Sentence i of the corpus is entry i of both.
+/// The dependency trees of a corpus, and the tokens of its words. Sentence i of the corpus is entry i of
+/// both.
 struct GoldTrees {
   std::vector<std::vector<Word>> trees;
   std::vector<WordOfToken> word_of_token;  // an entry for each token that the model reads
@@ -30,10 +31,10 @@ struct GoldTrees {
 };
 
 enum class Direction {
-  kToHead,       // each word with this relation: is its head the word it reads most?
-  kToDependent,  // each word that has such dependents: is one of them the word it reads most?
-  kReadByHead,  // each word with this relation: of all words, is it its head that reads it most? This is what
-                // Clark et al. count for "head to dependent".
+  kToHead,       // of the words with this relation: those that read their head most
+  kToDependent,  // of the words that have such a dependent: those that read one of these most
+  kReadByHead,   // of the words with this relation: those that their head, of all words, reads most. Clark et
+                 // al. count this for "head to dependent".
 };
 
 struct RelationScore {
@@ -41,8 +42,8 @@ struct RelationScore {
   int head = 0;
   std::string relation;  // "obj"
   Direction direction = Direction::kToHead;
-  int64_t support = 0;  // words asked
-  int64_t found = 0;    // words that were right
+  int64_t support = 0;  // words that have this relation, or such a dependent
+  int64_t found = 0;    // words whose prediction was right
   int offset = 0;       // the best fixed offset, in words
   int64_t found_at_offset = 0;
 
@@ -54,26 +55,27 @@ struct RelationScore {
   double gain() const { return score() - baseline(); }
 };
 
-/// For each word the other word that it reads most, and the one that reads it most; -1: none. weights:
-/// between words [words, words] (merge_to_words()).
+/// For each word the other word that it reads most, and the other word that reads it most; -1: none.
+/// weights: [words, words], from merge_to_words().
 struct MostRead {
   std::vector<int> reads, read_by;
 };
 MostRead most_read(const Tensor& weights);
 
-/// Scores the self-attentions of the encoder against the source's trees and those of the decoder against the
-/// target's. Query i of the decoder counts for the word it reads, which is target token i - 1.
+/// Scores the self-attentions of the encoder with the trees of the source, and those of the decoder with
+/// the trees of the target. Query i of the decoder counts for the token that it reads, target token i - 1.
 class RelationScorer : public CorpusObserver {
  public:
-  /// Either may be empty: then that side is not scored. In target.word_of_token the end token does not
-  /// appear.
+  /// Either may be empty; then that side is not scored. target.word_of_token has no entry for the end
+  /// token.
   RelationScorer(const GoldTrees& source, const GoldTrees& target);
 
   void begin_batch(std::span<const int64_t> sentences) override;
   bool wants_weights(std::string_view name) const override;
   void weights(const ObservedWeights& observed) override;
 
-  /// Every head for every relation and direction, by kind of attention, layer, head and relation's name.
+  /// The scores of every head for every relation and direction, sorted by kind of attention, layer, head
+  /// and name of the relation.
   std::vector<RelationScore> scores() const;
 
  private:
@@ -102,8 +104,8 @@ class RelationScorer : public CorpusObserver {
   std::map<std::pair<AttentionKind, int>, Counts> counts_;
 };
 
-/// For each relation and direction the head with the best score (ties: the first), by falling support.
-/// Relations with less than `least_support` words are left out.
+/// Returns for each relation and direction the head with the best score (ties: the first), sorted by
+/// falling support. Relations with fewer than `least_support` words are left out.
 std::vector<RelationScore> best_heads(std::span<const RelationScore> scores, int64_t least_support = 1);
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// One layer of attention on one sequence, step by step, as one draws it: every tensor with its name, how it
-// came about, and whose it is.
+// Traces one layer of attention on one sequence: every step of the formula as a tensor, with its name, the
+// formula that made it, and the heads that it belongs to.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace mh {
 
-/// What the rows or columns of a tensor are.
+/// What the rows or columns of a tensor stand for.
 enum class TraceAxis { kNumbers, kQueries, kKeys };
 
 struct TraceStep {
@@ -28,25 +28,26 @@ struct TraceStep {
 struct AttentionTrace {
   std::string attention;  // the layer's name
   HeadGeometry geometry;  // completed()
-  /// The rows; for each head its weights, queries, keys, values, scores, weights and output (what heads share
-  /// stands with the first of them; talking heads first have all scores, then all weights); all heads'
-  /// outputs side by side; W^O; the layer's output.
+  /// In this order: the input rows; for each head its parameters, queries, keys, values, scores, weights
+  /// and output; the outputs of all heads side by side; W^O; the output of the layer. What several heads
+  /// share is listed with the first of them; talking heads have first all scores, then all weights.
   std::vector<TraceStep> steps;
-  /// Largest difference of the heads' outputs here, by the formula, from those of the layer itself, and the
-  /// largest magnitude among them.
+  /// The largest difference between the heads' outputs in this trace and those of the layer itself, and the
+  /// largest magnitude of these outputs.
   double difference = 0, magnitude = 0;
 
-  /// Throws UsageError naming the steps there are.
+  /// Returns a step by name. Throws UsageError listing the steps that exist.
   const TraceStep& step(std::string_view name) const;
 };
 
-/// x [Tq, d_model] attends to memory [Tk, d_model], or to itself when that has no rows. Throws ShapeError on
-/// rows of another width.
+/// Traces a layer whose rows x [Tq, d_model] attend to memory [Tk, d_model], or to themselves when the
+/// memory has no rows. Throws ShapeError when rows have another width.
 AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask);
 
-/// Attention `name` of a model that reads these tokens; target: what the decoder reads, for its attentions.
-/// Throws UsageError on a name that the model does not have, and when tokens are missing.
+/// Traces attention `name` of a model that reads these tokens. target: what the decoder reads; needed for
+/// the decoder's attentions. Throws UsageError on a name that the model does not have, and when tokens are
+/// missing.
 AttentionTrace trace_attention(const Model& model, std::string_view name, std::span<const int32_t> source,
                                std::span<const int32_t> target);
 

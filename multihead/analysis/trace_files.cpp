@@ -45,7 +45,7 @@ OwnTensors read_own_tensors(const fs::path& path) {
     for (const char* name : kOwnNames) {
       const fs::path file = path / (std::string(name) + ".npy");
       if (fs::exists(file, code))
-        found[name] = floats_of(read_npy(read_file(file), file.string()), file.string());
+        found[name] = floats_of(read_npy(read_regular_file(file), file.string()), file.string());
     }
   } else {
     const SafetensorsFile file = SafetensorsFile::open(path);
@@ -165,7 +165,7 @@ std::unique_ptr<MultiHeadAttention> read_own_layer(const fs::path& path, const O
 }
 
 Tensor read_rows(const fs::path& path) {
-  const OwnTensor array = floats_of(read_npy(read_file(path), path.string()), path.string());
+  const OwnTensor array = floats_of(read_npy(read_regular_file(path), path.string()), path.string());
   if (array.shape.size() != 2 || array.shape[0] == 0 || array.shape[1] == 0) {
     throw FormatError(fmt::format("{}: expected [tokens, d_model], got [{}]; give one sentence",
                                   path.string(), fmt::join(array.shape, ",")));
@@ -177,7 +177,7 @@ Tensor read_rows(const fs::path& path) {
 }
 
 OwnMask read_mask(const fs::path& path, int64_t queries, int64_t keys) {
-  const NpyArray array = read_npy(read_file(path), path.string());
+  const NpyArray array = read_npy(read_regular_file(path), path.string());
   if (array.shape != std::vector<int64_t>{queries, keys}) {
     throw FormatError(fmt::format("{}: expected a mask [{},{}], queries by keys, got [{}]", path.string(),
                                   queries, keys, fmt::join(array.shape, ",")));

@@ -14,7 +14,7 @@ class TraceRecorder {
  public:
   explicit TraceRecorder(const MultiHeadAttention& layer);
 
-  /// heads: whose it is; none: all heads'.
+  /// Adds a step. heads: those that the tensor belongs to; empty: all heads.
   void add(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
            TraceAxis rows = TraceAxis::kNumbers, TraceAxis columns = TraceAxis::kNumbers);
   TracedMap add_map(std::string name, std::string formula, int head, Var value);

@@ -1,4 +1,4 @@
-// One layer computed head by head and op by op, as the formulas of its steps say.
+// Computes one layer head by head and op by op, exactly as the formulas of its steps say.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

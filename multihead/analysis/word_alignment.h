@@ -1,5 +1,5 @@
-// Which head of cross-attention aligns words: its strongest weight against alignments made by hand or by a
-// grammar.
+// Finds the heads of cross-attention that align words: compares the largest weight of each target word with
+// alignments that were made by hand or by a grammar.
 #pragma once
 
 #include <cstdint>
@@ -15,36 +15,36 @@
 
 namespace mh {
 
-/// Word alignments of a corpus with the tokens that the words became; sentence i of the corpus is entry i of
-/// all.
+/// The word alignments of a corpus, and the tokens of its words. Sentence i of the corpus is entry i of
+/// each list.
 struct GoldAlignments {
   std::vector<Alignment> alignments;
-  std::vector<WordOfToken> source_words, target_words;  // of tokens; the target without its end token
+  std::vector<WordOfToken> source_words, target_words;  // of each token; the target without its end token
   std::vector<int32_t> source_sizes, target_sizes;      // in words
 
   bool empty() const { return alignments.empty(); }
 };
 
-/// Whose weights stand for target word t: those of the step that predicts it, or of the step that has just
-/// read it.
+/// Which query stands for target word t: the one that predicts it, or the one that has just read it.
 enum class AlignedQuery { kPredicts, kReads };
 
 struct AlignmentScore {
-  std::string attention;  // empty: the best fixed offset
+  std::string attention;  // empty for the baseline, the best fixed offset
   int head = 0;
   AlignedQuery query = AlignedQuery::kPredicts;
   int offset = 0;       // of the baseline: source word = target word + offset
-  int64_t support = 0;  // target words that are aligned in the gold
-  int64_t found = 0;    // of these: the strongest weight lies on one of their partners
-  int64_t made = 0;     // links made: at most one a target word, none where the end token has the most
-  int64_t right = 0;    // of these: links of the gold
-  int64_t gold = 0;     // links of the gold
+  int64_t support = 0;  // target words that have links in the gold alignment
+  int64_t found = 0;    // of these: words whose largest weight is on a word that they are aligned to
+  int64_t made = 0;   // links predicted: one for each target word, none if the end token has the most weight
+  int64_t right = 0;  // of these: links of the gold alignment
+  int64_t gold = 0;   // links of the gold
 
   std::string name() const { return attention + "." + std::to_string(head); }
   double accuracy() const {
     return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0;
   }
-  /// 1 - 2 |A and G| / (|A| + |G|), all gold links sure (Och and Ney 2003): 0 is best.
+  /// The alignment error rate, 1 - 2 |A and G| / (|A| + |G|), where all gold links count as sure
+  /// (Och and Ney 2003): 0 is best.
   double error_rate() const {
     return made + gold > 0 ? 1 - 2 * static_cast<double>(right) / static_cast<double>(made + gold) : 1;
   }
@@ -52,16 +52,16 @@ struct AlignmentScore {
 
 class AlignmentScorer : public CorpusObserver {
  public:
-  /// `gold` must outlive this.
+  /// REQUIRES: `gold` outlives this.
   explicit AlignmentScorer(const GoldAlignments& gold);
 
   void begin_batch(std::span<const int64_t> sentences) override;
   bool wants_weights(std::string_view name) const override;
   void weights(const ObservedWeights& observed) override;
 
-  /// Every head of every cross-attention, twice (kPredicts, kReads), by layer.
+  /// Two scores (kPredicts, kReads) for every head of every cross-attention, sorted by layer.
   std::vector<AlignmentScore> scores() const;
-  /// The best that one offset for all words can do.
+  /// The score of the best fixed offset for all words.
   AlignmentScore baseline() const;
 
  private:
@@ -70,7 +70,7 @@ class AlignmentScorer : public CorpusObserver {
   std::map<int, std::vector<AlignmentScore>> scores_;  // by layer
 };
 
-/// The lowest error rate (ties: the first). REQUIRES: scores are not empty.
+/// Returns the score with the lowest error rate (ties: the first). REQUIRES: scores are not empty.
 AlignmentScore best_aligner(std::span<const AlignmentScore> scores);
 
 }  // namespace mh

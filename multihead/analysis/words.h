@@ -1,4 +1,5 @@
-// Tokens are pieces; trees and alignments speak of words. This is how weights get from one to the other.
+// Merges attention weights between tokens into weights between words, since trees and alignments are given
+// for words.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,19 @@
 
 namespace mh {
 
-/// For each token of a sentence the number of the word that it is a piece of; -1: of none, such as the end
-/// token.
+/// For each token of a sentence the number of the word that it is a part of; -1 for a token that is part of
+/// no word, such as the end token.
 using WordOfToken = std::vector<int32_t>;
 
-/// By the tokens' offsets in `text`, which spells the words with any white space between them (none is
-/// allowed too). A token belongs to the word of its last character that is no space. Throws FormatError that
-/// starts with `where` when the words do not spell the text.
+/// Uses the tokens' offsets in `text`, which consists of the words with any or no white space between them.
+/// A token belongs to the word of its last character that is not a space. Throws FormatError that starts
+/// with `where` when the words do not make up the text.
 WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std::span<const Word> words,
                             std::string_view where);
 
-/// Weights between words: the sum over the pieces of the key, the mean over the pieces of the query (Clark et
-/// al. 2019). [query_words, key_words]; words without pieces are zero. REQUIRES: an entry for each row and
-/// column.
+/// Returns the weights between words, [query_words, key_words]: the sum over the tokens of the key word,
+/// the mean over the tokens of the query word (Clark et al. 2019). Words without tokens get 0. REQUIRES:
+/// word_of_query and word_of_key have an entry for each row and column.
 Tensor merge_to_words(ConstMatrixView weights, std::span<const int32_t> word_of_query, int64_t query_words,
                       std::span<const int32_t> word_of_key, int64_t key_words);
 

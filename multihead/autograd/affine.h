@@ -1,4 +1,5 @@
-// y = x W + b and what surrounds it in a Transformer's layer, fused by blocks of rows.
+// Affine: y = x W + b, fused with what surrounds it in a layer of a Transformer (activation, dropout,
+// residual sum, norm). The fused work runs block by block of rows, while the rows are in the cache.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace mh {
 
-/// [w_0 | w_1 | ...] and [b_0 | b_1 | ...]: one product for several matrices. The parameters are somebody
-/// else's.
+/// Several matrices side by side, [w_0 | w_1 | ...] and [b_0 | b_1 | ...], so that one product computes
+/// them all. It does not own the parameters.
 class Affine {
  public:
   Affine() = default;
@@ -43,8 +44,8 @@ struct AffineOptions {
 /// dropout(activation(x W + b)): [N, K] -> [N, outputs].
 Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options = {});
 
-/// activation(x W_g + b_g) * (x W_u + b_u) with dropout, where [W_g | W_u] are the parameters' two halves:
-/// the gated layers of Shazeer 2020. [N, K] -> [N, outputs / 2].
+/// activation(x W_g + b_g) * (x W_u + b_u) with dropout, where the parameters are [W_g | W_u] and [b_g |
+/// b_u]: the gated layer of Shazeer 2020. [N, K] -> [N, outputs / 2].
 Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options);
 
 /// Gain and bias of a norm, both [1, cols]; an RMS norm has no bias.
@@ -62,14 +63,16 @@ struct NormParameters {
   }
 };
 
-/// residual + dropout(x W + b), and its norm where `norm` is given (post-norm): [N, K] -> [N, outputs].
+/// residual + dropout(x W + b), followed by the norm when `norm` is not null (post-norm): [N, K] -> [N,
+/// outputs].
 Var affine_residual(Tape& tape, Var x, const Affine& parameters, Var residual, const Dropout& dropout,
                     const NormParameters* norm);
 
-/// The same without a product: residual + dropout(x), and its norm: [N, cols] -> [N, cols].
+/// The same without a product: residual + dropout(x), followed by the norm when `norm` is not null: [N,
+/// cols] -> [N, cols].
 Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const NormParameters* norm);
 
-/// dropout(Norm(x)), over columns.
+/// dropout(Norm(x)), the norm over the columns of each row.
 Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& dropout = {});
 
 }  // namespace mh

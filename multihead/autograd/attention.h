@@ -7,16 +7,16 @@
 
 namespace mh {
 
-/// The numbers of AttentionInputs::bias that are learned or computed; both are optional.
+/// The parts of AttentionInputs::bias that gradients flow into; both are optional.
 struct LearnedBias {
-  const Parameter* by_distance = nullptr;  // [H, columns], in the place of AttentionBias::by_distance
-  Var by_query = {};                       // [Nq, H * (2k + 1)], in the place of AttentionBias::by_query
+  const Parameter* by_distance = nullptr;  // [H, columns], takes the place of AttentionBias::by_distance
+  Var by_query = {};                       // [Nq, H * (2k + 1)], takes the place of AttentionBias::by_query
 };
 
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].
-/// `settings` says all but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate, how
-/// distances are clipped; its spans must outlive the backward pass. `weights` is AttentionOutputs::weights:
-/// memory for the weights, or null.
+/// `settings` holds everything but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate,
+/// clipping of distances. Its spans must outlive the backward pass. `weights`: memory for
+/// AttentionOutputs::weights, or null.
 Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias = {},
               float* weights = nullptr);
 

@@ -1,23 +1,25 @@
-// The composed path of attention: every matrix of Tq x Tk is kept, so that something can be done with it
-// before and after the softmax, and so that weights are a value that gradients flow through. For what the
-// fused kernel (attention.h) cannot do; slower, and its memory grows with the square of the length.
+// Attention in steps (scores, softmax, dropout, weighted values), each an op that stores its Tq x Tk
+// matrices. This composed path computes what the fused kernel (attention.h) cannot: talking heads mix the
+// matrices before and after the softmax, and a regulariser may need gradients through the weights. It is
+// slower, and its memory grows with the square of the length.
 //
-// The maps of all sequences and heads are one row of numbers, laid out as AttentionOutputs::weights. What
-// `inputs` says of matrices and of AttentionBias::elements is not looked at; its spans must outlive the
-// backward pass. Gradients need keys without key_rows.
+// All Tq x Tk matrices (maps) of all sequences and heads are one row of numbers, laid out as
+// AttentionOutputs::weights. `inputs` gives everything but the matrices: its q, k, v and
+// AttentionBias::elements are ignored, and its spans must outlive the backward pass. For gradients `inputs`
+// must have no key_rows.
 #pragma once
 
 #include "multihead/autograd/attention.h"
 
 namespace mh {
 
-/// scale * q k^T + bias: [1, maps] for the inputs' heads.
+/// scale * q k^T + bias: [1, maps], for the number of heads in `inputs`.
 Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias);
 /// Each row's softmax over the keys that the mask allows; exactly 0 for the others.
 Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
 /// y_g = sum over h of mixing(h, g) x_h, for the maps of every sequence; mixing [heads, heads].
 Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs);
-/// The inputs' dropout, with the same decisions as in the kernel.
+/// Dropout of `inputs`; it drops the same weights as the fused kernel.
 Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
 /// gate_h * maps_h V_h side by side: [Nq, heads * d_value].
 Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs);

@@ -1,4 +1,4 @@
-// For kernels that write gradients and do not add.
+// Lets a kernel that overwrites its output also serve where a gradient must be added to.
 #pragma once
 
 #include "multihead/autograd/tape.h"
@@ -6,8 +6,8 @@
 
 namespace mh {
 
-/// Where a kernel writes the gradient of `input`: in its place, or beside it where something is there
-/// already. REQUIRES: input.wants_gradient().
+/// The memory into which a kernel writes the gradient of `input`: the gradient itself, or, when it already
+/// holds something, a matrix beside it that finish() adds. REQUIRES: input.wants_gradient().
 struct Destination {
   Tape::Target target;
   MatrixView written;

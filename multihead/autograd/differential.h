@@ -1,4 +1,5 @@
-// Heads that are the difference of two (Ye et al. 2024, "Differential Transformer", eq. 1 to 3).
+// Differential heads: the output of each head is the difference of the outputs of two softmaxes (Ye et al.
+// 2024, "Differential Transformer", eq. 1 to 3).
 #pragma once
 
 #include <span>
@@ -10,7 +11,7 @@ namespace mh {
 
 struct DifferentialParameters {
   const Parameter* vectors = nullptr;  // [4, D]: lambda_q1, lambda_k1, lambda_q2, lambda_k2
-  const Parameter* gain = nullptr;     // [1, d_value] of the norm of each head
+  const Parameter* gain = nullptr;     // [1, d_value], of the norm; all heads share it
   float start = 0.8f;                  // lambda_init
 };
 
@@ -19,9 +20,9 @@ inline constexpr float kDifferentialEpsilon = 1e-5f;  // added to the mean squar
 /// lambda = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init.
 float differential_lambda(const DifferentialParameters& parameters);
 
-/// From x [N, 2 heads * d_value], of whose parts 2i and 2i + 1 head i is made, to [N, heads * d_value]:
-/// gate_i (1 - lambda_init) gain * RMSNorm(x_2i - lambda x_2i+1). gate: empty, or [heads]; outlives the
-/// backward pass.
+/// Makes each head of two: x [N, 2 heads * d_value] -> [N, heads * d_value], where head i is gate_i (1 -
+/// lambda_init) gain * RMSNorm(x_2i - lambda x_2i+1). gate: empty, or [heads]; must outlive the backward
+/// pass.
 Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters,
                        std::span<const float> gate);
 

@@ -1,4 +1,5 @@
-// Are the gradients the derivatives? Every number of every input is moved a little to both sides, in double.
+// Compares the gradients of a function with central differences, in double: every number of every input is
+// moved by +step and -step.
 #pragma once
 
 #include <functional>
@@ -14,8 +15,8 @@ namespace mh {
 using DoubleFunction =
     std::function<BasicVar<double>(BasicTape<double>& tape, std::span<const BasicVar<double>> inputs)>;
 
-/// The largest |gradient - (f(x + step) - f(x - step)) / (2 step)| / max(1, |gradient|) over all numbers of
-/// all inputs.
+/// Returns the largest |gradient - (f(x + step) - f(x - step)) / (2 step)| / max(1, |gradient|) over all
+/// numbers of all inputs.
 double gradcheck(const DoubleFunction& f, std::vector<BasicTensor<double>> inputs, double step = 1e-5);
 
 }  // namespace mh

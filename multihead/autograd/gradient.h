@@ -1,5 +1,5 @@
-// The sum of a parameter's gradients: memory of its own, or a part of the buffer that a trainer keeps for all
-// parameters together.
+// The gradient of a parameter, summed over backward passes. It lies in memory of its own, or in the buffer
+// that a trainer keeps for all parameters (gradient_buffer.h).
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ class Gradient {
   Gradient(const Gradient&) {}
   Gradient& operator=(const Gradient&) { return *this; }
 
-  /// Whether a backward pass has ever added to it.
+  /// Whether a backward pass has added to it.
   bool exists() const { return exists_; }
-  /// Where to add; made and cleared by the first call.
+  /// The matrix to add to; the first call allocates and clears it.
   MatrixView sum(int64_t rows, int64_t cols);
-  /// What has been added up. REQUIRES: exists().
+  /// The sum so far. Throws UsageError unless exists().
   MatrixView view() const {
-    MH_ASSERT(exists_);
+    if (!exists_) throw UsageError("a parameter that no backward pass has reached has no gradient");
     return view_;
   }
 
-  /// From now on the sum lies in `memory`, which is cleared. Null data: in memory of its own again, and none
-  /// exists.
+  /// From now on the sum lies in `memory`, which is cleared; with null data in memory of its own again.
+  /// exists() becomes false.
   void move_to(MatrixView memory);
-  /// As if no backward pass had been.
+  /// Forgets the sum, as if there had been no backward pass.
   void forget() { move_to({}); }
 
  private:
-  MatrixView view_;  // of own_ or of somebody's buffer; empty: none yet
+  MatrixView view_;  // of own_ or of the memory of move_to(); empty: none yet
   Tensor own_;
   bool exists_ = false;
 };

@@ -1,5 +1,5 @@
-// Projections where each head reads only some numbers of the row: y_i = x[:, columns_i] W_i + b_i, side by
-// side.
+// A projection in which each head reads only some columns of its input: y_i = x[:, columns_i] W_i + b_i,
+// the y_i side by side.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace mh {
 
-/// Which numbers of a row each head reads: rising column numbers, at least one, for each head.
+/// The columns that each head reads: one list for each head, rising, not empty.
 using HeadColumns = std::vector<std::vector<int32_t>>;
 
-/// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or, when one is
-/// shared by all heads, [|columns_0|, outputs]. The parameters are somebody else's.
+/// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or [|columns_0|,
+/// outputs] when all heads share one. It does not own the parameters.
 class HeadAffine {
  public:
   HeadAffine() = default;
-  /// bias: [1, heads * outputs], or null. REQUIRES: a shared weight has heads of equal numbers of columns.
+  /// bias: [1, heads * outputs], or null. REQUIRES: with a shared weight, all heads have equally many
+  /// columns.
   HeadAffine(HeadColumns columns, const Parameter* weight, const Parameter* bias);
 
   int heads() const { return static_cast<int>(columns_.size()); }
   int64_t outputs() const { return weight_->value.cols(); }  // of one head
   const HeadColumns& columns() const { return columns_; }
-  /// Rows [begin, end) of the weight that head i reads with.
+  /// Rows [begin, end) of the weight that belong to a head.
   struct Rows {
     int64_t begin, end;
   };
   Rows rows(int head) const { return rows_[static_cast<size_t>(head)]; }
-  /// Columns [begin, end) of the gathered input that are head i's.
+  /// Columns [begin, end) of the gathered input that belong to a head.
   Rows gathered(int head) const { return gathered_[static_cast<size_t>(head)]; }
   int64_t gathered_columns() const { return gathered_.back().end; }
-  /// Whether gathering would change nothing: the heads' columns are the row's, in order, each once.
+  /// Whether the input needs no gathering, because the heads read all columns in order, each once.
   bool reads_in_place(int64_t input_columns) const {
     return in_place_ && gathered_columns() == input_columns;
   }
@@ -61,7 +62,7 @@ class HeadAffine {
   bool in_place_ = false;
 };
 
-/// [N, K] -> [N, heads * outputs].
+/// Computes the projection: [N, K] -> [N, heads * outputs].
 Var head_affine(Tape& tape, Var x, const HeadAffine& parameters);
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// Short loops over numbers that lie side by side, for ops whose time is elsewhere.
+// Short loops over contiguous numbers, for ops in which they take little of the time.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace mh {
 
 inline float dot(const float* a, const float* b, int64_t size) {
-  constexpr int64_t kLanes = 16;  // sums of their own, so that the compiler may use vectors
+  constexpr int64_t kLanes = 16;  // separate sums, so that the compiler may use vectors
   float lanes[kLanes] = {};
   int64_t c = 0;
   for (; c + kLanes <= size; c += kLanes) {

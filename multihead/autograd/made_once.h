@@ -1,4 +1,5 @@
-// Something made from parameters (a packed copy, biases joined), made again when one of them has changed.
+// A value made from parameters (a packed copy, joined biases) when it is first needed, and made again after
+// a parameter has changed.
 #pragma once
 
 #include <atomic>
@@ -7,20 +8,20 @@
 
 namespace mh {
 
-/// Any number of threads may call get() at once, as long as nobody changes the parameters meanwhile: one
-/// makes the value, the others wait for it. T's memory is kept when it is made again.
+/// Any number of threads may call get() at once, as long as no parameter changes meanwhile: one thread
+/// makes the value, the others wait for it. The memory of T is kept when it is made again.
 template <class T>
 class MadeOnce {
  public:
   MadeOnce() = default;
-  /// A copy is made anew.
+  /// A copied object makes its value anew.
   MadeOnce(const MadeOnce&) {}
   MadeOnce& operator=(const MadeOnce&) {
     version_.store(0, std::memory_order_relaxed);
     return *this;
   }
 
-  /// The value of this version, which is above 0; make(value) makes it.
+  /// Returns the value of this version (above 0); calls make(value) if it is not there yet.
   template <class Make>
   const T& get(uint64_t version, const Make& make) const {
     if (version_.load(std::memory_order_acquire) != version) {

@@ -1,4 +1,5 @@
-// Heads that differ by a mixing vector only: y_i = x * m_i, number by number, side by side.
+// Heads that share one projection and differ by a mixing vector: y_i = x * m_i elementwise, the y_i side by
+// side (Cordonnier et al. 2020).
 #pragma once
 
 #include "multihead/autograd/parameter.h"

@@ -1,4 +1,4 @@
-// Each head's numbers of a row scaled to length 1: what query-key normalisation does (Henry et al. 2020).
+// Scales each head's part of a row to length 1: query-key normalisation (Henry et al. 2020).
 #pragma once
 
 #include "multihead/autograd/parameter.h"

@@ -1,6 +1,5 @@
-// Ops that follow their formulas word by word, in float or double: what the fused ops are checked against,
-// and the path for what they cannot do. Shapes are matrices; each op's gradient stands beside its forward in
-// ops.cpp.
+// Plain ops, each written as its formula, in float or double. The fused ops are tested against them, and
+// they compute what no fused op can. All values are matrices; ops.cpp has each gradient beside its forward.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +20,24 @@ BasicVar<T> matmul_transposed(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);
 /// a + b, same shapes.
 template <class T>
 BasicVar<T> add(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);
-/// a * b number by number, same shapes.
+/// a * b elementwise, same shapes.
 template <class T>
 BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);
 /// factor * a.
 template <class T>
 BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor);
-/// Each row's softmax over the columns that `mask` allows; masked weights are exactly 0, whatever the score
-/// holds, and a row that may attend to nothing is 0 throughout. `first_row`: the row of the batch that row 0
-/// is, for dense masks.
+/// Each row's softmax over the columns that `mask` allows; masked weights are exactly 0, even where the
+/// score is NaN or infinite, and a row that may attend to nothing is all zeros. `first_row`: the number of
+/// row 0 in the batch, which a dense mask needs.
 template <class T>
 BasicVar<T> masked_softmax(BasicTape<T>& tape, BasicVar<T> scores, const Mask& mask, int64_t first_row = 0);
-/// The matrices below each other: [sum of rows, cols].
+/// The matrices one below the other: [sum of rows, cols].
 template <class T>
 BasicVar<T> stack_rows(BasicTape<T>& tape, std::span<const BasicVar<T>> parts);
 /// The matrices side by side: [rows, sum of cols].
 template <class T>
 BasicVar<T> stack_columns(BasicTape<T>& tape, std::span<const BasicVar<T>> parts);
-/// Rows [begin, end) and columns [left, right) as a value of its own.
+/// Rows [begin, end) and columns [left, right) as a new value.
 template <class T>
 BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end, int64_t left, int64_t right);
 /// Sum of all numbers: [1, 1].

@@ -1,4 +1,5 @@
-// What training learns: a matrix with its gradient, and packed copies of it for products.
+// Parameter: a matrix that training changes, with its gradient. PackedParameters: parameters in the form in
+// which products read them.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +17,23 @@
 
 namespace mh {
 
-/// A value [rows, cols] and the sum of its gradients since the last update. A layer that is const leaves
-/// values alone; a backward pass still adds to gradients, so it is for one thread at a time.
+/// A value [rows, cols] and the sum of its gradients since the last update. A const layer does not change
+/// values, but its backward pass adds to gradients; so only one thread at a time may train.
 struct Parameter {
   Weight value;
   mutable Gradient gradient;  // made by the first backward pass that reaches it
-  uint64_t version = 1;       // raised by changed(): copies in packed form follow
+  uint64_t version = 1;       // raised by changed(), after which packed copies are made again
 
   Parameter() = default;
   Parameter(int64_t rows, int64_t cols) : value(rows, cols) {}
-  /// To be called whenever `value` was changed.
+  /// Call this whenever `value` was changed.
   void changed() { ++version; }
-  /// Adds up in backward passes; made and cleared when it is not there yet.
+  /// The matrix to which backward passes add; the first call allocates and clears it.
   MatrixView gradient_sum() const { return gradient.sum(value.rows(), value.cols()); }
 };
 
-/// Parameters side by side, [w_0 | w_1 | ...], as the right factor of products; packed again when one has
-/// changed. Reading is safe from several threads at once.
+/// Parameters side by side, [w_0 | w_1 | ...], packed as the right factor of products, and packed again
+/// when one has changed. Several threads may read at once.
 class PackedParameters {
  public:
   PackedParameters() = default;
@@ -44,7 +45,7 @@ class PackedParameters {
   const PackedMatrix& packed() const;
   /// B = [w_0 | w_1 | ...]^T.
   const PackedMatrix& packed_transposed() const;
-  /// The sum of the parts' versions: what a copy was made from.
+  /// The sum of the parts' versions; it tells whether a packed copy is still valid.
   uint64_t versions() const;
 
  private:
@@ -54,10 +55,10 @@ class PackedParameters {
   MadeOnce<PackedMatrix> plain_, transposed_;
 };
 
-/// Names and parameters of a layer or a model, in a fixed order: drives counting, saving, training and
-/// printing.
+/// Called with the name and parameter of every parameter of a layer or model, in a fixed order. Counting,
+/// saving, training and printing all use it.
 using ParameterVisitor = std::function<void(const std::string& name, Parameter& parameter)>;
-/// The same for who only reads.
+/// The same for callers that only read.
 using ConstParameterVisitor = std::function<void(const std::string& name, const Parameter& parameter)>;
 
 /// A parameter under its name.

@@ -6,7 +6,8 @@
 
 namespace mh {
 
-/// x turned, [N, H * D]; the gradient is turned back. The spans of `rotary` must outlive the backward pass.
+/// Returns x with each pair of numbers turned, [N, H * D]; the gradient is turned back. The spans of
+/// `rotary` must outlive the backward pass.
 Var rotate(Tape& tape, Var x, const Rotary& rotary);
 
 }  // namespace mh

@@ -1,14 +1,15 @@
-// The tape: every op computes its value at once and, when the tape records, leaves behind how its gradient
-// flows back.
+// Tape: automatic differentiation in reverse mode. Every op computes its value at once; when the tape
+// records, the op also notes a backward step, which computes the gradients of its inputs from the gradient
+// of its output.
 //
 //   Tape tape(Tape::Mode::kRecord);
 //   Var y = matmul(tape, x, w);                 // y.value() is there
-//   tape.backward();                            // runs the notes in reverse; adds up parameters' gradients
-//   tape.clear();                               // the memory is used again by the next step
+//   tape.backward();                            // runs the steps in reverse; adds to the parameters' gradients
+//   tape.clear();                               // the memory is used again by the next training step
 //
-// Values live in the tape's arena until clear(). The gradient of a Var lives from its first use in the
-// backward pass until its op has passed it on; then its memory serves the next one, while it is still in the
-// cache.
+// All values are matrices. They live in the tape's arena until clear(), so after the first training steps
+// nothing is allocated. The gradient of a Var lives from its first use in the backward pass until its op
+// has passed it on; then its memory serves the next one, while it is still in the cache.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ namespace mh {
 template <class T>
 class BasicTape;
 
-/// The value of an op and, during the backward pass, its gradient. A handle: copies name the same value.
+/// The value of an op and, during the backward pass, its gradient. A Var is a handle: copies refer to the
+/// same value.
 template <class T>
 class BasicVar {
  public:
@@ -38,7 +40,7 @@ class BasicVar {
   explicit operator bool() const { return node_ != nullptr; }
   /// Whether gradients flow through it. False for constants and when nothing is recorded.
   bool wants_gradient() const { return node_->wants_gradient; }
-  /// In a backward step: what has arrived. REQUIRES: has_gradient().
+  /// The gradient that has arrived; for use in a backward step. REQUIRES: has_gradient().
   BasicMatrixView<T> gradient() const { return node_->gradient; }
   bool has_gradient() const { return node_->written; }
 
@@ -47,9 +49,9 @@ class BasicVar {
   struct Node {
     BasicMatrixView<T> value;
     BasicMatrixView<T> gradient;
-    Node* whole = nullptr;  // the node whose gradient's columns this one's are
+    Node* whole = nullptr;  // set when this node is columns of another one
     int64_t whole_column = 0;
-    int64_t columns_written = 0;  // by the nodes that are columns of this one
+    int64_t columns_written = 0;  // of the gradient, by nodes that are columns of this one
     bool wants_gradient = false;
     bool written = false;  // the gradient holds something
   };
@@ -70,21 +72,21 @@ class BasicTape {
   bool recording() const { return mode_ == Mode::kRecord; }
   Arena& arena() { return arena_; }
 
-  /// A value that somebody else owns. With kWants its gradient can be read after backward() by gradient_of().
+  /// A value that somebody else owns. With kWants, gradient_of() gives its gradient after backward().
   enum class Gradient { kNone, kWants };
   Var constant(BasicMatrixView<T> value, Gradient gradient = Gradient::kNone) {
     Var var = make_node(value);
     var.node_->wants_gradient = recording() && gradient == Gradient::kWants;
     return var;
   }
-  /// Room for the result of an op.
+  /// Allocates the value of an op.
   Var make(int64_t rows, int64_t cols) {
     Var var = make_node(arena_.template matrix<T>(rows, cols));
     var.node_->wants_gradient = recording();
     return var;
   }
-  /// Columns [begin, end) of `whole` as a value of its own: its gradient fills columns of the whole's.
-  /// REQUIRES: such values do not overlap, and together they cover the whole when any of them gets a
+  /// Columns [begin, end) of `whole` as a value; its gradient becomes those columns of the gradient of
+  /// `whole`. REQUIRES: such values do not overlap, and together they cover `whole` if any of them gets a
   /// gradient.
   Var columns(Var whole, int64_t begin, int64_t end) {
     Var var = make_node(whole.value().columns_between(begin, end));
@@ -94,8 +96,8 @@ class BasicTape {
     return var;
   }
 
-  /// Notes how the gradient of `output` flows back. Not called when nothing arrived at the output.
-  /// `step` is a lambda of plain values (views, Vars, pointers).
+  /// Notes the backward step of the op that made `output`. It is skipped when no gradient arrives at
+  /// `output`. `step` is a lambda that captures plain values only (views, Vars, pointers).
   template <class Step>
   void record(Var output, Step step) {
     static_assert(std::is_trivially_destructible_v<Step>, "capture views and Vars, not owners");
@@ -105,8 +107,8 @@ class BasicTape {
     steps_.push_back({output.node_, memory, [](void* p) { (*static_cast<Step*>(p))(); }});
   }
 
-  /// Where an op's backward step puts its share of the gradient of `input`: the memory, and whether to
-  /// overwrite or to add. Ask once a step and input, then fill it completely. REQUIRES:
+  /// Where a backward step puts its share of the gradient of `input`: the memory, and whether to overwrite
+  /// it or to add. Call once for each step and input, then fill all of it. REQUIRES:
   /// input.wants_gradient().
   struct Target {
     BasicMatrixView<T> gradient;
@@ -114,13 +116,14 @@ class BasicTape {
   };
   Target gradient_of(Var input);
 
-  /// Runs the steps in reverse. The last op's gradient is 1 (a loss), or given by seed().
+  /// Runs the steps in reverse. It starts from gradient 1 of the last op, a loss, unless seed() gave
+  /// another start.
   void backward();
-  /// The gradient to start from, of any Var; copied.
+  /// Makes backward() start from this gradient of `output`, which may be any Var. The gradient is copied.
   void seed(Var output, BasicMatrixView<const T> gradient);
-  /// Forgets all values; memory is kept for the next step.
+  /// Forgets all values; the memory is kept for the next training step.
   void clear();
-  /// Bytes held from the system.
+  /// How many bytes were taken from the system.
   size_t capacity() const;
 
  private:

@@ -1,4 +1,5 @@
-// Where tokens come in and go out: embeddings, and the loss over the vocabulary.
+// The two ops that read the vocabulary: the embedding of tokens, and the cross entropy of the tokens to
+// predict (kernels/vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct EmbedOptions {
   float scale = 1;
   ConstMatrixView positions;                     // [longest, d], added
   std::span<const int32_t> positions_of;         // [N] row of `positions`
-  const Parameter* learned_positions = nullptr;  // whose values `positions` are, when they learn
-  const Parameter* types = nullptr;              // [kinds of token, d], added; null: none
+  const Parameter* learned_positions = nullptr;  // the parameter behind `positions`; null: they are fixed
+  const Parameter* types = nullptr;              // [token types, d], added; null: none
   std::span<const int32_t> types_of = {};        // [N] row of `types`
   Dropout dropout;
 };
@@ -32,9 +33,9 @@ struct CrossEntropyOptions {
 };
 
 /// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled
-/// figures. The gradients of states and E are computed with the value, so that logits are never stored: the
-/// loss must enter what is differentiated with factor 1. `table` is E [V, d]; `bias` [1, V] is fixed, or
-/// empty.
+/// figures. The gradients of states and E are computed together with the value, so that logits are never
+/// stored. Therefore the total that is differentiated must contain this loss with factor 1. `table` is E
+/// [V, d]; `bias` [1, V] is not trained, or empty.
 Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
 

@@ -1,4 +1,4 @@
-// Memory that starts on a cache line and keeps its capacity.
+// A buffer whose memory starts on a cache line and is kept when the buffer is resized.
 #pragma once
 
 #include <algorithm>
@@ -43,14 +43,14 @@ class AlignedBuffer {
   void resize(int64_t size) {
     if (size > capacity_) {
       data_.reset();
-      size_ = capacity_ = 0;  // so it is if the next lines throw
+      size_ = capacity_ = 0;  // what remains if the allocation below throws
       const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
       data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{kCacheLine})));
       capacity_ = size;
     }
     size_ = size;
   }
-  /// resize(), then data(): scratch memory that calls share.
+  /// Calls resize(size) and returns data(): for scratch memory that one call after another uses.
   T* get(int64_t size) {
     resize(size);
     return data();

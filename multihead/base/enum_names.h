@@ -1,4 +1,5 @@
-// The names that an enum's values have in files and flags: one table, from which all of them read and write.
+// The names of an enum's values in files and flags. One table for each enum; whoever reads or writes a name
+// uses it.
 #pragma once
 
 #include <initializer_list>
@@ -10,7 +11,7 @@ namespace mh {
 template <class E>
 using EnumNames = std::initializer_list<std::pair<const char*, E>>;
 
-/// The first name of a value; empty when it has none.
+/// Returns the first name of a value; an empty text when it has none.
 template <class E>
 constexpr const char* name_of(E value, EnumNames<std::type_identity_t<E>> names) {
   for (const auto& [name, meaning] : names) {

@@ -1,7 +1,9 @@
-// Errors of input: a file, a setting, a shape. The message is one line that names the thing, what was
-// expected and what was found, and the remedy. A setting that could be chosen otherwise is named by its
-// field, between backticks: `d_key`; a program whose user knows it by another name can put that in its place.
-// Programmer errors are assertions (MH_ASSERT), not exceptions.
+// The exceptions of the library. Most are about input: a file, a setting, a shape.
+//
+// A message is one line: what is wrong with which thing, what was expected and found, and the remedy. It
+// names a setting by its field between backticks, `d_key`; the command-line tool writes its own name,
+// --d-key, in that place. A mistake in the library itself throws, too (MH_ASSERT): nothing here ends the
+// process.
 #pragma once
 
 #include <stdexcept>
@@ -21,8 +23,8 @@ class FileError : public Error {
   using Error::Error;
 };
 
-/// Contents that are not what they should be: broken UTF-8, JSON, a header that lies, a tokenizer of another
-/// kind.
+/// A file with wrong contents: broken UTF-8 or JSON, a header that contradicts the data, a tokenizer of a
+/// kind that is not supported.
 class FormatError : public Error {
  public:
   using Error::Error;
@@ -34,14 +36,21 @@ class ShapeError : public Error {
   using Error::Error;
 };
 
-/// A setting that cannot be: out of range, or at odds with another one.
+/// A setting that is out of range or contradicts another setting.
 class UsageError : public Error {
  public:
   using Error::Error;
 };
 
-/// Work that was asked to stop (SIGTERM, Ctrl-C) and has saved what it had.
+/// Thrown by work that was asked to stop (SIGTERM, Ctrl-C), after it has saved its state.
 class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A mistake in the library, not in what it was given: a condition that should always hold does not. What
+/// was being computed is lost; report it with the message.
+class InternalError : public Error {
  public:
   using Error::Error;
 };
@@ -52,6 +61,6 @@ namespace detail {
 
 }  // namespace mh
 
-/// A programmer's error: checked in every build, since all of these are outside inner loops.
+/// Throws InternalError unless `condition` holds. Checked in every build: none of these is in an inner loop.
 #define MH_ASSERT(condition) \
   ((condition) ? static_cast<void>(0) : ::mh::detail::assertion_failed(#condition, __FILE__, __LINE__))

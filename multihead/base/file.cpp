@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,7 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "multihead/base/error.h"
 
@@ -19,7 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string_view remedy_for(int code, bool reading) {
+// By its numbers in Linux.
+bool is_null_device(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+}
+
+std::string_view remedy_for(int code, std::string_view verb) {
+  const bool reading = verb == "read", creating = verb == "create folder";
   switch (code) {
     case ENOSPC:
     case EDQUOT:
@@ -28,6 +35,7 @@ std::string_view remedy_for(int code, bool reading) {
     case EROFS:
       return reading ? "; let this user read it" : "; choose a place this user may use";
     case ENOENT:
+      if (creating) return "; choose another place";  // the folders above are made, too, where that can be
       return reading ? "; is the name right?" : "; make the folder first";
     case EISDIR:
       return "; name a file in it";
@@ -37,8 +45,7 @@ std::string_view remedy_for(int code, bool reading) {
 }
 
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int code) {
-  throw FileError(
-      fmt::format("cannot {} {}: {}{}", verb, name, std::strerror(code), remedy_for(code, verb == "read")));
+  throw FileError(fmt::format("cannot {} {}: {}{}", verb, name, std::strerror(code), remedy_for(code, verb)));
 }
 [[noreturn]] void fail(std::string_view verb, const fs::path& path, int code) {
   fail(verb, std::string_view(path.native()), code);
@@ -48,12 +55,14 @@ class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, mode_t mode = 0644)
       : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -109,6 +118,19 @@ fs::path without_links(fs::path path) {
   return path;
 }
 
+// The file whose place is taken when `path` is written; empty when `path` is written to as it is. Throws when
+// it is a folder.
+fs::path name_to_replace(const fs::path& path) {
+  std::error_code code;
+  const fs::file_status status = fs::status(path, code);
+  if (fs::is_directory(status)) fail("write", path, EISDIR);
+  const fs::path final_name = without_links(path);
+  // A rename would put a file in the place of /dev/null or of a named pipe, or, for /dev/stdout, of what the
+  // shell has opened, perhaps to append to it.
+  const bool opened = final_name != path && final_name.native().starts_with("/proc/");
+  return opened || (fs::exists(status) && !fs::is_regular_file(status)) ? fs::path() : final_name;
+}
+
 fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
@@ -137,21 +159,37 @@ std::string read_descriptor(int descriptor, std::string_view name) {
 
 std::string read_file(const fs::path& path) {
   Descriptor fd(path, O_RDONLY);
-  if (fd.get() < 0) fail("read", path, errno);
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) fail("read", path, errno);
+  const bool device = S_ISBLK(info.st_mode) || S_ISCHR(info.st_mode);
+  if (device && !is_null_device(info) && ::isatty(fd.get()) == 0) {
+    throw FileError(
+        fmt::format("cannot read {}: it is a device, not a regular file; name a file", path.string()));
+  }
+  return read_descriptor(fd.get(), path.native());
+}
+
+int open_regular_file(const fs::path& path) {
+  // Without O_NONBLOCK the opening of a pipe waits for its writer. Regular files know no such waiting.
+  Descriptor fd(path, O_RDONLY | O_NONBLOCK);
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) fail("read", path, errno);
+  if (S_ISDIR(info.st_mode)) fail("read", path, EISDIR);
+  if (!S_ISREG(info.st_mode)) {
+    throw FileError(
+        fmt::format("cannot read {}: not a regular file; put the file itself there", path.string()));
+  }
+  return fd.release();
+}
+
+std::string read_regular_file(const fs::path& path) {
+  const Descriptor fd(open_regular_file(path));
   return read_descriptor(fd.get(), path.native());
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
-  std::error_code code;
-  const fs::file_status status = fs::status(path, code);
-  if (fs::is_directory(status)) fail("write", path, EISDIR);
-  const fs::path final_name = without_links(path);
-  // A rename would put a file in the place of /dev/null or of a named pipe, or, for /dev/stdout, of what the
-  // shell has opened, perhaps to append to it.
-  const bool opened = final_name != path && final_name.native().starts_with("/proc/");
-  if (opened || (fs::exists(status) && !fs::is_regular_file(status))) {
-    return write_and_sync(path, bytes, path, O_APPEND);
-  }
+  const fs::path final_name = name_to_replace(path);
+  if (final_name.empty()) return write_and_sync(path, bytes, path, O_APPEND);
   remove_leftovers(final_name);
   const fs::path temporary = temporary_beside(final_name);
   try {
@@ -162,6 +200,15 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
     throw;
   }
   sync_folder(final_name.parent_path());
+}
+
+void check_can_write_file(const fs::path& path) {
+  const fs::path final_name = name_to_replace(path);
+  if (final_name.empty()) return;
+  const fs::path probe = temporary_beside(final_name);
+  const Descriptor fd(probe, O_WRONLY | O_CREAT | O_TRUNC);
+  if (fd.get() < 0) fail("write", path, errno);
+  ::unlink(probe.c_str());
 }
 
 void remove_leftovers(const fs::path& path) {
@@ -192,20 +239,43 @@ void refuse_foreign_files(const fs::path& folder, const std::function<bool(std::
   }
 }
 
+void check_can_write_folder(const fs::path& folder) {
+  std::error_code code;
+  if (fs::exists(folder, code) && !fs::is_directory(folder, code)) fail("write folder", folder, ENOTDIR);
+  const FolderWriter probe(folder);
+}
+
 FolderWriter::FolderWriter(const fs::path& folder)
     : folder_(without_trailing_slash(folder)), staging_(temporary_beside(folder_)) {
   std::error_code code;
+  for (fs::path above = folder_.parent_path(); !above.empty() && !fs::exists(above, code);
+       above = above.parent_path()) {
+    parents_.insert(parents_.begin(), above);
+  }
   if (folder_.has_parent_path()) fs::create_directories(folder_.parent_path(), code);
-  if (code) fail("create folder", folder_.parent_path(), code.value());
+  if (code) {
+    remove_parents();
+    fail("create folder", folder_, code.value());
+  }
   remove_leftovers(folder_);
   fs::remove_all(staging_, code);
-  if (::mkdir(staging_.c_str(), 0755) != 0) fail("create folder", folder_, errno);
+  if (::mkdir(staging_.c_str(), 0755) != 0) {
+    const int why = errno;
+    remove_parents();
+    fail("create folder", folder_, why);
+  }
 }
 
 FolderWriter::~FolderWriter() {
   if (committed_) return;
   std::error_code code;
   fs::remove_all(staging_, code);
+  remove_parents();
+}
+
+void FolderWriter::remove_parents() {
+  // rmdir leaves one alone into which somebody has put something meanwhile.
+  for (auto above = parents_.rbegin(); above != parents_.rend(); ++above) ::rmdir(above->c_str());
 }
 
 void FolderWriter::add(std::string_view name, std::string_view bytes) {

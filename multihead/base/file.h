@@ -1,4 +1,4 @@
-// Files: whole reads, and writes that are either complete or not there at all.
+// Reads whole files, and writes files so that a reader never finds half of one.
 #pragma once
 
 #include <cstddef>
@@ -7,35 +7,49 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mh {
 
-/// The bytes of a file. Throws FileError ("cannot read FILE: No such file or directory; is the name right?").
+/// The bytes of a file, or all that a pipe gives until it ends. Throws FileError ("cannot read FILE: No such
+/// file or directory; is the name right?"), also for a device, which may never end, unless it is a terminal or
+/// /dev/null.
 std::string read_file(const std::filesystem::path& path);
+/// The same, but a pipe or any device is refused at once: for the files of a folder (a model's, a
+/// checkpoint's), where waiting for somebody to write into a pipe would look as if the program hung.
+std::string read_regular_file(const std::filesystem::path& path);
+/// A descriptor of a regular file, to be closed by the caller. Never waits. Throws FileError as above.
+int open_regular_file(const std::filesystem::path& path);
 /// Throws that FileError for a reader of another kind; `code` is its errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
-/// What there is still to read from an open descriptor, e.g. 0, standard input; `name` is what errors call
-/// it.
+/// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
 std::string read_descriptor(int descriptor, std::string_view name);
 
-/// Writes under a temporary name beside `path`, syncs, renames: after a kill the old contents or the new are
-/// there. Throws FileError (a full disk, an unwritable folder); then `path` is as it was and nothing is left
-/// beside it. A link stays one: the file it names is replaced. What is no file (a device, a pipe) is written
-/// to as it is.
+/// Replaces a file in one step: writes under a temporary name beside `path`, syncs, renames. After a kill
+/// the file has either its old contents or the new ones. Throws FileError (a full disk, an unwritable
+/// folder); then `path` is unchanged and nothing is left beside it. A symbolic link stays, and the file
+/// that it points to is replaced. A device or a pipe is written to directly.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Removes what a process that was killed while it wrote `path` left beside it under its temporary name,
-/// .NAME.tmp.PID. Both writers here begin with it. A process that lives keeps what it is writing.
+/// Removes the temporary files .NAME.tmp.PID that killed processes left beside `path`. Both writers in this
+/// file call it first. Files of processes that still run are kept.
 void remove_leftovers(const std::filesystem::path& path);
 
-/// Throws FileError when `folder` is a file, or holds a file that `ours` does not know by its name: who
-/// replaces a folder as a whole must not cost anybody anything else.
+/// Throws FileError when `folder` is a file, or holds a file for whose name `ours` returns false. Called
+/// before a folder is replaced as a whole, so that nobody's own files are lost.
 void refuse_foreign_files(const std::filesystem::path& folder,
                           const std::function<bool(std::string_view name)>& ours);
 
+/// Throws FileError when a FolderWriter could not write `folder`: before work of which nothing could be kept.
+/// Nothing is left behind.
+void check_can_write_folder(const std::filesystem::path& folder);
+/// Throws FileError when write_file_atomically() could not write `path`. Its folder must exist. Nothing is
+/// left behind, and what is no file (a device, a pipe) is not touched.
+void check_can_write_file(const std::filesystem::path& path);
+
 /// A folder that appears as a whole: files are added under a temporary name, and commit() syncs them, renames
-/// the folder to its final name (replacing an older folder of that name) and syncs its parent. Without
-/// commit() the destructor removes what was written.
+/// the folder to its final name (replacing an older folder of that name) and syncs its parent. Folders above it
+/// that are missing are made. Without commit() the destructor removes what was made.
 class FolderWriter {
  public:
   explicit FolderWriter(const std::filesystem::path& folder);
@@ -50,8 +64,11 @@ class FolderWriter {
   void commit();
 
  private:
+  void remove_parents();
+
   std::filesystem::path folder_;
   std::filesystem::path staging_;
+  std::vector<std::filesystem::path> parents_;  // that were made for it, the uppermost first
   bool committed_ = false;
 };
 

@@ -1,4 +1,5 @@
-// Tells whether two things are the same: FNV-1a (Fowler, Noll and Vo), not against people who mean harm.
+// A 64-bit hash that tells whether two pieces of data are the same: FNV-1a (Fowler, Noll and Vo). It does
+// not protect against data made to collide.
 #pragma once
 
 #include <cstdint>

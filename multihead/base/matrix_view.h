@@ -1,5 +1,5 @@
-// A matrix that somebody else owns: rows of `cols` numbers, `stride` numbers apart.
-// It lives in base (the kernels need it and know no tensor); Tensor hands it out.
+// A view of a matrix that somebody else owns: `rows` rows of `cols` numbers, `stride` numbers from one row
+// to the next. It is in base because the kernels use it and do not know Tensor, whose view() returns one.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include "multihead/base/error.h"
 
 namespace mh {
+
+namespace detail {
+/// Throws ShapeError: "rows [2, 9) of a matrix that has 5".
+[[noreturn]] void throw_outside(const char* what, int64_t begin, int64_t end, int64_t all);
+}  // namespace detail
 
 /// REQUIRES: the owner outlives the view. stride >= cols. A view of nothing has data == nullptr.
 template <class T>
@@ -20,7 +25,7 @@ struct BasicMatrixView {
   BasicMatrixView() = default;
   BasicMatrixView(T* d, int64_t r, int64_t c) : data(d), rows(r), cols(c), stride(c) {}
   BasicMatrixView(T* d, int64_t r, int64_t c, int64_t s) : data(d), rows(r), cols(c), stride(s) {}
-  /// A view that may write is a view that may read.
+  /// Converts a writable view into a read-only one.
   template <class U, class = std::enable_if_t<std::is_same_v<const U, T>>>
   BasicMatrixView(const BasicMatrixView<U>& other)  // NOLINT: implicit on purpose
       : data(other.data), rows(other.rows), cols(other.cols), stride(other.stride) {}
@@ -31,14 +36,15 @@ struct BasicMatrixView {
   bool empty() const { return data == nullptr || rows == 0 || cols == 0; }
   bool contiguous() const { return stride == cols || rows <= 1; }
 
-  /// Rows [begin, end).
+  /// Rows [begin, end). Throws ShapeError when the matrix does not have them.
   BasicMatrixView rows_between(int64_t begin, int64_t end) const {
-    MH_ASSERT(0 <= begin && begin <= end && end <= rows);
+    if (begin < 0 || begin > end || end > rows) detail::throw_outside("rows", begin, end, rows);
     return {data + begin * stride, end - begin, cols, stride};
   }
-  /// Columns [begin, end): one head of [N, H*D] is columns_between(h*D, (h+1)*D).
+  /// Columns [begin, end): one head of [N, H*D] is columns_between(h*D, (h+1)*D). Throws
+  /// ShapeError.
   BasicMatrixView columns_between(int64_t begin, int64_t end) const {
-    MH_ASSERT(0 <= begin && begin <= end && end <= cols);
+    if (begin < 0 || begin > end || end > cols) detail::throw_outside("columns", begin, end, cols);
     return {data + begin, rows, end - begin, stride};
   }
 };

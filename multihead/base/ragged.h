@@ -1,5 +1,5 @@
-// Where each sequence of a ragged batch begins: rows [offsets[s], offsets[s+1]) are sequence s. Nothing is
-// padded.
+// Where each sequence of a ragged batch begins: rows [offsets[s], offsets[s+1]) are sequence s. Lengths 3
+// and 2 give the offsets 0 3 5. Nothing is padded.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ class Ragged {
   /// One sequence for each length.
   static Ragged from_lengths(std::span<const int32_t> lengths);
 
+  /// Throws ShapeError on a negative length, or more than 2^31 - 1 rows in all.
   void add(int32_t length);
   void clear() { offsets_.assign(1, 0); }
 
@@ -24,7 +25,7 @@ class Ragged {
   int32_t end(int32_t s) const { return offsets_[static_cast<size_t>(s) + 1]; }
   int32_t length(int32_t s) const { return end(s) - begin(s); }
   int32_t longest() const;
-  /// [sequences + 1], first 0, never falling.
+  /// [sequences + 1]: begins with 0 and never falls.
   std::span<const int32_t> offsets() const { return offsets_; }
 
   bool operator==(const Ragged&) const = default;

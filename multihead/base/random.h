@@ -26,8 +26,8 @@ inline PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-/// A stream of random numbers: (seed, stream) names it, position() says how far it was read, so it can be
-/// resumed.
+/// A stream of random numbers. (seed, stream) identifies it and position() says how many numbers were read,
+/// so that it can be resumed with seek().
 class Random {
  public:
   explicit Random(uint64_t seed, uint64_t stream = 0)
@@ -65,7 +65,7 @@ class Random {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
     return radius * std::cos(2.0 * std::numbers::pi * uniform());
   }
-  /// Puts a range with [] and size() in random order.
+  /// Shuffles a range that has [] and size().
   template <class Range>
   void shuffle(Range& range) {
     for (auto i = range.size(); i > 1; --i) {

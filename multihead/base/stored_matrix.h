@@ -1,4 +1,5 @@
-// A matrix as a file holds it: float32 or bfloat16, transposed or not, part of a wider matrix or not.
+// A view of a matrix as a file stores it: float32 or bfloat16, transposed or not, part of a wider matrix or
+// not.
 #pragma once
 
 #include <bit>
@@ -22,8 +23,8 @@ inline float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-/// [rows, cols] in memory that somebody else owns and nobody writes. Number (i, j) lies i * row_stride +
-/// j * col_stride numbers behind the first; one of the strides is 1. The bytes need no alignment.
+/// [rows, cols] in memory that somebody else owns and nobody changes. Number (i, j) lies i * row_stride +
+/// j * col_stride numbers after the first; one of the strides is 1. The bytes need no alignment.
 struct StoredMatrix {
   const std::byte* data = nullptr;
   NumberType type = NumberType::kFloat32;

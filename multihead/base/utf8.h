@@ -1,4 +1,4 @@
-// Is it UTF-8? Every text that comes from outside is asked once, at the door.
+// Checks UTF-8. Every text from outside is checked once, where it enters the library.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,9 @@
 
 namespace mh {
 
-/// Where the first byte stands that begins no well-formed UTF-8 sequence (Unicode 15, table 3-7: no overlong
-/// forms, no surrogates, nothing above U+10FFFF); std::string_view::npos when all of `bytes` is UTF-8.
+/// Returns the index of the first byte at which no well-formed UTF-8 sequence begins (Unicode 15, table
+/// 3-7: no overlong forms, no surrogates, nothing above U+10FFFF), or std::string_view::npos when all of
+/// `bytes` is UTF-8.
 size_t first_invalid_utf8(std::string_view bytes);
 
 }  // namespace mh

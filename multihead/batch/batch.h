@@ -1,4 +1,10 @@
-// Sequences of token ids laid end to end, nothing padded: what the models read.
+// Batch: sequences of token ids laid end to end. Every model reads its input in this form. Nothing is
+// padded, so no work is spent on padding and no mask is needed for it. The sequences 5 7 2 and 9 2 become
+//
+//   ids      5 7 2 9 2      [N], N rows in all
+//   offsets  0 3 5          [S + 1], S sequences: sequence s is rows offsets[s] to offsets[s + 1] - 1
+//
+// and a model's states for them are a matrix [N, d_model] with the same offsets.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +15,27 @@
 
 namespace mh {
 
-/// Token ids of a ragged batch; ids.size() == ragged->rows(). `sentences` number the sequences in the corpus:
-/// dropout depends on them, not on the place in the batch.
+/// A view of a batch; ids.size() == ragged->rows(). `sentences` are the numbers of the sequences in the
+/// corpus: dropout depends on them and not on the place in the batch.
 struct Sequences {
   std::span<const int32_t> ids;  // [N]
   const Ragged* ragged = nullptr;
   std::span<const int64_t> sentences;  // [S]; may be empty without dropout
 };
 
-/// Owns what `Sequences` look at.
+/// A batch that owns its ids; view() gives the Sequences.
 struct Batch {
   std::vector<int32_t> ids;        // [N]
   Ragged ragged;                   // S sequences, N rows
   std::vector<int64_t> sentences;  // [S]: which sentence of the corpus each is
 
   Batch() = default;
-  /// All of them, numbered from 0.
+  /// All sequences, numbered from 0.
   explicit Batch(std::span<const std::vector<int32_t>> sequences);
   explicit Batch(const std::vector<std::vector<int32_t>>& sequences) : Batch(std::span(sequences)) {}
 
   void add(std::span<const int32_t> tokens, int64_t sentence);
-  /// Keeps the memory for what comes next.
+  /// Empties the batch and keeps its memory.
   void clear();
   /// Valid until the batch changes or moves.
   Sequences view() const { return {.ids = ids, .ragged = &ragged, .sentences = sentences}; }

@@ -1,5 +1,5 @@
-// Token ids from outside, before a model reads them: one rule and one wording for training, generation and
-// analysis.
+// Checks token ids from outside before a model reads them. Training, generation and analysis share this
+// check and its messages.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mh {
 
-/// What a model can read.
+/// The limits of what a model can read.
 struct IdLimits {
   std::string_view what = "sequence";                     // "source", "target": begins the message
   int64_t longest = std::numeric_limits<int64_t>::max();  // tokens
@@ -19,9 +19,9 @@ struct IdLimits {
 };
 
 /// Throws ShapeError on a sequence longer than `longest`, UsageError on an id outside of the vocabulary and
-/// on a sequence of no tokens that may not be empty. `number`, from 1, is in the message.
+/// on an empty sequence unless may_be_empty. `number`, from 1, is in the message.
 void check_ids(std::span<const int32_t> sequence, int64_t number, const IdLimits& limits);
-/// Each of them, numbered from 1.
+/// Checks each of the sequences, numbered from 1.
 void check_ids(std::span<const std::vector<int32_t>> sequences, const IdLimits& limits);
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// CoNLL-U, the file format of Universal Dependencies: a word a line in ten columns, sentences apart by empty
-// lines. https://universaldependencies.org/format.html
+// Reads and writes CoNLL-U, the file format of Universal Dependencies: one word a line in ten columns, an
+// empty line between sentences. https://universaldependencies.org/format.html
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace mh {
 
-/// One word with all of its columns; "_" (nothing there) is kept as it stands.
+/// One word with all of its columns; an empty column is "_".
 struct ConlluWord : Word {
   std::string xpos = "_";
   std::string features = "_";
@@ -21,7 +21,7 @@ struct ConlluWord : Word {
   std::string misc = "_";
 };
 
-/// A line that is no word of the tree: a token of several words ("3-4") or an empty node ("8.1").
+/// A line that is not a word of the tree: a token of several words ("3-4") or an empty node ("8.1").
 struct ConlluExtra {
   size_t before = 0;  // index of the word it stands before
   std::string line;
@@ -32,19 +32,19 @@ struct ConlluSentence {
   std::vector<ConlluWord> words;
   std::vector<ConlluExtra> extras;
 
-  /// The columns that a tree needs.
+  /// Returns the words with the columns that a tree needs.
   std::vector<Word> tree() const;
 };
 
-/// Reads lines; what it returns, format_conllu writes back to the byte (save for line ends and a missing last
-/// empty line). Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of
-/// columns, word numbers with gaps, heads that do not exist, a tree with circles or not exactly one root.
+/// Reads lines. format_conllu() writes the same bytes again, except for line ends and a missing last empty
+/// line. Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns,
+/// word numbers with gaps, heads that do not exist, a tree with cycles or without exactly one root.
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
-/// A file, gzip or not. Throws FileError, FormatError.
+/// Reads a file, gzip or not. Throws FileError, FormatError.
 std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path);
 
 std::string format_conllu(std::span<const ConlluSentence> sentences);
-/// One sentence of plain words. REQUIRES: no column is empty or holds a tab or line end.
+/// Writes one sentence. REQUIRES: no column is empty or has a tab or line end.
 std::string format_conllu(std::span<const Word> words, std::string_view sentence_id);
 
 }  // namespace mh

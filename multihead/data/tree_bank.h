@@ -1,4 +1,5 @@
-// A word and its place in a tree of dependencies: what the grammar makes and CoNLL-U files hold.
+// Word: a word and its place in a dependency tree. The built-in grammar makes such trees, and CoNLL-U files
+// contain them.
 #pragma once
 
 #include <span>
@@ -7,7 +8,7 @@
 
 namespace mh {
 
-/// Labels are those of Universal Dependencies 2.
+/// Part of speech and relation are labels of Universal Dependencies 2.
 struct Word {
   std::string form;
   std::string lemma;
@@ -18,10 +19,11 @@ struct Word {
   bool operator==(const Word&) const = default;
 };
 
-/// The forms with one space between.
+/// Returns the forms with one space between them.
 std::string text_of(std::span<const Word> words);
 
-/// Whether exactly one word is a root and every other hangs below it. REQUIRES: heads in [-1, size).
+/// Whether the heads form a tree: exactly one word is the root, and all others are below it. REQUIRES:
+/// heads in [-1, size).
 bool is_tree(std::span<const Word> words);
 
 }  // namespace mh

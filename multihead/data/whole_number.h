@@ -7,8 +7,7 @@
 
 namespace mh {
 
-/// The number that `text` is, from its first character to its last, without a sign; nothing when it is none
-/// or too large.
+/// Returns the number if all of `text` is a whole number without a sign that fits; else nothing.
 inline std::optional<int32_t> whole_number(std::string_view text) {
   if (text.empty() || text[0] == '-') return std::nullopt;  // from_chars takes no plus
   int32_t value = 0;

@@ -1,7 +1,11 @@
-// BLEU (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), equal to the printed digit.
+// BLEU (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), equal to every printed digit. It
+// compares translations with reference translations of the same sentences:
 //
 //   BLEU = BP * exp(1/4 sum_n log p_n)     p_n: clipped n-gram precision over the whole corpus, n = 1..4
 //   BP   = min(1, exp(1 - ref_len / hyp_len))
+//
+// Texts are plain lines; they are tokenised here, as sacreBLEU does, so that scores can be compared with
+// published ones.
 #pragma once
 
 #include <array>
@@ -20,20 +24,22 @@ constexpr int kBleuOrder = 4;
 
 enum class BleuTokenizer { k13a, kIntl, kMoses, kNone };
 
-/// What stands for a precision of 0 (Chen and Cherry 2014): kExp halves with each such order, kFloor counts a
-/// little, kAddK adds k to matches and totals above unigrams, kNone leaves it 0 (and BLEU with it).
+/// Smoothing, what replaces a precision of 0 (Chen and Cherry 2014): kExp counts 1/2 match for the first
+/// such order, 1/4 for the next, ..., kFloor a small number of matches, kAddK adds k to matches and totals
+/// above unigrams, kNone leaves it 0 (and BLEU with it).
 enum class BleuSmoothing { kExp, kFloor, kAddK, kNone };
 
 struct BleuConfig {
   BleuTokenizer tokenizer = BleuTokenizer::k13a;
   MosesLanguage language = MosesLanguage::kEnglish;  // for kMoses only
-  bool lowercase = false;  // before tokenizing; with kMoses after it, as is the custom
+  bool lowercase = false;                            // before tokenizing; with kMoses after it, as is usual
   BleuSmoothing smoothing = BleuSmoothing::kExp;
   std::optional<double> smoothing_value = {};  // of kFloor (default 0.1) and kAddK (default 1)
-  bool effective_order = false;  // leave out orders that no hypothesis is long enough for: single sentences
+  /// Leave out n-gram orders that the hypotheses are too short for; for single sentences.
+  bool effective_order = false;
 };
 
-/// What a sentence adds to the sums that BLEU is made of.
+/// The counts of a sentence. BLEU of a corpus is computed from their sums.
 struct BleuCounts {
   int64_t hyp_len = 0;
   int64_t ref_len = 0;  // of the reference nearest in length, the shorter one if two are
@@ -56,11 +62,11 @@ struct BleuScore {
   std::string line(int digits = 2) const;
 };
 
-/// BLEU of summed counts.
+/// Returns BLEU of summed counts.
 BleuScore bleu_of_counts(const BleuCounts& counts, const BleuConfig& config);
 
-/// A test set with its references counted once, to score many hypotheses against (a validation set during
-/// training). Scoring is const and may be done from several threads.
+/// A test set whose references are counted once, to score many systems against it, e.g. a validation set
+/// during training. Several threads may score at once.
 class Bleu {
  public:
   /// references[r][i]: reference r of sentence i. Throws FormatError when there is none or they differ in
@@ -70,13 +76,15 @@ class Bleu {
   Bleu(Bleu&&) noexcept;
   Bleu& operator=(Bleu&&) noexcept;
 
-  /// Sentences.
+  /// The number of sentences.
   size_t size() const;
-  /// The counts of each sentence. Throws FormatError when there are more or fewer hypotheses than sentences.
+  /// Returns the counts of each sentence. Throws FormatError when there are more or fewer hypotheses than
+  /// sentences.
   std::vector<BleuCounts> counts(std::span<const std::string> hypotheses) const;
-  /// BLEU of all of them.
+  /// BLEU of all sentences together.
   BleuScore score(std::span<const std::string> hypotheses) const;
-  /// What was computed, e.g. "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|impl:multihead-0.1.0".
+  /// The settings as sacreBLEU writes them, e.g.
+  /// "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|impl:multihead-0.1.0".
   std::string signature() const;
   const BleuConfig& config() const;
 
@@ -85,7 +93,7 @@ class Bleu {
   std::unique_ptr<State> state_;
 };
 
-/// BLEU of hypotheses against one reference each.
+/// Returns BLEU of hypotheses with one reference each.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, const std::vector<std::string>& references,
                       const BleuConfig& config = {});
 

@@ -38,7 +38,10 @@ double p_value_of(const std::vector<double>& baseline, const std::vector<double>
 
 std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCounts>> counts,
                                               const BleuConfig& bleu, const BootstrapConfig& config) {
-  MH_ASSERT(!counts.empty() && config.samples >= 1);
+  if (counts.empty()) throw UsageError("bootstrap: no system is given; expected at least one");
+  if (config.samples < 1) {
+    throw UsageError(fmt::format("bootstrap: `samples` is {}; expected at least 1", config.samples));
+  }
   const size_t sentences = counts[0].size();
   for (const auto& system : counts) {
     if (system.size() == sentences && sentences > 0 && sentences <= std::numeric_limits<uint32_t>::max())

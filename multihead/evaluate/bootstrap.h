@@ -1,6 +1,6 @@
-// Is one system better than another, or is it the choice of sentences? Paired bootstrap resampling (Koehn
-// 2004): draw as many sentences as there are, with replacement, again and again, and look at how BLEU
-// spreads.
+// Paired bootstrap resampling (Koehn 2004): tells whether one system is better than another, or whether the
+// difference in BLEU may come from the choice of sentences. It draws as many sentences as the test set has,
+// with replacement, again and again, and measures how BLEU spreads.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct BootstrapConfig {
 };
 
 struct BootstrapResult {
-  double score = 0;       // of all sentences once
+  double score = 0;       // BLEU of the test set itself
   double mean = 0;        // over the samples
-  double half_width = 0;  // of the 95 % interval: half the distance of the 2.5 % and the 97.5 % quantile
-  /// Against the first system: the share of samples (one added on both sides) whose absolute difference, less
-  /// the mean absolute difference, exceeds the difference seen: sacreBLEU's --paired-bs. Empty for the first
-  /// system.
+  double half_width = 0;  // of the 95 % interval: half the distance between the 2.5 % and 97.5 % quantiles
+  /// The p-value of the difference from the first system, as in sacreBLEU's --paired-bs: (c + 1) /
+  /// (samples + 1), where c counts the samples whose absolute difference, minus the mean absolute
+  /// difference, exceeds the observed difference. Empty for the first system.
   std::optional<double> p_value;
 };
 
-/// counts[s][i]: sentence i of system s, from Bleu::counts(); the first system is the one compared with. All
-/// systems see the same samples. The same seed gives the same result for any number of threads. REQUIRES: at
-/// least one system, samples >= 1. Throws FormatError when systems differ in length or have no sentences.
+/// counts[s][i]: sentence i of system s, from Bleu::counts(). The other systems are compared with the first
+/// one; all get the same samples. The same seed gives the same result for any number of threads. Throws
+/// UsageError without a system or samples, FormatError when systems differ in length or have no sentences.
 std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCounts>> counts,
                                               const BleuConfig& bleu, const BootstrapConfig& config = {});
 

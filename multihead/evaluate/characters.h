@@ -1,4 +1,5 @@
-// Sentences as characters, for rules that look at a character and its neighbours. Inside this room only.
+// Sentences as Unicode characters, for rules that look at a character and its neighbours. Used in this
+// folder only.
 #pragma once
 
 #include <string>
@@ -16,13 +17,14 @@ inline std::u32string to_characters(std::string_view text) {
   return characters;
 }
 
-/// White space in the sense of Python's str.split(): White_Space and the four separators of ASCII.
+/// White space as Python's str.split() defines it: White_Space and the four separators of ASCII.
 inline bool separates_words(char32_t c) {
   return (c >= 0x1C && c <= 0x1F) || is_whitespace(c);
 }
 
-/// Replaces each pair of neighbours that `first` and `second` hold of by prefix, first, middle, second,
-/// suffix: what s/(first)(second)/.../g does, so a character that ended one pair does not begin the next.
+/// Puts the texts of `around` before, between and after each pair of neighbouring characters for which
+/// first(a) and second(b) are true. As in s/(first)(second)/.../g, a character that ended one pair does not
+/// begin the next.
 struct Around {
   std::u32string_view before, between, after;
 };
@@ -44,7 +46,7 @@ std::u32string replace_pairs(std::u32string_view text, First first, Second secon
   return out;
 }
 
-/// Puts spaces around each character that `stands_alone` holds of.
+/// Puts spaces around each character for which stands_alone() is true.
 template <class StandsAlone>
 std::u32string space_around(std::u32string_view text, StandsAlone stands_alone) {
   std::u32string out;

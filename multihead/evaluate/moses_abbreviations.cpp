@@ -1,6 +1,6 @@
-// Words whose final period is no end of a sentence. The lists are this project's own, of what is common in
-// either language; the original's differ in rare words, which is why the agreement with it is measured
-// (docs/verbs/bleu.md).
+// Abbreviations: words whose final period does not end a sentence. The lists are this project's own and
+// hold what is common in either language. Those of the original differ in rare words; docs/verbs/bleu.md
+// says how often results agree.
 #include <string_view>
 #include <unordered_set>
 

@@ -1,5 +1,5 @@
 // The Moses tokenizer's rules for English and German (Koehn et al. 2007, tokenizer.perl -no-escape, hyphens
-// kept): papers that report "tokenized BLEU" mean these words.
+// kept): papers that report "tokenized BLEU" usually count these words.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace mh {
 
 enum class MosesLanguage { kEnglish, kGerman };
 
-/// The words of `line`: special characters stand alone, commas unless between digits, runs of periods
-/// together, English contractions split before the apostrophe ("do n't" stays "don 't"), and a word's final
-/// period unless the word is an abbreviation or the next word begins in lower case. REQUIRES: `line` is
-/// UTF-8.
+/// Returns the words of `line`. Words of their own are: special characters, commas unless between digits,
+/// runs of periods, what follows the apostrophe of an English contraction ("don't" becomes "don 't"), and a
+/// word's final period, unless the word is an abbreviation or the next word begins in lower case. REQUIRES:
+/// `line` is UTF-8.
 std::vector<std::string> tokenize_moses(std::string_view line, MosesLanguage language);
 
-/// Does a period after `word` belong to it?
+/// Tells whether a period after `word` belongs to it.
 enum class PeriodAfter { kSplits, kBelongs, kBelongsBeforeNumber };
 PeriodAfter period_after(std::string_view word, MosesLanguage language);
 

@@ -57,7 +57,10 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
                                                std::span<const std::vector<int32_t>> targets,
                                                const AlignOptions& options) {
   const ModelFacts facts = model.facts();
-  MH_ASSERT(targets.size() == static_cast<size_t>(source.ragged->sequences()));
+  if (targets.size() != static_cast<size_t>(source.ragged->sequences())) {
+    throw ShapeError(
+        fmt::format("align: {} targets for {} sources", targets.size(), source.ragged->sequences()));
+  }
   std::vector<Model::AttentionName> crossings;  // one a layer of the decoder
   for (const Model::AttentionName& attention : model.attentions()) {
     if (attention.name.ends_with(".cross_attention")) crossings.push_back(attention);

@@ -1,4 +1,5 @@
-// Which source token each target token looks at, read off cross-attention.
+// Aligns the tokens of given translations with their sources: each target token is aligned to the source
+// token on which cross-attention puts the largest weight.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,15 @@
 namespace mh {
 
 struct AlignOptions {
-  int32_t layer = -1;  // of the decoder, from 0; -1: the last one
-  int32_t head = -1;   // of its cross-attention; -1: the mean of all
+  int32_t layer = -1;  // layer of the decoder, from 0; -1: the last one
+  int32_t head = -1;   // head of its cross-attention; -1: the mean of all heads
 };
 
 /// For each pair of sentences: target token t is aligned to the source token with the largest weight in the
 /// step that predicts t (ties: the first); a token that looks at the source's end token is aligned to
 /// nothing. Targets are without end token. One teacher-forced pass; `context` must evaluate, its tape is
-/// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have.
+/// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have, and
+/// ShapeError unless there is a target for each source.
 std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,
                                                const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,

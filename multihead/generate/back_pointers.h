@@ -1,5 +1,5 @@
-// Where each row of each step came from: hypotheses share their beginnings, and a reordered beam copies
-// nothing.
+// BackPointers: for each step of a beam search, the token of each row and the row of the previous step that
+// it continues. Hypotheses share their beginnings, so reordering a beam copies nothing.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,15 @@ namespace mh {
 
 class BackPointers {
  public:
-  /// One step: row i has token tokens[i] and continues row parents[i] of the step before.
+  /// Adds a step: row i has token tokens[i] and continues row parents[i] of the step before.
   void add_step(std::span<const int32_t> tokens, std::span<const int32_t> parents) {
     begins_.push_back(tokens_.size());
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     parents_.insert(parents_.end(), parents.begin(), parents.end());
   }
 
-  /// The tokens of steps 1 to `step` that lead to its row `row`; step 0 holds the start tokens.
+  /// Returns the tokens of steps 1 to `step` that lead to row `row` of that step; step 0 holds the start
+  /// tokens.
   std::vector<int32_t> path(int32_t step, int32_t row) const {
     std::vector<int32_t> tokens;
     tokens.reserve(static_cast<size_t>(step) + 1);  // room for one more

@@ -213,7 +213,10 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
   check_search(options);
   check_ids({&options.suppressed, 1},
             {.what = "suppressed tokens", .vocabulary = decoding.model().facts().vocabulary});
-  MH_ASSERT(prefixes.empty() || prefixes.size() == static_cast<size_t>(source.ragged->sequences()));
+  if (!prefixes.empty() && prefixes.size() != static_cast<size_t>(source.ragged->sequences())) {
+    throw ShapeError(fmt::format("beam search: {} prefixes for {} sources; give one each or none",
+                                 prefixes.size(), source.ragged->sequences()));
+  }
   if (source.ragged->sequences() == 0) return {};
   return BeamSearch(decoding, source, options, prefixes).run();
 }

@@ -1,11 +1,12 @@
-// Translations that must begin with given tokens: while a sentence is inside its prefix it has one
-// hypothesis, whose only candidate is the prefix's next token.
+// ForcedPrefix: makes translations begin with given tokens. While a sentence is inside its prefix it has
+// one hypothesis, whose only candidate is the next token of the prefix.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "multihead/kernels/vocabulary.h"
 #include "multihead/models/language_model.h"
 
 namespace mh {
@@ -15,12 +16,13 @@ class ForcedPrefix {
   /// prefixes: empty, or one for each sentence.
   ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes);
 
-  /// Throws UsageError when the prefix of sentence s is longer than `longest` or has a token that the model
-  /// does not have or that ends it.
+  /// Throws UsageError when the prefix of sentence s is longer than `longest`, or has an end token or a
+  /// token that the model does not have.
   void check(int32_t s, int32_t longest) const;
-  /// Whether every row's next token is given.
+  /// Whether the next token of every row is given by a prefix.
   bool holds_all(int32_t step, std::span<const int32_t> sources) const;
-  /// Replaces the candidates of rows whose next token is given: it comes first, nothing else is possible.
+  /// Replaces the candidates of rows whose next token is given, so that this token is the only one
+  /// possible.
   void force(int32_t step, std::span<const int32_t> sources, ConstMatrixView states, int32_t candidates_a_row,
              std::span<Candidate> candidates);
 

@@ -1,4 +1,4 @@
-// How probable given translations are: one teacher-forced pass.
+// Scores given translations: the probability of each of their tokens, in one pass with teacher forcing.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct ScoreOptions {
   std::function<void(int64_t sentences_done)> progress = nullptr;  // called after each batch
 };
 
-/// For each pair the natural-log probability of every token of the target and, last, of its end token.
-/// Sources are what the encoder reads, end token included; targets are without their end token. Throws
-/// UsageError on unequal counts, a source of no tokens or ids that cannot be, ShapeError on a sequence longer
+/// Returns for each pair the natural logarithm of the probability of every target token and, last, of the
+/// end token. Sources have their end token; targets have none. Throws UsageError on unequal numbers of
+/// sources and targets, an empty source or ids outside of the vocabulary, ShapeError on a sequence longer
 /// than max_positions.
 std::vector<std::vector<float>> score(const LanguageModel& model,
                                       std::span<const std::vector<int32_t>> sources,

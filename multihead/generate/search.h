@@ -1,5 +1,5 @@
-// What a search is asked for and what it finds. The search itself: beam_search.h; many sentences:
-// translate.h.
+// The options of a search, and the hypotheses that it finds. beam_search.h searches; translate.h translates
+// many sentences.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,29 @@ struct LengthPenalty {
   double factor(int32_t length) const;
 };
 
-/// One candidate more than the beam is asked of each row: its end token may be among them.
+/// The largest beam. Each row is asked for one candidate more than this, since the end token may be among
+/// them.
 constexpr int32_t kLargestBeam = 255;
 
 struct SearchOptions {
   int32_t beam_size = 5;  // hypotheses that grow side by side; 1 is greedy search
-  int32_t n_best = 1;     // hypotheses wanted of each sentence, at most beam_size
+  int32_t n_best = 1;     // hypotheses to return for each sentence, at most beam_size
   LengthPenalty length_penalty = {};
   int32_t min_length = 0;    // the end token may not come before this many tokens
   int32_t max_length = 256;  // tokens at most, never more than the model's max_positions
-  /// When above 0: at most this many times the source's tokens (rounded up, and at least min_length and 1),
-  /// if that is less than max_length. It keeps a model that has learned nothing from writing until
-  /// max_length.
+  /// When above 0, a hypothesis has at most this many times the source's tokens (rounded up, and at least
+  /// min_length and 1), if that is less than max_length. So a model that has learned nothing does not go on
+  /// until max_length.
   double max_length_factor = 0;
-  /// Tokens that never come, besides the padding token and the one that starts the decoder; the end token is
-  /// not among them, whatever is listed.
+  /// Tokens that are never generated, besides the padding token and the decoder's start token. The end
+  /// token is always allowed, even if it is listed.
   std::vector<int32_t> suppressed = {};
 };
 
-/// Throws UsageError on options that cannot be.
+/// Throws UsageError on options that are out of range or contradict each other.
 void check_search(const SearchOptions& options);
 
-/// Source token `source` is what target token `target` looks at; both count from 0.
+/// Target token `target` is aligned to source token `source`; both count from 0.
 struct AlignmentPoint {
   int32_t source = 0;
   int32_t target = 0;
@@ -52,8 +53,8 @@ struct AlignmentPoint {
 struct Hypothesis {
   std::vector<int32_t> tokens = {};  // without the end token
   bool ended = true;                 // false: cut off at the longest length
-  double log_probability = 0;        // natural logarithm, of all tokens and, when it ended, of the end token
-  double score = 0;                  // log_probability / length_penalty.factor(tokens, and 1 when it ended)
+  double log_probability = 0;  // natural logarithm: the sum over all tokens and, if it ended, the end token
+  double score = 0;            // log_probability / length_penalty.factor(tokens, and 1 when it ended)
   std::vector<AlignmentPoint> alignment = {};  // when asked for (align.h), by target token
 };
 

@@ -1,4 +1,6 @@
-// Translating any number of sentences: batches of like length, results in the order of the input.
+// Translator: translates any number of sentences, given as token ids. Sentences of similar length go into
+// one batch, beam search (beam_search.h) translates each batch, and the results come in the order of the
+// input. Tokenizer (text/tokenizer.h) turns text into ids and back.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +19,15 @@ namespace mh {
 
 struct TranslateOptions {
   SearchOptions search = {};
-  int64_t max_batch_tokens = 2048;  // source tokens of one batch, at most; results do not depend on it
+  int64_t max_batch_tokens = 2048;  // most source tokens of a batch; results do not depend on it
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
-  const Interventions* interventions = nullptr;      // also seen by the alignment
-  std::function<void(int64_t sentences_done)> progress =
-      nullptr;  // called after each batch, by one thread at a time
+  const Interventions* interventions = nullptr;      // applied to the alignment, too
+  /// Called after each batch, by one thread at a time.
+  std::function<void(int64_t sentences_done)> progress = nullptr;
 };
 
-/// Translates call after call and keeps its memory between them. Many batches are shared out to the threads
-/// of the pool, one batch a thread; the threads work together on few. Not for use by two threads at once.
+/// Keeps its memory between calls. When there are many batches, each thread of the pool translates its own;
+/// when there are few, all threads work on one batch together. Only one thread may call it at a time.
 class Translator {
  public:
   /// `model` must outlive this.
@@ -34,10 +36,10 @@ class Translator {
   Translator(const Translator&) = delete;
   Translator& operator=(const Translator&) = delete;
 
-  /// The hypotheses of each source, n_best or fewer, best first. A source is what the encoder reads, its end
-  /// token included; a source of no tokens has no hypotheses. prefixes: empty, or the beginning of each
-  /// translation. Throws UsageError on options, ids or prefixes that cannot be, ShapeError on a source longer
-  /// than max_positions.
+  /// Returns the hypotheses of each source, at most n_best, best first. A source has its end token; an
+  /// empty source has no hypotheses. prefixes: empty, or the tokens with which each translation must begin.
+  /// Throws UsageError on invalid options, ids or prefixes, ShapeError on a source longer than
+  /// max_positions.
   std::vector<std::vector<Hypothesis>> translate(std::span<const std::vector<int32_t>> sources,
                                                  const TranslateOptions& options = {},
                                                  std::span<const std::vector<int32_t>> prefixes = {});
@@ -50,7 +52,7 @@ class Translator {
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
-/// The same for one call.
+/// The same with a Translator for this call only.
 std::vector<std::vector<Hypothesis>> translate(const LanguageModel& model,
                                                std::span<const std::vector<int32_t>> sources,
                                                const TranslateOptions& options = {},

@@ -1,4 +1,5 @@
-// JSON <-> structs, through one list of fields:
+// Reads and writes structs as JSON. A struct lists its fields once, in visit(); the same list gives flags,
+// help and the tables of the documentation.
 //
 //   struct ModelConfig {
 //     int32_t d_model = 512;
@@ -12,8 +13,8 @@
 //   write_file_atomically("config.json", to_json(config));
 //   from_json(config, read_file("config.json"), "config.json");
 //
-// Fields may be bool, int32_t, int64_t, uint64_t, float, double, std::string, an enum with its names, another
-// struct with a visit, std::optional of these (null or absent = empty) and std::vector of these.
+// Fields may be bool, int32_t, int64_t, uint64_t, float, double, std::string, an enum with its names,
+// another struct with a visit, std::optional of these (null or absent = empty) and std::vector of these.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@
 
 namespace mh {
 
-/// What a number may be, both ends included; `required`: it is a problem when the key is missing.
+/// The range of a number, both ends included. `required`: reading fails when the key is missing.
 template <class T>
 struct Rule {
   T low = std::numeric_limits<T>::lowest();
@@ -46,17 +47,17 @@ struct Rule {
 template <class T>
 std::string numbers_within(T low, T high);
 
-/// For fields that are no numbers.
+/// The same for fields that are not numbers.
 struct Presence {
   bool required = false;
 };
 
-/// What a person is told of a setting: with its name, its Rule or names and the value it begins with all
-/// there is to say about it. Files need none of it.
+/// What help and documentation say about a setting, besides its name, its range or names, and its default.
+/// Files do not need it.
 struct About {
-  const char* group = "";      // the settings that it stands among
-  std::string help = {};       // a sentence without its full stop
-  const char* otherwise = "";  // what is taken when it is not given, if that is not the value it begins with
+  const char* group = "";      // the heading under which it is listed
+  std::string help = {};       // one sentence, without the full stop
+  const char* otherwise = "";  // shown as the default where the initial value is not it: "by preset"
 };
 
 namespace detail {
@@ -76,12 +77,12 @@ template <class T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 }  // namespace detail
 
-/// What a struct's visit(v) is called with: it reads or writes each field it is shown.
+/// The argument of a struct's visit(v). It reads or writes each field that visit() passes to it.
 class ConfigVisitor {
  public:
   virtual ~ConfigVisitor() = default;
 
-  /// A whole struct at the present place; at first that is the document.
+  /// Reads or writes a whole struct at the present place, which at first is the document.
   template <class T>
   void object(T& value) {
     if (!begin_object()) return;
@@ -135,7 +136,7 @@ class ConfigVisitor {
   void operator()(std::string_view name, T& value, Presence presence = {}, const About& = {}) {
     member(name, presence.required, [&] { this->value(value, NoRule{}); });
   }
-  /// A text that must be exactly this, e.g. literal("model_type", "marian"); required.
+  /// A required text that must be exactly this, e.g. literal("model_type", "marian").
   void literal(std::string_view name, const char* text) {
     member(name, true, [&] {
       size_t chosen = 0;
@@ -144,7 +145,7 @@ class ConfigVisitor {
   }
 
  protected:
-  // A place in the document: the root, or what open_member / open_item went into last.
+  // open_member() and open_item() go into a place of the document, close() leaves it again.
   virtual bool open_member(std::string_view name, bool required) = 0;  // false: absent, nothing opened
   virtual void open_item(size_t index) = 0;
   virtual void close() = 0;
@@ -229,26 +230,26 @@ class ConfigVisitor {
   }
 };
 
-/// Keys in the file that no field has: a typo (the default), or somebody else's business (config.json of
-/// Hugging Face).
+/// What to do with a key in the file that is no field: refuse it as a typo (the default), or ignore it, as
+/// in Hugging Face's config.json, which has keys that we do not use.
 enum class UnknownKeys { kRefuse, kIgnore };
 
 namespace detail {
 using VisitConfig = std::function<void(ConfigVisitor&)>;
-/// The JSON of what `visit` shows; indent < 0: all on one line.
+/// Returns the JSON of the fields that `visit` passes on; indent < 0: all on one line.
 std::string write_config(const VisitConfig& visit, int indent);
-/// Fills what `visit` shows; throws FormatError with all problems on one line.
+/// Fills the fields that `visit` passes on. Throws FormatError with all problems on one line.
 void read_config(const VisitConfig& visit, std::string_view text, std::string_view file, UnknownKeys unknown);
 }  // namespace detail
 
-/// The same on one line without a line end: for files of one JSON value a line.
+/// Returns the struct as JSON on one line without a line end: for files with one JSON value a line.
 template <class Config>
 std::string to_json_line(const Config& config, int indent = -1) {
   // visit() serves reading too, so it is not const; writing changes nothing.
   return detail::write_config([&](ConfigVisitor& v) { v.object(const_cast<Config&>(config)); }, indent);
 }
 
-/// The struct as JSON, fields in the order of its visit, indented by two, ending in a line end.
+/// Returns the struct as JSON, with its fields in the order of visit(), indented by two, and a line end.
 template <class Config>
 std::string to_json(const Config& config) {
   return to_json_line(config, 2) + "\n";

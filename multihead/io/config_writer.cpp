@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -51,7 +52,10 @@ class ConfigWriter : public ConfigVisitor {
   }
   void scalar(std::string& value) override { here() = value; }
   void choice(const std::vector<const char*>& names, size_t& chosen) override {
-    MH_ASSERT(chosen < names.size());  // a value of the enum that has no name
+    if (chosen >= names.size()) {
+      throw FormatError(
+          fmt::format("JSON has no name for this value; it is none of \"{}\"", fmt::join(names, "\", \"")));
+    }
     here() = names[chosen];
   }
 

@@ -22,13 +22,15 @@ constexpr size_t kAlignment = 64;
 template <class T>
 std::string write(std::span<const int64_t> shape, std::span<const T> data, std::string_view type) {
   std::string sizes;
-  int64_t product = 1;
+  double product = 1;  // in double: sizes may claim more than any integer holds
+  bool negative = false;
   for (int64_t size : shape) {
-    MH_ASSERT(size >= 0);
-    product *= size;
+    negative = negative || size < 0;
+    product *= static_cast<double>(size);
     sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", size);
   }
-  MH_ASSERT(product == static_cast<int64_t>(data.size()));
+  if (negative || product != static_cast<double>(data.size()))
+    throw ShapeError(fmt::format("an array of shape ({}) has {} numbers", sizes, data.size()));
   if (shape.size() == 1) sizes += ',';
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, sizes);
   // NumPy leaves room for the largest first size to grow to 20 digits, so that a file can be appended to in
@@ -38,7 +40,8 @@ std::string write(std::span<const int64_t> shape, std::span<const T> data, std::
   header.append(kAlignment - unpadded % kAlignment,
                 ' ');  // a whole block when it fits exactly: as NumPy does
   header += '\n';
-  MH_ASSERT(header.size() <= std::numeric_limits<uint16_t>::max());
+  if (header.size() > std::numeric_limits<uint16_t>::max())
+    throw ShapeError(fmt::format("an array of {} dimensions is too many for npy", shape.size()));
   const auto length = static_cast<uint16_t>(header.size());
   std::string bytes(kMagic);
   bytes.append(reinterpret_cast<const char*>(&length), sizeof length);

@@ -17,14 +17,14 @@ struct NpyArray {
 };
 
 /// The bytes of a file that np.load opens; the same bytes as np.save writes.
-/// REQUIRES: the product of the shape is data.size().
+/// Throws ShapeError unless the product of the shape is data.size().
 std::string write_npy(std::span<const int64_t> shape, std::span<const float> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int32_t> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int64_t> data);
 
 /// Reads what write_npy writes, and float64, rounded to the nearest float32. Throws FormatError (starting
-/// with `name`) on another version, type or order, a header that is no such dictionary, and data that is not
-/// exactly as long as the shape says.
+/// with `name`) on another version, type or order, a header that is not the dictionary of the format, and
+/// data that is longer or shorter than the shape says.
 NpyArray read_npy(std::string_view bytes, std::string_view name);
 
 }  // namespace mh

@@ -1,6 +1,5 @@
 #include "multihead/io/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -121,12 +120,9 @@ SafetensorsFile::~SafetensorsFile() = default;
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   auto state = std::make_shared<State>();
   state->name = path.string();
-  state->fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  state->fd = open_regular_file(path);
   struct stat info {};
-  if (state->fd < 0 || ::fstat(state->fd, &info) != 0) {
-    throw_cannot_read(state->name, errno);
-  }
-  if (!S_ISREG(info.st_mode)) throw FileError(fmt::format("cannot read {}: not a regular file", state->name));
+  if (::fstat(state->fd, &info) != 0) throw_cannot_read(state->name, errno);
   state->size = static_cast<uint64_t>(info.st_size);
   return SafetensorsFile(std::move(state));
 }
@@ -183,7 +179,10 @@ std::vector<float> SafetensorsFile::floats(std::string_view name) const {
 
 void SafetensorsFile::read_floats(std::string_view name, std::span<float> out) const {
   const TensorEntry& tensor = entry(name);
-  MH_ASSERT(out.size() == static_cast<size_t>(tensor.elements()));
+  if (out.size() != static_cast<size_t>(tensor.elements())) {
+    throw ShapeError(fmt::format("{}: tensor {} has {} numbers, not {}", state_->name,
+                                 json_excerpt(tensor.name), tensor.elements(), out.size()));
+  }
   switch (tensor.dtype) {
     case DType::kF32:
       state_->read(state_->data_start + tensor.begin, reinterpret_cast<char*>(out.data()), out.size_bytes());

@@ -1,10 +1,11 @@
-// Safetensors: a JSON header that names tensors, then their bytes. Read as strictly as the reference does:
-// names once, sizes that match dtype and shape, bytes without holes or overlap, the whole file accounted for.
+// Reads and writes safetensors, Hugging Face's format for the weights of a model: a JSON header that names
+// tensors, then their bytes. Reading is as strict as the reference: each name once, sizes that match dtype
+// and shape, bytes without holes or overlap, and no byte of the file left over.
 //
 //   8 bytes   length n of the header, little-endian
 //   n bytes   {"__metadata__": {text: text},
 //              NAME: {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
-//   the rest  the tensors; offsets count from here
+//   the rest  the tensors in C order; offsets count from here
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,9 @@ enum class DType {
   kU64
 };
 
-/// The name in files, e.g. "BF16".
+/// Returns the name in files, e.g. "BF16".
 const char* dtype_name(DType dtype);
-/// Bytes of one element.
+/// Returns the bytes of one element.
 int64_t dtype_size(DType dtype);
 
 struct TensorEntry {
@@ -54,8 +55,7 @@ struct TensorEntry {
   int64_t elements() const { return static_cast<int64_t>(end - begin) / dtype_size(dtype); }
 };
 
-/// An open file; tensors are read from it when asked for. One thread at a time need not care; reads are
-/// independent.
+/// An open file. A tensor is read when it is asked for; any number of threads may read at once.
 class SafetensorsFile {
  public:
   /// Reads and checks the header. Throws FileError, or FormatError that says what is wrong with it.
@@ -70,22 +70,23 @@ class SafetensorsFile {
   const std::vector<TensorEntry>& entries() const;
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
-  /// Throws FormatError when there is no such tensor; so do those below.
+  /// Throws FormatError when there is no such tensor; so do the functions below.
   const TensorEntry& entry(std::string_view name) const;
   const std::vector<int64_t>& shape(std::string_view name) const { return entry(name).shape; }
   const std::map<std::string, std::string>& metadata() const;
 
   /// The elements in C order; F32, F16, BF16 exactly, F64 rounded. Throws FormatError on another dtype.
   std::vector<float> floats(std::string_view name) const;
-  /// The same, straight to where they are wanted. REQUIRES: out.size() == entry(name).elements().
+  /// The same, straight to where they are wanted. Throws ShapeError unless `out` has as many.
   void read_floats(std::string_view name, std::span<float> out) const;
   /// The elements of BOOL, U8, I8, I16, U16, I32, U32, I64 or U64 below 2^63. Throws FormatError on another
   /// dtype.
   std::vector<int64_t> integers(std::string_view name) const;
   /// The bytes as they are.
   std::string bytes(std::string_view name) const;
-  /// The bytes where they lie, without a copy: the file is mapped into memory. Valid as long as `keeper`; the
-  /// file may be replaced or removed meanwhile, but not written to or cut.
+  /// Where the bytes of a tensor lie in the file, which is mapped into memory instead of copied. Valid as
+  /// long as `keeper` lives. Meanwhile the file may be replaced or removed, but not written to or
+  /// shortened.
   struct Mapped {
     const std::byte* data = nullptr;
     std::shared_ptr<const void> keeper;
@@ -99,7 +100,6 @@ class SafetensorsFile {
 };
 
 /// A tensor to be written: float32 (all at once or as rows of a matrix), int64 or int32, in C order.
-/// REQUIRES: the product of the shape is the number of elements.
 struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -109,7 +109,8 @@ struct NamedTensor {
 
 /// The bytes of a file with these tensors: by falling alignment and then by name, as the reference writes
 /// them, the header padded with spaces to a multiple of 8. The same tensors give the same bytes in whatever
-/// order they come. REQUIRES: no name twice, none called "__metadata__".
+/// order they come. Throws ShapeError unless the product of each shape is the number of elements, UsageError when a
+/// name is there twice or is "__metadata__".
 std::string write_safetensors(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

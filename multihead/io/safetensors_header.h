@@ -17,8 +17,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Reads `text` and checks it against the bytes behind it: each name once, sizes that match type and shape,
-/// no hole, no overlap, all `data_bytes` accounted for. Throws FormatError that starts with `name`.
+/// Reads the header `text` and checks it against the `data_bytes` bytes that follow it: each name once,
+/// sizes that match type and shape, no hole, no overlap, no byte left over. Throws FormatError that starts
+/// with `name`.
 SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes,
                                            const std::string& name);
 

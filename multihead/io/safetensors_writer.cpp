@@ -1,6 +1,10 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <set>
 #include <type_traits>
 
 #include "multihead/base/error.h"
@@ -19,6 +23,21 @@ DType dtype_of(const NamedTensor& tensor) {
 
 int64_t elements_of(const NamedTensor& tensor) {
   return std::visit([](const auto& data) { return static_cast<int64_t>(data.size()); }, tensor.data);
+}
+
+void check_tensor(const NamedTensor& tensor) {
+  if (tensor.name == "__metadata__")
+    throw UsageError("no tensor may be called __metadata__: safetensors keeps other things there");
+  const auto numbers = static_cast<double>(elements_of(tensor));
+  double product = 1;  // in double: sizes may claim more than any integer holds
+  bool negative = false;
+  for (const int64_t size : tensor.shape) {
+    negative = negative || size < 0;
+    product *= static_cast<double>(size);
+  }
+  if (!negative && product == numbers) return;
+  throw ShapeError(fmt::format("tensor {} of shape [{}] has {} numbers", json_excerpt(tensor.name),
+                               fmt::join(tensor.shape, ","), elements_of(tensor)));
 }
 
 template <class T>
@@ -54,16 +73,13 @@ std::string write_safetensors(std::span<const NamedTensor> tensors,
   nlohmann::ordered_json::object_t members;  // members are appended: no search for an equal key
   if (!metadata.empty()) members.emplace_back("__metadata__", metadata);
   int64_t at = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const NamedTensor& tensor = *order[i];
-    MH_ASSERT(tensor.name != "__metadata__");
-    int64_t product = 1;
-    for (int64_t size : tensor.shape) {
-      MH_ASSERT(size >= 0);
-      product *= size;
-    }
-    MH_ASSERT(product == elements_of(tensor));
-    const int64_t end = at + product * dtype_size(dtype_of(tensor));
+  std::set<std::string_view> names;
+  for (const NamedTensor* const each : order) {
+    const NamedTensor& tensor = *each;
+    check_tensor(tensor);
+    if (!names.insert(tensor.name).second)
+      throw UsageError(fmt::format("tensor {} is there twice; names must differ", json_excerpt(tensor.name)));
+    const int64_t end = at + elements_of(tensor) * dtype_size(dtype_of(tensor));
     nlohmann::ordered_json entry;
     entry["dtype"] = dtype_name(dtype_of(tensor));
     entry["shape"] = tensor.shape;
@@ -71,12 +87,6 @@ std::string write_safetensors(std::span<const NamedTensor> tensors,
     members.emplace_back(tensor.name, std::move(entry));
     at = end;
   }
-  MH_ASSERT([&] {
-    std::vector<std::string_view> names;
-    for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
-    std::sort(names.begin(), names.end());
-    return std::adjacent_find(names.begin(), names.end()) == names.end();
-  }());
 
   std::string header = nlohmann::ordered_json(std::move(members)).dump();
   header.append((8 - header.size() % 8) % 8, ' ');

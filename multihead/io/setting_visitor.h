@@ -1,5 +1,5 @@
-// For visitors of settings that are not ConfigVisitors: the forms that visit() may call them in, led to one
-// function.
+// The base of visitors that do not read or write JSON, e.g. the one that makes flags of settings. visit()
+// calls a visitor with many types of fields; this base passes all of them on to one function, setting().
 #pragma once
 
 #include <optional>

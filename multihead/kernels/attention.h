@@ -1,7 +1,7 @@
 // Attention(Q, K, V) = softmax(scale * Q K^T) V for every head of every sequence (Vaswani et al. 2017, eq. 1)
 //
-// Exact and fused: no matrix of Tq x Tk is ever stored. The forward pass keeps lse = log sum_j exp(s_ij),
-// from which the backward pass recomputes the weights p_ij = exp(s_ij - lse_i).
+// Exact and fused: no matrix of Tq x Tk (queries x keys) is ever stored. The forward pass keeps
+// lse = log sum_j exp(s_ij), from which the backward pass recomputes the weights p_ij = exp(s_ij - lse_i).
 //
 // Ragged: row i of q belongs to the sequence whose query_offsets enclose it; nothing is padded. Heads lie
 // side by side in a row, [N, H * D] with any row stride, straight out of a packed projection.
@@ -16,24 +16,25 @@
 
 namespace mh {
 
-/// Numbers added to the scaled scores before the softmax; each is optional, and they add up. They cost little
-/// for a query alone in its sequence (a step of decoding) and for long sequences; two to six queries that
-/// meet fewer than 256 keys take as long with a bias as sixteen do. The distance of query i and key j of a
-/// sequence is j - (i + Tk - Tq), aligned at the end as Mask::causal() is; clipped to k, it is one of the 2k
-/// + 1 numbers -k ... k.
+/// The biases of the scores: numbers that are added to the scaled scores before the softmax. Each is
+/// optional, and all that are given are added. The distance of key j from query i of a sequence is j -
+/// (i + Tk - Tq): the last query has the position of the last key, as for Mask::causal(). Clipped to k, it
+/// is one of the 2k + 1 numbers -k ... k. A bias takes little time for a single query in its sequence
+/// (a step of decoding) and for long sequences; with a bias, two to six queries and fewer than 256 keys
+/// take as long as sixteen queries.
 struct AttentionBias {
   /// [H]: adds -slopes[h] * |distance| (ALiBi, Press et al. 2022).
   std::span<const float> slopes = {};
-  /// [H, columns]: adds by_distance[h][clipped distance + k]. With `buckets`, as T5 has them (Raffel et al.
-  /// 2020), several distances share a number: adds by_distance[h][buckets[clipped distance + k]].
+  /// [H, columns]: adds by_distance[h][clipped distance + k]. With `buckets` several distances share a
+  /// number, as in T5 (Raffel et al. 2020): adds by_distance[h][buckets[clipped distance + k]].
   std::span<const float> by_distance = {};
   int distance_clip = 0;                  // k
   int distance_columns = 0;               // 2k + 1, or the number of buckets
-  std::span<const int32_t> buckets = {};  // empty, or [2k + 1] columns
-  /// Laid out as AttentionOutputs::weights: adds a number of its own to each score.
+  std::span<const int32_t> buckets = {};  // empty, or [2k + 1]: columns of by_distance
+  /// A number for each score, laid out as AttentionOutputs::weights.
   std::span<const float> elements = {};
-  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, whose k-th
-  /// number is the query times the k-th vector of relative positions.
+  /// [Nq, H * (2k + 1)]: adds by_query[row][h][clipped distance + k], as in Shaw et al. 2018, where these
+  /// numbers are the products of the query with the vectors of the distances.
   ConstMatrixView by_query = {};
   int query_clip = 0;  // k
 
@@ -41,7 +42,7 @@ struct AttentionBias {
   bool none() const { return !by_distances() && elements.empty() && by_query.cols == 0; }
 };
 
-/// The gradients of the numbers of a bias, written like d_q; null or empty: not wanted.
+/// Where the gradients of a bias go. They are overwritten, not added to; null or empty: not wanted.
 struct AttentionBiasGradients {
   float* slopes = nullptr;       // [H]
   float* by_distance = nullptr;  // [H, columns]
@@ -49,7 +50,7 @@ struct AttentionBiasGradients {
   MatrixView by_query = {};      // [Nq, H * (2k + 1)]
 };
 
-/// What is attended to what. S sequences, Nq query rows, Nk keys in all, H query heads, G key heads, U value
+/// The inputs of attention. S sequences, Nq query rows, Nk key rows, H query heads, G key heads, U value
 /// heads. Query head h reads key head h * G / H and value head h * U / H. REQUIRES: G and U divide H.
 struct AttentionInputs {
   ConstMatrixView q;                       // [Nq, H * d_key]
@@ -62,35 +63,36 @@ struct AttentionInputs {
   int d_value = 0;                         // 1 ... 1024
   std::span<const int32_t> query_offsets;  // [S + 1]
   std::span<const int32_t> key_offsets;    // [S + 1]
-  /// Empty: key j of all is row j of k and v. Or [Nk]: it is row key_rows[j], so that in cached decoding a
-  /// beam reorder changes these numbers and copies nothing.
+  /// Empty: key j is row j of k and v. Otherwise [Nk]: key j is row key_rows[j], so that cached decoding
+  /// reorders a beam by changing these numbers and copies no keys.
   std::span<const int32_t> key_rows;
-  float scale = 1;  // attention_scale(d_key) for the paper's
+  float scale = 1;  // the paper's is attention_scale(d_key)
   Mask mask;
-  Dropout dropout;              // of the weights; offsets = query_offsets
+  Dropout dropout;              // of the weights; its offsets are query_offsets
   std::span<const float> gate;  // empty, or [H]: the output of head h is multiplied by gate[h]
   AttentionBias bias = {};
 };
 
-/// 1 / sqrt(d_key).
+/// Returns 1 / sqrt(d_key).
 float attention_scale(int d_key);
 
-/// What a head looks at, for each query row and head: numbers of its weights (before dropout) without the
-/// weights. Null: not wanted. A row that may attend to nothing has -infinity as its highest score and 0 for
-/// the others.
+/// Statistics of the weights (before dropout) of each query row and head, for those who do not need the
+/// weights themselves. Null: not wanted. For a row that may attend to nothing the highest score is
+/// -infinity and the others are 0.
 struct AttentionStatistics {
   float* highest = nullptr;            // [Nq, H] the highest score
   float* entropy = nullptr;            // [Nq, H] -sum of p log p, in nats
   float* expected_position = nullptr;  // [Nq, H] sum of p j, keys counted from 0 in their sequence
   float* expected_distance = nullptr;  // [Nq, H] sum of p |distance|, distances as in AttentionBias
   std::span<const int32_t> distances = {};
-  float* mass =
-      nullptr;  // [Nq, H, distances]: the weight of the key at each of those distances, 0 if there is none
+  /// [Nq, H, distances]: the weight of the key at each of those distances, 0 if there is none.
+  float* mass = nullptr;
 
   bool wanted() const { return highest || entropy || expected_position || expected_distance || mass; }
 };
 
-/// Where results go. Empty views and null pointers are not wanted; wanting more never changes `output`.
+/// Where the results go. What has an empty view or a null pointer is not computed; asking for more never
+/// changes `output`.
 struct AttentionOutputs {
   MatrixView output;     // [Nq, H * d_value]
   float* lse = nullptr;  // [Nq, H]; -infinity for a row that may attend to nothing
@@ -99,14 +101,14 @@ struct AttentionOutputs {
   float* weights = nullptr;
   AttentionStatistics statistics = {};  // any of them needs lse
 };
-/// Numbers that AttentionOutputs::weights must hold.
+/// How many numbers AttentionOutputs::weights must have room for.
 int64_t attention_weights_size(const AttentionInputs& inputs);
 
-/// Throws ShapeError naming the field of an impossible description.
+/// Computes the outputs. Throws ShapeError or UsageError naming the field that is wrong.
 void attention_forward(const AttentionInputs& inputs, const AttentionOutputs& outputs);
 
-/// Given the gradient of the output and what the forward pass kept. The three gradients are written, not
-/// added to; with key_rows given, gradients of k and v are not defined (ShapeError).
+/// What the backward pass reads and writes. The gradients are overwritten, not added to. With key_rows the
+/// gradients of k and v are not defined (ShapeError).
 struct AttentionGradients {
   ConstMatrixView output;      // [Nq, H * d_value] what the forward pass wrote
   const float* lse = nullptr;  // [Nq, H] what the forward pass wrote
@@ -114,12 +116,12 @@ struct AttentionGradients {
   MatrixView d_q;              // [Nq, H * d_key]
   MatrixView d_k;              // [Nk, G * d_key]
   MatrixView d_v;              // [Nk, U * d_value]
-  /// [H], or not wanted: sum of d_output . (the output before the gate), which is computed again, so that it
-  /// is right for a gate of 0 too.
+  /// [H], or null: sum of d_output . (the output before the gate). That output is computed again, so the
+  /// gradient is right for a gate of 0, too.
   float* d_gate = nullptr;
   AttentionBiasGradients d_bias = {};
 };
-/// Throws ShapeError naming the field of an impossible description.
+/// Computes the gradients. Throws ShapeError or UsageError naming the field that is wrong.
 void attention_backward(const AttentionInputs& inputs, const AttentionGradients& gradients);
 
 }  // namespace mh

@@ -1,7 +1,7 @@
-// Inside of the attention kernel: what a bias adds to a strip of scores, and what flows back.
+// Part of the attention kernel: adds a bias to a strip of scores, and computes the gradient of the bias.
 //
-// A table of distances is laid out anew for each head, by own position minus key: then the 16 queries of a
-// strip find their numbers side by side.
+// For each head the table of distances is copied in the order of (own position - key), so that the 16
+// queries of a strip find their numbers side by side.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_BIAS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_BIAS_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_BIAS_INL_H_
@@ -23,7 +23,7 @@ namespace {  // NOLINT: one copy for each source and target
 /// The bias of one head of one sequence, for some of its queries.
 struct HeadBias {
   const float* by_distance = nullptr;  // [(last - first) + 16 + keys], in units of log 2
-  int64_t origin = 0;                  // number of own - j is by_distance[own - j + origin]
+  int64_t origin = 0;                  // the number for (own - j) is by_distance[own - j + origin]
   int64_t shift = 0;                   // own = i + shift
   const float* elements = nullptr;     // [queries, keys]
   int64_t keys = 0;
@@ -38,7 +38,7 @@ struct BiasMemory {
   AlignedBuffer<float> by_distance;
 };
 
-/// Queries [first, last) of sequence s, `row` its first.
+/// The bias for queries [first, last) of a sequence whose first query is row `row` of all.
 inline HeadBias head_bias(const AttentionInputs& in, int64_t row, int head, int64_t first, int64_t last,
                           int64_t queries, int64_t keys, int64_t weight_offset, BiasMemory& memory) {
   HeadBias b;
@@ -103,7 +103,7 @@ struct HeadBiasGradient {
   float* by_query = nullptr;  // [queries of a block, 2k + 1]
 };
 
-/// The gradient of a strip's scores goes on to what was added to them. block_first: the query of by_query's
+/// Adds the gradient of a strip's scores to the gradients of the bias. block_first: the query of by_query's
 /// first row.
 HWY_NOINLINE inline void add_bias_gradient(const HeadBias& b, const HeadBiasGradient& g, int64_t block_first,
                                            int64_t first, int n, int64_t begin, int64_t end,

@@ -1,7 +1,8 @@
-// Inside of the attention kernel: one to six queries of a sequence, as in decoding.
+// Part of the attention kernel: one to six queries of a sequence, as in decoding.
 //
 // With so few queries most lanes of a block would be empty, so here the keys lie in the lanes: 16 keys are
-// transposed in registers, four numbers at a time, and each column meets every query before it is forgotten.
+// transposed in registers, four numbers at a time, and each column is multiplied with every query before
+// the next is loaded.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_FEW_INL_H_
@@ -66,7 +67,7 @@ HWY_INLINE void few_scores(const float* const (&query)[n], const float* const* k
       kChains == 2 ? hn::Add(acc[i][0], acc[i][kChains - 1]) : acc[i][0];
 }
 
-/// Which of keys j ... j + kLanes - 1 query i of the block may see.
+/// The mask of keys j ... j + kLanes - 1 that query i of the block may see.
 HWY_INLINE MF few_allowed(const Mask& mask, const BlockMask& range, int64_t row, int i, int64_t j) {
   const DI d;
   if (range.dense) {
@@ -115,7 +116,7 @@ HWY_INLINE void few_values(const float* HWY_RESTRICT weights, int64_t stride, Ro
   }
 }
 
-/// n: f.n or a little more; the last query stands for those that are not there.
+/// n: f.n or a little more; the missing queries are computed as copies of the last one and not stored.
 template <int n>
 HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutputs& out, const FewQueries& f,
                                  const BlockMask& range, FewMemory& memory) {

@@ -1,4 +1,4 @@
-// Inside of the attention kernel's backward pass: what is asked for ahead, before it is needed.
+// Part of the attention kernel's backward pass: prefetches what the next item of a task will read.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_AHEAD_INL_H_
@@ -13,7 +13,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Adds the first rows of what comes after a head of a task: as much as can be asked for early.
+/// Adds to `ahead` the first rows that the item after this head will read.
 HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradients& g,
                               const detail::BackwardTask& task, size_t s, int head,
                               const detail::BackwardTask* next_task, Ahead& ahead) {
@@ -40,7 +40,7 @@ HWY_INLINE void add_next_item(const AttentionInputs& in, const AttentionGradient
   ahead.add({g.output.row(row) + o, g.output.stride}, queries, in.d_value);
 }
 
-/// Asks for all that a small item after this one reads and writes.
+/// Prefetches all that the next item reads and writes, if that item is small.
 HWY_INLINE void prefetch_next_small(const AttentionInputs& in, const AttentionGradients& g,
                                     const detail::BackwardTask& task, size_t s, int head) {
   if (++head == task.head_end) {

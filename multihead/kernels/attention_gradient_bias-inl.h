@@ -1,4 +1,4 @@
-// Inside of the attention kernel's backward pass: what flows back to the numbers of a bias.
+// Part of the attention kernel's backward pass: the gradients of the numbers of a bias.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BIAS_INL_H_
@@ -13,7 +13,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// The bias of a head and where its gradients from keys [begin, end) go.
+/// Sets up the bias of a head, and the memory for its gradients from keys [begin, end).
 inline void begin_bias(const AttentionInputs& in, const AttentionBiasGradients& g, int64_t begin, int64_t end,
                        int64_t weight_offset, Head& h, HeadBias& bias, GradientMemory& memory) {
   bias = head_bias(in, h.row, h.head, 0, h.queries, h.queries, h.keys, weight_offset, memory.bias);
@@ -31,7 +31,7 @@ inline void begin_bias(const AttentionInputs& in, const AttentionBiasGradients& 
   if (g.by_query.cols != 0) h.d_bias.by_query = memory.by_query.get(kQueries * bias.distances());
 }
 
-/// The sums by distance become those of the slope and of each column.
+/// Adds up the gradients by distance: to[0] for the slope, to[1 + column] for by_distance.
 inline void finish_distances(const AttentionInputs& in, const Head& h, float* to) {
   double slope = 0;
   for (int64_t x = 0; x < h.queries + kBlock + h.keys; ++x) {
@@ -43,7 +43,7 @@ inline void finish_distances(const AttentionInputs& in, const Head& h, float* to
   to[0] = static_cast<float>(slope);
 }
 
-/// A block's part of the gradient of by_query goes to its rows.
+/// Writes or adds a block's part of the gradient of by_query to its rows.
 HWY_INLINE void finish_by_query(const Head& h, const MatrixView& out, int64_t first, int64_t n, bool add) {
   const int64_t columns = h.bias->distances();
   for (int64_t r = 0; r < n; ++r) {

@@ -1,4 +1,4 @@
-// Inside of the attention kernel's backward pass: what a head is, and a block of its queries.
+// Part of the attention kernel's backward pass: one head, and a block of its queries.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BLOCK_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_BLOCK_INL_H_
@@ -20,7 +20,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-constexpr int64_t kKeyChunk = 128;  // keys that a block of queries meets at once
+constexpr int64_t kKeyChunk = 128;  // keys of a chunk, which a block of queries reads at once
 constexpr int kStrips = 4;          // strips of 16 queries in a block
 constexpr int64_t kQueries = kStrips * kBlock;
 static_assert(kQueries == detail::kBackwardQueries);
@@ -34,7 +34,7 @@ struct GradientMemory {
   BiasMemory bias;
 };
 
-/// Gradients that a block of queries and a chunk of keys adds to (or begins).
+/// The gradients to which a block of queries and a chunk of keys adds, or which it overwrites as the first.
 struct Target {
   float* data;
   int64_t stride;
@@ -43,10 +43,10 @@ struct Target {
   Target from(int64_t row) const { return {data + row * stride, stride, add}; }
 };
 
-/// One head of one sequence; rows start with the sequence's first.
+/// One head of one sequence; row 0 of each Rows is the first row of the sequence.
 struct Head {
   Rows q, k, v, d_output, output;
-  const float* lse;  // of the first query; heads apart
+  const float* lse;  // of the first query; those of one head are `heads` numbers apart
   int64_t queries, keys;
   int64_t row;  // of the first query among all
   int head;
@@ -75,10 +75,10 @@ struct Block {
   int lanes(int strip) const { return static_cast<int>(std::min<int64_t>(kBlock, n - strip * kBlock)); }
 };
 
-/// What turns scores and products into weights and gradients.
+/// The factors that turn scores and products into weights and gradients.
 struct Rule {
-  float factor;         // scale * gate; gate alone with a bias, whose gradient knows no scale
-  float delta_scale;    // what multiplies g delta likewise
+  float factor;         // scale * gate; only gate when there is a bias, whose gradient is not scaled
+  float delta_scale;    // the same factor for g delta
   float weight_factor;  // gate / (1 - dropout rate)
   float keep_scale;
   bool raw;        // the tiles leave scores and dP as they are; combine_strip does the rest
@@ -94,7 +94,7 @@ HWY_INLINE float dot(const float* a, const float* b, int size) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-/// What a block needs besides its rows.
+/// Fills a block: its transposed queries and gradients, lse and delta.
 HWY_NOINLINE inline void prepare_block(const AttentionInputs& in, const Head& h, int64_t first, bool copied,
                                        const Rule& rule, Block& b, GradientMemory& memory) {
   b.first = first;

@@ -1,5 +1,5 @@
-// Inside of the attention kernel's backward pass: a handful of pairs of a query and a key, by dot products.
-// Strips of 16 queries and tiles of 8 keys would be empty but for them.
+// Part of the attention kernel's backward pass: a few queries and keys, pair by pair with dot products.
+// Strips of 16 queries and tiles of 8 keys would be almost empty.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_FEW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_FEW_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_FEW_INL_H_

@@ -1,4 +1,4 @@
-// Inside of the attention kernel's backward pass: a block of queries meets a chunk of keys.
+// Part of the attention kernel's backward pass: a block of queries against a chunk of keys.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_MEET_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_MEET_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_MEET_INL_H_
@@ -13,8 +13,8 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Sums that leave out what is masked, since 0 times a NaN or an infinity there would leak.
-/// over_keys: out[i] += sum over keys; else out[j] += sum over queries.
+/// Sums that skip masked pairs, for rows with NaN or infinity: a weight of 0 times such a number would not
+/// be 0. over_keys: out[i] += sum over keys; else out[j] += sum over queries.
 HWY_NOINLINE inline void product_of_allowed(const AttentionInputs& in, const Head& h, const Block& block,
                                             const float* strips, int64_t begin, int64_t keys, bool over_keys,
                                             Rows b, int64_t columns, const Target& to) {
@@ -34,13 +34,14 @@ HWY_NOINLINE inline void product_of_allowed(const AttentionInputs& in, const Hea
   }
 }
 
-/// Keys [begin, end) of a chunk, first rows at key `begin`.
+/// Keys [begin, end); row 0 of k and v is key `begin`.
 struct Chunk {
   int64_t begin, end;
   Rows k, v;
 };
 
-/// A block meets a chunk. Returns their part of dg.
+/// Computes the gradients that a block and a chunk give each other. Returns their part of dg, the gradient
+/// of the gate.
 HWY_NOINLINE inline float meet(const AttentionInputs& in, const Head& h, Block& b, const Chunk& chunk,
                                const Rule& rule, const Target& d_q, const Target& d_k, const Target& d_v,
                                Ahead& ahead, GradientMemory& memory) {

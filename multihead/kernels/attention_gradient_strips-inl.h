@@ -1,4 +1,4 @@
-// Inside of the attention kernel's backward pass: strips of weights P and of gradients of the scores dS.
+// Part of the attention kernel's backward pass: strips of weights P and of gradients of the scores dS.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_GRADIENT_STRIPS_INL_H_
@@ -74,8 +74,8 @@ HWY_INLINE void weight_strips(int strips, const Block& b, int first, Rows keys, 
   }
 }
 
-/// Scores and dP of n keys become weights (gate and dropout in them) and dS. delta: null if these are all
-/// keys, so that it comes from them. Returns the strip's part of dg.
+/// Turns scores and dP of n keys into weights (with gate and dropout) and dS. delta: null when these are
+/// all keys; then it is computed from them. Returns the strip's part of dg, the gradient of the gate.
 HWY_NOINLINE inline float combine_strip(const Rule& rule, const float* lse, const float* delta, int lanes,
                                         const uint16_t* allow, const uint16_t* keep, int64_t n,
                                         float* HWY_RESTRICT p, float* HWY_RESTRICT ds) {
@@ -105,7 +105,7 @@ HWY_NOINLINE inline float combine_strip(const Rule& rule, const float* lse, cons
       const int64_t at = j * kBlock + w * kLanes;
       VF weight = hn::Load(d, p + at);
       VF score = hn::Mul(weight, hn::MulSub(hn::Load(d, ds + at), factor, subtracted));
-      // A row's delta may be NaN by what that row sees; behind the mask nothing may be.
+      // A row's delta may be NaN because of keys that it sees; masked keys must get 0 all the same.
       if (allow) score = hn::IfThenElseZero(block_mask(allow[j], w), score);
       weight = hn::Mul(weight, weight_factor);
       if (keep) weight = hn::IfThenElseZero(block_mask(keep[j], w), weight);

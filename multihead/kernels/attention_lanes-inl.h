@@ -1,9 +1,9 @@
-// Inside of the attention kernel: blocks of 16 queries, one in each lane.
+// Part of the attention kernel: blocks of 16 queries, one in each lane of a vector.
 //
-// Scores are computed transposed, S^T = K Q^T: a key's number is broadcast and meets 16 queries, so neither
-// maximum nor sum goes across lanes, keys need no packing and are found by row wherever they lie. Only the
-// block's queries are transposed, once. A strip holds S^T (then P^T) as [key][16]; everything that follows
-// reads it by broadcasts.
+// Scores are computed transposed, S^T = K Q^T: a number of a key is broadcast and multiplied with 16
+// queries. So maxima and sums never go across lanes, and keys need no packing: they are read by row
+// wherever they lie. Only the block's queries are transposed, once. A strip holds S^T (then P^T) as
+// [key][16].
 #if defined(MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_LANES_INL_H_
@@ -55,9 +55,9 @@ struct Rows {
   }
 };
 
-/// Asks for the first `size` numbers of n rows.
+/// Prefetches the first `size` numbers of n rows.
 HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
-  if (size <= 32) {  // most heads: without an inner loop, whose end would be foreseen wrongly for each row
+  if (size <= 32) {  // most heads: no inner loop, since its end would be mispredicted for each row
     const int last = size <= 16 ? 0 : 16;
     for (int64_t j = 0; j < n; ++j) {
       const float* row = rows.row(j);
@@ -77,8 +77,8 @@ HWY_INLINE void prefetch_rows(Rows rows, int64_t n, int size) {
   }
 }
 
-/// Rows that will be wanted soon, asked for a few cache lines at a time while tiles are computed: short
-/// pieces of rows far apart, which no hardware foresees.
+/// Rows to prefetch, a few cache lines at a time while tiles are computed. They are short and far apart, so
+/// no hardware prefetcher finds them.
 class Ahead {
  public:
   void add(Rows rows, int64_t n, int size) {
@@ -86,10 +86,10 @@ class Ahead {
     wanted_[kinds_++] = {rows, n, size};
     lines_ += n * ((size + 15) / 16);
   }
-  /// From here on, all is asked for within that many tiles.
+  /// Sets the pace: everything is prefetched within that many tiles.
   void pace(int64_t tiles) { each_ = (lines_ + tiles - 1) / (tiles > 0 ? tiles : 1); }
 
-  /// Called once in each tile.
+  /// Called once for each tile.
   HWY_INLINE void ask() {
     if (kind_ < kinds_) ask_for(each_);
   }
@@ -122,7 +122,7 @@ HWY_INLINE float multiply_add(float a, float b, float c) {
   return hn::GetLane(hn::MulAdd(hn::Set(d, a), hn::Set(d, b), hn::Set(d, c)));
 }
 
-/// The first n <= kLanes numbers at p; nothing behind them is touched.
+/// Loads the first n <= kLanes numbers at p and reads nothing after them.
 HWY_INLINE VF load_first(const float* p, int n) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(DF(), static_cast<size_t>(n)), DF(), p);
@@ -162,8 +162,7 @@ HWY_INLINE uint16_t mask_bits(MF mask, int w) {
 }
 
 /// 2^x to 1e-7 for x <= 127; 0 for -infinity and wherever 2^x is below the normal numbers; NaN for NaN. 2^0
-/// is 1. The polynomial has the least largest relative error (9e-8) on [-1/2, 1/2] of those with constant
-/// term 1.
+/// is 1. The polynomial is minimax on [-1/2, 1/2] among those with constant term 1 (relative error 9e-8).
 HWY_INLINE VF exp2_vector(VF x) {
   const DF d;
 #if HWY_TARGET == HWY_AVX3
@@ -245,7 +244,7 @@ HWY_INLINE void load_columns(const float* const* rows, int64_t c, VF* column) {
 
 alignas(64) constexpr float kZeros[1024] = {};  // the row of a lane that holds no query
 
-/// n <= 16 rows of `size` numbers, times `factor`, as [size][16]; the lanes behind n are 0.
+/// n <= 16 rows of `size` numbers, times `factor`, as [size][16]; the lanes from n on are 0.
 HWY_NOINLINE inline void transpose_block(Rows rows, int n, int size, float factor, float* HWY_RESTRICT out) {
   const DF d;
   const float* row[kBlock];
@@ -264,14 +263,14 @@ HWY_NOINLINE inline void transpose_block(Rows rows, int n, int size, float facto
   }
 }
 
-/// How far apart copied rows lie: whole cache lines, and of long rows an odd number, so that the same columns
-/// of many rows do not meet in the same sets of the cache.
+/// The distance of copied rows: whole cache lines, and for long rows an odd number of them, so that the
+/// same columns of many rows do not fall into the same sets of the cache.
 constexpr int64_t copied_stride(int64_t size) {
   const int64_t lines = (size + 15) / 16;
   return 16 * (lines > 4 && lines % 2 == 0 ? lines + 1 : lines);
 }
 
-/// The rows one after the other, `stride` apart.
+/// Copies n rows to `to`, `stride` numbers apart.
 HWY_NOINLINE inline void copy_rows(Rows rows, int64_t n, int size, float* HWY_RESTRICT to, int64_t stride) {
   const DF d;
   for (int64_t j = 0; j < n; ++j, to += stride) {
@@ -282,7 +281,7 @@ HWY_NOINLINE inline void copy_rows(Rows rows, int64_t n, int size, float* HWY_RE
   }
 }
 
-/// Whether rows [0, n) hold neither NaN nor infinity.
+/// Whether rows [0, n) have neither NaN nor infinity.
 HWY_NOINLINE inline bool all_finite(Rows rows, int64_t n, int size) {
   const DF d;
   auto sum = hn::Zero(d);  // of numbers times 0: 0 or NaN

@@ -1,4 +1,5 @@
-// Inside of the attention kernel: masks and dropout as 16 bits for each key, one for each query of a block.
+// Part of the attention kernel: masks and dropout as 16 bits for each key, one bit for each query of a
+// block.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_MASK_INL_H_
@@ -18,7 +19,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Where one block of queries may look, by a mask of any kind.
+/// Which keys a block of queries may see, for a mask of any kind.
 struct BlockMask {
   int64_t begin = 0, end = 0;            // keys that any query sees
   int64_t full_begin = 0, full_end = 0;  // keys that all of them see
@@ -38,7 +39,8 @@ HWY_INLINE void for_cut_keys(const BlockMask& range, int64_t begin, int64_t end,
   if (end > range.full_end) visit(range.full_end > begin ? range.full_end : begin, end);
 }
 
-/// Queries first ... first + n - 1 of a sequence; lanes behind n see all that any sees, so they cut nothing.
+/// Sets `range` for queries first ... first + n - 1 of a sequence. Lanes from n on see every key that any
+/// query sees, so they never make a mask necessary.
 HWY_NOINLINE inline void block_range(const Mask& mask, int64_t first, int n, int64_t queries, int64_t keys,
                                      BlockMask& range) {
   range.dense = mask.kind() == Mask::Kind::kDense;
@@ -132,9 +134,9 @@ HWY_NOINLINE inline void keep_bits(const Dropout& dropout, int64_t sentence, int
   }
 }
 
-/// Neighbouring strips see neighbouring keys: visit(j, n, a, count) for parts that together are keys [begin,
-/// end), where strips [a, a + count) see keys [begin + j, begin + j + n) and no others do; count may be 0.
-/// Strip s sees keys [from[s], to[s]).
+/// Splits keys [begin, end) into parts, so that all keys of a part are seen by the same strips, and calls
+/// visit(j, n, a, count) for each: strips [a, a + count), and no others, see keys [begin + j, begin + j +
+/// n); count may be 0. Strip s sees keys [from[s], to[s]); neighbouring strips see neighbouring keys.
 template <class Visit>
 HWY_INLINE void for_each_part(const int64_t* from, const int64_t* to, int strips, int64_t begin, int64_t end,
                               Visit visit) {

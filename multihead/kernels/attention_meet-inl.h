@@ -1,4 +1,4 @@
-// Inside of the attention kernel's forward pass: queries of a head meet a chunk of keys.
+// Part of the attention kernel's forward pass: queries of a head against a chunk of keys.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_MEET_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_MEET_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_MEET_INL_H_
@@ -13,14 +13,15 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// Keys of a chunk as they are met.
+/// One chunk of keys and values.
 struct Chunk {
   int64_t begin, end;
   Rows k, v;        // first: key `begin`; without an index
-  int finite = -1;  // whether v is: not known
+  int finite = -1;  // whether v is finite; -1: not known yet
 };
 
-/// Scores of strips [first, first + strips) against the keys they see of a chunk. from, to: those keys.
+/// Computes the scores of strips [first, first + strips) with the keys [from, to) of the chunk that each
+/// strip sees.
 HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiece& h, const Chunk& chunk,
                                      int first, int strips, const int64_t* from, const int64_t* to,
                                      float* scores, float* top, Ahead& ahead) {
@@ -33,7 +34,7 @@ HWY_NOINLINE inline void score_block(const AttentionInputs& in, const HeadOfPiec
                 });
 }
 
-/// One chunk of keys meets strips [first, first + strips), strips <= kGroups.
+/// Adds one chunk of keys to the running softmax of strips [first, first + strips), strips <= kGroups.
 HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs& out, const Piece& piece,
                               const HeadOfPiece& h, Chunk& chunk, int first, int strips, Running& running,
                               Ahead& ahead, ForwardMemory& memory) {
@@ -98,7 +99,7 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
   }
 }
 
-/// What is left to do when all keys are met: the output of strips of several chunks or none, and lse.
+/// Runs after the last chunk: writes lse, and the output of strips that saw several chunks or no key.
 HWY_INLINE void finish_strip(const AttentionInputs& in, const AttentionOutputs& out, const Strip& s,
                              const HeadOfPiece& h, const float* most, const float* total, const float* sums) {
   const DF d;

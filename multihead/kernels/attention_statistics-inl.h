@@ -1,5 +1,5 @@
-// Inside of the attention kernel: weights and statistics, from scores computed again: who wants them does not
-// change the output.
+// Part of the attention kernel: weights and statistics. They are made from scores that are computed again,
+// so asking for them does not change the output.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_STATISTICS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_STATISTICS_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_STATISTICS_INL_H_
@@ -14,7 +14,7 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-/// The weights of a strip, from scores computed again: who wants weights does not change the output.
+/// Writes the weights of a strip.
 inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, const Strip& s, Rows q,
                              int64_t keys, float* weights, ForwardMemory& memory) {
   for (int i = 0; i < s.n; ++i) std::fill_n(weights + i * keys, keys, 0.0f);
@@ -47,7 +47,7 @@ inline void weights_of_strip(const AttentionInputs& in, const HeadOfPiece& h, co
   }
 }
 
-/// The statistics of a strip, from scores computed again chunk by chunk.
+/// Writes the statistics of a strip, chunk by chunk.
 inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutputs& out, const HeadOfPiece& h,
                                 const Strip& s, int64_t piece_first, int64_t queries, int64_t keys,
                                 ForwardMemory& memory) {
@@ -83,7 +83,7 @@ inline void statistics_of_strip(const AttentionInputs& in, const AttentionOutput
     if (s.mask.cuts(begin, end)) allow_bits(in.mask, s.mask, s.row, s.n, begin, end, allow);
     mask_strip(s, begin, end, allow, strip, top);
     for (int i = 0; i < s.n; ++i) highest[i] = std::max(highest[i], top[i]);
-    // Sums of a chunk in float, over the chunks in double.
+    // Sums within a chunk are in float, sums over chunks in double.
     for (int w = 0; w < kVectors; ++w) {
       const auto base = hn::Load(d, lse + w * kLanes);
       auto information = hn::Zero(d), first = hn::Zero(d), total = hn::Zero(d), away = hn::Zero(d);

@@ -1,7 +1,7 @@
-// Inside of the attention kernel: decoding, where the time goes into reading K and V once.
+// Part of the attention kernel: decoding, whose time is spent reading K and V once.
 //
-// Memory is read as it lies: a tile is four whole rows of K (then of V), and every head that reads them meets
-// them while they are in the first-level cache.
+// Memory is read in order: a tile is four whole rows of K (then of V), and every head uses them while they
+// are in the first-level cache.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_STREAM_INL_H_
@@ -20,15 +20,16 @@ namespace mh {
 namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
-constexpr int64_t kStreamScores = 1 << 16;  // numbers: of all heads that are computed together
-constexpr int64_t kStreamAhead = 1 << 11;   // numbers that are asked for ahead
+constexpr int64_t kStreamScores = 1 << 16;  // scores of all heads that are computed together
+constexpr int64_t kStreamAhead = 1 << 11;   // numbers that are prefetched ahead
 
 struct StreamMemory {
   AlignedBuffer<float> queries, scores, results;
   AlignedBuffer<int64_t> columns;
 };
 
-/// Heads [f.head_begin, f.head_end) together. next: keys that are wanted after these, or null.
+/// Computes heads [f.head_begin, f.head_end) together. next: the keys to prefetch for what follows, or
+/// null.
 HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQueries& f,
                                       const BlockMask& mask, int64_t weight_offset, const StreamedRows* next,
                                       const StreamedResults& results, StreamMemory& memory) {
@@ -43,7 +44,7 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   int64_t* const v_columns = k_columns + padded;
   const auto factor = hn::Set(d, in.scale * kLog2e);
   for (int64_t r = 0; r < padded; ++r) {
-    const int64_t real = std::min(r, rows - 1);  // the last row stands for those that are not there
+    const int64_t real = std::min(r, rows - 1);  // missing rows are copies of the last one
     k_columns[r] = f.group_of(real, of_key) * in.d_key;
     v_columns[r] = f.group_of(real, of_value) * in.d_value;
     const float* const q = in.q.row(row + f.first + real % f.n) + (f.head_begin + real / f.n) * in.d_key;
@@ -99,7 +100,7 @@ HWY_NOINLINE inline void stream_heads(const AttentionInputs& in, const StreamedQ
   }
 }
 
-/// The softmax of the keys of f that `mask` leaves, for every row of f. weight_offset: of bias.elements.
+/// The softmax over the keys of f that `mask` allows, for every row of f. weight_offset: for bias.elements.
 /// REQUIRES: 1 <= f.n <= 6, no dropout; results.sums_stride is a multiple of 16 and the sums are aligned.
 HWY_INLINE void stream_queries(const AttentionInputs& in, StreamedQueries f, const BlockMask& mask,
                                int64_t weight_offset, const StreamedRows* next,
@@ -124,7 +125,7 @@ HWY_INLINE void stream_queries(const AttentionInputs& in, StreamedQueries f, con
   }
 }
 
-/// All keys of a sequence: the output and lse.
+/// All keys of a sequence at once: writes output and lse.
 HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const AttentionOutputs& out,
                                           const StreamedQueries& f, const BlockMask& mask,
                                           int64_t weight_offset, const StreamedRows* next,

@@ -1,4 +1,5 @@
-// Inside of the attention kernel's decoding: what is computed together, and what biases and masks do to it.
+// Part of the attention kernel's decoding: the rows that are computed together, their biases, masks and
+// softmax.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_STREAM_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_STREAM_SCORES_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_STREAM_SCORES_INL_H_
@@ -18,7 +19,7 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 /// Queries [first, first + n) of heads [head_begin, head_end) of a sequence against its keys [begin, end).
-/// Row r of what follows is query r % n of head head_begin + r / n.
+/// In this file, row r is query first + r % n of head head_begin + r / n.
 struct StreamedQueries {
   size_t sequence;
   int64_t first, n;
@@ -26,11 +27,11 @@ struct StreamedQueries {
   int64_t begin, end;
 
   int64_t rows() const { return n * (head_end - head_begin); }
-  /// The key or value head of row r, from the first row's on; `rows_of_head` rows of all heads share one.
+  /// The key or value head of row r, counted from that of row 0; each is shared by `rows_of_head` rows.
   int64_t group_of(int64_t r, int64_t rows_of_head) const {
     return (head_begin * n + r) / rows_of_head - head_begin * n / rows_of_head;
   }
-  /// Whether the rows of each tile share one.
+  /// Whether the rows of each tile share one key or value head.
   bool shared(int64_t rows_of_head, int64_t tile) const {
     return rows_of_head % tile == 0 && head_begin * n % tile == 0 && rows() % tile == 0;
   }
@@ -40,7 +41,7 @@ struct StreamedQueries {
 struct StreamedResults {
   float* most;   // the highest score, in units of log 2
   float* total;  // sum of 2^(score - most)
-  float* sums;   // [rows, sums_stride] values so weighted
+  float* sums;   // [rows, sums_stride] values weighted with 2^(score - most)
   int64_t sums_stride;
 
   StreamedResults from(int64_t row) const {
@@ -64,7 +65,8 @@ struct StreamedRows {
   Rows rows;
   int64_t count, width;
 
-  /// Asks for the `part`th of `parts` of the rows of tile t; behind the end, of the first rows of `then`.
+  /// Prefetches part `part` of `parts` of the rows of tile t. After the last tile it goes on with the first
+  /// tiles of `then`, unless that is null.
   HWY_INLINE void ask(int64_t t, int64_t part, int64_t parts, const StreamedRows* then) const {
     const int64_t first = t * kQuad;
     if (first >= count) {
@@ -82,7 +84,7 @@ struct StreamedRows {
   }
 };
 
-/// What is added to the scores, and -infinity where a query may not see a key or there is none.
+/// Adds the bias to the scores, and sets them to -infinity where a query may not see a key.
 HWY_NOINLINE inline void stream_bias(const AttentionInputs& in, const StreamedQueries& f,
                                      const BlockMask& mask, int64_t weight_offset,
                                      const StreamedScores& scores) {
@@ -147,8 +149,8 @@ HWY_INLINE void stream_softmax(const StreamedScores& scores, int64_t rows, const
   }
 }
 
-/// The values of a call where they hold NaN or infinity in rows that some queries may not see: 0 times those
-/// would leak.
+/// Sums of values that skip masked keys, for values with NaN or infinity: a weight of 0 times such a value
+/// would not be 0.
 HWY_NOINLINE inline void stream_allowed_values(const AttentionInputs& in, const StreamedQueries& f,
                                                const StreamedScores& scores, const StreamedRows& v,
                                                int64_t of_value, const StreamedResults& results) {

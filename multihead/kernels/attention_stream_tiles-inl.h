@@ -1,4 +1,4 @@
-// Inside of the attention kernel: the tiles of decoding, four keys and a few rows of scores, with the numbers
+// Part of the attention kernel: the tiles of decoding, four keys and a few rows of scores, with the numbers
 // of a head in the lanes. The 16 products of four keys and four rows are summed across the lanes together,
 // which leaves them side by side in one vector.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_STREAM_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -45,7 +45,7 @@ HWY_INLINE VF sums_of_lanes(const VF (&v)[kLanes]) {
 #endif
 }
 
-/// In each 128 bits the highest, or the sum, of its four numbers.
+/// The maximum, or the sum, of the four numbers in each 128 bits.
 HWY_INLINE VF highest_of_quad(VF v) {
 #if HWY_TARGET != HWY_SCALAR
   v = hn::Max(v, hn::Shuffle2301(v));
@@ -61,7 +61,8 @@ HWY_INLINE VF sum_of_quad(VF v) {
   return v;
 }
 
-/// One vector of columns of a tile of scores. kShared: all its rows read the same columns of the keys.
+/// One vector of columns of a tile of scores. kShared: all rows of the tile read the same columns of the
+/// keys.
 template <bool kShared, class Load>
 HWY_INLINE void score_step(const float* queries, int64_t stride, const float* const* keys,
                            const int64_t* columns, int64_t c, Load load, VF (&acc)[kLanes]) {
@@ -132,7 +133,7 @@ HWY_INLINE void value_rows(const float* weights, const float* const* values, int
   }
 }
 
-/// sums += weights * values of a tile. shared: all its rows read the same columns of the values.
+/// sums += weights * values of a tile. shared: all rows of the tile read the same columns of the values.
 HWY_INLINE void value_tile(bool shared, const float* weights, const float* const* values,
                            const int64_t* columns, int size, int64_t rows, float* sums, int64_t stride) {
   if (shared) return value_rows<kTileRows>(weights, values, columns[0], size, sums, stride);

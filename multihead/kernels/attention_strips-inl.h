@@ -1,9 +1,9 @@
-// Inside of the attention kernel's forward pass: strips of scores and what happens to them before they meet
-// V.
+// Part of the attention kernel's forward pass: strips of scores, and the softmax that turns them into
+// weights.
 //
 // The softmax is taken online (Milakov and Gimelshein 2018): chunk by chunk of the keys, relative to a
-// running maximum. That maximum lags behind: it moves only when a score exceeds it by more than kLag, so that
-// sums are rarely scaled again; weights may be up to 2^kLag meanwhile, which costs no precision.
+// running maximum. That maximum lags behind: it moves only when a score exceeds it by more than kLag, so
+// sums rarely have to be rescaled. Weights may grow to 2^kLag in between, which costs no precision.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_STRIPS_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_STRIPS_INL_H_
@@ -30,7 +30,7 @@ constexpr int kTaskStrips = 32;  // strips of queries that share the copy of a c
 constexpr float kLag = 8;        // in powers of two
 constexpr int64_t kStripSize = kBlock * (kChunk + kRoom);
 constexpr int64_t kSmall = 64;  // keys of a small item
-constexpr int kFewRest = 4;     // that many queries behind the last full strip make no strip of their own
+constexpr int kFewRest = 4;     // so few queries after the last full strip do not make a strip
 
 struct ForwardMemory {
   AlignedBuffer<float> queries, strips, sums, keys, values;
@@ -46,7 +46,7 @@ struct Strip {
   const uint16_t* allow = nullptr;  // [mask.end - mask.begin], set where `mask` cuts; made once for all heads
 };
 
-/// What one task does of a sequence at once: up to kTaskStrips strips.
+/// The part of a sequence that a task does at once: up to kTaskStrips strips.
 struct Piece {
   Strip strip[kTaskStrips];
   int strips = 0;
@@ -55,7 +55,7 @@ struct Piece {
   int64_t queries, keys;        // of the sequence
   size_t sequence;
 
-  /// Whether a strip meets all its keys in one chunk.
+  /// Whether all keys of a strip are in one chunk.
   static bool single(const Strip& s) { return s.mask.begin / kChunk == (s.mask.end - 1) / kChunk; }
 };
 
@@ -65,7 +65,8 @@ struct Running {
   HWY_ALIGN float total[kTaskStrips][kBlock];
 };
 
-/// -infinity where a query may not see a key of [begin, end); the maxima of what is left.
+/// Sets scores of keys in [begin, end) that a query may not see to -infinity; top = the maxima of the
+/// others.
 HWY_NOINLINE inline void mask_strip(const Strip& s, int64_t begin, int64_t end, const uint16_t* allow,
                                     float* strip, float* top) {
   const DF d;
@@ -86,7 +87,7 @@ HWY_NOINLINE inline void mask_strip(const Strip& s, int64_t begin, int64_t end, 
   }
 }
 
-/// strip = 2^(strip - most), summed.
+/// strip = 2^(strip - most); adds the sums to `total`.
 HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const float* most, float* total) {
   const DF d;
   VF base[kVectors], sum[kVectors];
@@ -106,7 +107,7 @@ HWY_INLINE void exponentiate(float* HWY_RESTRICT strip, int64_t n, const float* 
   MH_UNROLL for (int w = 0; w < kVectors; ++w) hn::Store(sum[w], d, total + w * kLanes);
 }
 
-/// 0 where dropout drops.
+/// Sets to 0 what dropout drops.
 HWY_NOINLINE inline void drop(float* HWY_RESTRICT strip, int64_t n, const uint16_t* keep) {
   const DF d;
   for (int64_t j = 0; j < n; ++j) {
@@ -139,8 +140,8 @@ HWY_NOINLINE inline void move_maximum(const float* top, float* most, float* tota
   }
 }
 
-/// The product P V where V holds NaN or infinity in rows that some queries may not see: 0 times those would
-/// leak.
+/// The product P V that skips masked keys, for V with NaN or infinity: a weight of 0 times such a value
+/// would not be 0.
 HWY_NOINLINE inline void product_of_allowed(const Product& p, const Mask& mask, const Strip& s,
                                             const Piece& piece, int64_t begin, int64_t columns) {
   for (int64_t r = 0; r < s.n; ++r) {
@@ -157,7 +158,7 @@ HWY_NOINLINE inline void product_of_allowed(const Product& p, const Mask& mask, 
   }
 }
 
-/// factors = scale / total, 0 for a query that sees nothing.
+/// factors = scale / total; 0 for a query that sees no key.
 HWY_INLINE void output_factors(const float* total, float scale, float* factors) {
   const DF d;
   for (int w = 0; w < kVectors; ++w) {

@@ -1,12 +1,13 @@
-// Inside of the attention kernel: the two inner loops where all the time goes, as tiles held in registers.
+// Part of the attention kernel: the two inner loops that take almost all the time, as tiles held in
+// registers.
 //
-// A strip holds numbers of 16 queries as [key][16]. Scores are computed transposed, S^T = K Q^T: a key's
-// number is broadcast and meets up to 4 strips of queries, so that one number loaded serves 64 queries.
-// Products read a strip by broadcasts and meet whole rows of V, K, Q or dO.
+// A strip holds numbers of 16 queries as [key][16]. Scores are computed transposed, S^T = K Q^T: a number
+// of a key is broadcast and multiplied with up to 4 strips of queries, so that one load serves 64 queries.
+// Products broadcast the numbers of a strip and multiply them with whole rows of V, K, Q or dO.
 //
-// No tile is compiled for a remainder: a tile reaches over the end of a strip, which has room for it, or
-// reads its last row again, and what lies behind the end is not stored or not looked at. A row's last vector
-// is always loaded and stored by a mask, which costs nothing where it is full.
+// No tile is compiled for a remainder. A tile may reach beyond the end of a strip, which has room for it,
+// or it reads the last row again; what lies beyond the end is not stored or not used. A row's last vector
+// is always loaded and stored by a mask, which costs nothing when it is full.
 #if defined(MULTIHEAD_KERNELS_ATTENTION_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_ATTENTION_TILES_INL_H_
 #undef MULTIHEAD_KERNELS_ATTENTION_TILES_INL_H_
@@ -22,8 +23,8 @@ namespace HWY_NAMESPACE {
 namespace {  // NOLINT: one copy for each source and target
 
 constexpr int kGroups = kLanes == 16 ? 4 : 1;  // strips of 16 queries that share a tile of scores
-constexpr int64_t kRoom = 8;                   // keys that a tile may reach over the end of a strip
-/// Keys of a tile, so that the sums fill the registers and no more.
+constexpr int64_t kRoom = 8;                   // keys by which a tile may reach beyond the end of a strip
+/// Keys of a tile: as many as there are registers for their sums.
 template <int kStrips>
 constexpr int kTileKeys = kLanes == 1    ? 2
                           : kLanes < 16  ? 4
@@ -51,14 +52,14 @@ HWY_INLINE void dot_tile(const float* HWY_RESTRICT const (&keys)[kKeys], const f
   }
 }
 
-/// The rows of a tile that begins at j; behind the end the last row again.
+/// The rows of a tile that begins at j; beyond the end the last row again.
 template <int kKeys>
 HWY_INLINE void tile_rows(Rows rows, int64_t j, int64_t n, const float* HWY_RESTRICT (&tile)[kKeys]) {
   for (int t = 0; t < kKeys; ++t) tile[t] = rows.data + (j + t < n ? j + t : n - 1) * rows.stride;
 }
 
 /// strip[j] = scores of keys [0, n) for each of kStrips strips `step` apart; top[strip][16] = their maxima.
-/// The strips need room for kRoom keys more.
+/// The strips need room for kRoom more keys.
 template <int kStrips>
 HWY_NOINLINE void score_strips(Rows keys, int64_t n, const float* block, int64_t size,
                                float* HWY_RESTRICT strip, int64_t step, float* HWY_RESTRICT top,
@@ -179,11 +180,11 @@ HWY_NOINLINE void product_columns(const Product& p, int64_t rows, int64_t column
   for (int64_t row = 0; row < rows; row += R) product_tile<Layout, R, C>(p, row, rows, column, last);
 }
 
-/// All of it: `rows` x `columns`.
+/// Computes the whole product, `rows` x `columns`.
 template <class Layout>
 HWY_INLINE void product(const Product& p, int64_t rows, int64_t columns) {
-  // Eight rows of two vectors ask for half as much of b as four of four: the loads of b, which lies in the
-  // second-level cache, are what would limit.
+  // Eight rows of two vectors load half as much of b as four rows of four. These loads, from the
+  // second-level cache, would otherwise limit the speed.
   constexpr int kMost = kLanes == 8 ? 2 : 3;  // AVX2 has only 16 registers
   constexpr int kRows = kLanes == 8 ? 4 : 8;
   for (int64_t c = 0; c < columns;) {

@@ -1,5 +1,6 @@
-// Dropout (Srivastava et al. 2014) whose decisions are a function of (seed, update, site, sentence, place),
-// so that batching, accumulation, recomputation and threads cannot change them. Nothing is stored in between.
+// Dropout (Srivastava et al. 2014). What is dropped is a function of (seed, update, site, sentence, place),
+// so batching, accumulation, recomputation and threads cannot change it. No mask is stored: the backward
+// pass computes it again.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 namespace mh {
 
-/// The random stream of one site in one update.
+/// The random stream of one site (one place in the model) in one update.
 PhiloxKey dropout_stream(uint64_t seed, uint64_t update, uint32_t site);
 
-/// One site's dropout over a ragged batch. rate 0: none.
+/// The dropout of one site over a ragged batch; rate 0 means none.
 struct Dropout {
   float rate = 0;                      // share of positions set to 0; the others are scaled by 1 / (1 - rate)
   PhiloxKey stream{};                  // dropout_stream(seed, update, site)
@@ -28,14 +29,14 @@ struct Dropout {
 
 /// The 16 random bits of element (row, column) of a sentence: counter {16 (column / 128) + column % 16, row,
 /// sentence}, half-word (column / 16) % 8 of its 128 bits; 16 neighbouring columns lie in 16 lanes. The
-/// reference of the kernels.
+/// kernels compute the same bits.
 uint32_t element_bits(PhiloxKey stream, int64_t sentence, int64_t row, int64_t column);
 
 /// The 16 random bits of the weight from `query` to `key` in a head: counter {key, query / 8, sentence,
 /// head}, half-word query % 8; one vector of counters serves 8 queries.
 uint32_t weight_bits(PhiloxKey stream, int64_t sentence, int64_t head, int64_t query, int64_t key);
 
-/// The counters of the two above; both leave sentences up to 2^40.
+/// The counters of the two functions above; both have room for sentences up to 2^40.
 inline PhiloxCounter element_counter(int64_t sentence, int64_t row, int64_t column) {
   return {static_cast<uint32_t>(column / 128 * 16 + column % 16), static_cast<uint32_t>(row),
           static_cast<uint32_t>(sentence), static_cast<uint32_t>(sentence >> 32) << 24};

@@ -1,5 +1,5 @@
-// What happens number by number: biases, activations, sums of columns. Each backward stands under its
-// forward. Called on blocks of rows inside the tasks of products, while the rows are in the cache.
+// Elementwise work: biases, activations, sums of columns. Each backward pass follows its forward pass.
+// Tasks of products call these on their blocks of rows, while the rows are in the cache.
 #pragma once
 
 #include "multihead/base/enum_names.h"
@@ -12,7 +12,7 @@ namespace mh {
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016), GPT-2's. kSwish: x / (1 +
 /// e^-x), also called SiLU.
 enum class Activation { kNone, kRelu, kGelu, kGeluTanh, kSwish };
-/// In flags, files of settings and reports.
+/// Their names in flags, files of settings and reports.
 inline constexpr EnumNames<Activation> kActivationNames = {{"relu", Activation::kRelu},
                                                            {"gelu", Activation::kGelu},
                                                            {"gelu_tanh", Activation::kGeluTanh},
@@ -27,7 +27,7 @@ void activate(Activation activation, ConstMatrixView z, MatrixView y);
 /// same.
 void activation_gradient(Activation activation, ConstMatrixView z, ConstMatrixView dy, MatrixView dz);
 
-/// y *= x, both [rows, cols]: what a gated layer's other half multiplies. On the calling thread.
+/// y *= x, both [rows, cols]: the product of the two halves of a gated layer. On the calling thread.
 void multiply_elements(ConstMatrixView x, MatrixView y);
 
 /// y (+)= x, both [rows, cols]. On the calling thread.

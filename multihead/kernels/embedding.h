@@ -1,4 +1,4 @@
-// Rows of a table of embeddings, and the sinusoids of positions.
+// Looks up rows of an embedding table, and fills the table of sinusoidal positions.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mh {
 
-/// to row i = scale * table row ids[i] + positions row positions_of[i].   ids in [0, table.rows).
-/// The table is read where it is stored. On the calling thread.
+/// to row i = scale * table row ids[i] + positions row positions_of[i], ids in [0, table.rows). The table
+/// is read where it is stored. On the calling thread.
 void embed(const StoredMatrix& table, std::span<const int32_t> ids, float scale, ConstMatrixView positions,
            std::span<const int32_t> positions_of, MatrixView to);
 
@@ -18,7 +18,8 @@ void embed(const StoredMatrix& table, std::span<const int32_t> ids, float scale,
 void embed_gradient(std::span<const int32_t> ids, float scale, ConstMatrixView d_output, MatrixView d_table);
 
 /// Marian's form of the paper's sinusoids (section 3.5): row p = sin(p w_0), sin(p w_1), ..., cos(p w_0), ...
-/// with w_i = 10000^(-2i / cols); two halves, not interleaved. An odd width has one sine more than cosines.
+/// with w_i = 10000^(-2i / cols); the sines and cosines are two halves, not interleaved as in the paper. An
+/// odd width has one sine more than cosines.
 void sinusoids(MatrixView positions);
 
 }  // namespace mh

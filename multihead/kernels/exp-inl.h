@@ -1,5 +1,5 @@
 // exp(x) for a vector, to about 2 ulp: 2^n * 2^f with n the nearest integer and a polynomial for 2^f, |f| <=
-// 1/2. Include once a dispatch target, in a kernel's source.
+// 1/2. Include once for each instruction set, in a kernel's source.
 
 #if defined(MULTIHEAD_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_EXP_INL_H_

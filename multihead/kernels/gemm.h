@@ -1,9 +1,11 @@
-// Products of matrices: C = A B with B packed once, and C = A^T B for the gradients of weights.
+// Products of matrices: C = A B with B packed once, A [M, K], B [K, N], C [M, N]; and C = A^T B for the
+// gradients of weights.
 //
-// B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A is
-// read where it lies, a number at a time. A task is a block of rows times all of B: what comes next for those
-// rows (a bias, an activation, a norm) runs in the same task while they are in the cache (`after_rows`). Sums
-// run over k in order, in blocks fixed by the shape: the same bits for any number of threads.
+// B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A
+// is read where it lies, a number at a time. A task is a block of rows times all of B; what follows for
+// those rows (a bias, an activation, a norm) runs in the same task while they are in the cache
+// (`after_rows`). Sums run over k in order, in blocks that depend on the shape alone, so the result has the
+// same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +20,13 @@ namespace mh {
 
 enum class Write { kOverwrite, kAdd };
 
-/// The right factor B [K, N] of products, in panels.
+/// The right factor B [K, N] of a product, copied into panels.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
 
-  /// B = [parts[0] | parts[1] | ...], each [K, n_i], straight from where they are stored. May be called
-  /// again: memory is kept.
+  /// B = [parts[0] | parts[1] | ...], each [K, n_i], straight from where they are stored. When called again
+  /// it uses the same memory.
   void pack(std::span<const StoredMatrix> parts);
   /// B = [parts[0] | parts[1] | ...]^T, each [N, k_i]: for dX = dY W^T and for logits = h E^T.
   void pack_transposed(std::span<const StoredMatrix> parts);
@@ -47,7 +49,7 @@ class PackedMatrix {
   AlignedBuffer<float> data_;
 };
 
-/// Rows of one task of multiply(): small enough for the cache, fixed so that results do not depend on
+/// Rows of one task of multiply(): few enough for the cache, and fixed, so that results do not depend on
 /// threads.
 inline constexpr int64_t kRowsPerTask = 48;
 
@@ -72,7 +74,7 @@ template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows);
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write = Write::kOverwrite);
 
-/// C (+)= A^T B, A [K, M], B [K, N], C [M, N]: dW = X^T dY. Both are read where they lie.
+/// C (+)= A^T B, A [K, M], B [K, N], C [M, N]: dW = X^T dY. Both are read where they lie, without packing.
 void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Write write = Write::kOverwrite);
 
 void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);

@@ -30,8 +30,8 @@ using FloatTag = hn::ScalableTag<float>;
 inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(FloatTag()));
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
 inline constexpr int64_t kTileRows = 6;
-// k in blocks of this many: a panel's block (64 KiB at the widest) stays in the second-level cache beside A's
-// rows.
+// k is cut into blocks of this size, so that a panel's block (at most 64 KiB) stays in the second-level
+// cache beside A's rows.
 inline constexpr int64_t kDepth = 256;
 
 /// A as the tile reads it: element (i, k) is data[i * row_stride + k * k_stride].
@@ -120,7 +120,7 @@ HWY_INLINE void multiply_vectors(const LeftFactor& whole, const float* HWY_RESTR
 /// C [a.rows, width] (+)= A b for one panel.
 HWY_NOINLINE void multiply_panel(const LeftFactor& a, const float* HWY_RESTRICT b, float* c, int64_t c_stride,
                                  int64_t width, bool add) {
-  // Products of 32 columns, those of a narrow head, need not pay for 64.
+  // Narrow products (the 32 columns of a small head) use half a panel.
   constexpr int kHalf = kPanelVectors / 2;
   if (width <= kHalf * kLanes) return multiply_vectors<kHalf>(a, b, c, c_stride, width, add);
   multiply_vectors<kPanelVectors>(a, b, c, c_stride, width, add);

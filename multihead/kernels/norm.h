@@ -17,7 +17,7 @@ struct Norm {
 };
 
 /// y = Norm(x); y may be x. mean (0 for kRms) and inverse_deviation [rows] are kept for the backward pass, or
-/// null. On the calling thread: it follows products inside their tasks.
+/// null. On the calling thread: tasks of products call it for their rows.
 void normalise(const Norm& norm, ConstMatrixView x, MatrixView y, float* mean, float* inverse_deviation);
 
 /// dx = inverse_deviation * (g - average(g) - n * average(g * n)),  g = gain * dy,  n = (x - mean) *

@@ -1,5 +1,5 @@
-// Philox4x32-10 (base/random.h) over a whole vector of counters. Include once a dispatch target, in a
-// kernel's source.
+// Philox4x32-10 (base/random.h) over a whole vector of counters. Include once for each instruction set, in
+// a kernel's source.
 #if defined(MULTIHEAD_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_PHILOX_INL_H_
 #undef MULTIHEAD_KERNELS_PHILOX_INL_H_
@@ -23,12 +23,12 @@ using VU = hn::Vec<hn::ScalableTag<uint32_t>>;
 /// Four words for each lane's counter; lane i holds what philox() gives for {counter[0][i], ...,
 /// counter[3][i]}.
 struct PhiloxVectors {
-  HWY_INLINE PhiloxVectors() {}  // gcc would compile its own one without NEON
+  HWY_INLINE PhiloxVectors() {}  // the one that gcc makes is compiled without NEON
   VU word[4];
 };
 
-/// Even and odd lanes live in the low halves of 64-bit lanes, since a product of 32-bit numbers needs 64
-/// bits; what gathers in the high halves is never read.
+/// Even and odd lanes are computed in the low halves of 64-bit lanes, since a product of 32-bit numbers has
+/// 64 bits; the high halves are never read.
 HWY_INLINE PhiloxVectors philox_vectors(const PhiloxVectors& counter, PhiloxKey key) {
   const hn::ScalableTag<uint32_t> du;
 #if HWY_TARGET == HWY_SCALAR

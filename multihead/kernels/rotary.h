@@ -1,6 +1,6 @@
 // Rotary positions (Su et al. 2021, "RoFormer", eq. 34): pair i of a head's numbers is turned by the angle
 // p * base^(-2i / rotated) at position p. The score of a turned query with a turned key then depends on the
-// distance of their positions alone. Turn q and k before attention; v stays.
+// distance of their positions alone. Queries and keys are turned before attention; values are not.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class RotaryPairs {
   kNeighbours,  // x_2i and x_(2i + 1): RoFormer, GPT-J
 };
 
-/// Slower turns for sequences longer than those of training.
+/// Slows the turning down for sequences longer than those of training.
 struct RotaryScaling {
   enum class Kind {
     kNone,
@@ -35,8 +35,8 @@ struct RotaryScaling {
 /// The angle by which pair i turns from one position to the next.
 double rotary_speed(int i, int rotated, double base, const RotaryScaling& scaling = {});
 
-/// What is turned how far. Heads lie side by side in a row, [N, H * D] with any row stride, straight out of a
-/// packed projection. Exactly one of `offsets` and `positions` is given.
+/// What is turned, and how far. Heads lie side by side in a row, [N, H * D] with any row stride, straight
+/// out of a packed projection. Exactly one of `offsets` and `positions` is given.
 struct Rotary {
   int heads = 1;        // H
   int d_head = 0;       // D: 2 ... 1024
@@ -50,7 +50,8 @@ struct Rotary {
 inline constexpr int32_t kRotaryPositions = 1 << 24;
 
 /// y = x turned, both [N, H * D]; y may be x. Throws ShapeError or UsageError naming the field of an
-/// impossible description. Sines and cosines are computed once for each (rotated, base, scaling) and kept.
+/// impossible description. Sines and cosines are computed once for each (rotated, base, scaling) and kept
+/// (rotary_table.h).
 void rotate(const Rotary& rotary, ConstMatrixView x, MatrixView y);
 
 /// dx = dy turned back, which is the gradient: a rotation's transpose is its inverse. dx may be dy.

@@ -1,4 +1,5 @@
-// Inside of rotary positions: the sines and cosines of one (rotated, base, scaling), made when first needed.
+// Part of rotary positions: the sines and cosines of one (rotated, base, scaling), computed when first
+// needed.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 namespace mh::detail {
 
 /// Positions come in blocks of 1024, so that a far position costs no memory for those before it. Blocks are
-/// only added: whoever has asked for a position may read it without a lock.
+/// only ever added, so a position that was prepared may be read without a lock.
 class RotaryTable {
  public:
   RotaryTable(int rotated, double base, const RotaryScaling& scaling)
@@ -23,7 +24,7 @@ class RotaryTable {
   bool is_for(int rotated, double base, const RotaryScaling& scaling) const {
     return rotated == rotated_ && base == base_ && scaling == scaling_;
   }
-  /// Makes the block that holds `position` unless it is there. Any thread.
+  /// Computes the block of `position` if it is missing. May be called by any thread.
   void prepare(int32_t position);
   /// [2, rotated / 2]: cosines, then sines. REQUIRES: prepare(position) came before.
   const float* row(int32_t position) const {

@@ -1,5 +1,5 @@
-// Include first in a kernel's source, with HWY_TARGET_INCLUDE defined by the source: the dispatch targets of
-// the house. AVX-512, AVX2, NEON and the portable one; no more, they cost build time.
+// The instruction sets that kernels are compiled for: AVX-512, AVX2, NEON and a portable one; more would
+// cost build time. A kernel's source defines HWY_TARGET_INCLUDE and includes this header first.
 #pragma once
 
 // Bits 4 and 6 are AVX3_SPR and AVX3_ZEN4, which older versions of Highway do not name.
@@ -17,13 +17,12 @@ namespace mh {
 std::string dispatch_target();
 
 /// The instruction sets that this library was compiled for and this machine has, best first. The last one
-/// runs everywhere.
+/// runs on every machine.
 std::vector<std::string> dispatch_targets();
 
-/// From now on the kernels use this one of dispatch_targets(); "portable" is the last of them, "best" leaves
-/// the choice to the machine again. To test or measure what another machine would run. Throws UsageError for
-/// any other name.
-/// REQUIRES: no kernel is running, and no packed matrix from before is used after.
+/// Makes the kernels use this one of dispatch_targets(); "portable" is the last of them, "best" restores
+/// the default. For tests and measurements of what another machine would run. Throws UsageError for any
+/// other name. REQUIRES: no kernel is running, and no packed matrix from before is used after.
 void use_dispatch_target(std::string_view name);
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// What the loss and the search share: one panel of logits and its row statistics. Include once a dispatch
-// target.
+// Shared by the loss and the search: one panel of logits, and maximum and sum of its rows. Include once for
+// each instruction set.
 
 #if defined(MULTIHEAD_KERNELS_VOCABULARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MULTIHEAD_KERNELS_VOCABULARY_INL_H_

@@ -1,6 +1,9 @@
-// From the decoder's states to the vocabulary: log p(w | state) = logit_w - log sum_v exp(logit_v),
-// logit = state . E_w + bias_w. The matrix of logits [N, V] is never made: panels of a few columns are
-// computed, used while they are in the cache, and written over.
+// The output layer: from states [N, d] to log-probabilities over a vocabulary of V tokens,
+//
+//   log p(w | state) = logit_w - log sum_v exp(logit_v),   logit_w = state . E_w + bias_w
+//
+// The matrix of logits [N, V] is never made: panels of a few columns are computed, used while they are in
+// the cache, and overwritten.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +29,8 @@ struct CrossEntropySums {
 };
 
 /// loss_i = (1 - e) * -log p(target_i) + e / V * sum_w -log p(w),  e = label_smoothing
-/// (Szegedy et al. 2016), scaled by `scale`. With gradients wanted (d_states not empty) d_states [N, d] is
-/// written and d_embedding [V, d] is added to:
+/// (Szegedy et al. 2016), scaled by `scale`. When gradients are wanted (d_states not empty), d_states [N,
+/// d] is overwritten and d_embedding [V, d] is added to:
 ///   d logit_iw = scale * (p_iw - e / V - (1 - e) [w = target_i]).
 struct CrossEntropy {
   ConstMatrixView states;            // [N, d]
@@ -38,7 +41,7 @@ struct CrossEntropy {
   MatrixView d_embedding;
 };
 
-/// Memory that the functions below use again and again; grows to what the largest call needs.
+/// Memory that one call after another uses; it grows to what the largest call needs.
 class VocabularyScratch {
  public:
   float* floats(int64_t size) {
@@ -55,7 +58,7 @@ class VocabularyScratch {
 CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& problem,
                                VocabularyScratch& scratch);
 
-/// log_probabilities[i] = log p(targets[i] | states row i).
+/// Writes log_probabilities[i] = log p(targets[i] | states row i).
 void log_probabilities(const OutputLayer& layer, ConstMatrixView states, std::span<const int32_t> targets,
                        std::span<float> log_probabilities, VocabularyScratch& scratch);
 

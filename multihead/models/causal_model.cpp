@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {
@@ -19,16 +20,17 @@ const CausalConfig& checked(const CausalConfig& config) {
 
 }  // namespace
 
-std::vector<std::string> problems_of(const CausalConfig& config) {
+std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
-  check_sizes(found, config.embedding, config.max_positions);
+  check_sizes(found, config.embedding, config.max_positions, names);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (config.stack.mask.kind == StackMask::Kind::kNone)
     found.emplace_back("a causal decoder must not see what is to come; set its mask to causal or a window");
   if (config.stack.cross_attention)
     found.emplace_back("a causal decoder reads no memory; set cross_attention to no");
-  for (const auto& [name, id] :
-       {std::pair{"pad_id", config.pad_id}, {"eos_id", config.eos_id}, {"start_id", config.start_id}}) {
+  for (const auto& [name, id] : {std::pair{names.pad_id, config.pad_id},
+                                 {names.eos_id, config.eos_id},
+                                 {names.start_id, config.start_id}}) {
     if (id != -1) check_range(found, name, id, 0, config.embedding.vocabulary - 1);
   }
   return found;

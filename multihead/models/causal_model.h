@@ -1,5 +1,5 @@
-// A causal decoder (GPT-2, Radford et al. 2019; Llama, Touvron et al. 2023): a stack that sees what came
-// before, and says what comes next.
+// CausalModel: a decoder without an encoder (GPT-2, Radford et al. 2019; Llama, Touvron et al. 2023). Each
+// token sees itself and the tokens before it, and the model says which token comes next.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,36 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 
 struct CausalConfig {
   EmbeddingConfig embedding = {};             // vocabulary, d_model, scale
-  Positions positions = Positions::kLearned;  // added to embeddings, or the stack's
+  Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 1024;
-  int32_t position_offset = 0;                      // rows of a learned table before that of position 0
-  StackConfig stack = {};                           // "decoder"; causal or a window
-  bool tied = true;                                 // the embedding's table is the output's, too
-  int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: there is none
+  int32_t position_offset = 0;                      // rows of a learned table before the row of position 0
+  StackConfig stack = {};                           // its name is "decoder"; its mask is causal or a window
+  bool tied = true;                                 // the output layer uses the embedding's table
+  int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems_of(const CausalConfig& config);
+std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNames& names = {});
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const CausalConfig& config);
 
 class CausalModel final : public LanguageModel {
  public:
-  /// Weights are zero. Throws UsageError on a configuration that cannot be.
+  /// All weights are 0. Throws UsageError when the configuration has problems_of().
   explicit CausalModel(const CausalConfig& config);
 
   const CausalConfig& config() const { return config_; }
-  /// Random weights, a function of the seed.
+  /// Sets random weights, a function of the seed.
   void initialise(uint64_t seed);
 
   ModelFacts facts() const override;

@@ -1,4 +1,4 @@
-// What must hold of any model's sizes before memory is asked for.
+// Checks of the sizes of a model, made before memory is taken for it.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,26 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
 
-// Dropout sites of the embeddings; the layers count up from 0.
+// Dropout sites of the embeddings. Those of the layers are numbered from 0.
 inline constexpr uint32_t kFirstEmbeddingSite = 1u << 20, kSecondEmbeddingSite = kFirstEmbeddingSite + 1;
 
-/// Each adds a clause to `found` for what cannot be.
+/// Each adds a clause to `found` for every value that is not allowed.
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high);
 void check_rate(std::vector<std::string>& found, std::string_view name, float rate);
-void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions);
+void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions,
+                 const ConfigNames& names);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
+
+/// "n_head is 5; expected a divisor of n_embd 768".
+std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_view d_model_name,
+                       int32_t d_model);
 
 /// A lower bound of the numbers in a stack, in double.
 double least_parameters(const StackConfig& stack);

@@ -1,6 +1,6 @@
-// One geometry of heads turned into another, for one layer. Exact ones give the same outputs but for
-// rounding; the others come as near as their method does. How a geometry becomes canonical, and is made of
-// others, its own file knows (nn/geometries/); what is done to canonical heads stands here.
+// Converts the heads of one layer into heads of another geometry. An exact conversion gives the same
+// outputs up to rounding; the others approximate. How a geometry is converted to canonical heads and from
+// them is in its own file (nn/geometries/); changes to canonical heads are here.
 #pragma once
 
 #include <vector>
@@ -10,32 +10,38 @@
 
 namespace mh {
 
-/// Heads that read the whole row, with queries and keys of their own, from any others; exact. Segments become
-/// rows of zeros, products of two matrices one; collaborative heads share one head of keys; heads without W^O
-/// get the identity. Merged W_i become W_i^Q W_i^K^T by their singular values, biases as one more row.
-/// Throws UsageError naming the head and its rank when d_key is too small for it.
+/// Converts any heads to canonical ones, which read the whole row and have their own queries and keys;
+/// exact. The columns that a segment does not read become rows of zeros; the product of two matrices
+/// becomes one; collaborative heads share one head of keys; a missing W^O becomes the identity. A merged
+/// W_i is split into W_i^Q W_i^K^T by its singular values, with the bias as one more row. Throws UsageError
+/// naming the head and its rank when d_key is too small for it.
 LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options = {});
 
-/// One matrix W_i = W_i^Q W_i^K^T a head; exact: c_i = b_i^Q W_i^K^T, and b_i^K cancels in the softmax.
+/// Replaces queries and keys by one matrix W_i = W_i^Q W_i^K^T for each head; exact: c_i = b_i^Q W_i^K^T,
+/// and b_i^K cancels in the softmax.
 LayerWeights to_merged(const LayerWeights& layer);
 
-/// Groups of neighbouring heads share keys and values: the mean of theirs (Ainslie et al. 2023). Not exact.
-/// Throws UsageError unless key_heads divides the heads of keys and values that there are.
+/// Makes groups of neighbouring heads share keys and values, the means of theirs (grouped-query attention,
+/// Ainslie et al. 2023). Not exact. Throws UsageError unless key_heads divides the numbers of key and value
+/// heads.
 LayerWeights to_grouped(const LayerWeights& layer, int key_heads);
 
-/// Shared W^Q and W^K of `shared_size` columns and a mixing vector a head (Cordonnier et al. 2020): the
-/// nearest sum_r m_ir q_r k_r^T to every W_i^Q W_i^K^T that alternating least squares find, from the largest
-/// singular vectors of all heads on. Exact when shared_size is all the rank there is, heads * d_key.
+/// Makes heads share W^Q and W^K of `shared_size` columns and have a mixing vector each (collaborative
+/// heads, Cordonnier et al. 2020). Alternating least squares look for the sum_r m_ir q_r k_r^T that is
+/// nearest to every W_i^Q W_i^K^T, beginning with the largest singular vectors of all heads. Exact when
+/// shared_size is heads * d_key, the largest possible rank.
 LayerWeights to_collaborative(const LayerWeights& layer, int shared_size);
 
-/// Head i of the new layer is head order[i] of the old; exact. Throws UsageError on what is no permutation.
+/// Reorders heads: head i of the new layer is head order[i] of the old one; exact. Throws UsageError when
+/// `order` is not a permutation.
 LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order);
 
-/// Without these heads, as if they were muted; exact. Throws UsageError when none is left.
+/// Removes heads; the outputs are those of the layer with these heads muted, exactly. Throws UsageError
+/// when no head is left.
 LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& removed);
 
-/// Of heads whose queries, keys and values are equal (by `tolerance` times the largest number), one, with the
-/// sum of their W_i^O; exact. The same layer when no two are equal.
+/// Merges heads whose queries, keys and values are equal (up to `tolerance` times the largest number) into
+/// one head, whose W_i^O is the sum of theirs; exact. Returns the same layer when no two heads are equal.
 LayerWeights equal_merged(const LayerWeights& layer, double tolerance = 1e-6);
 
 }  // namespace mh

@@ -14,7 +14,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
 namespace {
@@ -181,7 +184,10 @@ ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets,
                                const Interventions* interventions) {
-  MH_ASSERT(sources.size() == targets.size());
+  if (sources.size() != targets.size()) {
+    throw UsageError(
+        fmt::format("expected a target for each of the {} sources, got {}", sources.size(), targets.size()));
+  }
   ModelDifference found;
   for (size_t i = 0; i < sources.size(); ++i) {
     const Outputs a = outputs_of(first, sources[i], targets[i], interventions);

@@ -1,11 +1,14 @@
 #include "multihead/models/decoding.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include "multihead/base/error.h"
 
 namespace mh {
 
 Decoding::Decoding(const LanguageModel& model, Context context) : model_(model), context_(context) {
-  MH_ASSERT(!context.tape.recording() && !context.dropout);
+  if (context.tape.recording() || context.dropout)
+    throw UsageError("decoding needs a context without dropout whose tape does not record");
 }
 
 void Decoding::start(const Sequences& source) {
@@ -16,7 +19,10 @@ void Decoding::start(const Sequences& source) {
 
 ConstMatrixView Decoding::step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                                std::span<const int32_t> sources) {
-  MH_ASSERT(tokens.size() == sources.size() && (steps_ == 0 || parents.size() == tokens.size()));
+  if (tokens.size() != sources.size() || (steps_ > 0 && parents.size() != tokens.size())) {
+    throw ShapeError(fmt::format("a step of decoding: {} tokens, {} parents, {} sources; give one each",
+                                 tokens.size(), parents.size(), sources.size()));
+  }
   context_.tape.clear();
   one_each_.clear();
   for (size_t i = 0; i < tokens.size(); ++i) one_each_.add(1);

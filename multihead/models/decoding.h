@@ -1,7 +1,8 @@
-// Cached decoding: one more token at a time for many hypotheses at once.
+// Decoding: cached decoding, one token at a time for many hypotheses at once.
 //
-// What was read is kept as keys and values (nn/stack_cache.h); each step appends one row for each hypothesis.
-// A hypothesis is a list of row numbers, so reordering beams rewrites numbers and copies no keys.
+// What was read is kept as keys and values (nn/stack_cache.h); each step runs one new row for each
+// hypothesis. A hypothesis is a list of row numbers in that cache, so reordering a beam rewrites numbers
+// and copies no keys.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +10,42 @@
 #include <vector>
 
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 
 class Decoding {
  public:
-  /// `context` must evaluate (no dropout, no recording); its tape is cleared by every step. REQUIRES: the
-  /// model outlives this.
+  /// Throws UsageError unless `context` evaluates (no dropout, no recording); its tape is cleared by every
+  /// step. REQUIRES: the model outlives this.
   Decoding(const LanguageModel& model, Context context);
   Decoding(const LanguageModel& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
   }
 
-  /// Encodes the sources. There are no hypotheses yet: the first step() says which sentences have how many.
-  /// May be called again for other sources: the cache's memory is kept.
+  /// Encodes the sources. There are no hypotheses yet; the first step() says how many each sentence has.
+  /// May be called again for other sources; the cache's memory is kept.
   void start(const Sequences& source);
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
   /// continues (ignored in the first step), sources[i] the sentence it translates: rows of one sentence lie
-  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step.
+  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step. Throws
+  /// ShapeError unless all are equally many.
   /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);
 
-  /// VocabularyHead::best_next() for such states.
+  /// Calls VocabularyHead::best_next() for these states.
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
     model_.vocabulary().best_next(states, options, out, scratch_);
   }
 
   int32_t steps() const { return steps_; }
   const LanguageModel& model() const { return model_; }
-  /// Who watches and what is changed may be set anew before start().
+  /// Observer and interventions may be changed before start().
   Context& context() { return context_; }
-  /// What has been read: may be copied, cut, and put back.
+  /// The cache, which may be copied, cut and put back.
   StackCache& cache() { return cache_; }
 
  private:

@@ -1,4 +1,6 @@
-// The encoder-decoder of "Attention is all you need" (Vaswani et al. 2017).
+// EncoderDecoder: the Transformer of "Attention is all you need" (Vaswani et al. 2017). The encoder turns
+// the N source tokens into a memory [N, d_model]; the decoder reads the memory and the target so far, and
+// says which token comes next.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +12,7 @@
 
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack.h"
 
@@ -17,18 +20,20 @@ namespace mh {
 
 class EncoderDecoder final : public LanguageModel {
  public:
-  /// Weights are zero until initialise() or a folder's are read. Throws UsageError on a configuration that
-  /// cannot be.
+  /// All weights are 0 until initialise() is called or a folder is read. Throws UsageError when the
+  /// configuration has problems_of().
   explicit EncoderDecoder(const EncoderDecoderConfig& config);
 
   const EncoderDecoderConfig& config() const { return config_; }
-  /// Random weights, a function of the seed: Xavier uniform for projections, N(0, s^2 / d_model) with s the
-  /// `embedding_scale` for embeddings. Below 1 the positions, which are added to them, are louder at first.
+  /// Sets random weights, a function of the seed: Xavier uniform for projections, N(0, s^2 / d_model) with
+  /// s = `embedding_scale` for embeddings. With s below 1 the positional encoding that is added to them
+  /// weighs more at first.
   void initialise(uint64_t seed, double embedding_scale = 1);
 
-  /// The memory: [N source tokens, d_model].
+  /// Runs the encoder; returns the memory [N source tokens, d_model].
   Var encode(Context& context, const Sequences& source) const;
-  /// The decoder's states for a shifted target: [N target tokens, d_model].
+  /// Runs the decoder on a target that is shifted by one (batch/teacher_forced.h); returns its states
+  /// [N target tokens, d_model].
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
   ModelFacts facts() const override;

@@ -13,9 +13,9 @@ namespace {
 
 // A geometry that says its sizes needs no divisor.
 void check_heads(std::vector<std::string>& found, std::string_view name, int32_t heads,
-                 const EncoderDecoderConfig& config) {
+                 const EncoderDecoderConfig& config, const ConfigNames& names) {
   if (heads < 1 || (config.geometry.d_key == 0 && (heads > config.d_model || config.d_model % heads != 0))) {
-    found.push_back(fmt::format("{} is {}; expected a divisor of d_model {}", name, heads, config.d_model));
+    found.push_back(no_divisor(name, heads, names.d_model, config.d_model));
     return;
   }
   HeadGeometry geometry = config.geometry;
@@ -90,20 +90,20 @@ StackConfig decoder_stack(const EncoderDecoderConfig& config) {
   return stack;
 }
 
-std::vector<std::string> problems_of(const EncoderDecoderConfig& config) {
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const ConfigNames& names) {
   constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
   std::vector<std::string> found;
-  check_range(found, "vocabulary_size", config.vocabulary_size, 2, kLargest);
-  check_range(found, "target_vocabulary_size", config.target_vocabulary_size, 0, kLargest);
-  check_range(found, "d_model", config.d_model, 1, 1 << 16);
+  check_range(found, names.vocabulary, config.vocabulary_size, 2, kLargest);
+  check_range(found, names.target_vocabulary, config.target_vocabulary_size, 0, kLargest);
+  check_range(found, names.d_model, config.d_model, 1, 1 << 16);
   check_range(found, "encoder_layers", config.encoder_layers, 1, kLayers);
   check_range(found, "decoder_layers", config.decoder_layers, 1, kLayers);
-  check_range(found, "encoder_ff", config.encoder_ff, 1, 1 << 20);
-  check_range(found, "decoder_ff", config.decoder_ff, 1, 1 << 20);
-  check_range(found, "max_positions", config.max_positions, 1, 1 << 20);
+  check_range(found, names.encoder_ff, config.encoder_ff, 1, 1 << 20);
+  check_range(found, names.decoder_ff, config.decoder_ff, 1, 1 << 20);
+  check_range(found, names.max_positions, config.max_positions, 1, 1 << 20);
   if (found.empty()) {
-    check_heads(found, "encoder_heads", config.encoder_heads, config);
-    if (found.empty()) check_heads(found, "decoder_heads", config.decoder_heads, config);
+    check_heads(found, names.encoder_heads, config.encoder_heads, config, names);
+    if (found.empty()) check_heads(found, names.decoder_heads, config.decoder_heads, config, names);
     if (found.empty()) check_own_heads(found, config);
   }
   if (config.activation == Activation::kNone)
@@ -112,15 +112,16 @@ std::vector<std::string> problems_of(const EncoderDecoderConfig& config) {
   check_rate(found, "attention_dropout", config.dropout.weights);
   check_rate(found, "activation_dropout", config.dropout.activation);
   if (config.share_embeddings && config.target_vocabulary() != config.vocabulary_size) {
-    found.push_back(fmt::format("target_vocabulary_size is {}; shared embeddings need that of the source, {}",
-                                config.target_vocabulary(), config.vocabulary_size));
+    found.push_back(fmt::format("{} is {}; shared embeddings need that of the source, {}",
+                                names.target_vocabulary, config.target_vocabulary(), config.vocabulary_size));
   }
+  if (config.target_vocabulary() < 1) return found;  // that is said; no id can be right
   const auto check_token = [&](std::string_view name, int32_t id) {
     check_range(found, name, id, 0, config.target_vocabulary() - 1);
   };
-  check_token("pad_id", config.pad_id);
-  check_token("eos_id", config.eos_id);
-  check_token("decoder_start_id", config.decoder_start_id);
+  check_token(names.pad_id, config.pad_id);
+  check_token(names.eos_id, config.eos_id);
+  check_token(names.start_id, config.decoder_start_id);
   return found;
 }
 

@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {
@@ -20,16 +21,17 @@ const EncoderConfig& checked(const EncoderConfig& config) {
 
 }  // namespace
 
-std::vector<std::string> problems_of(const EncoderConfig& config) {
+std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
-  check_sizes(found, config.embedding, config.max_positions);
+  check_sizes(found, config.embedding, config.max_positions, names);
   check_range(found, "position_offset", config.position_offset, 0, 1024);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (config.stack.mask.kind != StackMask::Kind::kNone)
     found.emplace_back("an encoder sees the whole sequence; set its mask to none");
   if (config.stack.cross_attention)
     found.emplace_back("an encoder reads no memory; set cross_attention to no");
-  if (config.pad_id != -1) check_range(found, "pad_id", config.pad_id, 0, config.embedding.vocabulary - 1);
+  if (config.pad_id != -1)
+    check_range(found, names.pad_id, config.pad_id, 0, config.embedding.vocabulary - 1);
   return found;
 }
 

@@ -1,5 +1,6 @@
-// An encoder by itself (BERT, Devlin et al. 2019): states of all tokens, each having seen the whole sequence; and what
-// may stand on top: a pooler, and a head that says which words were masked.
+// EncoderModel: an encoder without a decoder (BERT, Devlin et al. 2019). Every token sees the whole
+// sequence; the states are [N, d_model]. On top may stand a pooler, which gives one row for each sequence,
+// and a head that predicts masked words.
 #pragma once
 
 #include <cstdint>
@@ -9,46 +10,49 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/config_names.h"
 #include "multihead/models/model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 
 struct EncoderConfig {
-  EmbeddingConfig embedding = {};             // vocabulary, d_model, kinds of token, norm
-  Positions positions = Positions::kLearned;  // added to embeddings, or the stack's
+  EmbeddingConfig embedding = {};             // vocabulary, d_model, token types, norm
+  Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 512;
-  int32_t position_offset = 0;  // rows of a learned table before that of position 0
-  StackConfig stack = {};       // "encoder"; without a mask
+  int32_t position_offset = 0;  // rows of a learned table before the row of position 0
+  StackConfig stack = {};       // its name is "encoder"; it has no mask
   bool pooler = false;
-  /// Of the head for masked words: what stands between its matrix and its norm; unset: there is no such head.
+  /// The activation of the head for masked words, between its matrix and its norm; unset: there is no such
+  /// head.
   std::optional<Activation> masked_words = std::nullopt;
-  int32_t pad_id = -1;  // -1: there is none
+  int32_t pad_id = -1;  // -1: none
 };
 
 /// All that is wrong with a configuration, one clause each; empty when it can be built.
-std::vector<std::string> problems_of(const EncoderConfig& config);
+std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names = {});
 /// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
 double least_parameters(const EncoderConfig& config);
 
 class EncoderModel final : public Model {
  public:
-  /// Weights are zero. Throws UsageError on a configuration that cannot be.
+  /// All weights are 0. Throws UsageError when the configuration has problems_of().
   explicit EncoderModel(const EncoderConfig& config);
 
   const EncoderConfig& config() const { return config_; }
   ModelFacts facts() const override;
   Var read(Context& context, const Sequences& text, const Sequences& target) const override;
 
-  /// [N, d_model]. types: the kind of each token, or empty for kind 0. Throws UsageError on tokens, kinds and
-  /// lengths that the model cannot take.
+  /// Returns the states [N, d_model]. types: the type of each token, or empty for type 0. Throws UsageError
+  /// on tokens, types and lengths that the model does not have.
   Var states(Context& context, const Sequences& tokens, std::span<const int32_t> types = {}) const;
-  /// tanh(x_first W + b) of each sequence: [S, d_model]. Throws UsageError when the model has no pooler or a
-  /// sequence no tokens.
+  /// Returns tanh(x W + b) of the first state x of each sequence: [S, d_model]. Throws UsageError when the
+  /// model has no pooler or a sequence no tokens.
   Tensor pooled(Context& context, Var states, const Sequences& tokens) const;
-  /// Norm(activation(x W + b)), from which masked_words() says the words: [N, d_model]. Throws UsageError when the
-  /// model has no such head.
+  /// Returns Norm(activation(x W + b)), [N, d_model], from which masked_words() predicts the words. Throws
+  /// UsageError when the model has no such head.
   Var before_words(Context& context, Var states) const;
   const VocabularyHead& masked_words() const;
 

@@ -1,5 +1,5 @@
-// What is given of a description of heads, to be put in place of another's: what flags say beside --geometry,
-// and what somebody typed as JSON. All it knows of the fields is HeadGeometry::describe().
+// HeadChanges: some fields of a HeadGeometry that override those of another one, e.g. what flags such as
+// --d-key set beside --geometry, or what JSON sets. The list of fields comes from HeadGeometry::describe().
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,27 @@
 
 namespace mh {
 
-/// Ranges of what stands beside a description.
+/// Ranges of the settings that stand beside a geometry.
 inline constexpr Rule<int32_t> kModelWidths{.low = 1, .high = 65536};
 inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 65536};
 
 class HeadChanges {
  public:
-  /// In C++: changes.set(&HeadGeometry::d_key, 24).
+  /// Sets one field: changes.set(&HeadGeometry::d_key, 24).
   template <class T>
   HeadChanges& set(T HeadGeometry::*field, std::type_identity_t<T> value);
 
   bool empty() const { return given_.empty(); }
-  /// Puts what is given there.
+  /// Overwrites the fields of `geometry` that were set here.
   void apply(HeadGeometry& geometry) const;
 
-  /// Among other settings, where "input" is head_input. Lists of columns are left out: they are for files.
+  /// Visits the fields as settings among others; there "input" is called head_input. Lists of columns are
+  /// left out, since only files have them.
   template <class V>
   void visit(V& v) {
     show<Names::kOfSettings>(v);
   }
-  /// By the names of files, as HeadGeometry::visit() has them; sizes of 0 are no sizes here.
+  /// Visits the fields by their names in files, as HeadGeometry::visit() does; a size of 0 is refused here.
   template <class V>
   void visit_as_file(V& v) {
     show<Names::kOfFiles>(v);
@@ -50,16 +51,16 @@ class HeadChanges {
   std::set<std::string, std::less<>> given_;  // by the names of files
 };
 
-/// "Size of a head's value; usually d_key": of a field, for somebody who leaves it out or gives it.
+/// Returns the help of a field as a setting: "Size of a head's value; usually d_key".
 std::string help_of(const HeadField& field);
-/// The name among settings that are not all of heads: "input" is head_input.
+/// Returns the name of a field as a setting among others: "input" is called head_input.
 std::string_view setting_name(const HeadField& field);
 
 template <class T>
 HeadChanges& HeadChanges::set(T HeadGeometry::*field, std::type_identity_t<T> value) {
   values_.*field = std::move(value);
   const auto* const begin = reinterpret_cast<const char*>(&(values_.*field));
-  // A struct, such as `input`, is several fields.
+  // A field that is a struct, such as `input`, stands for several described fields.
   HeadGeometry::describe(values_, [&](const HeadField& about, const auto& shown, const auto&...) {
     const auto* const at = reinterpret_cast<const char*>(&shown);
     if (at >= begin && at < begin + sizeof(T)) given_.insert(about.name);
@@ -84,7 +85,7 @@ void HeadChanges::show(V& v) {
         value = T{};
       }
     };
-    // Made full at first, since gcc 12 warns of an empty optional's number as of one without a value.
+    // The optional is made with a value first, since gcc 12 warns that an empty one is uninitialised.
     const auto now = [&] {
       if constexpr (detail::IsOptional<T>::value) {
         return std::optional(value.value_or(typename T::value_type{}));

@@ -1,11 +1,16 @@
 #include "multihead/models/model.h"
 
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 

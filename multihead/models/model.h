@@ -1,6 +1,8 @@
-// What every kind of Transformer has in common: named attentions, whose heads can be watched and muted, and
-// named parameters. The kinds: encoder_model.h, causal_model.h, encoder_decoder.h; the last two say which
-// token comes next (language_model.h).
+// Model: what all kinds of Transformers have in common. Attentions have names ("encoder.3.self_attention"),
+// under which their heads can be observed and muted, and so have parameters. There are three kinds:
+// EncoderModel, CausalModel and EncoderDecoder; the last two predict the next token (language_model.h).
+//
+// A model reads token ids of several sequences, N in all (batch/batch.h), and computes states [N, d_model].
 #pragma once
 
 #include <cstdint>
@@ -8,29 +10,31 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/autograd/parameter.h"
 #include "multihead/nn/context.h"
-#include "multihead/nn/multi_head_attention.h"
-#include "multihead/nn/stack.h"
 
 namespace mh {
 
-/// What a caller must know to ask a model.
-struct ModelFacts {
-  int32_t source_vocabulary = 0;  // of what an encoder reads; 0: there is none
-  int32_t vocabulary = 0;         // of what it says; 0: nothing
-  int32_t max_positions = 0;      // tokens of a sequence, at most
-  int32_t pad_id = -1;            // -1: there is none
-  int32_t eos_id = -1;
-  int32_t start_id = -1;  // what a decoder reads first
+class MultiHeadAttention;
+class Stack;
 
-  /// Of what it is given to read: the source's, or a decoder's own.
+/// The numbers that a caller needs to use a model.
+struct ModelFacts {
+  int32_t source_vocabulary = 0;  // of the text that an encoder reads; 0: there is no encoder
+  int32_t vocabulary = 0;         // of the tokens that it predicts; 0: it predicts none
+  int32_t max_positions = 0;      // the longest sequence, in tokens
+  int32_t pad_id = -1;            // -1: none
+  int32_t eos_id = -1;
+  int32_t start_id = -1;  // the first token that a decoder reads
+
+  /// The vocabulary of its input: that of the encoder, or that of a causal decoder.
   int32_t vocabulary_read() const { return source_vocabulary > 0 ? source_vocabulary : vocabulary; }
-  /// Throws UsageError unless it turns one text into another.
+  /// Throws UsageError unless the model translates a source into a target.
   void require_translator() const;
 };
 
-/// Inference is const, and any number of threads may infer at once; the work inside is spread over the pool.
-/// A weight is packed by its first use. Training is for one thread at a time.
+/// Inference is const, and any number of threads may call it at once; each call spreads its work over the
+/// thread pool. A weight is packed when it is first used. Training is for one thread at a time.
 class Model {
  public:
   Model() = default;
@@ -39,31 +43,32 @@ class Model {
   virtual ~Model() = default;
 
   virtual ModelFacts facts() const = 0;
-  /// Reads a text for the sake of who watches, and returns the last states. target: what an encoder-decoder's
-  /// decoder reads; empty: its encoder alone runs. Of other models it must be empty.
+  /// Runs the model on a text, so that the context's observer sees its attentions, and returns the last
+  /// states. target: what the decoder of an encoder-decoder reads; if it is empty, only the encoder runs.
+  /// For other models it must be empty.
   virtual Var read(Context& context, const Sequences& text, const Sequences& target) const = 0;
 
-  /// "encoder.3.self_attention", "decoder.0.cross_attention", ... in order: what observers see and
-  /// interventions name; with the number of heads.
+  /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", as observers and
+  /// interventions use it, and its number of heads.
   struct AttentionName {
     std::string name;
     int heads;
   };
   std::vector<AttentionName> attentions() const;
-  /// Throws UsageError on a name that is none of these, saying what there is.
+  /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
-  /// Throws UsageError naming what this model does not have, and what it has.
+  /// Throws UsageError when the interventions name an attention or head that the model does not have.
   void check(const Interventions& interventions) const;
 
-  /// Every parameter once, with its name, in a fixed order. "logits_bias" is stored but neither trained nor
-  /// counted.
+  /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored
+  /// but neither trained nor counted.
   virtual void visit(const ParameterVisitor& visitor) = 0;
   void visit(const ConstParameterVisitor& visitor) const;
   int64_t parameter_count() const;
 
  protected:
-  /// The stacks, in order.
+  /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
 
  private:

@@ -4,14 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/checkpoint_names.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {
@@ -47,6 +51,8 @@ void require_file(const fs::path& folder, const char* name) {
         fmt::format("cannot read {}: {}; let this user read it", (folder / name).string(), code.message()));
   }
   std::string remedy = "copy the whole folder again, or name another";
+  if (is_there(checkpoints_of(folder)))
+    remedy = "the training there has made no checkpoint yet; let it go on, or name another folder";
   if (is_there(folder / "pytorch_model.bin")) {
     remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
   }
@@ -55,7 +61,7 @@ void require_file(const fs::path& folder, const char* name) {
 
 std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
   if (!is_there(path)) return std::nullopt;
-  return Tokenizer::from_json(read_file(path), path.string());
+  return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
 // Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
@@ -64,17 +70,44 @@ void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t v
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
-  const auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
+  auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
+  if (!names.unknown.empty() && !tokenizer.id_of(names.unknown))
+    mismatches.push_back(fmt::format("it has no unknown token {}", in_quotes(names.unknown)));
   if (mismatches.empty()) return;
   throw FormatError(
       fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
                   file.string(), fmt::join(mismatches, "; ")));
 }
 
+// A model that may say nothing but its end would translate every sentence to an empty line.
+void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelFacts& facts,
+                            const fs::path& file) {
+  std::set<int32_t> never(suppressed.begin(), suppressed.end());
+  for (const int32_t id : {facts.eos_id, facts.pad_id}) {
+    if (id >= 0) never.insert(id);
+  }
+  if (never.size() < static_cast<size_t>(facts.vocabulary)) return;
+  throw FormatError(
+      fmt::format("{}: bad_words_ids and suppress_tokens forbid every word of the vocabulary; shorten them",
+                  file.string()));
+}
+
 // Vocabularies are often rounded up for the hardware's sake; the ids above are never used.
 bool is_rounded_up(int32_t tokenizer, int32_t vocabulary) {
   constexpr int32_t kStep = 8, kLargestStep = 128;
   return vocabulary % kStep == 0 && tokenizer <= vocabulary && vocabulary - tokenizer < kLargestStep;
+}
+
+bool holds_model(const fs::path& path) {
+  return is_there(path / kConfig) && (is_there(path / kWeights) || is_there(path / kWeightsIndex));
+}
+
+// The newest that has all a model needs; whether it is damaged shows when it is read.
+std::optional<int64_t> newest_checkpoint(const fs::path& model) {
+  const std::vector<int64_t> updates = checkpoint_updates(model);
+  const auto newest = std::find_if(updates.rbegin(), updates.rend(),
+                                   [&](int64_t update) { return holds_model(checkpoint_of(model, update)); });
+  return newest == updates.rend() ? std::nullopt : std::optional(*newest);
 }
 
 // A folder that multihead may replace: files only, a model's among them.
@@ -115,6 +148,12 @@ void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, con
 }
 
 }  // namespace
+
+std::string ModelFolder::remark() const {
+  if (!checkpoint) return "";
+  return fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
+                     path.parent_path().parent_path().string(), path.string());
+}
 
 LanguageModel& ModelFolder::language_model() const {
   if (auto* found = dynamic_cast<LanguageModel*>(model.get())) return *found;
@@ -171,12 +210,14 @@ std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_
   return clauses;
 }
 
-ModelFolder load_model_folder(const fs::path& path) {
-  require_folder(path);
-  require_file(path, kConfig);
+ModelFolder load_model_folder(const fs::path& asked) {
+  require_folder(asked);
   ModelFolder folder;
-  folder.path = path;
-  const FolderPlan plan = read_plan(read_file(path / kConfig), (path / kConfig).string());
+  if (!holds_model(asked)) folder.checkpoint = newest_checkpoint(asked);
+  folder.path = folder.checkpoint ? checkpoint_of(asked, *folder.checkpoint) : asked;
+  const fs::path& path = folder.path;
+  require_file(path, kConfig);
+  const FolderPlan plan = read_plan(read_regular_file(path / kConfig), (path / kConfig).string());
   if (!is_there(path / kWeightsIndex)) require_file(path, kWeights);
   for (const std::string& name : plan.files) require_file(path, name.c_str());
   folder.model_type = plan.model_type;
@@ -187,7 +228,8 @@ ModelFolder load_model_folder(const fs::path& path) {
   folder.model = make_model(files, plan);
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
-    special = read_tokenizer_config(read_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
+    special =
+        read_tokenizer_config(read_regular_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
   }
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
@@ -199,8 +241,9 @@ ModelFolder load_model_folder(const fs::path& path) {
       check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.
     const char* generation = is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig;
-    folder.suppressed =
-        read_suppressed_tokens(read_file(path / generation), (path / generation).string(), facts.vocabulary);
+    folder.suppressed = read_suppressed_tokens(read_regular_file(path / generation),
+                                               (path / generation).string(), facts.vocabulary);
+    refuse_to_suppress_all(folder.suppressed, facts, path / generation);
   }
   read_weights(files, plan, *folder.model);
   return folder;

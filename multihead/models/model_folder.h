@@ -1,11 +1,12 @@
-// A model on disk: the folder that multihead trains into and Hugging Face Transformers opens.
+// ModelFolder: a model on disk, in the folder that multihead trains into. Hugging Face Transformers opens
+// it, too, if it has a class for the model.
 //
 //   config.json              the shape; model_type says which family (models/families/)
 //   model.safetensors        the weights
-//   tokenizer.json           the tokenizer, also Hugging Face's
-//   target_tokenizer.json    only with separate vocabularies: the target's
+//   tokenizer.json           the tokenizer, in Hugging Face's format
+//   target_tokenizer.json    the tokenizer of the target, if the vocabularies are separate
 //   tokenizer_config.json    which class opens it, and the special tokens
-//   generation_config.json   how generate() starts, ends and what it never says
+//   generation_config.json   how generate() starts and ends, and which tokens it never generates
 //
 // docs/file-formats.md describes every field.
 #pragma once
@@ -19,32 +20,42 @@
 #include <vector>
 
 #include "multihead/base/file.h"
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
 
+class EncoderDecoder;
+
 struct ModelFolder {
-  std::filesystem::path path;
+  std::filesystem::path path;  // of the files that were read
+  /// When the folder that was asked for has no model of its own yet: the update of the newest checkpoint of
+  /// the training there, whose folder `path` is.
+  std::optional<int64_t> checkpoint = {};
   std::string model_type;  // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
-  std::optional<Tokenizer> tokenizer;         // of the source, and of the target when there is no other
+  std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
-  std::vector<int32_t>
-      suppressed;  // tokens that generation_config.json forbids; rising; usually the pad token
+  /// Tokens that generation_config.json forbids; rising; usually the pad token.
+  std::vector<int32_t> suppressed;
+
+  /// Empty, or one line worth telling a user: that a checkpoint was read, and which.
+  std::string remark() const;
 
   /// The model as what the caller needs. Throw UsageError that says what it is when it is another kind.
   LanguageModel& language_model() const;
   EncoderDecoder& translator() const;
 
-  /// Throw FileError with the remedy when the folder has no tokenizer.
+  /// The tokenizers. Throw FileError with the remedy when the folder has none.
   const Tokenizer& source_tokens() const;
   const Tokenizer& target_tokens() const;
 };
 
 /// Reads a folder that multihead or save_pretrained of one of the families() wrote; weights may be F32, F16
 /// or BF16, in one file or in shards. F32 and BF16 stay in the files, which are mapped into memory. Only
-/// config.json and model.safetensors must be there (and what multihead wrote with them). Throws FileError or
+/// config.json and model.safetensors must be there (and what multihead wrote with them). A folder in which a
+/// training was stopped before its first model was put there stands for its newest checkpoint that has both;
+/// ModelFolder::checkpoint says which. Throws FileError or
 /// FormatError: a missing or damaged file, another architecture, all differences between config.json and the
 /// weights, a tokenizer that does not match the model.
 ModelFolder load_model_folder(const std::filesystem::path& path);
@@ -52,21 +63,21 @@ ModelFolder load_model_folder(const std::filesystem::path& path);
 struct SaveOptions {
   const Tokenizer* tokenizer = nullptr;
   const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
-  int beam_size = 5;                                    // what transformers' generate() does by default
-  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the state of a training
+  int beam_size = 5;                                    // the default of transformers' generate()
+  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
 };
 
-/// Writes the folder as a whole: a kill at any moment leaves the old one or the new one. An older model
-/// folder of that name is replaced. Throws FileError, also when a folder of that name holds anything but
-/// one model's files; UsageError when tokenizer and model do not match.
+/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
+/// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
+/// files that are not a model's; UsageError when tokenizer and model do not match.
 void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
                        const SaveOptions& options = {});
 
-/// The same into a folder being written, for callers that add more to it. The caller commits.
+/// Writes the same files through `folder`, for callers that add more files to it; they call commit().
 void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
 
-/// All that keeps this tokenizer from working with a model of this vocabulary and these special tokens, one
-/// clause each. `end` and `pad` are the tokens' names; an empty one is not looked for.
+/// Returns every reason why this tokenizer does not fit a model with this vocabulary and these special
+/// tokens, one clause each. `end` and `pad` are the names of these tokens; an empty name is not checked.
 std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
                                               const ModelFacts& facts, const std::string& end = "</s>",
                                               const std::string& pad = "<pad>");

@@ -37,7 +37,7 @@ HeadGeometry named_geometry(const std::string& given, int heads, int d_model) {
   if (given.starts_with('{')) return typed_geometry(given, heads);
   if (!given.ends_with(".json")) return geometry_preset(given, heads, d_model);
   HeadGeometry geometry{.heads = heads};
-  from_json(geometry, read_file(given), given);
+  from_json(geometry, read_regular_file(given), given);
   return geometry;
 }
 

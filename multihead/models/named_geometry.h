@@ -1,4 +1,4 @@
-// Heads by name, or described in JSON: what geometry takes.
+// Reads a description of heads that is given by name or as JSON: the value of the setting `geometry`.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace mh {
 
-/// What `given` names: one of geometry_names(), or an object of the fields of config.json's "head_geometry",
-/// in a file *.json or as it is. A size of 0 is "not given" in files, which may be copies of a model's; in
-/// what was typed it is an error. Throws UsageError, FileError, FormatError.
+/// Returns the geometry that `given` describes: one of geometry_names(), a JSON object with the fields of
+/// "head_geometry" in config.json, or a file *.json with such an object. A size of 0 means the default in a
+/// file, since it may be a copy from a model; in JSON that was typed it is an error. Throws UsageError,
+/// FileError, FormatError.
 HeadGeometry named_geometry(const std::string& given, int heads, int d_model);
 
-/// What may be given, in a sentence with all names.
+/// Returns a sentence about what may be given, with all names.
 std::string about_geometries();
 
 }  // namespace mh

@@ -1,5 +1,5 @@
-// tokenizer_config.json and generation_config.json: the small files beside a model, for Hugging Face
-// Transformers.
+// Reads and writes tokenizer_config.json and generation_config.json, the small files beside a model for
+// Hugging Face Transformers.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@ namespace mh {
 /// The names of the special tokens.
 struct SpecialTokens {
   std::string end = "</s>";
-  std::string unknown = "<unk>";
+  std::string unknown;  // empty: the file says none
   std::string pad = "<pad>";
 };
 
-/// Names that are missing stay as they are by default. Throws FormatError that starts with `name`.
+/// Reads the names of the special tokens; missing ones keep their defaults. Throws FormatError that starts
+/// with `name`.
 SpecialTokens read_tokenizer_config(std::string_view json, std::string_view name);
 std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDecoderConfig& config);
 
-/// The tokens that may never be generated: bad_words_ids of one token, and suppress_tokens; rising, below
-/// `vocabulary`. Throws FormatError that starts with `name`.
+/// Returns the tokens that may never be generated (suppress_tokens, and the bad_words_ids of one token),
+/// rising and below `vocabulary`. Throws FormatError that starts with `name`.
 std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
 std::string write_generation_config(const EncoderDecoderConfig& config, int beam_size);
 

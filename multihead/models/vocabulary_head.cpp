@@ -1,10 +1,13 @@
 #include "multihead/models/vocabulary_head.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "multihead/base/error.h"
 #include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/vocabulary.h"
 
 namespace mh {
 
@@ -34,7 +37,9 @@ std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std
 
 void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                                VocabularyScratch& scratch) const {
-  MH_ASSERT(options.candidates >= 1 && options.candidates <= kMaxCandidates);
+  if (options.candidates < 1 || options.candidates > kMaxCandidates) {
+    throw UsageError(fmt::format("candidates: expected 1 to {}, got {}", kMaxCandidates, options.candidates));
+  }
   best_candidates(layer(), states, options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
   const bool finite = std::all_of(out.begin(), out.end(),

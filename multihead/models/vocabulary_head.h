@@ -1,6 +1,6 @@
 // From states to tokens:  logits = states E^T + bias,  p = softmax(logits)
-// E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). The matrix of
-// logits is written for logits() only: kernels/vocabulary.h.
+// E [V, d_model] is a matrix of its own, or the embedding's table (tied: Press and Wolf 2017). Only
+// logits() stores the matrix of logits [N, V]; the other functions do not (kernels/vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace mh {
 
 struct NextOptions {
   int candidates = 1;  // k, at most kMaxCandidates
-  std::span<const int32_t> suppressed =
-      {};  // tokens that may not come next (probabilities are not renormalised)
+  /// Tokens that may not come next (probabilities are not renormalised).
+  std::span<const int32_t> suppressed = {};
 };
 inline constexpr int kMaxCandidates = 256;
 
@@ -26,22 +26,21 @@ class VocabularyHead {
 
   int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
 
-  /// [states.rows, V]; for tests and small things.
+  /// Writes the logits [states.rows, V]; for tests and small vocabularies.
   void logits(ConstMatrixView states, MatrixView logits) const;
-  /// log p(targets[i] | states row i).
+  /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
-  /// The k most probable tokens of each row of states, best first (ties: the smaller token first): out[row *
-  /// k
-  /// ... row * k + k). Throws Error when probabilities are no numbers.
+  /// Writes the k most probable tokens of each row of states, best first (ties: the smaller token first), to
+  /// out[row * k ... row * k + k - 1]. Throws Error when probabilities are not finite.
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                  VocabularyScratch& scratch) const;
-  /// The loss on a tape (autograd/vocabulary.h).
+  /// The cross entropy as an op of the tape (autograd/vocabulary.h).
   Var cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options, VocabularyScratch& scratch,
                     CrossEntropySums& sums) const;
 
  private:
-  /// Empty when there is none or it is zero throughout.
+  /// The bias; empty when there is none or it is all zeros.
   ConstMatrixView bias() const;
   OutputLayer layer() const;
 

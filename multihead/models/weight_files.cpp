@@ -30,7 +30,7 @@ std::string listed(const std::vector<std::string>& items, const char* separator)
 /// {"weight_map": {TENSOR: FILE, ...}} of an index.
 std::map<std::string, std::string> weight_map(const fs::path& index) {
   const std::string name = index.string();
-  const auto document = parse_json_strictly(read_file(index), name);
+  const auto document = parse_json_strictly(read_regular_file(index), name);
   const auto* const map =
       document.is_object() && document.contains("weight_map") ? &document.at("weight_map") : nullptr;
   if (map == nullptr || !map->is_object() || map->empty())
@@ -104,7 +104,8 @@ WeightFiles WeightFiles::open(const fs::path& folder) {
 
 const SafetensorsFile& WeightFiles::file_of(std::string_view tensor) const {
   const auto found = where_.find(tensor);
-  MH_ASSERT(found != where_.end());
+  if (found == where_.end())
+    throw FormatError(fmt::format("{}: no tensor {}", name_, json_excerpt(std::string(tensor))));
   return files_[found->second];
 }
 

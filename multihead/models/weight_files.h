@@ -1,5 +1,5 @@
-// The safetensors files of one model: model.safetensors, or the shards that model.safetensors.index.json
-// lists.
+// WeightFiles: the safetensors files of one model: model.safetensors, or the shards that
+// model.safetensors.index.json lists.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace mh {
 
-/// What does not fit between a file and a model, by kind.
+/// Collects the differences between the files and a model, so that one message lists all of them.
 class Differences {
  public:
-  /// Once, also when several parts of it are missed.
+  /// A name is listed once, even if several parts of the tensor are missing.
   void missing(const std::string& name) {
     if (std::find(missing_.begin(), missing_.end(), name) == missing_.end()) missing_.push_back(name);
   }
@@ -34,21 +34,21 @@ class Differences {
 
 class WeightFiles {
  public:
-  /// Of this model folder. Throws FileError or FormatError: no such file, a damaged one, an index that names
-  /// a file outside of the folder or tensors that are not there.
+  /// Opens the files of a model folder. Throws FileError or FormatError on a missing or damaged file, and
+  /// on an index that names a file outside of the folder or missing tensors.
   static WeightFiles open(const std::filesystem::path& folder);
-  /// One file. `name` is what errors call it.
+  /// Uses one open file. Errors call it `name`.
   explicit WeightFiles(SafetensorsFile file, std::string name);
 
-  /// What errors call them.
+  /// The name in error messages.
   const std::string& name() const { return name_; }
   bool contains(std::string_view tensor) const { return where_.contains(tensor); }
-  /// The file that holds a tensor. REQUIRES: contains(tensor).
+  /// The file that holds a tensor. Throws FormatError when none does.
   const SafetensorsFile& file_of(std::string_view tensor) const;
   const TensorEntry& entry(std::string_view tensor) const { return file_of(tensor).entry(tensor); }
-  /// All tensors, by name.
+  /// The names of all tensors, sorted.
   std::vector<std::string> tensors() const;
-  /// Numbers in all of them.
+  /// How many numbers all tensors have together.
   double elements() const;
 
  private:

@@ -1,4 +1,4 @@
-// Between a model's parameters and the tensors of its files.
+// Reads the parameters of a model from the tensors of its files, and writes them.
 #pragma once
 
 #include <functional>
@@ -10,19 +10,18 @@
 
 namespace mh {
 
-/// The bytes of a model.safetensors with this model's parameters at their places, float32. REQUIRES: no place
-/// is a part of a fused tensor.
+/// Returns the bytes of a model.safetensors with this model's parameters at their places, in float32.
+/// REQUIRES: no place is part of a fused tensor.
 std::string write_weights(const Model& model,
                           const std::function<TensorPlace(std::string_view parameter)>& place);
 
-/// A model with the files' numbers. float32 and bfloat16 stay where they are: the files are mapped into
-/// memory and products pack weights from there; float16 and float64 are converted. Throws FormatError that
-/// starts with the files' name and lists all differences at once: "missing: ...; shape of X: expected [..],
-/// got [..]; type of X:
-/// ...; not used: ...; not finite: ...". The memory it asks for is a small multiple of the files, whatever
-/// config.json claims.
+/// Returns the model with the numbers of the files. float32 and bfloat16 stay where they are: the files are
+/// mapped into memory and products pack weights from there; float16 and float64 are converted. Throws
+/// FormatError that starts with the files' name and lists all differences at once: "missing: ...; shape of
+/// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ...". It takes memory of at most
+/// a small multiple of the size of the files, whatever config.json claims.
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan);
-/// The same in two steps, for who asks the model something before its weights are read.
+/// The same in two steps, for callers that inspect the model before its weights are read.
 std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan);
 void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model);
 

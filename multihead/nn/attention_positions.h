@@ -1,4 +1,6 @@
-// What one self-attention does about positions: it turns queries and keys, or adds to scores.
+// AttentionPositions: what one self-attention does for positional encoding. It turns queries and keys
+// (rotary), or adds a bias to the scores (ALiBi, T5, Shaw). Positions that are added to embeddings are not
+// here (position_table.h).
 #pragma once
 
 #include <cstdint>
@@ -14,10 +16,11 @@
 
 namespace mh {
 
-/// Where rows stand in their sequences; exactly one is given. Must outlive the backward pass.
+/// The positions of rows in their sequences; exactly one of the two is given. Must outlive the backward
+/// pass.
 struct RowPlaces {
   std::span<const int32_t> offsets = {};    // [S + 1]: each sequence begins at position 0
-  std::span<const int32_t> positions = {};  // or [N], each row's own
+  std::span<const int32_t> positions = {};  // or [N]: the position of each row
 };
 
 class AttentionPositions {
@@ -27,17 +30,18 @@ class AttentionPositions {
   AttentionPositions& operator=(const AttentionPositions&) = delete;
   virtual ~AttentionPositions() = default;
 
-  /// Queries or keys [N, heads * d_key], turned by where they stand.
+  /// Returns queries or keys [N, heads * d_key], turned according to their positions.
   virtual Var turned(Context&, Var rows, int /*heads*/, const RowPlaces&) const { return rows; }
-  /// What is added to the scores of q [Nq, H * d_key]: fills `fixed` and returns what is learned.
+  /// The bias that is added to the scores of q [Nq, H * d_key]: sets its fixed part in `fixed` and returns
+  /// its learned part.
   virtual LearnedBias bias(Context&, Var /*q*/, AttentionBias& /*fixed*/) const { return {}; }
   virtual void initialise(Random&) {}
-  /// In a fixed order, names "NAME.distance_bias", ...
+  /// Calls the visitor with every parameter in a fixed order, "NAME.distance_bias", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}
 };
 
-/// Null when attention has nothing to do about them. shape: what the kernel is told. `maps_per_head`: how
-/// many of its softmaxes make one head.
+/// Returns null when self-attention has nothing to do for these positions. shape: as the kernel gets it.
+/// `maps_per_head`: how many of its softmaxes make one head (2 for differential heads).
 std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
                                                              AttentionDirection direction,
                                                              const HeadShape& shape, int d_model,

@@ -1,4 +1,5 @@
-// What conversions of heads are made of: matrices of canonical heads taken from a layer and put into another.
+// The building blocks of conversions between geometries: take the matrices of canonical heads (the paper's)
+// out of a layer, and put them into another layer.
 #pragma once
 
 #include <vector>
@@ -7,30 +8,31 @@
 
 namespace mh {
 
-/// What becomes of the heads, from little to much.
+/// What a conversion does to the heads, from small to large changes.
 enum class Change {
-  kSelection,    // some of them, in some order
-  kProjections,  // the same queries and keys (or others of that size) from other matrices
-  kProducts,     // matrices that stand for products of queries' and keys'
+  kSelection,    // keeps some of them, in some order
+  kProjections,  // computes the same queries and keys, or others of that size, from other matrices
+  kProducts,     // replaces W_i^Q and W_i^K by other matrices with the same product
 };
 
 struct CanonicalOptions {
-  int d_key = 0;         // of what was merged; 0: the geometry's
-  bool nearest = false;  // where W_i has a higher rank than d_key: the nearest of that rank (not exact)
+  int d_key = 0;         // size of the heads that merged ones become; 0: the geometry's d_key
+  bool nearest = false;  // when a W_i has a higher rank than d_key, take the nearest of that rank (not exact)
 };
 
 Tensor side_by_side(const std::vector<DoubleMatrix>& parts);
 
-/// The matrices of `count` heads, one for each group of query heads.
+/// Returns the matrices of `count` heads, one for each group of query heads.
 std::vector<HeadMatrix> heads_of(const LayerWeights& layer, HeadPart part, int count);
 /// Puts these heads side by side, and their biases where the geometry has any.
 void put_projection(LayerWeights& to, HeadPart part, const std::vector<HeadMatrix>& heads);
 
-/// What a layer that reads whole rows keeps of another: sizes, scale, biases, values, positions, norms and
-/// output; W^O is the identity where there was none.
+/// Begins the weights of a layer that reads whole rows with what it keeps of `from`: sizes, scale, biases,
+/// values, positions, norms and output. W^O becomes the identity if there was none. Queries and keys are
+/// still missing.
 LayerWeights begun(const LayerWeights& from, Scores scores);
 
-/// The bias as one more row of the weight, [d + 1, size], and apart again.
+/// Appends the bias to the weight as one more row, [d + 1, size]; bias_apart() splits them again.
 DoubleMatrix with_bias(const HeadMatrix& head);
 HeadMatrix bias_apart(const DoubleMatrix& both);
 

@@ -1,4 +1,6 @@
-// What differs between training, inference and cached decoding travels here; the layers are the same code.
+// Context: everything that differs between training, inference and cached decoding
+// (tape, dropout, observers, interventions). It is passed through the layers, so that their code is the
+// same in all cases.
 #pragma once
 
 #include <cstdint>
@@ -16,51 +18,51 @@
 
 namespace mh {
 
-/// One attention's weights, while they exist: before dropout, exp(score - lse).
+/// The weights of one attention, exp(score - lse), before dropout. Valid during the call.
 struct ObservedWeights {
   std::string_view name;  // "encoder.3.self_attention", "decoder.0.cross_attention"
   int heads = 0;
   std::span<const int32_t> query_offsets;
   std::span<const int32_t> key_offsets;
-  const float* weights =
-      nullptr;  // for sequence s and head h a matrix [Tq, Tk], in that order, one behind the other
-  ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; when they
-                                // are not gathered from a cache
+  /// A matrix [Tq, Tk] for each sequence and head: all heads of sequence 0, then those of sequence 1, ...
+  const float* weights = nullptr;
+  ConstMatrixView values = {};  // V of all value heads side by side, [Nk, value_heads * d_value]; empty when
+                                // they come from a cache
   ConstMatrixView output = {};  // [Nq, heads * d_value], before W^O
 
-  /// [Tq, Tk]: how much query i reads key j. Sequences must be walked in order: `offset` is where sequence s
-  /// begins.
+  /// [Tq, Tk]: the weight of key j for query i, in sequence s and head h.
   ConstMatrixView matrix(int s, int h) const;
 };
 
-/// What an attention projects rows to.
+/// What an attention projects its rows to.
 enum class ProjectedTo { kQueries, kKeysAndValues };
 
-/// Watches, never steers.
+/// Watches attentions and never changes them.
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Asked first: the weights are made only for those who want them.
+  /// Called before weights(): the weights of an attention are computed only when an observer wants them.
   virtual bool wants_weights(std::string_view name) const = 0;
   virtual void weights(const ObservedWeights& observed) = 0;
-  /// The rows [N, d_model] that attention `name`, whose weights are wanted, is about to project; in
-  /// self-attention the same rows twice. Not called in cached decoding.
+  /// Called with the rows [N, d_model] that attention `name` is about to project, if its weights are wanted;
+  /// in self-attention twice with the same rows. Not called in cached decoding.
   virtual void rows(std::string_view /*name*/, ProjectedTo, ConstMatrixView /*rows*/) {}
 };
 
-/// Changes to what heads do: the output of head h of attention `name` is multiplied by gate(name)[h].
+/// Mutes or scales heads: the output of a head is multiplied by its gate, which is 1 unless it was set.
 class Interventions {
  public:
-  /// "encoder.3.self_attention.1": attention and head. Throws UsageError on a name of another form.
+  /// Mutes a head, e.g. "encoder.3.self_attention.1", head 1 of that attention. Throws UsageError on a name
+  /// of another form.
   void mute(const std::string& head) { set_gate(head, 0); }
   void set_gate(const std::string& head, float gate);
-  /// A gate for each head, in the arena's memory; empty when nothing was asked of this attention. Throws
-  /// UsageError when a head number is not below `heads`.
+  /// Returns a gate for each head, in the arena's memory; empty when no head of this attention was changed.
+  /// Throws UsageError when a head number is not below `heads`.
   std::span<const float> gates(std::string_view attention, int heads, Arena& memory) const;
-  /// Throws that UsageError.
+  /// Throws the same UsageError.
   void check(std::string_view attention, int heads) const { find(attention, heads); }
   bool empty() const { return changes_.empty(); }
-  /// The attentions named; a model checks that it has them.
+  /// The attentions whose heads were changed; a model checks that it has them.
   std::vector<std::string> attentions() const;
 
  private:
@@ -68,12 +70,12 @@ class Interventions {
     std::string attention;
     std::vector<float> gates;  // as long as the highest head named; 1 beyond
   };
-  /// Null when nothing was asked of this attention.
+  /// Null when no head of this attention was changed.
   const Change* find(std::string_view attention, int heads) const;
   std::vector<Change> changes_;
 };
 
-/// Dropout of one update. Without it layers evaluate.
+/// The random key of the dropout of one update. Without it there is no dropout.
 struct DropoutKey {
   uint64_t seed = 0;
   uint64_t update = 0;
@@ -87,7 +89,8 @@ struct Context {
   HeadSimilaritySums* similarity = nullptr;  // where attentions add how similar their heads are
 };
 
-/// The dropout of one site for rows of these sequences; none when the context evaluates or the rate is 0.
+/// Returns the dropout of one site for the rows of these sequences; none when the context has no key or the
+/// rate is 0.
 Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows);
 
 }  // namespace mh

@@ -1,6 +1,6 @@
-// Regularisers that make heads differ (Li et al. 2018): loss = NLL + (lambda / h^2) sum_ij of how similar heads
-// i and j are. For every row and attention; summed over rows and divided by the target's tokens as the NLL
-// is, and the mean of all attentions.
+// Regularisers that make the heads of a layer differ (Li et al. 2018): loss = NLL + (lambda / h^2) sum_ij
+// similarity of heads i and j. The similarity is summed over rows, averaged over the attentions, and
+// divided by the number of target tokens as the NLL is.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace mh {
 enum class Disagreement {
   kNone,
   kSubspace,   // cos(V_i, V_j): the values of a row
-  kPositions,  // |A_i * A_j|: the weights of a query; by the composed path, as the fused kernel keeps none
+  kPositions,  // |A_i * A_j|: the weights of a query; takes the composed path, as the fused kernel keeps none
   kOutput,     // cos(Att_i, Att_j): the outputs before W^O
 };
 
@@ -22,8 +22,8 @@ inline constexpr EnumNames<Disagreement> kDisagreementNames = {{"none", Disagree
                                                                {"positions", Disagreement::kPositions},
                                                                {"output", Disagreement::kOutput}};
 
-/// What attentions leave behind in a Context that asks: the sum over rows of (1 / h^2) sum_ij, one Var [1, 1]
-/// each.
+/// Where the attentions of a model put their similarities: from each attention one Var [1, 1], the sum over
+/// rows of (1 / h^2) sum_ij.
 struct HeadSimilaritySums {
   Disagreement form = Disagreement::kSubspace;
   std::vector<Var> sums = {};

@@ -1,6 +1,9 @@
-// Tokens to rows:  dropout(Norm(scale * E[token] + what the position adds + T[kind of token]))
-// (Vaswani et al. 2017, 3.4 and 3.5; kinds of token and the norm: Devlin et al. 2019). Scale, kinds and norm
-// are optional.
+// Embedding: token ids [N] to rows [N, d_model],
+//
+//   dropout(Norm(scale * E[token] + position vector + T[token type]))
+//
+// (Vaswani et al. 2017, 3.4 and 3.5; token types and the norm: Devlin et al. 2019). Scale, token types and
+// norm are optional.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +25,14 @@ struct EmbeddingConfig {
   int64_t vocabulary = 0;
   int64_t d_model = 512;
   bool scaled = true;                             // by sqrt(d_model)
-  int64_t token_types = 0;                        // kinds of token (BERT's two sentences); 0: not told apart
-  std::optional<NormConfig> norm = std::nullopt;  // of the sum
+  int64_t token_types = 0;                        // token types (BERT's two sentences); 0: none
+  std::optional<NormConfig> norm = std::nullopt;  // of the sum; unset: none
 };
 
-/// Where tokens stand, and of which kind they are.
+/// The positions and types of tokens.
 struct TokenPlaces {
   std::span<const int32_t> positions;   // [N]
-  std::span<const int32_t> types = {};  // [N]; empty: all of kind 0
+  std::span<const int32_t> types = {};  // [N]; empty: all of type 0
 };
 
 class Embedding {
@@ -42,19 +45,20 @@ class Embedding {
   /// long and on a token that is not in the vocabulary.
   Var forward(Context& context, const Sequences& rows, const PositionTable& positions, const Dropout& dropout,
               std::span<const int32_t> types = {}) const;
-  /// The same for tokens that stand anywhere: [N, d_model].
+  /// The same for tokens at given positions: [N, d_model].
   Var at(Context& context, std::span<const int32_t> ids, const TokenPlaces& places,
          const PositionTable& positions, const Dropout& dropout = {}) const;
 
-  /// Kinds and norm, "NAME.types" and "NAME.norm.gain"; the table is its owner's to name.
+  /// Visits types and norm, "NAME.types" and "NAME.norm.gain". The table is visited by the model, since it
+  /// may be shared.
   void visit(const std::string& name, const ParameterVisitor& visitor);
-  /// Of the kinds of token.
+  /// Starts the vectors of the token types with normal numbers.
   void initialise_types(Random& random, double deviation);
 
  private:
   float scale_;
   Parameter table_;  // [V, d_model]
-  Parameter types_;  // [kinds, d_model]
+  Parameter types_;  // [types, d_model]
   std::unique_ptr<NormLayer> norm_;
 };
 

@@ -1,4 +1,5 @@
-// FFN(x) = activation(x W_1 + b_1) W_2 + b_2    (Vaswani et al. 2017, eq. 2), or gated (FeedForwardConfig).
+// FFN(x) = activation(x W_1 + b_1) W_2 + b_2, [N, d_model] -> [N, d_model]    (Vaswani et al. 2017, eq. 2),
+// or the gated form of FeedForwardConfig.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,13 @@ class FeedForward {
   FeedForward(const FeedForward&) = delete;
   FeedForward& operator=(const FeedForward&) = delete;
 
-  /// Everything before W_2, with dropout: [N, d_ff].
+  /// Everything before W_2, with dropout: [N, d_model] -> [N, d_ff].
   Var hidden(Context& context, Var x, const Sequences& rows) const {
     const AffineOptions options{.activation = activation_,
                                 .dropout = dropout_at(context, rate_, site_, rows)};
     return gated_ ? gated_affine(context.tape, x, first_, options) : affine(context.tape, x, first_, options);
   }
-  /// W_2 and b_2, for the residual connection to apply.
+  /// W_2 and b_2, which the residual connection applies (norm_layer.h).
   const Affine* second() const { return &second_; }
 
   void initialise(Random& random) {

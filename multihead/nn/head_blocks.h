@@ -12,7 +12,7 @@
 
 namespace mh {
 
-/// Rows and columns of a matrix.
+/// A block of a matrix: rows [row_begin, row_end) and columns [col_begin, col_end).
 struct Block {
   int64_t row_begin = 0, row_end = 0, col_begin = 0, col_end = 0;
 
@@ -23,19 +23,21 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// A parameter "w_q", "b_o", ..., as MultiHeadAttention::visit calls it behind the layer's name.
+/// The name and shape of a parameter: "w_q", "b_o", ..., as in MultiHeadAttention::visit, without the
+/// layer's name.
 struct NamedShape {
   std::string_view name;
   int64_t rows = 0, cols = 0;
 };
 
-/// The numbers of a parameter that query head `head` uses and not all heads do; heads of one group have the
-/// same block of the keys' and values' parameters. Empty when all heads use all of it. geometry: completed().
+/// The block of a parameter that query head `head` uses. Heads of one group share a block of the parameters
+/// of keys and values. Empty when all heads use the whole parameter. geometry: completed().
 std::optional<Block> head_block(const HeadGeometry& geometry, int d_model, const NamedShape& parameter,
                                 int head);
 
-/// Of a parameter that stands in the table, with how many heads lie side by side in its columns: those of
-/// query head `head` of `heads`. Empty when one head is all heads', or it stands not there.
+/// The columns of query head `head` of `heads` in a parameter whose heads lie side by side. The table says
+/// for each parameter name how many heads that are, e.g. {"w_k", key_heads}. Empty when that is 1 and there
+/// are several heads, or when the parameter is not in the table.
 std::optional<Block> columns_of_head(const NamedShape& parameter, int head, int heads,
                                      std::initializer_list<std::pair<std::string_view, int>> side_by_side);
 

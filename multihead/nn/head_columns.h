@@ -1,4 +1,4 @@
-// Which numbers of a row each head reads, where it does not read all of them.
+// Chooses the columns of a row that each head reads, for heads that do not read the whole row.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace mh {
 
-/// The columns [i d / h, (i + 1) d / h) of every head i, of sizes that differ by one when h does not divide
-/// d.
+/// Slices: head i reads columns [i d / h, (i + 1) d / h). The sizes differ by one when h does not divide d.
 HeadColumns slice_columns(int heads, int d_model);
-/// Slices of a random permutation of the columns: disjoint, and together the row.
+/// Slices of a random permutation of the columns: disjoint, and together the whole row.
 HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
-/// `size` columns for each head, drawn without repetition, heads independently: they may overlap.
+/// `size` random columns for each head, without repetition within a head; heads may overlap. Throws
+/// UsageError unless 1 <= size <= d_model; so does spread_segments().
 HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed);
-/// Contiguous segments of `size`, spread evenly: neighbours overlap when heads * size > d_model.
+/// Contiguous segments of `size` columns, spread evenly; neighbours overlap when heads * size > d_model.
 HeadColumns spread_segments(int heads, int size, int d_model);
 
 }  // namespace mh

@@ -1,5 +1,7 @@
-// How the heads of a layer read and write: what each head sees of a row, its three projections, the scale,
-// who shares what with whom, and the output projection. Chosen once, when a layer is made (make_heads).
+// HeadGeometry: the description of the heads of one attention. It says what each head sees of a row, how
+// queries, keys and values are projected, the scale, which heads share keys and values, what the values are
+// weighed with, and the output projection. Each description is made into a layer once
+// (make_heads, heads.h).
 //
 //   {.heads = 8}                                                     the paper's (Vaswani et al. 2017)
 //   {.heads = 8, .key_heads = 1}                                     multi-query (Shazeer 2019)
@@ -20,18 +22,18 @@
 
 namespace mh {
 
-/// What a head sees of a row of d_model numbers.
+/// Which part of a row of d_model numbers a head reads.
 struct HeadInput {
   enum class Kind {
-    kWholeRow,         // all of it (the paper's)
-    kSlices,           // head i: numbers i d / h up to (i + 1) d / h
-    kColumns,          // head i: the numbers columns[i]
-    kProjectedSlices,  // its slice of x W, W [d_model, d_model] for each of Q, K and V (Bloem's fourth form)
+    kWholeRow,         // every head reads the whole row (the paper's)
+    kSlices,           // head i of h reads the numbers i d / h up to (i + 1) d / h, not including the last
+    kColumns,          // head i reads the numbers columns[i]
+    kProjectedSlices,  // head i reads its slice of x W; Q, K and V each have a W [d_model, d_model] (Bloem's
+                       // fourth form)
   };
   Kind kind = Kind::kWholeRow;
-  HeadColumns columns = {};  // of kColumns: rising, below d_model, one list a head
-  /// One projection for all heads instead of one a head; not for kWholeRow, where all heads would be the
-  /// same.
+  HeadColumns columns = {};  // for kColumns: a list of rising numbers below d_model for each head
+  /// All heads share one projection. Not for kWholeRow, where all heads would then be the same.
   bool one_for_all = false;
 
   bool operator==(const HeadInput&) const = default;
@@ -43,54 +45,56 @@ struct HeadInput {
   }
 };
 
-/// How a score comes about. x_a the row that asks, x_b the row that is read.
+/// How a score is computed. x_a is the row of the query, x_b the row of the key.
 enum class Scores {
-  kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K)
-  kTied,           // W_i^K is W_i^Q
-  kMerged,         // (x_a W_i) . x_b: one matrix [d, d] a head, K is the input itself, shared by all heads
-  kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): another d x d before (002.5)
-  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q, W^K and mix by m_i (Cordonnier et al.
-                   // 2020)
-  kLatent,  // as kQueryKey, but keys and values of x W^C, one short row for all heads (DeepSeek-V2, 2024)
+  kQueryKey,       // (x_a W_i^Q) . (x_b W_i^K), the paper's
+  kTied,           // the same with W_i^K = W_i^Q
+  kMerged,         // (x_a W_i) . x_b: one matrix [d, d] for each head; all heads share the input as keys
+  kDoubled,        // (x_a W^Q W_i^Q) . (x_b W^K W_i^K): a d x d matrix before that of each head
+  kCollaborative,  // (x_a W^Q * m_i) . (x_b W^K): heads share W^Q and W^K, each has a mixing vector m_i
+                   // (Cordonnier et al. 2020)
+  kLatent,         // as kQueryKey, but keys and values are projected from x W^C, one short row for all heads
+                   // (DeepSeek-V2, 2024)
 };
 
-/// What is done to queries and keys before they meet.
+/// What is done to queries and keys before their product.
 enum class QueryKeyNorm {
   kNone,
-  kL2,  // each head's are scaled to length 1, and scores are a learned number times their cosine (Henry et
-        // al. 2020); `scale` is where that number starts
+  kL2,  // query-key normalisation: each query and key is scaled to length 1, so a score is a learned factor
+        // times their cosine (Henry et al. 2020); `scale` is the initial value of that factor
 };
 
-/// What a head weighs its values with.
+/// The weights with which a head averages its values.
 enum class HeadWeights {
   kSoftmax,       // the softmax of its scores
   kDifferential,  // the difference of two softmaxes, A_1 - lambda A_2; then a norm for each head (Ye et al.
                   // 2024)
-  kTalking,       // heads mix their scores, and their weights again (Shazeer et al. 2020); not in the fused
-                  // kernel: slow, and memory for every Tq x Tk
+  kTalking,       // talking heads mix their scores, and their weights again (Shazeer et al. 2020); slow, and
+                  // it stores every Tq x Tk matrix, since the fused kernel cannot compute it
 };
 
-enum class Biases { kAll, kNone };  // Tensor2Tensor has none
+/// Whether projections have biases; those of Tensor2Tensor have none.
+enum class Biases { kAll, kNone };
 
-/// What becomes of the heads' outputs side by side.
+/// What is done with the heads' outputs, side by side in a row.
 enum class HeadOutput {
-  kProjection,     // times W^O [heads * d_value, d_out]
-  kConcatenation,  // as they are; needs heads * d_value == d_model
+  kProjection,     // they are multiplied with W^O [heads * d_value, d_out]
+  kConcatenation,  // they are the output of the layer; needs heads * d_value == d_model
 };
 
-/// How the projections start (claim 001.2).
+/// How the projections are initialised.
 enum class HeadInitialisation {
-  kXavier,          // Glorot's bound with the fans of the whole matrix, (d_model, heads * d_key)
-  kXavierHead,      // with those of one head's matrix, (d_model, d_key)
-  kXavierPacked,    // with those of [W^Q | W^K | W^V], as one packed in_proj gets (torch, fairseq)
-  kOrthogonal,      // each head's matrix with orthonormal columns (or rows, when it is wider than high)
-  kEqual,           // all heads the same, W_i^O too
-  kEqualInput,      // all heads the same but for their W_i^O
-  kEqualWithNoise,  // as kEqual, and normal noise of 1e-6
-  kCopiedKeys,      // Xavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
+  kXavier,          // Xavier (Glorot's bound) with the fans of the whole matrix, (d_model, heads * d_key)
+  kXavierHead,      // Xavier with the fans of one head's matrix, (d_model, d_key)
+  kXavierPacked,    // Xavier with the fans of [W^Q | W^K | W^V], as one packed in_proj (torch, fairseq)
+  kOrthogonal,      // each head's matrix has orthonormal columns (or rows, when it is wider than high)
+  kEqual,           // all heads start equal, also their W_i^O
+  kEqualInput,      // all heads start equal except for their W_i^O
+  kEqualWithNoise,  // as kEqual, with normal noise of standard deviation 1e-6
+  kCopiedKeys,      // kXavier, and W^K starts as a copy of W^Q (AGGCN, Guo et al. 2019)
 };
 
-// In files and flags.
+// Their names in files and flags.
 inline constexpr EnumNames<HeadInput::Kind> kHeadInputNames = {
     {"whole_row", HeadInput::Kind::kWholeRow},
     {"slices", HeadInput::Kind::kSlices},
@@ -120,18 +124,19 @@ inline constexpr EnumNames<HeadInitialisation> kHeadInitialisationNames = {
     {"equal_with_noise", HeadInitialisation::kEqualWithNoise},
     {"copied_keys", HeadInitialisation::kCopiedKeys}};
 
-/// All heads the same; with segments, which read different columns, their matrices are.
+/// Whether all heads start with the same matrices. (Heads that read different columns still give different
+/// outputs.)
 inline bool starts_equal(HeadInitialisation initialisation) {
   return initialisation == HeadInitialisation::kEqual || initialisation == HeadInitialisation::kEqualInput ||
          initialisation == HeadInitialisation::kEqualWithNoise;
 }
 
-// Who answers for a way to make heads is a file of geometries/ each: the specialisation of its own value.
-// Heads that read the whole row have that of their Scores, others that of their HeadInput::Kind. A value
-// without a file does not link.
-class HeadScheme;      // geometries/head_scheme.h: how queries, keys and values come about
-class WeightScheme;    // geometries/weight_scheme.h: what values are weighed with
-class QueryKeyScheme;  // geometries/query_key_scheme.h: what is done to queries and keys before they meet
+// Each value of these enums has one file in geometries/, which defines the specialisation for it below.
+// Heads that read the whole row use the scheme of their Scores, other heads that of their HeadInput::Kind.
+// If a value has no file, the program does not link.
+class HeadScheme;      // geometries/head_scheme.h: how queries, keys and values are projected
+class WeightScheme;    // geometries/weight_scheme.h: the weights that average the values
+class QueryKeyScheme;  // geometries/query_key_scheme.h: what is done to queries and keys before their product
 
 template <auto kWay>
 const HeadScheme& head_scheme();
@@ -157,17 +162,17 @@ template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kNone>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>();
 // clang-format on
 
-/// What files, flags and help say of a field of HeadGeometry.
+/// The name, range and description of a field of HeadGeometry, for files, flags and help.
 struct HeadField {
   const char* name;
   const char* help;
-  int low = 0, high = 0;            // of whole numbers; 0 is what stands for the usual one
-  std::optional<Scores> only = {};  // the scores that alone have it
+  int low = 0, high = 0;            // range of a whole number; 0 stands for the default
+  std::optional<Scores> only = {};  // set: only these scores use the field
 };
 inline constexpr int kLargestHead = 1024;  // the kernel's
 
 struct HeadGeometry {
-  int heads = 8;  // h, of queries
+  int heads = 8;  // h, the number of query heads
   int d_key = 0;
   int d_value = 0;
   int key_heads = 0;
@@ -181,14 +186,15 @@ struct HeadGeometry {
   Biases biases = Biases::kAll;
   HeadOutput output = HeadOutput::kProjection;
   std::optional<float> scale = std::nullopt;  // Bloem's: 1 / sqrt(d_model)
-  /// The smaller bound by default: with kXavier the cross-attention of the tiny model on Multi30k begins to
-  /// align much later (figures in docs/architecture.md).
+  /// The default has the smaller bound: with kXavier the cross-attention of the tiny model on Multi30k
+  /// begins to align much later (figures in docs/architecture.md).
   HeadInitialisation initialisation = HeadInitialisation::kXavierPacked;
 
   bool operator==(const HeadGeometry&) const = default;
 
-  /// Calls v(HeadField, value, names...) with every field, and the names of those that are enums. heads is
-  /// not among them: a model's sides have their own numbers. g: a HeadGeometry, const or not.
+  /// Calls v(HeadField, value) for every field, and v(HeadField, value, names) for enums. `heads` is not
+  /// among them, because encoder and decoder may have different numbers of heads. g: a HeadGeometry, const
+  /// or not.
   template <class G, class V>
   static void describe(G& g, V&& v) {
     constexpr int kMost = kLargestHead;
@@ -230,7 +236,7 @@ struct HeadGeometry {
     v(HeadField{"initialisation", "how the projections are initialised"}, g.initialisation,
       kHeadInitialisationNames);
   }
-  /// The fields by their names, as files have them (io/config.h).
+  /// Visits the fields by the names that they have in files (io/config.h).
   template <class V>
   void visit(V& v) {
     describe(*this,
@@ -238,25 +244,26 @@ struct HeadGeometry {
   }
 };
 
-/// All that cannot be, one clause each, naming the field and a description that would work; empty when it can
-/// be built.
+/// Returns everything that is wrong with a description, one clause each, naming the field and a value that
+/// would work; empty when a layer can be built.
 std::vector<std::string> problems_of(const HeadGeometry& geometry, int d_model);
-/// With every 0 and unset field replaced by what it stands for. Throws UsageError listing problems_of().
+/// Returns the description with every 0 and unset field replaced by its default. Throws UsageError listing
+/// problems_of().
 HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_view layer);
-/// Numbers in a row that comes out of a layer: d_out, or when that is 0 d_model, which a residual sum needs.
-/// geometry: completed(). Throws UsageError on a d_out that cannot be.
+/// Returns the width of a layer's output: d_out, or d_model if that is 0, as a residual sum needs.
+/// geometry: completed(). Throws UsageError when the geometry does not allow this d_out.
 int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::string_view layer);
-/// How many softmaxes make one head.
+/// How many softmaxes make one head: 2 for differential heads, else 1.
 int maps_per_head(const HeadGeometry& geometry);
-/// As the kernel has it: every softmax is a head.
+/// Returns the geometry as the kernel sees it, where every softmax is a head.
 HeadGeometry of_kernel(const HeadGeometry& geometry);
-/// Numbers in the query and in the key that meet in one score. geometry: completed().
+/// How many products a score sums: the size of a query and of a key. geometry: completed().
 int key_size(const HeadGeometry& geometry, int d_model);
-/// Whether each head has keys and values of its own. geometry: its sizes are set.
+/// Whether each head has its own keys and values. geometry: its sizes are set.
 inline bool has_own_keys(const HeadGeometry& g) {
   return g.key_heads == g.heads && g.value_heads == g.heads;
 }
-/// Sets the fields that some scores alone have to 0.
+/// Sets the fields that only some Scores use to 0.
 void clear_own_fields(HeadGeometry& geometry);
 
 const HeadScheme& scheme_of(const HeadGeometry& geometry);
@@ -266,14 +273,14 @@ const QueryKeyScheme& query_key_scheme_of(const HeadGeometry& geometry);
 struct GeometryName {
   std::string_view name, what;
 };
-/// A system that people compare, by name.
+/// A geometry with a name, such as "multi-query".
 struct GeometryPreset {
   GeometryName name;
   HeadGeometry (*make)(int heads, int d_model);
 };
-/// See geometry_names(). Throws UsageError listing the names.
+/// Returns the description with this name, one of geometry_names(). Throws UsageError listing the names.
 HeadGeometry geometry_preset(std::string_view name, int heads, int d_model);
-/// In the order of the lists above: those of scores, of inputs, of norms, of weights.
+/// All names, in the order of the enums above: by scores, inputs, norms, weights.
 std::vector<GeometryName> geometry_names();
 
 }  // namespace mh

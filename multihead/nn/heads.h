@@ -1,5 +1,5 @@
-// From rows to the queries, keys and values of all heads: one class a geometry (geometries/), behind one
-// interface.
+// Heads: projects rows [N, d_model] to the queries, keys and values of all heads. Each geometry is one
+// class behind this interface (geometries/).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace mh {
 
 enum class HeadPart { kQueries, kKeys, kValues };
 inline constexpr HeadPart kHeadParts[] = {HeadPart::kQueries, HeadPart::kKeys, HeadPart::kValues};
-/// 'q', 'k' or 'v', as names of parameters end; "w_q", "b_q".
+/// 'q', 'k' or 'v': the letter in names of parameters, "w_q", "b_q".
 constexpr char letter_of(HeadPart part) {
   return "qkv"[static_cast<int>(part)];
 }
@@ -30,8 +30,8 @@ inline std::string bias_name(HeadPart part) {
   return std::string("b_") + letter_of(part);
 }
 
-/// What the kernel is told (AttentionInputs). Query head i reads key head i * key_heads / heads, and so for
-/// values.
+/// The sizes that the kernel gets (AttentionInputs). Query head i reads key head i * key_heads / heads and
+/// value head i * value_heads / heads.
 struct HeadShape {
   int heads = 1, key_heads = 1, value_heads = 1;
   int d_key = 0, d_value = 0;
@@ -57,9 +57,9 @@ class Heads {
     Var k;  // [N, key_heads * d_key]
     Var v;  // [N, value_heads * d_value]
   };
-  /// Self-attention: of the same rows x [N, d_model].
+  /// For self-attention: queries, keys and values of the same rows x [N, d_model].
   virtual Projected project(Context& context, Var x) const = 0;
-  /// For queries that meet keys from elsewhere.
+  /// The queries alone, for cross-attention and cached decoding: x [N, d_model].
   virtual Var queries(Context& context, Var x) const = 0;
   struct KeysValues {
     Var k, v;
@@ -67,26 +67,27 @@ class Heads {
   virtual KeysValues keys_and_values(Context& context, Var memory) const = 0;
 
   virtual void initialise(Random& random) = 0;
-  /// In a fixed order, names "NAME.w_q", ...
+  /// Calls the visitor with every parameter in a fixed order, "NAME.w_q", ...
   virtual void visit(const std::string& name, const ParameterVisitor& visitor) = 0;
 };
 
-/// geometry: completed(). A differential head is two of the kernel's.
+/// Makes the heads that `geometry` describes; it must be completed(). A differential head is two heads of
+/// the kernel.
 std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model);
 
-/// What an Affine gets: these, or none of them.
+/// Returns the biases for an Affine: all of them, or none.
 inline std::vector<const Parameter*> biases_or_none(Biases biases,
                                                     std::initializer_list<const Parameter*> all) {
   return biases == Biases::kAll ? std::vector<const Parameter*>(all) : std::vector<const Parameter*>();
 }
 
-/// Where heads start equal: makes every block the first one, plus the noise of kEqualWithNoise.
+/// When heads start equal, copies the first block into every other one, with the noise of kEqualWithNoise.
 void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blocks, Random& random);
-/// Starts a matrix of heads side by side, [rows, heads * width], as the geometry says. `packed_columns`: of
-/// all matrices that one in_proj would hold, for kXavierPacked.
+/// Initialises a matrix of heads side by side, [rows, heads * width], as the geometry says.
+/// `packed_columns`: the columns of [W^Q | W^K | W^V] together, for kXavierPacked.
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,
                       Random& random);
-/// Starts W^O [heads * d_value, columns].
+/// Initialises W^O [heads * d_value, columns].
 void initialise_output(const HeadGeometry& geometry, Parameter& weight, Random& random);
 
 }  // namespace mh

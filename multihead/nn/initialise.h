@@ -1,4 +1,4 @@
-// Random starting values; a function of the generator's seed alone.
+// Random initial values of parameters; a function of the generator's seed alone.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline void fill_xavier(Parameter& parameter, Random& random, int64_t fan_in, in
   parameter.changed();
 }
 
-/// Normal with mean 0.
+/// Normal with mean 0 and this standard deviation.
 inline void fill_normal(Parameter& parameter, Random& random, double deviation) {
   for (int64_t i = 0; i < parameter.value.size(); ++i) {
     parameter.value.data()[i] = static_cast<float>(deviation * random.normal());
@@ -27,7 +27,7 @@ inline void fill_normal(Parameter& parameter, Random& random, double deviation) 
   parameter.changed();
 }
 
-/// The same numbers; both of one shape.
+/// Copies the numbers of a parameter to another one of the same shape.
 inline void copy_values(const Parameter& from, Parameter& to) {
   MH_ASSERT(from.value.rows() == to.value.rows() && from.value.cols() == to.value.cols());
   std::copy_n(from.value.data(), from.value.size(), to.value.data());

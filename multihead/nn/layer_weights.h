@@ -1,4 +1,5 @@
-// One attention's description and numbers by themselves: what conversions take and give.
+// LayerWeights: the description and the numbers of one attention, without the layer. Conversions of heads
+// read and return these.
 #pragma once
 
 #include <map>
@@ -20,18 +21,19 @@ struct LayerWeights {
 };
 
 LayerWeights weights_of(const MultiHeadAttention& layer, int d_model);
-/// REQUIRES: the layer has these parameters, of these shapes.
+/// Copies the numbers into a layer. REQUIRES: the layer has these parameters, of these shapes.
 void put_weights(const LayerWeights& weights, MultiHeadAttention& layer);
 
-/// Head `head`'s part of a parameter, or all of it when heads share it.
+/// Returns head `head`'s part of a parameter, or all of it when heads share it.
 DoubleMatrix own_part(const LayerWeights& layer, const std::string& name, int head);
 
-/// One head's queries, keys or values as a canonical head computes them: y = x weight + bias.
+/// The projection of one head, written as that of a canonical head: y = x weight + bias.
 struct HeadMatrix {
-  DoubleMatrix weight;  // [d_model, size]; rows of zeros for numbers that the head does not read
+  DoubleMatrix weight;  // [d_model, size]; rows of zeros for columns that the head does not read
   DoubleMatrix bias;    // [1, size]; zeros when there is none
 };
-/// head: of queries. Not for what is not projected, as the keys of merged scores.
+/// Returns the queries, keys or values of query head `head` in this form. Not for a part that is not
+/// projected, such as the keys of merged scores.
 HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head);
 
 }  // namespace mh

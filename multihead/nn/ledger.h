@@ -1,6 +1,6 @@
-// What a layer of attention costs, counted from its description: parameters, floating-point operations,
-// exponentials and bytes, part by part. The counts are of the formula, forward: each product, sum and
-// exponential that it names, each once. (A kernel may do a few more where its tiles end.)
+// The cost ledger: counts what one attention costs, from its description alone: parameters, floating-point
+// operations, exponentials and bytes, part by part. It counts the forward formula: each product, sum and
+// exponential in it once. (A kernel may do a few more where its tiles end.)
 //
 //   Tq queries, Tk keys, P pairs of them that the mask allows, d = d_model, o = d_out, h heads, g key heads,
 //   u value heads, k = d_key, v = d_value; of canonical heads:
@@ -14,12 +14,13 @@
 //   average    -            P h v
 //   output     h v o        Tq h v o
 //
-// Those of the softmax are scale, maximum, difference, sum and division.
-// Biases add one parameter and, a row, one operation for each column that a projection writes. What other
-// geometries cost instead or besides stands at the head of their files (geometries/).
+// The 5 operations of the softmax are scale, maximum, difference, sum and division. A bias adds, for each
+// column that a projection writes, one parameter and one operation a row. The costs of other geometries
+// stand at the top of their files (geometries/).
 //
-// Positions, in scores: rotary 3 others for each number of queries and keys; alibi 2 P h; t5 32 h parameters,
-// P h others; shaw 33 k parameters, Tq h k 33 multiply-adds, Tq h 33 + P h others.
+// Positions add to `scores`: rotary 3 other operations for each number of queries and keys; alibi 2 P h; t5
+// 32 h parameters and P h operations; shaw 33 k parameters, Tq h k 33 multiply-adds and Tq h 33 + P h
+// operations.
 #pragma once
 
 #include <cstdint>
@@ -34,23 +35,24 @@
 
 namespace mh {
 
-/// What computes softmax(scale Q K^T) V.
+/// Which code computes softmax(scale Q K^T) V.
 enum class AttentionPath {
-  kFused,     // the kernel (kernels/attention.h): no matrix of Tq x Tk is written
-  kComposed,  // the formula (nn/attention.h): three of them a head (scores, scaled, weights), one kept. With
-              // talking weights (autograd/attention_maps.h) four, before and after each mixing, all kept
+  kFused,     // the kernel (kernels/attention.h), which writes no matrix of Tq x Tk
+  kComposed,  // the formula (nn/attention.h), which writes three such matrices for each head (scores, scaled,
+              // weights) and keeps one. Talking heads (autograd/attention_maps.h) write and keep four, before
+              // and after each mixing
 };
-/// The fused kernel, wherever it can: not with talking weights.
+/// Returns kFused, unless the geometry needs kComposed, as talking heads do.
 AttentionPath attention_path(const HeadGeometry& geometry);
 
 struct LedgerOptions {
   enum class Keys {
-    kByLength,  // of the queries' own rows when there are as many of them, else of a memory
+    kByLength,  // of the queries' rows when there are as many keys as queries, else of a memory
     kMemory,    // of other rows
   };
   Keys keys = Keys::kByLength;
   int d_out = 0;                           // of W^O; 0: d_model
-  Mask mask = Mask::none();                // not a dense one
+  Mask mask = Mask::none();                // any but a dense one
   std::optional<AttentionPath> path = {};  // unset: attention_path()
   Positions positions = Positions::kNone;  // of self-attention
 };
@@ -60,13 +62,13 @@ struct Ledger {
   AttentionPath path = AttentionPath::kFused;
   std::vector<LedgerPart> parts;  // queries, keys, values, scores, softmax, average, output
 
-  /// Throws UsageError naming the parts there are.
+  /// Returns a part by name. Throws UsageError listing the parts.
   const LedgerPart& part(std::string_view name) const;
   LedgerPart total() const;
 };
 
-/// One layer on one sequence. Throws UsageError on a geometry that cannot be, or not by that path, and on
-/// counts beyond 2^63.
+/// Counts one layer on one sequence. Throws UsageError on a geometry that cannot be built or that this path
+/// cannot compute, and on counts beyond 2^63.
 Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64_t tokens_k,
               const LedgerOptions& options = {});
 

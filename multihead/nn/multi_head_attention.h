@@ -1,6 +1,12 @@
 // MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O,  head_i = Attention(x W_i^Q, m W_i^K, m W_i^V)
 //                                                                       (Vaswani et al. 2017, section 3.2.2)
-// How x becomes Q, K and V of all heads is the geometry's (head_geometry.h); this is what happens to them.
+//
+// MultiHeadAttention is one attention with its parameters. Queries come from the rows x [N, d_model], keys
+// and values from the memory m [Nk, d_model]; in self-attention m is x. The result is [N, d_out]. Rows of
+// several sequences lie one after the other (batch/batch.h).
+//
+// The geometry says how x and m become the Q, K and V of all heads (head_geometry.h). This class does the
+// rest: positions, attention through the kernel, gates of heads, observers, and the output projection.
 #pragma once
 
 #include <cstdint>
@@ -19,65 +25,67 @@ namespace mh {
 
 struct MultiHeadAttentionConfig {
   int d_model = 512;
-  int d_out = 0;  // numbers in a row that W^O writes; 0: d_model, as a residual sum needs
+  int d_out = 0;  // width of the output; 0: d_model, as a residual sum needs
   HeadGeometry geometry = {};
-  float weights_dropout = 0;               // rate
-  Positions positions = Positions::kNone;  // those added to embeddings are none of its business
-  RotaryOptions rotary = {};               // of Positions::kRotary
+  float weights_dropout = 0;               // dropout rate of the attention weights
+  Positions positions = Positions::kNone;  // those that are added to embeddings change nothing here
+  RotaryOptions rotary = {};               // for Positions::kRotary
   AttentionDirection direction = AttentionDirection::kBidirectional;  // of self-attention
-  int layer = 0;                                                      // which of the stack
+  int layer = 0;                                                      // its number in the stack, from 0
 };
 
-/// Keys and values that are ready: of a memory (cross-attention), or gathered in a cache (self-attention).
+/// Keys and values that are projected already: those of a memory (cross-attention), or those in a cache
+/// (decoding).
 struct KeysAndValues {
   Var keys;                          // [Nk, key_heads * d_key]
   Var values;                        // [Nk, value_heads * d_value]
-  std::span<const int32_t> offsets;  // [S + 1] which keys belong to which sequence
+  std::span<const int32_t> offsets;  // [S + 1]: sequence s has keys offsets[s] ... offsets[s + 1] - 1
   std::span<const int32_t> rows;     // AttentionInputs::key_rows
 };
 
 class MultiHeadAttention {
  public:
-  /// `name` is what observers and interventions call it. Throws UsageError when a size cannot be.
+  /// `name` is its name for observers and interventions. Throws UsageError when the sizes in config do not
+  /// fit together.
   MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutSites& sites);
   MultiHeadAttention(const MultiHeadAttention&) = delete;
   MultiHeadAttention& operator=(const MultiHeadAttention&) = delete;
 
   const std::string& name() const { return name_; }
-  /// With nothing left to defaults.
+  /// The geometry with all defaults filled in (completed()).
   const HeadGeometry& geometry() const { return config_.geometry; }
   int heads() const { return config_.geometry.heads; }
   const MultiHeadAttentionConfig& config() const { return config_; }
-  /// Numbers in a row of keys, and in a row of values.
+  /// The width of a row of keys, and of a row of values.
   int64_t key_width() const;
   int64_t value_width() const;
 
-  /// Self-attention, W^O applied: [N, d_model] -> [N, d_out]. `weights`: null, or where the weights are to be
-  /// found until the tape is cleared (its name is this attention's).
+  /// Self-attention, W^O applied: [N, d_model] -> [N, d_out]. `weights`: null, or it gets the weights; they
+  /// are valid until the tape is cleared.
   Var self(Context& context, Var x, const Sequences& rows, const Mask& mask,
            ObservedWeights* weights = nullptr) const;
-  /// Attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
+  /// Cross-attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
   Var cross(Context& context, Var x, const Sequences& rows, Var memory, std::span<const int32_t> offsets,
             ObservedWeights* weights = nullptr) const;
 
-  // The same in parts, for a stack, which applies W^O together with the residual sum and norm, and keeps keys
+  // The same in parts, for a stack. It applies W^O together with the residual sum and norm, and keeps keys
   // and values in a cache.
 
   /// Self-attention: Concat(head_1, ...) before W^O, [N, heads * d_value].
   Var self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
                  ObservedWeights* weights = nullptr) const;
-  /// Queries, keys and values of the same rows, which stand at these places.
+  /// Queries, keys and values of the rows x, which stand at these positions.
   Heads::Projected project(Context& context, Var x, const RowPlaces& places) const;
-  /// For queries that meet keys from elsewhere.
+  /// The queries of the rows x, whose keys come from a memory.
   Var project_queries(Context& context, Var x) const;
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets) const;
-  /// Concat(head_1, ...) for queries against keys that are ready. [Nq, heads * d_value].
+  /// Concat(head_1, ...) for queries q against the given keys: [Nq, heads * d_value].
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
              ObservedWeights* weights = nullptr) const;
-  /// W^O, for the residual connection to apply; null when the heads' outputs are taken as they are.
+  /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
   const Affine* output() const { return w_o_.value.size() > 0 ? &output_ : nullptr; }
 
-  /// Uses what `other` learns about positions; this attention then has no such parameters of its own.
+  /// Shares the positional parameters of `other`; this attention then has none of its own.
   void share_positions(const MultiHeadAttention& other);
 
   void initialise(Random& random);
@@ -87,7 +95,7 @@ class MultiHeadAttention {
  private:
   Var output_of(Context& context, Var heads) const;
   void show_rows(Context& context, ProjectedTo to, Var rows) const;
-  /// What context.similarity asks for. q and memory: as attend() has them.
+  /// Records the similarity of heads when context.similarity is set. q and memory: as in attend().
   void record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
                               const AttentionInputs& inputs, const LearnedBias& bias, Var outputs) const;
 

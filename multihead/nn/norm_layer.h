@@ -1,4 +1,5 @@
-// A norm with its parameters, and what a residual connection does around a sublayer.
+// NormLayer: a norm with its parameters. Residual: the residual connection around a sublayer, with its
+// dropout and norm.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace mh {
 
-/// Gain [1, d] starting at 1 and, for layer norm, bias [1, d] at 0.
+/// The gain [1, d] starts at 1; a layer norm also has a bias [1, d], which starts at 0.
 class NormLayer {
  public:
   NormLayer(const NormConfig& config, int64_t d_model)
@@ -44,7 +45,7 @@ class NormLayer {
   Parameter gain_, bias_;
 };
 
-/// What a residual connection adds to and how: dropout, and where the norm stands.
+/// Adds the output of a sublayer to its input x; norm before the sublayer (kPre) or after the sum (kPost).
 class Residual {
  public:
   Residual(const StackConfig& config, DropoutSites& sites)
@@ -53,11 +54,12 @@ class Residual {
         site_(sites.next()),
         norm_(config.norm, config.d_model) {}
 
-  /// What the sublayer reads: x itself, or its norm before it (kPre).
+  /// The input of the sublayer: x, or Norm(x) with kPre.
   Var before(Context& context, Var x) const {
     return placement_ == NormPlacement::kPre ? norm_.forward(context, x) : x;
   }
-  /// x + dropout(h W + b), and the norm after it (kPost), as one op; without `last`, h stands for h W + b.
+  /// x + dropout(h W + b), with the norm after it for kPost, as one op. W and b are `last`; when it is
+  /// null, h is taken in place of h W + b.
   Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
     const NormParameters norm = norm_.parameters();
     const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;

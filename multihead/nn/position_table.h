@@ -1,4 +1,5 @@
-// What is added to the embedding of a token for its position: sinusoids, learned vectors, or nothing.
+// PositionTable: the vectors that are added to the embeddings for the positions of tokens: sinusoids,
+// learned vectors, or zeros.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,12 @@ namespace mh {
 
 class PositionTable {
  public:
-  /// longest: positions there are. offset: rows of a learned table before that of position 0 (RoBERTa's and
-  /// OPT's tables begin with two that no token uses).
+  /// longest: the number of positions. offset: how many rows of a learned table come before that of
+  /// position 0 (the tables of RoBERTa and OPT begin with two that no token uses).
   PositionTable(Positions positions, int64_t longest, int64_t d_model, int32_t offset = 0);
 
   int64_t longest() const { return longest_; }
-  /// [rows, d_model], and which of them belongs to a position.
+  /// The table [rows, d_model]; row_of() gives the row of a position.
   ConstMatrixView rows() const { return learned() != nullptr ? parameter_.value.view() : fixed_.view(); }
   int32_t row_of(int32_t position) const { return adds_ ? position + offset_ : 0; }
   /// Null unless the vectors are learned.

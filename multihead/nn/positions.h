@@ -1,5 +1,6 @@
-// How a model knows in which order its tokens stand: numbers added to the embeddings, or something that each
-// self-attention does to its queries, keys or scores. Attention to a memory knows no positions.
+// Positional encoding: how a model knows the order of its tokens. Either vectors are added to the
+// embeddings, or each self-attention does something to its queries, keys or scores. Cross-attention uses no
+// positions.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,17 @@
 namespace mh {
 
 enum class Positions {
-  kSinusoidal,  // fixed waves, added to the embeddings (Vaswani et al. 2017, section 3.5)
-  kLearned,     // a learned vector for each position, added to the embeddings; a table for each side
-  kRotary,      // queries and keys turn with their position (Su et al. 2021)
-  kAlibi,  // scores lose m_i times the distance, m_i = 2^(-8 i / h) for head i = 1 ... h (Press et al. 2022)
-  kT5,     // a learned number for each head and bucket of distances is added to the scores (Raffel et al.
-           // 2020); each layer has its own, where T5 has one for all layers of a stack
-  kShaw,   // the query meets a learned vector for the distance beside the key (Shaw et al. 2018); one set
-           // of vectors a layer for all heads, none for the values, which their table 3 finds unneeded
-  kNone,   // no order but what a causal mask gives away
+  kSinusoidal,  // sines and cosines, added to the embeddings (Vaswani et al. 2017, section 3.5)
+  kLearned,  // a learned vector for each position, added to the embeddings; encoder and decoder each have a
+             // table
+  kRotary,   // queries and keys are turned by an angle that grows with their position (Su et al. 2021)
+  kAlibi,    // m_i |distance| is subtracted from the scores of head i = 1 ... h, with m_i = 2^(-8 i / h)
+             // (Press et al. 2022)
+  kT5,       // a learned number for each head and bucket of distances is added to the scores (Raffel et al.
+             // 2020). Each layer has its own, unless StackConfig::one_bias
+  kShaw,     // a learned vector for the distance is added to the key (Shaw et al. 2018). All heads of a layer
+             // share the vectors. There are none for values, which their table 3 finds unnecessary
+  kNone,     // nothing; only a causal mask tells anything about the order
 };
 
 inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions::kSinusoidal},
@@ -31,32 +34,35 @@ inline constexpr EnumNames<Positions> kPositionNames = {{"sinusoidal", Positions
                                                         {"shaw", Positions::kShaw},
                                                         {"none", Positions::kNone}};
 
-/// Which keys a query of a self-attention may meet: T5 spends all its buckets on what may be seen.
+/// Whether a query of self-attention sees keys on both sides or only earlier ones. T5 assigns its buckets
+/// accordingly.
 enum class AttentionDirection { kBidirectional, kCausal };
 
 /// How rotary positions turn; kernels/rotary.h has the formula.
 struct RotaryOptions {
   double base = 10000;
-  int rotated = 0;  // the first numbers of each head, which turn; 0: all
+  int rotated = 0;  // how many numbers of each head turn, from the first on; 0: all
   RotaryPairs pairs = RotaryPairs::kHalves;
   RotaryScaling scaling = {};
 
   bool operator==(const RotaryOptions&) const = default;
 };
 
-/// All that cannot be, as problems_of() of a geometry. REQUIRES: problems_of(geometry, d_model) is empty.
+/// Returns everything that is wrong with these positions for this geometry, one clause each. REQUIRES:
+/// problems_of(geometry, d_model) is empty.
 std::vector<std::string> problems_of(Positions positions, const HeadGeometry& geometry, int d_model);
 
-/// m_i of ALiBi, for heads 0 ... heads - 1.
+/// Returns the slopes m_i of ALiBi for all heads.
 std::vector<float> alibi_slopes(int heads);
 
-/// T5's: distances of one sign share 32 buckets (kCausal) or 16 of each sign (kBidirectional); the first half of
-/// them hold one distance each, the others grow as a logarithm up to distance 128, beyond which all is one.
+/// T5's buckets: 32 for the distances of one sign (kCausal), or 16 for each sign (kBidirectional). The
+/// first half of them hold one distance each; the others grow logarithmically up to distance 128, and the
+/// last one holds all beyond.
 inline constexpr int kT5Buckets = 32, kT5Farthest = 128;
-/// Bucket of a distance j - i of key j and query i.
+/// Returns the bucket of the distance j - i of key j from query i.
 int t5_bucket(int distance, AttentionDirection direction);
 
-/// Shaw's k: vectors for the distances -k ... k; farther ones count as these.
+/// Shaw's k: there are vectors for the distances -k ... k; longer distances are clipped to them.
 inline constexpr int kShawClip = 16;
 
 }  // namespace mh

@@ -1,12 +1,12 @@
-// THE STACK: the layers of any Transformer, told by a StackConfig what they are. One layer, with norms behind
-// (the paper's) or before:
+// THE STACK: the layers of any Transformer: encoder, decoder or causal model, as a StackConfig says. One
+// layer, with norms after the sublayers (the paper's) or before them:
 //
 //   x = Norm(x + SelfAttention(x))                    x = x + SelfAttention(Norm(x))
 //   x = Norm(x + CrossAttention(x, memory))           x = x + CrossAttention(Norm(x), memory)
 //   x = Norm(x + FeedForward(x))                      x = x + FeedForward(Norm(x))
 //
-// Shapes: x [N, d_model], rows of all sequences one behind the other; the memory [Nk, d_model]. Vaswani et
-// al. 2017, section 3; norms before: Xiong et al. 2020.
+// (Vaswani et al. 2017, section 3; norms before: Xiong et al. 2020). Shapes: x [N, d_model], the rows of
+// all sequences one after the other; the memory, an encoder's output, [Nk, d_model].
 #pragma once
 
 #include <cstdint>
@@ -27,26 +27,26 @@ using AttentionVisitor = std::function<void(const MultiHeadAttention& attention)
 
 class Stack {
  public:
-  /// Throws UsageError when a layer cannot be.
+  /// Throws UsageError when a layer cannot be built.
   Stack(const StackConfig& config, DropoutSites& sites);
 
   const StackConfig& config() const { return config_; }
 
-  /// [N, d_model] -> [N, d_model]. memory: null without cross-attention.
+  /// Runs whole sequences: [N, d_model] -> [N, d_model]. memory: null without cross-attention.
   Var forward(Context& context, Var x, const Sequences& rows, const Memory* memory = nullptr) const;
 
-  /// A cache that has read nothing but the memory. Keeps the memory of an earlier use.
+  /// Prepares a cache for new sequences: it holds the keys and values of `memory`, and no rows yet.
   void start(Context& context, const Memory* memory, StackCache& cache) const;
-  /// Reads x [N, d_model] behind what the cache's sequences have read, one row of each or many at once; the
-  /// same states as forward() gives these rows. REQUIRES: a causal or window mask; a tape that does not
-  /// record.
+  /// Cached decoding: runs new rows x [N, d_model] after the rows that the cache's sequences have read
+  /// before, one row of each sequence or many. Returns the same states as forward() gives for these rows.
+  /// REQUIRES: a causal or window mask; a tape that does not record.
   Var extend(Context& context, Var x, const NewRows& rows, StackCache& cache) const;
 
   void initialise(Random& random);
-  /// Names begin with the stack's.
+  /// Calls the visitor with every parameter; names begin with the name of the stack.
   void visit(const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const;
-  /// By its name; null when there is no such attention.
+  /// Returns the attention with this name, or null.
   MultiHeadAttention* find_attention(std::string_view name);
 
  private:

@@ -1,4 +1,5 @@
-// The keys and values of what a stack has read: what cached decoding carries from step to step.
+// StackCache: the key/value cache of a stack. It keeps the keys and values of all rows that were read, so
+// that each step of decoding runs new rows only.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +13,28 @@
 
 namespace mh {
 
-/// New rows of a cache's sequences.
+/// New rows for the sequences of a cache.
 struct NewRows {
-  const Ragged* rows = nullptr;  // how many of each sequence, in the order in which they come
-  std::span<const int32_t> parents =
-      {};  // sequence i continues the cache's sequence parents[i]; empty: itself
-  std::span<const int32_t> sources = {};  // with a memory: its sequence that i reads, rising
+  const Ragged* rows = nullptr;  // how many new rows each sequence has, in order
+  /// Sequence i continues sequence parents[i] of the cache; empty: sequence i.
+  std::span<const int32_t> parents = {};
+  std::span<const int32_t> sources = {};  // with a memory: sequence i reads sequence sources[i] of it; rising
 };
 
-/// A value: a copy is independent of the original. A sequence is a list of row numbers, so that selecting
-/// sequences rewrites numbers and copies no keys.
+/// A cache is a value: a copy is independent of the original. A sequence is a list of row numbers, so that
+/// reordering hypotheses rewrites these numbers and copies no keys.
 class StackCache {
  public:
   int32_t sequences() const { return lengths_.sequences(); }
-  /// Rows that sequence s has read.
+  /// How many rows sequence s has read.
   int32_t length(int32_t s) const { return lengths_.length(s); }
 
-  /// Sequence i becomes a copy of what sequence chosen[i] is: reorders, repeats and drops sequences. Throws
-  /// UsageError on a number that is no sequence.
+  /// Makes sequence i what sequence chosen[i] was; so it reorders, repeats or drops sequences. Throws
+  /// UsageError when there is no such sequence.
   void select(std::span<const int32_t> chosen);
   /// Forgets all but the first `length` rows of each sequence.
   void cut(int32_t length);
-  /// Where these rows will stand in their sequences: [N], in the arena's memory.
+  /// Returns the positions that these new rows will have in their sequences: [N], in the arena's memory.
   std::span<const int32_t> next_positions(const NewRows& added, Arena& memory) const;
 
  private:
@@ -45,11 +46,11 @@ class StackCache {
     int64_t width = 0;          // of a row of `self`
     Tensor memory;              // [Nk, keys | values] of the memory
   };
-  /// Begins anew for this many layers; keeps memory.
+  /// Empties the cache for this many layers; its memory is used again.
   void start(size_t layers, std::span<const int32_t> memory_offsets);
-  /// Gives the sequences their new rows; a cache without sequences gets its first.
+  /// Appends the new rows to the sequences; an empty cache gets its first sequences.
   void append(const NewRows& added);
-  /// Rows that sequence i of `added` has read before.
+  /// How many rows sequence i of `added` has read before.
   int32_t read_before(const NewRows& added, int32_t i) const;
 
   std::vector<Layer> layers_;
@@ -58,7 +59,7 @@ class StackCache {
   Ragged lengths_;                       // of each sequence, in paths_
   std::vector<int32_t> paths_;           // row numbers of all sequences, oldest first
 
-  // Of the step in work; kept here so that steps allocate nothing.
+  // For the current step; members so that steps allocate nothing.
   std::vector<int32_t> next_paths_;
   Ragged next_lengths_;
   std::vector<int32_t> positions_;  // of the new rows in their sequences

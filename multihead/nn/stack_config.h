@@ -1,4 +1,4 @@
-// What a stack of layers is told: everything in which one Transformer's layers differ from another's.
+// StackConfig: everything in which the layers of one Transformer differ from those of another.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct NormConfig {
   NormKind kind = NormKind::kLayer;
   NormPlacement placement = NormPlacement::kPost;
   float epsilon = 1e-5f;
-  std::optional<bool> at_end = std::nullopt;  // unset: with kPre
+  std::optional<bool> at_end = std::nullopt;  // a norm after the last layer; unset: with kPre only
 };
 
-/// Shares of numbers set to 0 in training.
+/// Dropout rates: the shares of numbers that training sets to 0.
 struct DropoutRates {
   float residual = 0.1f;  // outputs of sublayers, and embeddings
   float weights = 0;      // attention weights
@@ -44,16 +44,16 @@ struct FeedForwardConfig {
 /// One layer; the layers of a stack may differ.
 struct LayerConfig {
   HeadGeometry self_attention = {};
-  HeadGeometry cross_attention = {};  // of a stack that reads a memory
+  HeadGeometry cross_attention = {};  // used when the stack has cross-attention
   FeedForwardConfig feed_forward = {};
 };
 
-/// Which keys a query of self-attention may meet.
+/// Which keys a query of self-attention may see.
 struct StackMask {
   enum class Kind {
-    kNone,    // all of its sequence: an encoder
-    kCausal,  // those before it and its own: a decoder
-    kWindow,  // the last `window` of those, its own among them (Mistral, Beltagy et al. 2020)
+    kNone,    // all keys of its sequence: an encoder
+    kCausal,  // its own and those before it: a decoder
+    kWindow,  // the last `window` of those, including its own (Mistral; Beltagy et al. 2020)
   };
   Kind kind = Kind::kNone;
   int32_t window = 0;
@@ -62,7 +62,7 @@ struct StackMask {
   static StackMask causal() { return {Kind::kCausal}; }
   static StackMask sliding_window(int32_t keys) { return {Kind::kWindow, keys}; }
 
-  /// For the kernel; queries are aligned at the end of the keys.
+  /// The mask for the kernel; the last query is aligned with the last key.
   Mask mask() const {
     if (kind == Kind::kNone) return Mask::none();
     return kind == Kind::kCausal ? Mask::causal() : Mask::window(window - 1, 0);
@@ -77,10 +77,11 @@ struct StackConfig {
   int d_model = 512;
   std::vector<LayerConfig> layers = {};
   StackMask mask = {};
-  bool cross_attention = false;            // reads a memory
-  Positions positions = Positions::kNone;  // what self-attention does; those added to embeddings are not its
-  RotaryOptions rotary = {};               // of Positions::kRotary
-  bool one_bias = false;                   // of Positions::kT5: one table for all layers, as T5 has it
+  bool cross_attention = false;  // whether layers have cross-attention to a memory
+  /// Of self-attention. Positions that are added to embeddings change nothing here.
+  Positions positions = Positions::kNone;
+  RotaryOptions rotary = {};  // for Positions::kRotary
+  bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
   NormConfig norm = {};
   DropoutRates dropout = {};
 };

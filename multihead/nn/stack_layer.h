@@ -1,5 +1,5 @@
-// One layer of a stack: self-attention, attention to a memory where there is one, and feed-forward, each with
-// its residual connection. Whole sequences at once, or new rows against a cache.
+// StackLayer: one layer of a stack: self-attention, cross-attention if the stack has a memory, and
+// feed-forward, each with its residual connection. It runs whole sequences, or new rows against a cache.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace mh {
 
-/// What cross-attention reads: rows [Nk, d_model] of these sequences.
+/// What cross-attention reads: rows [Nk, d_model] and the sequences that they belong to.
 struct Memory {
   Var rows;
   const Sequences* sequences = nullptr;
@@ -21,15 +21,16 @@ struct Memory {
 
 class StackLayer {
  public:
-  /// `number`: which of the stack.
+  /// `number`: its place in the stack, from 0.
   StackLayer(const StackConfig& config, int number, DropoutSites& sites);
 
   /// [N, d_model] -> [N, d_model]. memory: null without cross-attention.
   Var forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const;
 
-  /// Keys and values of the memory, [Nk, d_model], into the cache; and how wide its own rows will be.
+  /// Puts the keys and values of the memory [Nk, d_model] into this layer's part of the cache, and sets the
+  /// width of its rows.
   void start(Context& context, const Memory* memory, StackCache::Layer& own) const;
-  /// The cache's new rows, x [N, d_model], against all that their sequences have read.
+  /// Runs the new rows x [N, d_model] against all rows that their sequences have read.
   Var extend(Context& context, Var x, StackCache::Layer& own, const StackCache& cache) const;
 
   void initialise(Random& random);

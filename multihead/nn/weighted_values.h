@@ -1,4 +1,5 @@
-// From queries, keys and values to the heads' outputs: what the weights are, one class a kind (geometries/).
+// WeightedValues: from queries, keys and values to the heads' outputs. Each kind of weights
+// (softmax, differential, talking) is one class behind this interface (geometries/).
 #pragma once
 
 #include <memory>
@@ -17,20 +18,21 @@ class WeightedValues {
   WeightedValues& operator=(const WeightedValues&) = delete;
   virtual ~WeightedValues() = default;
 
-  /// The heads' outputs side by side, [Nq, heads * d_value]. `inputs`: all but the matrices and the learned
-  /// biases; its gate is of heads. `weights`: null, or room for attention_weights_size(inputs) numbers, of
-  /// which the maps of each head, laid out as AttentionOutputs::weights, fill the first.
+  /// The heads' outputs side by side, [Nq, heads * d_value]. `inputs`: everything but the matrices and the
+  /// learned biases; its gate has a number for each head. `weights`: null, or room for
+  /// attention_weights_size(inputs) numbers; the weights of the heads, laid out as
+  /// AttentionOutputs::weights, fill the first of them.
   virtual Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
                     float* weights) const = 0;
-  /// The weights as a value, laid out as AttentionOutputs::weights, by the composed path; with differential
-  /// weights those of all softmaxes.
+  /// Returns the weights as a value that gradients flow through, laid out as AttentionOutputs::weights, by
+  /// the composed path. With differential heads these are the weights of every softmax.
   virtual Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const;
   virtual void initialise(Random&) {}
-  /// In a fixed order, names "NAME.lambda", ...
+  /// Calls the visitor with every parameter in a fixed order, "NAME.lambda", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}
 };
 
-/// geometry: completed(). `layer`: which of the stack, from 0.
+/// Makes the weights that `geometry`, completed(), describes. `layer`: its place in the stack, from 0.
 std::unique_ptr<WeightedValues> make_weighted_values(const HeadGeometry& geometry, int layer);
 
 }  // namespace mh

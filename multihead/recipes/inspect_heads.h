@@ -1,5 +1,6 @@
-// What a translator's heads do on a text: statistics, relations and alignments, with translations made here
-// by greedy search where none are given. This is what `multihead heads` and the demo print.
+// Inspects the heads of a translator on a text: their statistics, the grammatical relations that they
+// follow, and how well they align words. Where no translation is given, greedy search makes one. `multihead
+// heads` and the demo print these results.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +21,43 @@
 
 namespace mh {
 
-/// Text by lines, and what is known about it; a list that is not empty has an entry for each source line.
+/// The text by lines, with trees and alignments if they are known. Each list is empty or has an entry for
+/// each source line.
 struct HeadsText {
   std::vector<std::string> sources;
-  std::vector<std::string> targets;  // empty: translated by greedy search
+  std::vector<std::string> targets;  // empty: greedy search translates the sources
   std::vector<std::vector<Word>> source_trees;
-  std::vector<std::vector<Word>> target_trees;  // need targets
-  std::vector<Alignment> alignments;  // by words: those of the trees, else those between spaces; need targets
+  std::vector<std::vector<Word>> target_trees;  // only with targets
+  /// Alignments of words: those of the trees, else those between spaces. Only with targets.
+  std::vector<Alignment> alignments;
 };
 
 struct InspectOptions {
   ObserveOptions observe = {};
   bool similarities = true;  // fills HeadReport::similarities
-  std::function<void(const std::string&)> remark =
-      nullptr;  // one line worth knowing, e.g. which lines were cut
+  /// Called with one line worth knowing, e.g. which lines were cut.
+  std::function<void(const std::string&)> remark = nullptr;
 };
 
 struct HeadReport {
   int64_t sentences = 0;
-  bool translated = false;  // the targets were made here
+  bool translated = false;  // the targets were made by greedy search
   std::vector<HeadFigures> heads;
   std::vector<HeadSimilarity> similarities;
-  std::vector<RelationScore> relations;  // of encoder and decoder, where trees are given
-  std::vector<AlignmentScore> aligners;  // where alignments are given
+  std::vector<RelationScore> relations;  // of encoder and decoder, if trees are given
+  std::vector<AlignmentScore> aligners;  // if alignments are given
   std::optional<AlignmentScore> alignment_baseline;
 };
 
-/// Lines without text are left out. Throws FormatError when trees or alignments do not fit the text,
-/// UsageError when there are numbers of lines that differ or gold without its text; FileError when the folder
-/// has no tokenizer.
+/// Inspects all heads on the text; lines without text are left out. Throws FormatError when trees or
+/// alignments do not fit the text; UsageError when the lists have different numbers of lines, or when
+/// target trees or alignments are given without targets; FileError when the folder has no tokenizer.
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
 
-/// One sentence with all of its weights.
+/// One sentence with the weights of all its attentions.
 struct SentenceWeights {
-  std::vector<std::string> source_tokens;     // keys of encoder and cross-attention, the end token last
+  std::vector<std::string> source_tokens;     // the keys of encoder and cross-attention, the end token last
   std::vector<std::string> target_tokens;     // what the decoder reads: the start token first
   std::vector<std::string> predicted_tokens;  // what its queries predict: the end token last
   std::vector<int32_t> source_ids, target_ids;
@@ -73,8 +76,8 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
                                  const std::string& target = {},
                                  const Interventions* interventions = nullptr);
 
-/// One head for each kind of attention: the one that is most decided and yet does not rest on the end (or
-/// start) token, by (1 - entropy_share) (1 - on_end).
+/// Returns the most focused head of each kind of attention: the one with the largest (1 - entropy_share)
+/// (1 - on_end), which has a low entropy and does not just look at the end (or start) token.
 std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence);
 
 }  // namespace mh

@@ -1,4 +1,4 @@
-// All weights of one sentence as a file for other programs.
+// Saves all attention weights of one sentence in a file for other programs.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace mh {
 /// A path that ends with ".safetensors" becomes one file with a tensor NAME.weights [H, Tq, Tk] for each
 /// attention, source_ids and target_ids (what the decoder read), and the tokens as JSON lists in its
 /// metadata. Any other path becomes a folder with NAME.weights.npy, source_ids.npy, target_ids.npy,
-/// source_tokens.txt and target_tokens.txt; it appears as a whole. Throws FileError, also when there is
-/// something else of that name.
+/// source_tokens.txt and target_tokens.txt; it appears as a whole. Throws FileError, also when something
+/// else has that name.
 void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path);
 
 }  // namespace mh

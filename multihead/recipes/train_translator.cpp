@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -12,8 +11,10 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/training_refusals.h"
+#include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/train/translation_objective.h"
@@ -47,7 +48,7 @@ std::optional<Summary> read_summary(const fs::path& folder) {
   if (!fs::exists(folder / kSummary) || !fs::exists(folder / "model.safetensors")) return std::nullopt;
   try {
     Summary summary;
-    from_json(summary, read_file(folder / kSummary), (folder / kSummary).string());
+    from_json(summary, read_regular_file(folder / kSummary), (folder / kSummary).string());
     return summary;
   } catch (const FormatError&) {
     return std::nullopt;  // the end of the run is made again
@@ -93,22 +94,22 @@ class Training {
 
   TrainingResult run() {
     check_settings(given_);
+    refuse_foreign_folder(settings_.model);
     ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target);
     std::optional<ParallelText> valid_text;
     if (!settings_.valid_source.empty()) {
       valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target);
     }
-    refuse_foreign_folder(settings_.model);
-    CheckpointStore store(settings_.model);
+    CheckpointStore store(settings_.model, {.remark = watcher_.remark});
     std::optional<Checkpoint> saved;
     if (const auto updates = store.updates(); !updates.empty()) saved = store.load(updates.back());
-    if (!settings_.init_from.empty() && !saved) begin_with_ = load_model_folder(settings_.init_from);
+    if (!settings_.init_from.empty() && !saved) begin_with(settings_.init_from);
 
     tokenizers_ = tokenizers(saved, text);
     store.set_tokenizers(&tokenizers_->source, tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
     encode(text, valid_text);
     text = {};
-    if (saved) refuse_changes(store, saved->state);
+    if (saved) refuse_changes(settings_, saved->state, other_texts(saved->state));
 
     const bool goes_on = saved.has_value();
     EncoderDecoder model(goes_on ? same_config(saved->folder) : new_config());
@@ -127,6 +128,7 @@ class Training {
         return result_;
       }
     }
+    keep_settings(given_);
     MetricsLog metrics(settings_.model, trainer.state().update);
     result_.end = run_training(trainer, store, metrics, run_, hooks(model));
     result_.updates = trainer.state().update;
@@ -139,6 +141,11 @@ class Training {
     if (watcher_.remark) watcher_.remark(line);
   }
 
+  void begin_with(const std::string& folder) {
+    begin_with_ = load_model_folder(folder);
+    if (const std::string line = begin_with_->remark(); !line.empty()) remark(line);
+  }
+
   // Takes them out of the checkpoint, if there is one.
   TranslatorTokenizers tokenizers(std::optional<Checkpoint>& saved, const ParallelText& text) const {
     if (saved) {
@@ -146,7 +153,7 @@ class Training {
       folder.source_tokens();  // throws where there are none
       return {*std::move(folder.tokenizer), std::move(folder.target_tokenizer)};
     }
-    if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(settings_.init_from);
+    if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(begin_with_->path);
     return make_tokenizers(settings_, text);
   }
 
@@ -187,25 +194,19 @@ class Training {
         encoded.left_out.size() > shown ? ", ..." : ""));
   }
 
-  void refuse_changes(const CheckpointStore& store, const TrainingState& saved) const {
-    TranslatorSettings usual;
-    usual.preset = settings_.preset;
-    std::vector<Setting> before = saved.settings;
-    for (Setting& setting : before)  // older runs wrote "d-key"
-      std::replace(setting.name.begin(), setting.name.end(), '-', '_');
-    std::vector<std::string> clauses =
-        differences(before, lasting_settings(settings_), lasting_settings(resolved(usual)));
-    if (!settings_.tokenizer.empty() &&
-        Tokenizer::from_json(read_file(settings_.tokenizer), settings_.tokenizer).to_json() !=
-            tokenizers_->source.to_json()) {
-      clauses.push_back(fmt::format("`tokenizer` {} is not the run's", settings_.tokenizer));
+  // Of what may differ besides settings. The texts are compared, wherever they lie; so is a tokenizer that the
+  // run did not have from the beginning.
+  std::vector<std::string> other_texts(const TrainingState& saved) const {
+    std::vector<std::string> clauses;
+    const std::string& tokenizer = settings_.tokenizer;
+    const auto kept = kept_settings(settings_.model);
+    const bool known = tokenizer.empty() || (kept && kept->tokenizer == tokenizer);
+    if (!known && Tokenizer::from_json(read_regular_file(tokenizer), tokenizer).to_json() !=
+                      tokenizers_->source.to_json()) {
+      clauses.push_back(fmt::format("`tokenizer` {} is not the run's", tokenizer));
     }
-    if (saved.data != data_) clauses.push_back("the text is not the one the run was started with");
-    if (clauses.empty()) return;
-    throw UsageError(
-        fmt::format("{} holds a run with other settings, at update {}: {}; use the old settings to go on, "
-                    "or another `model`",
-                    settings_.model, store.updates().back(), fmt::join(clauses, "; ")));
+    if (saved.data != data_) clauses.emplace_back("the text is not the one the run was started with");
+    return clauses;
   }
 
   EncoderDecoderConfig new_config() const {
@@ -244,8 +245,7 @@ class Training {
                        corpus_.tokens.size(), tokens, model.config().target_vocabulary(),
                        model.parameter_count(), settings_.seed));
     if (saved) {
-      store.restore(*saved, trainer.adam());
-      trainer.state() = std::move(saved->state);
+      store.restore(*saved, trainer);
       if (!ended(trainer.state(), run_))
         remark(fmt::format("going on from {}", store.path(trainer.state().update).string()));
       return;
@@ -287,7 +287,7 @@ class Training {
       if (validation_) {
         result_.final = (*validation_)(model);
         result_.final->update = result_.updates;
-        result_.final->perplexity = std::exp(std::min(result_.final->loss, 700.0));
+        result_.final->perplexity = perplexity_of(result_.final->loss);
       }
       store.publish(trainer.objective());
     }

@@ -4,29 +4,98 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/models/checkpoint_names.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/weights_file.h"
+#include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_heads.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
+namespace {
 
-void refuse_foreign_folder(const std::filesystem::path& folder) {
+namespace fs = std::filesystem;
+
+// One that CheckpointStore made: it never goes without its lock.
+bool holds_run(const fs::path& folder) {
   std::error_code code;
-  if (std::filesystem::exists(folder, code) && !std::filesystem::is_directory(folder, code)) {
+  return fs::exists(checkpoints_of(folder) / ".lock", code) || !checkpoint_updates(folder).empty();
+}
+
+// What may stand where a training begins: hidden files, and what a training leaves whose checkpoints were
+// removed.
+bool may_be_ours(const fs::directory_entry& file) {
+  const std::string name = file.path().filename().string();
+  std::error_code code;
+  if (file.path().filename() == checkpoints_of("").filename()) return fs::is_empty(file.path(), code);
+  return name.starts_with('.') || name == "metrics.jsonl" || name.starts_with("events.out.tfevents.");
+}
+
+// At most so many that a person reads them.
+std::string joined(const std::vector<std::string>& clauses) {
+  constexpr size_t kMost = 5;
+  const size_t shown = std::min(kMost, clauses.size());
+  std::string text = fmt::format("{}", fmt::join(clauses.begin(), clauses.begin() + shown, "; "));
+  if (shown < clauses.size()) text += fmt::format("; and {} more", clauses.size() - shown);
+  return text;
+}
+
+}  // namespace
+
+void refuse_foreign_folder(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) return check_can_write_folder(folder);
+  if (!fs::is_directory(folder, code))
     throw FileError(fmt::format("{} is a file; `model` names the folder to make", folder.string()));
-  }
-  if (std::filesystem::exists(folder / "config.json", code) &&
-      !std::filesystem::exists(folder / "checkpoints", code)) {
+  check_can_write_file(folder / "training.json");
+  if (holds_run(folder)) return;
+  if (fs::exists(folder / "config.json", code)) {
     throw UsageError(
         fmt::format("{} holds a model that was not trained there (it has no checkpoints); choose another "
                     "`model`, or begin from it with `init_from`",
                     folder.string()));
   }
+  fs::directory_iterator files(folder, code);
+  if (code) throw FileError(fmt::format("cannot read {}: {}", folder.string(), code.message()));
+  for (const auto& file : files) {
+    if (may_be_ours(file)) continue;
+    throw FileError(fmt::format("{} holds {}, which no training wrote; name a new folder with `model`",
+                                folder.string(), in_quotes(file.path().filename().native())));
+  }
+}
+
+void refuse_changes(const TranslatorSettings& settings, const TrainingState& saved,
+                    std::vector<std::string> clauses) {
+  TranslatorSettings usual;
+  usual.preset = settings.preset;
+  const std::vector<Setting> unknown = lasting_settings(resolved(usual));
+  std::vector<Setting> before = saved.settings;
+  for (Setting& setting : before)  // older runs wrote "d-key"
+    std::replace(setting.name.begin(), setting.name.end(), '-', '_');
+  const auto from_run = [&](const TranslatorSettings& now) {
+    return differences(before, lasting_settings(resolved(now)), unknown);
+  };
+  if (const auto kept = kept_settings(settings.model)) {
+    if (const auto wrong = from_run(*kept); !wrong.empty()) {
+      const fs::path checkpoint = checkpoint_of(settings.model, saved.update);
+      throw FormatError(
+          fmt::format("{} contradicts the settings of its run: {}; remove {} to go on from the checkpoint "
+                      "before it",
+                      (checkpoint / "training_state.json").string(), joined(wrong), checkpoint.string()));
+    }
+  }
+  for (std::string& clause : from_run(settings)) clauses.push_back(std::move(clause));
+  if (clauses.empty()) return;
+  throw UsageError(
+      fmt::format("{} holds a run with other settings, at update {}: {}; leave out what differs to go on, or "
+                  "name another `model`",
+                  settings.model, saved.update, joined(clauses)));
 }
 
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config) {

@@ -1,28 +1,37 @@
-// What a training refuses to begin with: each throws UsageError (or FileError) with the remedy.
+// Checks before a training begins. Each throws UsageError (or FileError) with the remedy.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/recipes/translator_settings.h"
 #include "multihead/text/tokenizer.h"
+#include "multihead/train/training_state.h"
 
 namespace mh {
 
-/// A folder with a model that no run here made is somebody's: it is not ours to overwrite.
+/// A folder that holds no run but other things is somebody's: it is not ours to write into. Throws also when
+/// nothing can be written there, or there is no such folder and none can be made.
 void refuse_foreign_folder(const std::filesystem::path& folder);
+
+/// What was asked for must be what the run was started with, as far as it decides what is learned; `clauses`
+/// say what else differs. Throws FormatError when the run's own settings differ from those of its checkpoint.
+void refuse_changes(const TranslatorSettings& settings, const TrainingState& saved,
+                    std::vector<std::string> clauses);
 
 /// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
 /// what was asked for, without what a preset brings.
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
-/// With init_from and tokenizer: ids beyond that model's embeddings would be read, or every word would be
-/// another.
+/// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,
+/// or mean other words.
 void refuse_other_tokens(const Tokenizer& tokenizer, const EncoderDecoderConfig& config,
                          const TranslatorSettings& settings);
 
-/// A model whose weights, gradients and moments alone exceed this machine's memory: the system would end the
-/// process, or another, without a word.
+/// Refuses a model whose weights, gradients and moments alone exceed this machine's memory: the system
+/// would kill this process, or another one, without a message.
 void refuse_too_large(const EncoderDecoderConfig& config);
 
 }  // namespace mh

@@ -27,7 +27,7 @@ Tokenizer learn(const TranslatorSettings& settings, std::span<const std::string>
 }
 
 Tokenizer read_tokenizer(const std::filesystem::path& path) {
-  return Tokenizer::from_json(read_file(path), path.string());
+  return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
 }  // namespace

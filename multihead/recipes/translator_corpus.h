@@ -1,5 +1,5 @@
-// From text files to token ids: the tokenizer (learned, given or taken from a checkpoint) and the pairs that
-// fit.
+// Turns the text files of a training into token ids: makes or reads the tokenizers, and leaves out pairs
+// that are too long.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ struct TranslatorTokenizers {
   const Tokenizer& target() const { return own_target ? *own_target : source; }
 };
 
-/// Learned on `text`, or read from settings.tokenizer.
+/// Returns tokenizers learned on `text`, or the one in settings.tokenizer.
 TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const ParallelText& text);
-/// Those of a model folder. Throws FileError when it has none.
+/// Reads the tokenizers of a model folder. Throws FileError when it has none.
 TranslatorTokenizers read_tokenizers(const std::filesystem::path& folder);
 
-/// The ids of the tokens a model needs. Throws UsageError when `tokenizer` lacks one or does not end what it
-/// encodes.
+/// The ids of the special tokens that a model needs. special_ids() throws UsageError when `tokenizer` lacks
+/// one or does not append the end token.
 struct SpecialIds {
   int32_t end, pad;
 };
 SpecialIds special_ids(const Tokenizer& tokenizer, const std::string& name);
 
-/// A text as token ids, pairs with more than `max_length` tokens on a side left out; their line numbers in
-/// `left_out`.
+/// A text as token ids. Pairs with more than `max_length` tokens on a side are left out; `left_out` has
+/// their line numbers.
 struct EncodedText {
   TrainingCorpus corpus;
   std::vector<int64_t> left_out;

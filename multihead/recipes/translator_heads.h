@@ -1,4 +1,4 @@
-// What the settings of a training say about heads, as the geometry of its model.
+// Makes the geometry of a model from the settings of a training about heads.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace mh {
 
-/// The geometry by name (the preset's when there is none), with what else is given in its place. Its heads
-/// are those of the settings, when given. Throws as named_geometry() does, and UsageError on segments without
-/// a size.
+/// Returns the geometry that the settings name (else the preset's), with the fields that the settings
+/// override. `heads` comes from the settings, if given. Throws as named_geometry() does, and UsageError on
+/// segments without a size.
 HeadGeometry head_geometry(const TranslatorSettings& settings, const EncoderDecoderConfig& preset);
 
-/// Throws UsageError when heads cannot be so. REQUIRES: settings are resolved.
+/// Throws UsageError when a model with these settings of heads cannot be built. REQUIRES: settings are
+/// resolved.
 void check_heads(const TranslatorSettings& settings);
 
-/// Clauses on what `settings` ask of heads and positions and `config` has otherwise.
+/// Returns a clause for each setting of heads and positions that differs from `config`.
 std::vector<std::string> other_heads(const TranslatorSettings& settings, const EncoderDecoderConfig& config);
 
 }  // namespace mh

@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/setting_visitor.h"
+#include "multihead/models/checkpoint_names.h"
 #include "multihead/models/transformer_presets.h"
 #include "multihead/recipes/translator_heads.h"
 
@@ -59,9 +60,33 @@ class SettingTexts : public SettingVisitor<SettingTexts> {
   std::vector<Setting> settings;
 };
 
+// Throws UsageError on the first number out of its range; flags and files have none, a program may.
+class CheckRanges : public SettingVisitor<CheckRanges> {
+ public:
+  template <class T, class R>
+  void setting(std::string_view name, const T& value, const R& rule, const About&) {
+    if constexpr (detail::IsOptional<T>::value && !detail::IsOptionalEnum<T>::value) {
+      if (value) setting(name, *value, rule, {});
+    } else if constexpr (detail::kIsNumber<T>) {
+      if (value >= rule.low && value <= rule.high) return;
+      throw UsageError(
+          fmt::format("`{}`: expected {}, got {}", name, numbers_within<T>(rule.low, rule.high), value));
+    }
+  }
+};
+
 constexpr std::array<std::string_view, 11> kMayChange = {
     "train_source", "train_target", "valid_source", "valid_target", "model",   "tokenizer",
     "epochs",       "keep",         "log_every",    "average",      "patience"};
+
+// Somebody who gives no text may think that a training could go on.
+std::string why_nothing_goes_on(const TranslatorSettings& settings) {
+  if (!settings.train_source.empty() || !settings.train_target.empty()) return "";
+  return checkpoint_updates(settings.model).empty()
+             ? fmt::format(" ({} holds no training that could go on)", settings.model)
+             : fmt::format(" ({} does not keep the settings of its training: give all of them again)",
+                           settings.model);
+}
 
 }  // namespace
 
@@ -94,10 +119,14 @@ TranslatorSettings resolved(TranslatorSettings settings) {
 }
 
 void check_settings(const TranslatorSettings& settings) {
-  if (settings.train_source.empty() || settings.train_target.empty()) {
-    throw UsageError("`train_source` and `train_target` are needed: two text files, a sentence a line");
-  }
+  CheckRanges ranges;
+  const_cast<TranslatorSettings&>(settings).visit(ranges);  // visit() serves reading too, so it is not const
   if (settings.model.empty()) throw UsageError("`model` is needed: the folder to make");
+  if (settings.train_source.empty() || settings.train_target.empty()) {
+    throw UsageError(
+        fmt::format("`train_source` and `train_target` are needed: two text files, a sentence a line{}",
+                    why_nothing_goes_on(settings)));
+  }
   if (settings.valid_source.empty() != settings.valid_target.empty()) {
     throw UsageError("`valid_source` and `valid_target` belong together: give both or neither");
   }

@@ -1,5 +1,5 @@
-// All that can be set about training a translator. One list, visit(), is what flags, files of settings, what
-// a checkpoint remembers, and the comparison when a run goes on come from.
+// TranslatorSettings: all settings of training a translator. visit() lists them once; flags, files of
+// settings, the settings in a checkpoint and the comparison when a run resumes come from that list.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace mh {
 
-/// Segments of the row that heads read, instead of all of it.
+/// Which segment of a row each head reads, instead of the whole row.
 enum class Segments {
   kNone,
   kPermuted,  // slices of a random permutation
@@ -25,29 +25,29 @@ enum class Segments {
   kRandom,    // random columns, segment_size of them
 };
 
-/// Empty strings and optionals are "not given"; resolved() fills the optionals.
+/// An empty string or optional means "not given"; resolved() fills in the optionals.
 struct TranslatorSettings {
   // Text, a sentence a line, plain or gzip.
   std::string train_source, train_target;
   std::string valid_source, valid_target;  // both or neither
-  std::string model;                       // the folder that is made
+  std::string model;                       // the folder to write
 
   // Tokens.
-  std::string tokenizer;  // a tokenizer.json to use; empty: one is learned on the training text
+  std::string tokenizer;  // a tokenizer.json; empty: a tokenizer is learned on the training text
   int32_t vocabulary_size = 8000;
   bool separate_vocabularies = false;
   bool word_level = false;
   bool lowercase = false;
   Normalization normalization = Normalization::kNfkc;
-  int32_t max_length =
-      256;  // tokens of a sentence, end token included; longer pairs are left out and counted
+  /// The longest sentence, in tokens with the end token; longer pairs are left out and counted.
+  int32_t max_length = 256;
 
-  // Shape: a preset and what differs from it.
+  // Shape: a preset, and the settings that override it.
   std::string preset = "tiny";
   std::optional<int32_t> d_model, d_ff, encoder_layers, decoder_layers, heads;
-  // Heads: a geometry by name (geometry_names()), and what differs from it.
-  std::string
-      geometry;  // or JSON, or a file of it (named_geometry()); empty: the preset's, which is canonical
+  // Heads: a geometry by name (geometry_names()), and the fields that override it.
+  /// A name, JSON, or a file with JSON (named_geometry()); empty: the preset's, canonical heads.
+  std::string geometry;
   HeadChanges head_changes;
   Segments segments = Segments::kNone;
   std::optional<int32_t> segment_size;
@@ -55,10 +55,10 @@ struct TranslatorSettings {
   NormPlacement norm = NormPlacement::kPost;
   Activation activation = Activation::kRelu;
   std::optional<float> dropout;  // residual: of each sub-layer's output and of the embeddings
-  float attention_dropout = 0;   // of the attention weights
+  float attention_dropout = 0;   // rate for the attention weights
   float activation_dropout = 0;  // inside the feed-forward layers
-  float embedding_init = 1;      // embeddings begin as N(0, x^2 / d_model)
-  std::string init_from;         // a model folder whose weights are the beginning
+  float embedding_init = 1;      // x: embeddings start as N(0, x^2 / d_model)
+  std::string init_from;         // a model folder whose weights, shape and tokenizer the training starts with
 
   // Learning.
   int64_t updates = 0;  // 0: no limit
@@ -245,19 +245,19 @@ struct TranslatorSettings {
   }
 };
 
-/// With what the preset brings in place of what was not given, and what follows from other settings. Throws
-/// UsageError on an unknown preset.
+/// Fills in what was not given: from the preset, or as other settings imply. Throws UsageError on an
+/// unknown preset.
 TranslatorSettings resolved(TranslatorSettings settings);
-/// Throws UsageError on settings that are missing or contradict each other.
+/// Throws UsageError on settings that are missing, out of their range, or contradict each other.
 void check_settings(const TranslatorSettings& settings);
 
 /// The model's shape. REQUIRES: settings are resolved.
 EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vocabulary_size,
                                   int32_t target_vocabulary_size);
 
-/// Those that decide what is learned, as text. Paths (the contents are compared instead), how long to go on
-/// (unless the schedule depends on it) and how much to keep may change when a run goes on. REQUIRES: settings
-/// are resolved.
+/// Returns the settings that must stay the same when a run resumes, as text, because they decide what is
+/// learned. These may change: paths (the contents are compared instead), the length of the run (unless the
+/// schedule depends on it), and how many checkpoints are kept. REQUIRES: settings are resolved.
 std::vector<Setting> lasting_settings(const TranslatorSettings& settings);
 
 }  // namespace mh

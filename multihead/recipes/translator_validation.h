@@ -1,4 +1,5 @@
-// How good a translator is on a text: loss a token, and BLEU of what a beam search makes of the sources.
+// TranslatorValidation: measures a translator on a text: the loss per token, and BLEU of its translations
+// by beam search.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ class TranslatorValidation {
     int32_t max_length = 256;  // of a translation, in tokens
     bool lowercase = false;    // BLEU of lower-cased text
   };
-  /// `references` are the target's lines as they stand in the file, one for each pair of the corpus.
-  /// REQUIRES: `target` outlives this.
+  /// `references` are the target lines as in the file, one for each pair of the corpus. REQUIRES: `target`
+  /// outlives this.
   TranslatorValidation(TrainingCorpus corpus, std::vector<std::string> references, const Tokenizer& target,
                        const Options& options);
 

@@ -1,5 +1,5 @@
-// Memory for what one step computes: handed out in order, taken back all at once. After the first steps
-// nothing is allocated any more.
+// The memory of what one training step computes: handed out piece after piece, taken back all at once.
+// After the first steps the system is asked for no more memory.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Arena {
     return {static_cast<T*>(allocate(static_cast<size_t>(size) * sizeof(T))), static_cast<size_t>(size)};
   }
 
-  /// A place to go back to. Everything allocated after mark() is free again after rewind(mark).
+  /// A point to go back to: rewind(mark) frees everything that was allocated after mark().
   struct Mark {
     size_t block = 0;
     size_t used = 0;
@@ -38,9 +38,9 @@ class Arena {
     in_use_ = mark.in_use;
   }
   void clear() { rewind({}); }
-  /// Bytes handed out and not taken back.
+  /// How many bytes are handed out.
   size_t in_use() const { return in_use_; }
-  /// Bytes held from the system.
+  /// How many bytes were taken from the system.
   size_t capacity() const;
 
  private:

@@ -1,5 +1,6 @@
-// Singular values, eigenvalues, orthogonal factors and least squares of small matrices, in double: what asks
-// how many dimensions a matrix really uses. Nothing of training runs here.
+// Singular values, eigenvalues, orthogonal factors and least squares of small matrices, in double.
+// Conversions of heads and studies use them, e.g. to find how many dimensions a matrix really uses;
+// training does not.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +27,15 @@ struct Svd {
   std::vector<double> values;  // r of them, falling, none negative
   DoubleMatrix right;          // [cols, r], orthonormal columns
 
-  /// left diag(values) right^T of the `rank` largest values only: the nearest matrix of that rank (Eckart and
-  /// Young 1936). REQUIRES: 0 <= rank <= r.
+  /// Returns left diag(values) right^T with only the `rank` largest values: the nearest matrix of that rank
+  /// (Eckart and Young 1936). REQUIRES: 0 <= rank <= r.
   DoubleMatrix of_rank(int64_t rank) const;
 };
-/// Throws Error when a number is not finite; so do those below.
+/// Throws Error when a number is not finite; so do the functions below.
 Svd svd(ConstDoubleView a);
 
-/// How many singular values (falling) are above `tolerance` times the largest. Products of float32 matrices
-/// carry rounding of about 1e-7 of it.
+/// Returns how many singular values (given in falling order) are above `tolerance` times the largest.
+/// Products of float32 matrices carry rounding of about 1e-7 of it.
 int64_t numeric_rank(std::span<const double> values, double tolerance = 1e-6);
 
 /// a = vectors diag(values) vectors^T.
@@ -42,7 +43,7 @@ struct SymmetricEigen {
   std::vector<double> values;  // falling
   DoubleMatrix vectors;        // [n, n], column i belongs to values[i]
 };
-/// Looks at the lower triangle only. REQUIRES: as many rows as columns.
+/// Reads the lower triangle only. REQUIRES: as many rows as columns.
 SymmetricEigen symmetric_eigen(ConstDoubleView a);
 
 /// a = q r, r = min(rows, cols).
@@ -52,8 +53,8 @@ struct Qr {
 };
 Qr qr(ConstDoubleView a);
 
-/// The x [K, N] for which a x is nearest to b, and the shortest of those: a [M, K], b [M, N]. Singular values
-/// below `tolerance` times the largest count as 0.
+/// Returns the x [K, N] for which a x is nearest to b, of several the shortest: a [M, K], b [M, N].
+/// Singular values below `tolerance` times the largest count as 0.
 DoubleMatrix least_squares(ConstDoubleView a, ConstDoubleView b, double tolerance = 1e-12);
 
 }  // namespace mh

@@ -1,9 +1,12 @@
-// A weight knows where its numbers are: in memory of its own, where training writes them, or in a file that
-// is mapped into memory, as the file has them (float32 or bfloat16, transposed, part of a fused matrix).
+// Weight: a matrix of a model whose numbers may stay in the file that it was loaded from.
 //
-// Products read a weight through stored() and pack it into panels: that is the only copy inference makes. Who
-// asks for float32 rows (data(), view(), tensor()) of a weight in a file gets them copied once; from then on
-// the weight has memory of its own.
+// A weight [rows, cols] knows where its numbers are: in memory of its own, where training changes them, or
+// in a file that is mapped into memory. There they stand as the file has them: float32 or bfloat16,
+// transposed, or as columns of a fused matrix.
+//
+// Products read a weight through stored() and pack it into panels (kernels/gemm.h); that is the only copy
+// that inference makes. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into
+// memory of the weight's own, once.
 #pragma once
 
 #include <atomic>
@@ -16,16 +19,16 @@
 
 namespace mh {
 
-/// A matrix [rows, cols]. Reading is safe from several threads at once; writing is not.
+/// Several threads may read at once; writing is for one thread.
 class Weight {
  public:
   Weight() = default;
-  /// Memory of its own, cleared; it is taken when somebody first asks for the numbers, so that a model whose
-  /// weights lie in a file never takes it.
+  /// All numbers are 0. The memory is taken when somebody first asks for the numbers, so a model whose
+  /// weights stay in a file never takes it.
   Weight(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), is_own_(false) {}
   Weight(Tensor numbers)
       : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
-  /// Numbers that lie elsewhere; `keeper` keeps that memory alive.
+  /// Numbers in memory that is not its own, e.g. a mapped file; `keeper` keeps that memory alive.
   Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper)
       : rows_(elsewhere.rows),
         cols_(elsewhere.cols),
@@ -41,12 +44,12 @@ class Weight {
   int64_t cols() const { return cols_; }
   int64_t size() const { return rows_ * cols_; }
 
-  /// Where the numbers are now; copies nothing. Valid until the weight is written or copied into memory.
+  /// Where the numbers are now, without a copy. Valid until they are changed or copied into memory.
   StoredMatrix stored() const {
     if (elsewhere_.data == nullptr) make_own();
     return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_;
   }
-  /// Whether the numbers are in memory of its own.
+  /// Whether the numbers are in the weight's own memory.
   bool is_own() const { return is_own_.load(std::memory_order_acquire); }
 
   Tensor& tensor() {
@@ -75,7 +78,7 @@ class Weight {
 
   int64_t rows_ = 0, cols_ = 0;
   mutable Tensor own_;
-  StoredMatrix elsewhere_;  // no data: zeros that have no memory yet
+  StoredMatrix elsewhere_;  // data == nullptr: zeros for which no memory was taken yet
   std::shared_ptr<const void> keeper_;
   mutable std::atomic<bool> is_own_{true};
 };

@@ -1,4 +1,4 @@
-// Finds the tokens that are matched in the text itself, e.g. "</s>" written in a sentence.
+// Finds added tokens: tokens that are matched in the text itself, such as "</s>" written in a sentence.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace mh {
 
-/// Some added tokens, ready to be found: at each place the longest one wins.
+/// A set of added tokens to look for; at each place the longest one is taken.
 class AddedTokenFinder {
  public:
   /// `content` is what to look for (the normalised content, for tokens matched after normalisation).
   void add(AddedToken token, std::string content);
   bool empty() const { return tokens_.empty(); }
-  /// Cuts the text into found tokens and what lies between. Nothing empty comes out.
+  /// Cuts the text into found tokens and the text between them; leaves out empty pieces.
   std::vector<Piece> find(std::string_view text) const;
 
  private:

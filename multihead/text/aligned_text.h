@@ -1,4 +1,5 @@
-// Text on its way through a tokenizer that still knows which characters of the original each byte comes from.
+// AlignedText: a text that a tokenizer has rewritten, with the original characters that each byte comes
+// from. Offsets of tokens are made from it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace mh {
 /// Characters [first, second) of the original text.
 using CharacterRange = std::pair<int32_t, int32_t>;
 
-/// UTF-8 and, when tracked, the origin of each of its bytes.
+/// UTF-8 text and, when `tracked`, the origin of each byte.
 struct AlignedText {
   std::string text;
   std::vector<CharacterRange> origin;  ///< one for each byte, or empty when not tracked
@@ -23,16 +24,16 @@ struct AlignedText {
 
   static AlignedText of(std::string_view text, bool tracked);
 
-  /// Adds bytes that come from one place.
+  /// Appends bytes that all come from the same characters.
   void append(std::string_view bytes, CharacterRange from);
-  /// Adds bytes [begin, end) of `other` with their origins.
+  /// Appends bytes [begin, end) of `other` with their origins.
   void append(const AlignedText& other, size_t begin, size_t end);
   AlignedText slice(size_t begin, size_t end) const;
   /// Origin of byte `at`; {0, 0} when not tracked.
   CharacterRange from(size_t at) const { return tracked ? origin[at] : CharacterRange{0, 0}; }
 };
 
-/// Runs the steps over a text, in order.
+/// Applies the normalizers to a text, in order.
 void normalize(const std::vector<NormalizerStep>& steps, AlignedText& text);
 
 /// Part of a text: bytes [begin, end).

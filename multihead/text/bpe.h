@@ -1,4 +1,5 @@
-// The merging half of byte-pair encoding (Sennrich et al. 2016): a word's symbols, merged pair by pair.
+// Applies byte-pair encoding (Sennrich et al. 2016): merges the symbols of a word pair by pair.
+// (learn_merges.h learns which pairs.)
 #pragma once
 
 #include <cstddef>
@@ -8,27 +9,28 @@
 
 namespace mh {
 
-/// A piece of a word: a token and how many bytes of the word it covers.
+/// A piece of a word: a token, and the number of bytes of the word that it covers.
 struct Symbol {
   int32_t id;
   uint32_t length;
 };
 
-/// Which pairs of tokens merge, in which order, into what.
+/// Which pairs of tokens are merged, in which order, and into which token.
 class MergeTable {
  public:
   struct Merge {
     int32_t rank;
     int32_t merged;
   };
-  /// A pair added again takes the later rank, as in Hugging Face.
+  /// Adds a merge. A pair that is added twice keeps the later rank, as in Hugging Face.
   void add(int32_t left, int32_t right, Merge merge) { merges_[key(left, right)] = merge; }
-  /// nullptr when the pair does not merge.
+  /// Returns null when the pair is not merged.
   const Merge* find(int32_t left, int32_t right) const {
     const auto found = merges_.find(key(left, right));
     return found == merges_.end() ? nullptr : &found->second;
   }
-  /// Merges the pair of lowest rank, the leftmost of equals, until none is left. O(n log n).
+  /// Merges the pair of lowest rank (of equals the leftmost) again and again, until no pair is left.
+  /// O(n log n).
   void merge_all(std::vector<Symbol>& symbols) const;
 
  private:

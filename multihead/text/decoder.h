@@ -1,4 +1,4 @@
-// Decoders: pieces back to text.
+// Decoders: turn the pieces of a tokenizer back into text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace mh {
 
-/// The text of the pieces; without steps they are joined by spaces.
+/// Returns the text of the pieces; without steps they are joined by spaces.
 std::string decode_pieces(const std::vector<DecoderStep>& steps, std::vector<std::string> pieces);
 
 }  // namespace mh

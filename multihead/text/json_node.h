@@ -1,5 +1,5 @@
-// A JSON value that knows where in its file it stands. It shows nlohmann's type: for this room's .cpp files
-// only.
+// JsonNode: a JSON value with its path in the file, for error messages. It shows nlohmann's type, so only
+// the inner files of this folder include it.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 
 namespace mh {
 
-/// Reads members and items; what is missing or of another kind is a FormatError that names the place.
+/// Reads members and items. Throws FormatError naming the path when one is missing or of the wrong type.
 class JsonNode {
  public:
   using Json = nlohmann::json;
@@ -33,7 +33,7 @@ class JsonNode {
   }
   const Json& value() const { return *value_; }
 
-  /// The member, unless it is missing or null.
+  /// Returns the member; nothing when it is missing or null.
   std::optional<JsonNode> find(const char* key) const {
     if (!value_->is_object()) fail("expected an object");
     const auto found = value_->find(key);
@@ -83,7 +83,7 @@ class JsonNode {
       fail(fmt::format("expected one character, got {}", in_quotes(c)));
     return c;
   }
-  /// One of the names; their order is that of the enumeration.
+  /// Returns the enum value whose name this is; the names are in the order of the enum.
   template <class Enum, size_t N>
   Enum choice(const std::array<const char*, N>& names) const {
     for (size_t i = 0; i < N; ++i) {

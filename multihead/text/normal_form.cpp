@@ -1,4 +1,5 @@
-// Normal forms (UAX 15) that keep track of where each character comes from, which utf8proc's own do not.
+// Unicode normal forms (UAX 15) that record where each character comes from, which those of utf8proc do
+// not.
 #include <utf8proc.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Pre-tokenizers: cut a normalised text into the words that the model sees one at a time.
+// Pre-tokenizers: cut a normalised text into words. The model of the tokenizer (BPE or word level) then
+// splits each word into tokens.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace mh {
 
-/// A word, or an added token that is settled already: bytes [begin, end) of Pieces::text.
+/// A word, or an added token that was found already: bytes [begin, end) of Pieces::text.
 struct Piece {
   size_t begin;
   size_t end;
@@ -22,15 +23,15 @@ struct Pieces {
   std::vector<Piece> pieces;
 };
 
-/// Runs the steps over the words; settled tokens pass untouched; empty words vanish.
+/// Applies the steps to the words. Added tokens stay as they are; empty words are removed.
 void pre_tokenize(const std::vector<PreTokenizerStep>& steps, Pieces& pieces);
 
 /// GPT-2's words: contractions, " letters", " digits", " other", whitespace. The parts cover the text.
 std::vector<Part> gpt2_words(std::string_view text);
 
-/// GPT-2's printable stand-in for each byte, in UTF-8.
+/// The printable character, in UTF-8, by which GPT-2 writes each byte.
 const std::array<std::string, 256>& byte_level_alphabet();
-/// The byte a character stands for there, or -1.
+/// The byte that a character of this alphabet stands for; -1 for other characters.
 int byte_of_character(char32_t character);
 
 }  // namespace mh

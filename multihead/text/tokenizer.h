@@ -1,4 +1,11 @@
-// Tokenizers: text to token ids and back. They read and write Hugging Face's tokenizer.json.
+// Tokenizer: turns text into token ids, and ids back into text. It reads and writes Hugging Face's
+// tokenizer.json, so the tokenizers of existing models can be used, and the `tokenizers` library opens
+// ours. Models: byte-pair encoding (Sennrich et al. 2016) and whole words. train_tokenizer.h learns one
+// from text; tokenizer_parts.h shows the steps of the pipeline.
+//
+//   const Tokenizer tokenizer = Tokenizer::from_json(read_file(path), path);
+//   const std::vector<int32_t> ids = tokenizer.encode_ids("a garden");  // and often an end token
+//   tokenizer.decode(ids);                                              // "a garden"
 #pragma once
 
 #include <cstdint>
@@ -14,40 +21,43 @@
 
 namespace mh {
 
-/// A text as tokens; the three lists are equally long.
+/// A text as tokens. The three lists have one entry for each token.
 struct Encoding {
   std::vector<int32_t> ids;
   std::vector<std::string> tokens;
-  /// Characters (code points) [first, second) of the original text; {0, 0} for tokens the template added.
+  /// Characters (code points) [first, second) of the original text; {0, 0} for tokens that the template
+  /// added, such as "</s>".
   std::vector<std::pair<int32_t, int32_t>> offsets;
 };
 
-/// A whole pipeline, immutable: copies are cheap and share it, and every method is thread-safe.
+/// A tokenizer never changes: copies are cheap and share its data, and any number of threads may use it at
+/// once.
 class Tokenizer {
  public:
   /// Reads tokenizer.json: WordLevel and BPE models. Throws FormatError in one line that starts with
   /// `file_name_for_errors` on anything malformed, contradictory or not supported (naming the type).
-  /// Truncation and padding settings in the file are ignored: nothing is dropped silently.
+  /// Truncation and padding settings in the file are ignored: no text is cut off silently.
   static Tokenizer from_json(std::string_view json, std::string_view file_name_for_errors);
   /// Throws FormatError on parts that contradict each other: ids must be 0 … n-1 without holes.
   explicit Tokenizer(TokenizerParts parts);
 
-  /// What Hugging Face `tokenizers` opens with the same ids, offsets and decoding.
+  /// Returns the tokenizer.json, which Hugging Face `tokenizers` opens with the same ids, offsets and
+  /// decoding.
   std::string to_json() const;
 
   /// Throws FormatError when `text` is not UTF-8.
   Encoding encode(std::string_view text, bool add_special_tokens = true) const;
-  /// The ids alone, faster.
+  /// Returns only the ids, which is faster.
   std::vector<int32_t> encode_ids(std::string_view text, bool add_special_tokens = true) const;
-  /// Ids out of range are left out, as in Hugging Face.
+  /// Returns the text of the ids. Ids out of range are left out, as in Hugging Face.
   std::string decode(std::span<const int32_t> ids, bool skip_special_tokens = true) const;
 
-  /// The vocabulary with the added tokens: highest id + 1.
+  /// The size of the vocabulary, added tokens included: the highest id + 1.
   int32_t size() const;
   std::optional<int32_t> id_of(std::string_view token) const;
   /// Throws UsageError on ids out of range.
   const std::string& token_of(int32_t id) const;
-  /// The token for what the vocabulary lacks.
+  /// The id of the unknown token, which stands for text that the vocabulary does not have.
   std::optional<int32_t> unknown_id() const;
 
  private:

@@ -1,4 +1,4 @@
-// tokenizer.json <-> the parts of a tokenizer.
+// Reads tokenizer.json into the parts of a tokenizer, and writes it.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace mh {
 
-/// Never trusts the file: broken JSON, repeated keys, deep nesting, values of the wrong kind and types that
-/// are not supported are FormatErrors of one line that starts with `file_name`.
+/// Does not trust the file: throws FormatError, one line that starts with `file_name`, on broken JSON,
+/// repeated keys, deep nesting, values of the wrong type and steps that are not supported.
 TokenizerParts read_tokenizer_json(std::string_view json, std::string_view file_name);
 
 std::string write_tokenizer_json(const TokenizerParts& parts);

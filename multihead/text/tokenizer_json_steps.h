@@ -1,4 +1,4 @@
-// The steps that tokenizer.json names, each with what it needs.
+// Reads the steps of the pipeline in tokenizer.json, with their settings.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace mh {
 
-/// Adds the step, or those of a Sequence, in order. Throws FormatError on a type that is not supported,
-/// naming those that are.
+/// Appends the step, or the steps of a Sequence in order. Throws FormatError on a type that is not
+/// supported, naming those that are.
 void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps);
 void read_steps(const JsonNode& node, std::vector<PreTokenizerStep>& steps);
 void read_steps(const JsonNode& node, std::vector<PostProcessorStep>& steps);

@@ -1,7 +1,9 @@
 // What a tokenizer is made of, as plain data: the pipeline that tokenizer.json describes.
+//
 //   text -> added tokens cut out -> normalizers -> pre-tokenizers -> model -> post-processors -> ids
 //   ids -> decoders -> text
-// The names are those of Hugging Face's format, whose sequences are flattened into lists of steps here.
+//
+// The names are those of Hugging Face's format, whose Sequences are flattened into lists of steps here.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +14,8 @@
 
 namespace mh {
 
-/// What to look for in a text: a literal, or one of the two regular expressions that tokenizers use for
-/// spaces.
+/// What to look for in a text: a literal text, or one of the two regular expressions that tokenizers use
+/// for spaces.
 struct Pattern {
   enum class Kind {
     kLiteral,
@@ -96,25 +98,25 @@ struct AddedToken {
   int32_t id = 0;
   std::string content = {};
   bool single_word = false;  ///< only between non-words
-  bool lstrip = false;       ///< takes the whitespace before it along
-  bool rstrip = false;       ///< takes the whitespace behind it along
+  bool lstrip = false;       ///< includes the whitespace before it
+  bool rstrip = false;       ///< includes the whitespace after it
   bool normalized = false;   ///< matched after normalisation rather than before
   bool special = true;       ///< left out by decode
 };
 
-/// The part that turns a word into pieces of the vocabulary.
+/// The model: splits a word into tokens of the vocabulary.
 struct TokenModel {
   enum class Kind { kWordLevel, kBpe };
   Kind kind = Kind::kBpe;
   std::vector<std::pair<std::string, int32_t>> vocabulary = {};
   std::optional<std::string> unknown_token = {};
-  // Of bpe only:
+  // For BPE only:
   std::vector<std::pair<std::string, std::string>> merges = {};  ///< in order of rank
   std::string continuing_subword_prefix = {};                    ///< empty: none
   std::string end_of_word_suffix = {};                           ///< empty: none
   bool fuse_unknown = false;   ///< neighbouring unknown characters become one token
   bool byte_fallback = false;  ///< an unknown character becomes its bytes, <0x00> … <0xFF>
-  bool ignore_merges = false;  ///< a word of the vocabulary is taken whole
+  bool ignore_merges = false;  ///< a word that is in the vocabulary becomes that token without merging
 };
 
 struct TokenizerParts {

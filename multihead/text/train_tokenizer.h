@@ -13,7 +13,7 @@
 
 namespace mh {
 
-/// Ids every tokenizer learned here has.
+/// The ids of the special tokens in every tokenizer learned here.
 inline constexpr int32_t kEndId = 0;
 inline constexpr int32_t kUnknownId = 1;
 inline constexpr int32_t kPadId = 2;
@@ -29,13 +29,13 @@ struct BpeOptions {
   std::string name = "text to learn from";  ///< what errors call the lines
 };
 /// Byte-pair encoding (Sennrich et al. 2016) over words that start with "▁" in place of the space;
-/// each punctuation character is a word of its own, so that "garden" and "garden." share a piece.
-/// To learn one vocabulary for two languages, pass the lines of both.
+/// each punctuation character is its own word, so that "garden" and "garden." share a piece. To learn one
+/// vocabulary for two languages, pass the lines of both.
 ///
-/// encode() appends "</s>". Runs of whitespace count as one space and are dropped at the ends, as is a
-/// literal "▁"; what decode(encode(x)) returns is x so normalised, unless x has unknown characters. Throws
-/// UsageError on options out of range, FormatError when a line is not UTF-8 or there is nothing to learn
-/// from.
+/// encode() appends "</s>". A run of whitespace, or a literal "▁", counts as one space and is dropped at
+/// the ends of the text. decode(encode(x)) returns x normalised in this way, unless x has unknown
+/// characters. Throws UsageError on options out of range, FormatError when a line is not UTF-8 or there is
+/// nothing to learn from.
 Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& options = {});
 
 struct WordLevelOptions {

@@ -1,5 +1,5 @@
-// Unicode as text processing needs it: characters of UTF-8 (base/utf8.h says whether it is), classes of
-// characters, normal forms, lower case. Over utf8proc.
+// Unicode: characters of UTF-8 (base/utf8.h checks that a text is UTF-8), classes of characters, normal
+// forms, lower case. Built on utf8proc.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@ inline size_t utf8_length(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
-/// The character at byte `at`, which moves behind it. REQUIRES: text is valid UTF-8, at < text.size().
+/// Returns the character at byte `at` and moves `at` to the next one. REQUIRES: text is valid UTF-8, at <
+/// text.size().
 char32_t next_character(std::string_view text, size_t& at);
 void append_utf8(std::string& text, char32_t character);
-/// Valid UTF-8 whatever the bytes: each maximal broken part becomes U+FFFD, as Unicode recommends (and Rust
-/// does).
+/// Makes valid UTF-8 of any bytes: each maximal broken part becomes U+FFFD, as Unicode recommends
+/// (and Rust does).
 std::string to_valid_utf8(std::string_view bytes);
 
 bool is_whitespace(char32_t character);   ///< White_Space
@@ -35,17 +36,17 @@ enum class NormalForm { kNfc, kNfkc, kNfd, kNfkd };
 std::string normal_form(std::string_view text, NormalForm form);
 /// Lower case character by character, without context: capital sigma always becomes σ, never a final ς.
 std::string lower_case(std::string_view text);
-/// Lower case of one character; U+0130 alone has two. Appends to `out` and returns how many characters it
-/// appended.
+/// Appends the lower case of a character to `out` and returns how many characters that were: one, and two
+/// for U+0130 only.
 int append_lower_case(std::u32string& out, char32_t character);
 
-/// One character of a text being rewritten, and what happened to the characters it comes from:
-/// 0 replaces one, +1 is inserted behind the last, -n replaces one and removes n behind it.
+/// One character of a rewritten text, and how it came from the original: change 0 replaces one character,
+/// +1 is inserted after the last, -n replaces one and removes the n after it.
 struct Rewritten {
   char32_t character;
   int change;
 };
-/// normal_form(), saying where each character comes from.
+/// The same as normal_form(), with the origin of each character.
 std::vector<Rewritten> rewrite_normal_form(std::string_view text, NormalForm form);
 
 }  // namespace mh

@@ -1,4 +1,5 @@
-// The model of a tokenizer: one word in, its pieces out. WordLevel or BPE.
+// WordModel: the model of a tokenizer, WordLevel or BPE. It splits a word into the tokens of the
+// vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +17,21 @@
 
 namespace mh {
 
-/// Lets a map of strings be asked for string views.
+/// Lets a map with std::string keys be searched for a std::string_view.
 struct StringHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 using Vocabulary = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
 
-/// Thread-safe: words met before are remembered, up to a bound.
+/// Any number of threads may use it at once. It caches the pieces of words, up to a bound.
 class WordModel {
  public:
   /// Throws FormatError naming `model.merges[i]` when a merge uses or makes an unknown token.
   explicit WordModel(const TokenModel& model);
 
-  /// Appends the pieces of a word. Throws FormatError when a word-level vocabulary knows neither it nor an
-  /// unknown token.
+  /// Appends the pieces of a word. Throws FormatError when a word-level vocabulary has neither the word nor
+  /// an unknown token.
   void tokenize(std::string_view word, std::vector<Symbol>& pieces) const;
   std::optional<int32_t> id_of(std::string_view token) const;
   std::optional<int32_t> unknown_id() const { return unknown_; }

@@ -1,5 +1,5 @@
-// Adam (Kingma and Ba 2015, algorithm 1), with weight decay beside the gradient instead of in it
-// (Loshchilov and Hutter 2019, algorithm 2).
+// The Adam optimiser (Kingma and Ba 2015, algorithm 1), with decoupled weight decay: it is not part of the
+// gradient (Loshchilov and Hutter 2019, algorithm 2).
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ struct AdamOptions {
 };
 
 /// Keeps the two moments of every parameter. Work is cut into chunks of a fixed size, so the result has the
-/// same bits for any number of threads. A parameter into which no gradient ever flowed is left alone.
+/// same bits for any number of threads. A parameter that no gradient has reached is not changed.
 class Adam {
  public:
   /// REQUIRES: the parameters outlive this and keep their shapes.
   Adam(std::vector<NamedParameter> parameters, const AdamOptions& options);
 
-  /// sqrt(sum of g^2) over all parameters, summed in double; NaN or infinite when a gradient is.
+  /// Returns sqrt(sum of g^2) over all parameters, summed in double; NaN or infinite if a gradient is.
   double gradient_norm();
 
-  /// One update, t = updates() + 1, with g = gradient_scale * gradient:
+  /// Makes one update, t = updates() + 1, with g = gradient_scale * gradient:
   ///   m = b1 m + (1 - b1) g;   v = b2 v + (1 - b2) g^2
   ///   w -= learning_rate * (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + weight_decay w)
   /// Clears the gradients in the same pass and marks the parameters as changed.
   void update(double learning_rate, double gradient_scale = 1);
 
   int64_t updates() const { return updates_; }
-  /// For going on from a checkpoint, after the moments were filled.
+  /// For resuming from a checkpoint, after the moments were filled.
   void set_updates(int64_t updates) { updates_ = updates; }
 
   struct Moments {
@@ -45,7 +45,7 @@ class Adam {
     Tensor second;  // v
   };
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
-  /// Of parameters()[i].
+  /// The moments of parameters()[i].
   Moments& moments(size_t i) { return moments_[i]; }
 
  private:
@@ -61,7 +61,8 @@ class Adam {
   int64_t updates_ = 0;
 };
 
-/// What gradients are multiplied by so that their norm is at most `limit`; 1 when limit is 0 (no clipping).
+/// Returns the factor that scales gradients of this norm down to at most `limit`; 1 when limit is 0
+/// (no clipping).
 double clip_factor(double norm, double limit);
 
 }  // namespace mh

@@ -1,20 +1,19 @@
 #include "multihead/train/checkpoint_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <map>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
+#include "multihead/models/checkpoint_names.h"
 
 namespace mh {
 namespace {
@@ -24,7 +23,6 @@ namespace fs = std::filesystem;
 constexpr const char* kState = "training_state.json";
 constexpr const char* kMoments = "training_state.safetensors";
 constexpr const char* kWeights = "model.safetensors";
-constexpr std::string_view kPrefix = "update-";
 constexpr const char* kPublished[] = {"config.json",    "generation_config.json", "model.safetensors",
                                       "tokenizer.json", "target_tokenizer.json",  "tokenizer_config.json"};
 
@@ -33,21 +31,14 @@ fs::path link_beside(const fs::path& folder, const fs::path& name) {
   return folder / fmt::format(".{}.tmp", name.string());
 }
 
-std::optional<int64_t> update_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  int64_t update = 0;
-  const char* end = name.data() + name.size();
-  const auto [stop, code] = std::from_chars(name.data() + kPrefix.size(), end, update);
-  if (code != std::errc() || stop != end || update < 0) return std::nullopt;
-  return update;
-}
-
 // Runs `read`; when a file is damaged, says also how to go on without it.
 template <class Read>
 auto read_checkpoint(const fs::path& folder, Read read) {
   const auto remedy = [&](const std::exception& error) {
-    return fmt::format("{}; remove {} to go on from the checkpoint before it", error.what(), folder.string());
+    const std::vector<int64_t> updates = checkpoint_updates(folder.parent_path().parent_path());
+    const bool first = updates.empty() || checkpoint_of("", updates.front()).filename() == folder.filename();
+    return fmt::format("{}; remove {} to {}", error.what(), folder.string(),
+                       first ? "begin the training anew" : "go on from the checkpoint before it");
   };
   try {
     return read();
@@ -58,6 +49,21 @@ auto read_checkpoint(const fs::path& folder, Read read) {
   }
 }
 
+void throw_if_any(const std::vector<std::string>& problems, const fs::path& file) {
+  if (problems.empty()) return;
+  constexpr size_t kMost = 20;
+  std::string text = fmt::format(
+      "{}", fmt::join(problems.begin(), problems.begin() + std::min(kMost, problems.size()), "; "));
+  if (problems.size() > kMost) text += fmt::format("; and {} more", problems.size() - kMost);
+  throw FormatError(fmt::format("{} is damaged: {}", file.string(), text));
+}
+
+// Adam's first moments are finite, and its second ones, means of squares, not below 0.
+bool all_may_be_moments(const std::vector<float>& values, bool squares) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](float value) { return std::isfinite(value) && (!squares || value >= 0); });
+}
+
 std::map<std::string, Parameter*> by_name(std::span<const NamedParameter> parameters) {
   std::map<std::string, Parameter*> found;
   for (const NamedParameter& named : parameters) found[named.name] = named.parameter;
@@ -66,31 +72,19 @@ std::map<std::string, Parameter*> by_name(std::span<const NamedParameter> parame
 
 }  // namespace
 
-CheckpointStore::CheckpointStore(fs::path folder)
-    : folder_(std::move(folder)), checkpoints_(folder_ / "checkpoints") {
+CheckpointStore::CheckpointStore(fs::path folder, const LockWait& wait)
+    : folder_(std::move(folder)), checkpoints_(checkpoints_of(folder_)) {
   std::error_code code;
   fs::create_directories(checkpoints_, code);
   if (code) {
     throw FileError(fmt::format("cannot make folder {}: {}; choose a `model` folder this user may write",
                                 checkpoints_.string(), code.message()));
   }
-  const fs::path lock = checkpoints_ / ".lock";
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) {
-    throw FileError(fmt::format("cannot write {}: {}; choose a `model` folder this user may write",
-                                lock.string(), std::strerror(errno)));
-  }
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(lock_);
-    throw Error(fmt::format("another process is training in {}; wait for it or choose another `model`",
-                            folder_.string()));
-  }
+  lock_.emplace(checkpoints_ / ".lock", folder_, wait);
   for (const fs::path& where : {folder_, checkpoints_}) {
     if (::access(where.c_str(), W_OK | X_OK) != 0) {
-      const std::string why = std::strerror(errno);
-      ::close(lock_);
       throw FileError(fmt::format("cannot write into {}: {}; choose a `model` folder this user may write",
-                                  where.string(), why));
+                                  where.string(), std::strerror(errno)));
     }
   }
   // Nobody else writes in there, so whatever has a temporary name was left by a kill. In the final folder
@@ -105,22 +99,12 @@ CheckpointStore::CheckpointStore(fs::path folder)
   }
 }
 
-CheckpointStore::~CheckpointStore() {
-  if (lock_ >= 0) ::close(lock_);
-}
-
 std::vector<int64_t> CheckpointStore::updates() const {
-  std::vector<int64_t> updates;
-  std::error_code code;
-  for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints_, code)) {
-    if (const auto update = update_of(entry.path())) updates.push_back(*update);
-  }
-  std::sort(updates.begin(), updates.end());
-  return updates;
+  return checkpoint_updates(folder_);
 }
 
 fs::path CheckpointStore::path(int64_t update) const {
-  return checkpoints_ / fmt::format("{}{}", kPrefix, update);
+  return checkpoint_of(folder_, update);
 }
 
 void CheckpointStore::save(const Objective& objective, Adam& adam, const TrainingState& state) {
@@ -144,10 +128,11 @@ Checkpoint CheckpointStore::load(int64_t update) const {
   return read_checkpoint(path(update), [&] {
     const fs::path file = path(update) / kState;
     TrainingState state;
-    from_json(state, read_file(file), file.string());
+    from_json(state, read_regular_file(file), file.string());
     if (state.update != update) {
       throw FormatError(fmt::format("{}: expected update {}, got {}", file.string(), update, state.update));
     }
+    throw_if_any(problems_of(state), file);
     return Checkpoint{std::move(state), load_model_folder(path(update)),
                       SafetensorsFile::open(path(update) / kMoments)};
   });
@@ -157,9 +142,11 @@ ModelFolder CheckpointStore::load_model(int64_t update) const {
   return read_checkpoint(path(update), [&] { return load_model_folder(path(update)); });
 }
 
-void CheckpointStore::restore(const Checkpoint& checkpoint, Adam& adam) const {
+void CheckpointStore::restore(const Checkpoint& checkpoint, Trainer& trainer) const {
   const int64_t update = checkpoint.state.update;
   read_checkpoint(path(update), [&] {
+    throw_if_any(trainer.problems_with(checkpoint.state), path(update) / kState);
+    Adam& adam = trainer.adam();
     const SafetensorsFile& file = checkpoint.moments;
     std::vector<std::string> problems;
     std::vector<std::pair<std::string, Tensor*>> wanted;
@@ -176,20 +163,32 @@ void CheckpointStore::restore(const Checkpoint& checkpoint, Adam& adam) const {
       }
     }
     if (file.entries().size() > wanted.size()) problems.push_back("it has tensors that no parameter needs");
-    if (!problems.empty()) {
-      throw FormatError(fmt::format("{}: {}", (path(update) / kMoments).string(), fmt::join(problems, "; ")));
+    throw_if_any(problems, path(update) / kMoments);
+    for (const auto& [name, tensor] : wanted) {
+      if (all_may_be_moments(file.floats(name), name.starts_with("second."))) continue;
+      problems.push_back(
+          fmt::format("{} holds what no training wrote (not a number, infinite or below 0)", name));
+      break;
+    }
+    throw_if_any(problems, path(update) / kMoments);
+    for (const auto& [name, parameter] : named_parameters(*checkpoint.folder.model)) {
+      const Weight& value = parameter->value;
+      if (std::all_of(value.data(), value.data() + value.size(), [](float x) { return std::isfinite(x); }))
+        continue;
+      throw_if_any({fmt::format("{} holds what is not a number", name)}, path(update) / kWeights);
     }
     copy_parameters(named_parameters(*checkpoint.folder.model), adam.parameters(), path(update).string());
     for (const auto& [name, tensor] : wanted) {
       file.read_floats(name, {tensor->data(), static_cast<size_t>(tensor->size())});
     }
     adam.set_updates(update);
+    trainer.state() = checkpoint.state;
   });
 }
 
 void CheckpointStore::average(std::span<const int64_t> chosen,
                               std::span<const NamedParameter> parameters) const {
-  MH_ASSERT(!chosen.empty());
+  if (chosen.empty()) throw UsageError("there is no checkpoint to average; name at least one");
   const auto means = by_name(parameters);
   for (size_t k = 0; k < chosen.size(); ++k) {
     const ModelFolder saved = load_model(chosen[k]);
@@ -209,7 +208,7 @@ void CheckpointStore::average(std::span<const int64_t> chosen,
 
 void CheckpointStore::remove(int64_t update) {
   // First out of sight in one step: a half-removed folder must not look like a checkpoint.
-  const fs::path out_of_sight = checkpoints_ / fmt::format(".{}{}.tmp", kPrefix, update);
+  const fs::path out_of_sight = checkpoints_ / fmt::format(".{}.tmp", path(update).filename().string());
   std::error_code code;
   fs::rename(path(update), out_of_sight, code);
   fs::remove_all(out_of_sight, code);
@@ -249,7 +248,7 @@ void CheckpointStore::publish_folder(const fs::path& from) {
     fs::remove(temporary, code);
     fs::create_hard_link(file, temporary, code);
     if (code) {
-      write_file_atomically(final_name, read_file(file));
+      write_file_atomically(final_name, read_regular_file(file));
       continue;
     }
     fs::rename(temporary, final_name, code);

@@ -1,17 +1,20 @@
-// DIR/checkpoints: one complete model folder for each saved update, with what going on from it needs.
+// CheckpointStore: the checkpoints of a training run in DIR/checkpoints. Each is a complete model folder,
+// with the files that resuming needs.
 //
 //   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
 //                 training_state.json                                   TrainingState
 //                 training_state.safetensors                            Adam's moments: first.NAME,
 //                                                                       second.NAME
 //
-// A folder appears as a whole (FolderWriter), so after a kill at any moment the newest one is complete.
+// A folder appears as a whole (FolderWriter), so after a kill at any moment the newest checkpoint is
+// complete.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,13 +22,15 @@
 #include "multihead/models/model_folder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
+#include "multihead/train/folder_lock.h"
 #include "multihead/train/objective.h"
+#include "multihead/train/trainer.h"
 #include "multihead/train/training_state.h"
 
 namespace mh {
 
-/// All that a run goes on from, read once. The weights and moments are files that stay open;
-/// CheckpointStore's restore() reads their numbers.
+/// An open checkpoint: everything that a run resumes from. The weights and moments are open files;
+/// CheckpointStore::restore() reads their numbers.
 struct Checkpoint {
   TrainingState state;
   ModelFolder folder;
@@ -35,42 +40,39 @@ struct Checkpoint {
 class CheckpointStore {
  public:
   /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
-  /// half-written. Throws FileError; Error when another process is training there.
-  explicit CheckpointStore(std::filesystem::path folder);
-  ~CheckpointStore();
-  CheckpointStore(const CheckpointStore&) = delete;
-  CheckpointStore& operator=(const CheckpointStore&) = delete;
+  /// half-written. Throws FileError; Error when another process is training there and does not end in time.
+  explicit CheckpointStore(std::filesystem::path folder, const LockWait& wait = {});
 
-  /// What goes into every folder beside the weights. REQUIRES: they outlive this.
+  /// The tokenizers that every checkpoint gets. REQUIRES: they outlive this.
   void set_tokenizers(const Tokenizer* tokenizer, const Tokenizer* target_tokenizer) {
     tokenizer_ = tokenizer;
     target_tokenizer_ = target_tokenizer;
   }
 
-  /// Rising.
+  /// The updates that have a checkpoint, rising.
   std::vector<int64_t> updates() const;
   std::filesystem::path path(int64_t update) const;
 
   void save(const Objective& objective, Adam& adam, const TrainingState& state);
-  /// Throws FormatError or FileError on a damaged file, naming it and how to go on without it; so do those
-  /// below.
+  /// Throws FormatError or FileError on a damaged file, naming it and how to resume without it; so do the
+  /// functions below.
   Checkpoint load(int64_t update) const;
-  /// Puts its weights, moments and number of updates where Adam keeps them.
-  void restore(const Checkpoint& checkpoint, Adam& adam) const;
+  /// Makes the trainer stand where it stood then: weights, moments, state. Nothing is changed when it throws.
+  void restore(const Checkpoint& checkpoint, Trainer& trainer) const;
 
-  /// The mean of the parameters of these checkpoints.
+  /// The mean of the parameters of these checkpoints. Throws UsageError when there is none.
   void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);
   void drop_moments(int64_t update);
-  /// Makes the files of a checkpoint those of the final folder (hard links; copies where a file system has
-  /// none): each file is replaced in one step, the weights last.
+  /// Makes a checkpoint the final model: links its files into the final folder (or copies them, where a
+  /// file system has no hard links). Each file is replaced in one step, the weights last.
   void publish(int64_t update);
-  /// The same for a model that is no checkpoint, e.g. an average.
+  /// The same for a model that is not a checkpoint, e.g. an average.
   void publish(const Objective& objective);
 
  private:
-  /// Its folder as a model.
+  /// Opens the folder of a checkpoint as a model.
   ModelFolder load_model(int64_t update) const;
   void publish_folder(const std::filesystem::path& from);
 
@@ -78,7 +80,7 @@ class CheckpointStore {
   std::filesystem::path checkpoints_;  // folder_/checkpoints
   const Tokenizer* tokenizer_ = nullptr;
   const Tokenizer* target_tokenizer_ = nullptr;
-  int lock_ = -1;
+  std::optional<FolderLock> lock_;
 };
 
 /// Copies the values of one model's parameters into another's of the same names. Throws FormatError listing

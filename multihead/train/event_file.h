@@ -1,4 +1,4 @@
-// TensorBoard's event file: TFRecords of Event messages (docs/checkpoints.md shows every byte).
+// Writes TensorBoard's event files: TFRecords of Event messages (docs/checkpoints.md shows every byte).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct Scalar {
   float value;
 };
 
-/// The protobuf messages that are written, as bytes of an Event.
+/// These return the bytes of an Event message (protobuf).
 std::string version_event(double wall_time);
-/// Tells TensorBoard that a run went on from `step`: what an older file says about later steps is void.
+/// Tells TensorBoard that a run was resumed from `step`, so that it ignores later steps of older files.
 std::string restart_event(double wall_time, int64_t step);
 std::string scalars_event(double wall_time, int64_t step, std::span<const Scalar> scalars);
 

@@ -43,7 +43,7 @@ bool belongs(std::string_view line, int64_t update) {
 
 void drop_lines_after(const fs::path& path, int64_t update) {
   if (!fs::exists(path)) return;
-  const std::string before = read_file(path);
+  const std::string before = read_regular_file(path);
   std::string after;
   for (size_t begin = 0; begin < before.size();) {
     const size_t end = before.find('\n', begin);

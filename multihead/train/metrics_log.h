@@ -1,4 +1,5 @@
-// What a run measured: metrics.jsonl (one JSON object a line) and a TensorBoard event file beside it.
+// MetricsLog: writes the measurements of a run to metrics.jsonl (one JSON object a line) and to a
+// TensorBoard event file.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +16,18 @@
 
 namespace mh {
 
-/// One line: averages over the updates since the line before.
+/// A line of metrics.jsonl about training: averages over the updates since the line before.
 struct TrainingLine {
   int64_t update = 0;
   int64_t epoch = 0;  // from 1
-  double loss = 0;    // smoothed, a target token
+  double loss = 0;    // per target token, with label smoothing
   double perplexity = 0;
   double learning_rate = 0;
   double gradient_norm = 0;  // of the last update, before clipping
   int64_t target_tokens = 0;
   double target_tokens_per_second = 0;
   double seconds = 0;  // since this process began to train
-  /// What a disagreement makes smaller, a target token, of the last update.
+  /// The similarity of heads that a disagreement penalises, per target token, of the last update.
   std::optional<double> head_similarity = {};
 
   template <class V>
@@ -46,16 +47,16 @@ struct TrainingLine {
   }
 };
 
-/// Appends; every line is handed to the system as soon as it is complete.
+/// Appends lines; each is passed to the system as soon as it is complete.
 class MetricsLog {
  public:
-  /// Goes on after `update`: lines about later updates, or cut short by a kill, are dropped first.
+  /// Appends after `update`. Lines about later updates and lines that a kill cut short are removed first.
   /// Throws FileError.
   MetricsLog(const std::filesystem::path& folder, int64_t update);
   ~MetricsLog();
 
   void add(const TrainingLine& line);
-  /// `kind`: "validation", or "final" for the model that is kept at the end.
+  /// `kind`: "validation", or "final" for the final model.
   void add(const Validation& validation, std::string_view kind = "validation");
 
  private:

@@ -1,5 +1,5 @@
-// What is learned from what: the model's parameters, the examples, and the loss of a batch of them. The
-// trainer knows nothing else about either.
+// Objective: what a run trains. It has the parameters of a model, the training examples, and the loss of a
+// batch. The trainer knows the model and the data only through this interface.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace mh {
 
-/// Sums over the batches of an update; means are made where they are shown.
+/// Sums over the batches of an update; whoever shows them divides.
 struct LossSums {
   double smoothed_loss = 0;            // over target tokens, with label smoothing
-  double negative_log_likelihood = 0;  // over target tokens, natural log, not smoothed
-  double head_similarity = 0;          // the disagreement over rows, where the objective compares heads
+  double negative_log_likelihood = 0;  // over target tokens, natural logarithm, not smoothed
+  double head_similarity = 0;          // over rows; set if the objective has a disagreement
   int64_t target_tokens = 0;
   int64_t source_tokens = 0;
   int64_t sentences = 0;
@@ -37,22 +37,22 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
-  /// What is learned, in a fixed order, each under its name.
+  /// Calls the visitor with every parameter to train and its name, in a fixed order.
   virtual void visit(const ParameterVisitor& visitor) = 0;
-  /// The batches of an epoch, each a list of examples. The same for the same epoch, whenever it is asked.
+  /// Returns the batches of an epoch, each a list of example numbers; always the same for the same epoch.
   virtual std::vector<std::vector<int64_t>> plan(uint64_t epoch) const = 0;
-  /// What the mean loss of an update is taken over.
+  /// Returns the number of target tokens of a batch; the loss of an update is a mean over them.
   virtual int64_t target_tokens(std::span<const int64_t> batch) const = 0;
-  /// Where these examples stand in the training text, from 1: for messages.
+  /// Returns the line numbers of these examples in the training text, from 1, for messages.
   virtual std::vector<int64_t> lines(std::span<const int64_t> batch) const = 0;
-  /// Forward: afterwards context.tape.backward() adds scale * the gradient of the sum over target tokens to
-  /// the parameters' gradients. REQUIRES: a recording tape.
+  /// Computes the loss of a batch. Then context.tape.backward() adds scale * (gradient of the loss summed
+  /// over target tokens) to the parameters' gradients. REQUIRES: a recording tape.
   virtual LossSums loss(Context& context, std::span<const int64_t> batch, float scale) = 0;
-  /// Whether sums have head_similarity.
+  /// Whether LossSums::head_similarity is set.
   virtual bool compares_heads() const { return false; }
   /// Writes the model as a folder that load_model_folder() reads.
   virtual void save_model(const std::filesystem::path& folder, const SaveOptions& options) const = 0;
-  /// Gives back memory that the next loss() takes again.
+  /// Frees memory that the next loss() will allocate again.
   virtual void release_memory() {}
 };
 

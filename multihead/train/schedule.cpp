@@ -1,5 +1,7 @@
 #include "multihead/train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +10,7 @@
 namespace mh {
 
 double Schedule::learning_rate(int64_t update) const {
-  MH_ASSERT(update >= 1);
+  if (update < 1) throw UsageError(fmt::format("updates count from 1, got {}", update));
   const double at = static_cast<double>(update);
   const double top = static_cast<double>(std::max<int64_t>(warmup, 1));
   if (decay == Decay::kInverseSquareRoot) return peak * std::min(at / top, std::sqrt(top / at));

@@ -36,6 +36,50 @@ Trainer::Range Trainer::next_batches() {
           static_cast<size_t>(std::min(state_.batch + options_.accumulate, batches))};
 }
 
+std::vector<std::string> Trainer::problems_with(const TrainingState& state) const {
+  std::vector<std::string> found = problems_of(state);
+  if (!found.empty()) return found;
+  const int64_t together = options_.accumulate;
+  const auto updates_of = [&](int64_t batches) { return (batches + together - 1) / together; };
+  const std::vector<std::vector<int64_t>> plan = objective_.plan(static_cast<uint64_t>(state.epoch));
+  const auto batches = static_cast<int64_t>(plan.size());
+  if (state.batch >= std::max<int64_t>(batches, 1)) {
+    found.push_back(fmt::format("batch is {}; the epoch has batches 0 to {}", state.batch, batches - 1));
+    return found;
+  }
+  if (state.batch % together != 0)
+    found.push_back(fmt::format("batch is {}; {} of them make an update", state.batch, together));
+
+  int64_t tokens = 0, sentences = 0;  // of an epoch, whichever it is
+  for (const auto& batch : plan) {
+    tokens += objective_.target_tokens(batch);
+    sentences += static_cast<int64_t>(batch.size());
+  }
+  // Every epoch has its own number of batches; to plan them all again pays for small texts alone.
+  constexpr int64_t kMostPlanned = 1'000'000;
+  int64_t least = state.epoch, most = state.epoch * sentences;
+  if (state.epoch * sentences <= kMostPlanned) {
+    least = 0;
+    for (int64_t epoch = 0; epoch < state.epoch; ++epoch)
+      least += updates_of(static_cast<int64_t>(objective_.plan(static_cast<uint64_t>(epoch)).size()));
+    most = least;
+  }
+  least += updates_of(state.batch);
+  most += updates_of(state.batch);
+  if (state.update < least || state.update > most) {
+    found.push_back(fmt::format(
+        "update is {}; epoch {} and batch {} come after {}", state.update, state.epoch, state.batch,
+        least == most ? fmt::format("{} updates", least) : fmt::format("{} to {} updates", least, most)));
+  }
+  if (options_.sum_over_processes) return found;  // then the sums are of others' examples, too
+  const int64_t epochs = state.epoch + 1;
+  if (state.target_tokens > epochs * tokens || state.sentences > epochs * sentences) {
+    found.push_back(fmt::format("target_tokens is {} and sentences {}; an epoch has {} and {}",
+                                state.target_tokens, state.sentences, tokens, sentences));
+  }
+  return found;
+}
+
 std::vector<int64_t> Trainer::lines_of_next_update() {
   std::vector<int64_t> lines;
   const Range range = next_batches();

@@ -41,6 +41,11 @@ class Run {
   Run(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
       const RunHooks& hooks)
       : trainer_(trainer), store_(store), metrics_(metrics), options_(options), hooks_(hooks) {
+    for (const auto& [name, every] : {std::pair{"validate_every", options.validate_every},
+                                      {"save_every", options.save_every},
+                                      {"log_every", options.log_every}}) {
+      if (every < 1) throw UsageError(fmt::format("`{}`: expected at least 1, got {}", name, every));
+    }
     const std::vector<int64_t> saved = store_.updates();
     if (!saved.empty()) saved_ = saved.back();
   }
@@ -112,7 +117,7 @@ class Run {
     line.update = state.update;
     line.epoch = epoch_of_last_update();
     line.loss = state.smoothed_loss / tokens;
-    line.perplexity = std::exp(std::min(state.negative_log_likelihood / tokens, 700.0));
+    line.perplexity = perplexity_of(state.negative_log_likelihood / tokens);
     line.learning_rate = last_report_->learning_rate;
     line.gradient_norm = last_report_->gradient_norm;
     if (trainer_.objective().compares_heads())
@@ -137,7 +142,7 @@ class Run {
       throw Error(fmt::format("the validation loss is not a number after update {}; {}; {}", state.update,
                               last_good(), kRemedy));
     }
-    validation.perplexity = std::exp(std::min(validation.loss, 700.0));
+    validation.perplexity = perplexity_of(validation.loss);
     state.validations.push_back(validation);
     metrics_.add(validation);
     if (hooks_.validated) hooks_.validated(validation);
@@ -261,7 +266,8 @@ std::vector<int64_t> chosen_checkpoints(const TrainingState& state, const RunOpt
   } else {
     const bool over = ended(state, options).has_value();
     for (auto update = available.rbegin(); update != available.rend() && chosen.size() < count; ++update) {
-      const bool counts = *update % options.save_every == 0 || (over && *update == state.update);
+      const bool counts =
+          *update % std::max<int64_t>(options.save_every, 1) == 0 || (over && *update == state.update);
       if (counts && *update <= state.update) chosen.push_back(*update);
     }
   }

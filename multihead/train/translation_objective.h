@@ -1,4 +1,5 @@
-// Learning to translate: an encoder-decoder says the target of each pair, token by token.
+// TranslationObjective: trains an encoder-decoder to predict the target of each pair, token by token, with
+// teacher forcing.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,15 @@ namespace mh {
 struct TranslationOptions {
   BatchOptions batches = {};
   float label_smoothing = 0;
-  Disagreement disagreement = Disagreement::kNone;  // of heads, and its weight in the loss
+  Disagreement disagreement = Disagreement::kNone;  // the regulariser that makes heads differ, if any
   float disagreement_weight = 1;
 };
 
 class TranslationObjective : public Objective {
  public:
-  /// REQUIRES: model and corpus outlive this. Throws UsageError on a corpus of no pairs, on sides of unequal
-  /// sizes and on ids that the model does not have, ShapeError on a pair longer than it reads, naming the
-  /// line.
+  /// REQUIRES: model and corpus outlive this. Throws UsageError on an empty corpus, on sides of unequal
+  /// sizes and on ids that the model does not have, ShapeError on a pair that is too long for the model,
+  /// naming the line.
   TranslationObjective(EncoderDecoder& model, const TrainingCorpus& corpus,
                        const TranslationOptions& options);
 

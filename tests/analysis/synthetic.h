@@ -1,4 +1,4 @@
-// Weights made by hand.
+// Attention weights made by hand, for tests of what is measured on them.
 #pragma once
 
 #include <cstdint>

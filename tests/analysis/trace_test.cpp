@@ -1,4 +1,5 @@
-// The walk of every geometry is the layer's own computation, and its formulas say what happened.
+// For every geometry, the steps of a trace compute what the layer computes, and each step is what its
+// formula says.
 #include "multihead/analysis/trace.h"
 
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 #include <cmath>
 
 #include "multihead/analysis/kept_weights.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/tensor/linear_algebra.h"
 #include "tests/support/small_model.h"

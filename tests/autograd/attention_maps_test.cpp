@@ -1,4 +1,4 @@
-// The composed path of attention against the fused kernel: with equal decisions of dropout, gates and masks.
+// The composed path of attention gives the same as the fused kernel, with dropout, gates and masks.
 #include <gtest/gtest.h>
 
 #include <vector>

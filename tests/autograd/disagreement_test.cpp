@@ -1,4 +1,5 @@
-// How alike heads are: the double sum over pairs in double, and gradients against its central differences.
+// The similarity of heads equals the sum over pairs, computed in double, and its gradients equal central
+// differences.
 #include <gtest/gtest.h>
 
 #include <cmath>

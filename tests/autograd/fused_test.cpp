@@ -1,5 +1,5 @@
-// The fused ops against formulas written out in double, and their gradients against central differences of
-// those.
+// The fused ops equal formulas written out in double, and their gradients equal central differences of
+// these.
 #include <gtest/gtest.h>
 
 #include <cmath>

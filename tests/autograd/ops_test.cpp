@@ -1,4 +1,4 @@
-// The composed ops against central differences in double; the formula of attention among them.
+// The gradients of the plain ops, and of the formula of attention, equal central differences in double.
 #include "multihead/autograd/ops.h"
 
 #include <gtest/gtest.h>

@@ -281,5 +281,63 @@ TEST_F(Files, ADescriptorThatIsNotOpenIsAnError) {
             "cannot read standard input: Bad file descriptor");
 }
 
+// A pipe that nobody writes into would be waited for without an end, and a device may have none.
+TEST_F(Files, PipesAndDevicesAreNoRegularFiles) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& path : {pipe, fs::path("/dev/zero"), fs::path("/dev/null")}) {
+    EXPECT_THAT(file_error([&] { read_regular_file(path); }),
+                HasSubstr("cannot read " + path.string() + ": not a regular file"));
+  }
+  EXPECT_THAT(file_error([&] { read_regular_file(folder_); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(file_error([&] { read_regular_file(folder_ / "none"); }), HasSubstr("is the name right?"));
+  write_file_atomically(folder_ / "file", "1");
+  fs::create_symlink("file", folder_ / "link");
+  EXPECT_EQ(read_regular_file(folder_ / "link"), "1");
+
+  EXPECT_THAT(file_error([] { read_file("/dev/zero"); }), HasSubstr("a device, not a regular file"));
+  EXPECT_EQ(read_file("/dev/null"), "");
+  const pid_t writer = ::fork();
+  ASSERT_GE(writer, 0);
+  if (writer == 0) {
+    std::ofstream(pipe) << "through";
+    ::_exit(0);
+  }
+  EXPECT_EQ(read_file(pipe), "through");
+  ::waitpid(writer, nullptr, 0);
+}
+
+TEST_F(Files, PlacesToWriteAreCheckedBeforeAndNothingIsLeft) {
+  write_file_atomically(folder_ / "file", "1");
+  const auto before = names_in(folder_);
+  EXPECT_NO_THROW(check_can_write_folder(folder_ / "new"));
+  EXPECT_NO_THROW(check_can_write_folder(folder_ / "deep" / "er" / "new/"));
+  EXPECT_THAT(file_error([&] { check_can_write_folder(folder_ / "file"); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(file_error([&] { check_can_write_folder(folder_ / "file" / "new"); }),
+              HasSubstr("Not a directory"));
+  EXPECT_THAT(file_error([] { check_can_write_folder("/proc/new"); }), HasSubstr("/proc/new"));
+  EXPECT_THAT(file_error([] { check_can_write_folder("/proc/deep/new"); }), HasSubstr("/proc/deep"));
+
+  EXPECT_NO_THROW(check_can_write_file(folder_ / "new"));
+  EXPECT_NO_THROW(check_can_write_file(folder_ / "file"));
+  EXPECT_NO_THROW(check_can_write_file("/dev/null"));
+  EXPECT_THAT(file_error([&] { check_can_write_file(folder_ / "none" / "new"); }),
+              HasSubstr("make the folder first"));
+  EXPECT_THAT(file_error([&] { check_can_write_file(folder_); }), HasSubstr("Is a directory"));
+  EXPECT_EQ(names_in(folder_), before);
+  EXPECT_EQ(read_file(folder_ / "file"), "1");
+}
+
+// The folders above a new one are made with it, and go with it.
+TEST_F(Files, AnUnfinishedFolderTakesTheFoldersAboveWithIt) {
+  { FolderWriter(folder_ / "deep" / "er" / "model").add("a", "1"); }
+  EXPECT_THAT(names_in(folder_), IsEmpty());
+  {
+    FolderWriter writer(folder_ / "deep" / "er" / "model");
+    write_file_atomically(folder_ / "deep" / "somebody's", "1");
+  }
+  EXPECT_THAT(names_in(folder_ / "deep"), ElementsAre("somebody's"));
+}
+
 }  // namespace
 }  // namespace mh

@@ -1,4 +1,4 @@
-// Sequences end to end, what a decoder reads when its output is given, and which ids are refused.
+// Batches of sequences, teacher forcing, and which ids are refused.
 #include "multihead/batch/batch.h"
 
 #include <gmock/gmock.h>

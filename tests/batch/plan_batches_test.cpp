@@ -1,4 +1,4 @@
-// Which examples go together: by hand, by property, and as the three planners did that this one replaced.
+// Planning of batches: examples by hand, properties, and the same batches as three older planners made.
 #include "multihead/batch/plan_batches.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What every verb has: help with an example, a page that knows its flags, numbers that are checked.
+// Every verb has help with an example and a page that lists its flags, and it checks its numbers.
 #include <gtest/gtest.h>
 
 #include <filesystem>

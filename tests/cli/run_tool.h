@@ -1,4 +1,5 @@
-// Runs the built tool as a user would: arguments and standard input in, exit status and both outputs back.
+// Runs the built tool as a user would, with arguments and standard input, and returns its exit status and
+// both outputs.
 #pragma once
 
 #include <sys/wait.h>

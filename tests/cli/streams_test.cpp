@@ -1,4 +1,4 @@
-// Standard streams that are closed, full, or end early, and places that cannot be written: nothing is lost.
+// Nothing is lost when standard streams are closed, full or end early, or when a place cannot be written.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -11,6 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST(StudyVerb, ListsTheStudies) {
   const ToolResult result = run_tool("study");
@@ -42,6 +43,39 @@ TEST(StudyVerb, RunsTheClaimsAskedFor) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("002.3"), HasSubstr("002.8"), Not(HasSubstr("002.4"))));
   EXPECT_THAT(folder.read("out/two-matrices-or-one.md"),
               HasSubstr("two-matrices-or-one --claim 002.3 002.8 --quick`"));
+}
+
+TEST(StudyVerb, SaysWhatIsWithdrawnAndNothingElse) {
+  const ScratchFolder folder;
+  const ToolResult result =
+      run_tool("study split-or-project --claim 000.7 --quick --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out,
+              StartsWith("Is the input split over the heads, or duplicated for each?\n\n"
+                         "000.7 Withdrawn: sliced, canonical and wide heads did not start alike."));
+  for (const char* other : {"measured", "PASS", "loss", " 0."})
+    EXPECT_THAT(result.out, Not(HasSubstr(other)));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "out/runs"));
+  const auto claim = nlohmann::json::parse(folder.read("out/split-or-project.json"))["claims"][0];
+  EXPECT_EQ(claim["verdict"], "WITHDRAWN");
+  EXPECT_THAT(folder.read("out/split-or-project.md"), HasSubstr("## 000.7 WITHDRAWN\n\nWithdrawn: sliced,"));
+}
+
+TEST(StudyVerb, DrawsPagesAgainFromReports) {
+  const ScratchFolder folder;
+  const std::string out = folder / "out";
+  ASSERT_EQ(run_tool("study table3 one-product --redraw --out " + out).status, 1);
+  ToolResult result = run_tool("study --redraw --out " + out);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("has no report of a study, for example one-product.json"));
+  ASSERT_EQ(run_tool("study one-product --quick --out " + out).status, 0);
+  const std::string page = folder.read("out/one-product.md"), report = folder.read("out/one-product.json");
+  std::filesystem::remove(folder / "out/one-product.md");
+  result = run_tool("study --redraw --out " + out);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(folder.read("out/one-product.md"), page);
+  EXPECT_EQ(folder.read("out/one-product.json"), report);
+  EXPECT_EQ(run_tool("study one-product --redraw --quick --out " + out).status, 2);
 }
 
 TEST(StudyVerb, NamesWhatIsWrong) {

@@ -1,4 +1,4 @@
-// multihead trace: random layers, layers of a model, somebody's own weights.
+// multihead trace: random layers, layers of a model, and layers read from files.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

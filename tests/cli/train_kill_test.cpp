@@ -1,4 +1,4 @@
-// multihead train, as a process: kills, signals, full disks, and going on.
+// multihead train as a process: kills, signals, full disks, and resuming.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

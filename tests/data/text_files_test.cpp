@@ -1,4 +1,4 @@
-// CoNLL-U, Pharaoh alignments, parallel text and batches: what is read, what is refused, what comes back.
+// CoNLL-U, Pharaoh alignments, parallel text and batches: what is read, what is refused, what is written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The fuzzer's entry to attention: scripts/fuzz builds and runs it. What a try is: kernels/attention_try.h.
+// The entry point of the fuzzer for attention; scripts/fuzz builds and runs it. kernels/attention_try.h
+// says what it tries.
 #include "../kernels/attention_try.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

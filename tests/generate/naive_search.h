@@ -1,5 +1,5 @@
-// A beam search as one would write it down: every hypothesis is decoded anew from its first token, with the
-// whole distribution of the next one. Slow, and independent of the search under test.
+// A beam search written as simply as possible: every hypothesis is decoded from its first token again, with
+// the whole distribution of the next token. It is slow, and shares no code with the search under test.
 #pragma once
 
 #include <algorithm>

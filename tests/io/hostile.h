@@ -1,4 +1,4 @@
-// What every hostile input must end in: an exception of ours whose message is one line of text.
+// Checks that a hostile input ends in an exception of this library with a one-line message.
 #pragma once
 
 #include <gtest/gtest.h>

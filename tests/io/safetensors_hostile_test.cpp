@@ -1,5 +1,5 @@
-// Files made to break the reader. Each must end in a one-line error; memory is never asked for on a file's
-// word.
+// Files made to break the reader. Each must end in a one-line error, and no size in a file makes the reader
+// take memory.
 #include <unistd.h>
 
 #include <cstring>

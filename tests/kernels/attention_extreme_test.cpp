@@ -1,5 +1,5 @@
-// Attention at its limits: every tile edge with every awkward head size before a guard page, scores as large
-// as they get, poison behind every mask, more scores than 2^31, and the same bits every time.
+// Attention at its limits: all tile edges and head sizes in front of a guard page, very large scores, NaN
+// behind every mask, more than 2^31 scores, and the same bits every time.
 #include <gtest/gtest.h>
 
 #include <cfloat>

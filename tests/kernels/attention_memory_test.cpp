@@ -1,4 +1,4 @@
-// Memory that runs out in the middle of a call is an error, not a wait without end.
+// When memory runs out in the middle of a call, the call throws; it does not wait forever.
 #include <gtest/gtest.h>
 
 #include <atomic>

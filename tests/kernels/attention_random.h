@@ -1,4 +1,4 @@
-// A random description of attention, chosen by bytes: those of a fuzzer, or of a random generator.
+// Makes random inputs of attention from bytes, which come from a fuzzer or a random generator.
 #pragma once
 
 #include "guarded_attention.h"

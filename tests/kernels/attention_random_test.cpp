@@ -1,4 +1,4 @@
-// What the fuzzer (tests/fuzz) tries, a fixed number of times with fixed bytes.
+// The same checks as the fuzzer (tests/fuzz) makes, a fixed number of times with fixed bytes.
 #include <gtest/gtest.h>
 
 #include "attention_try.h"

@@ -1,5 +1,5 @@
-// What attention means, in double and in plain loops; the oracle of the fused kernel. Its backward pass is
-// checked against central differences in attention_test.cpp.
+// Attention in double and in plain loops, to check the fused kernel against. Its backward pass is checked
+// against central differences in attention_test.cpp.
 #pragma once
 
 #include <algorithm>

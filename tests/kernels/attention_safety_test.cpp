@@ -1,5 +1,5 @@
-// What must never happen: a read behind the end, a NaN from behind a mask, other bits from other threads, a
-// description that cannot be.
+// What must never happen: a read beyond the end, a NaN from behind a mask, results that depend on the
+// threads, impossible inputs that are accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>

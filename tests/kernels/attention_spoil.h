@@ -1,4 +1,4 @@
-// Makes a possible description of attention impossible, in one field, and says which.
+// Makes valid inputs of attention invalid in one field, and says which field that is.
 #pragma once
 
 #include <climits>

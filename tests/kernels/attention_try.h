@@ -1,5 +1,6 @@
-// One try of the fuzzer: a description is chosen by bytes; a possible one must give what the reference gives
-// and write nothing else, an impossible one must be an error that names the field and writes nothing.
+// One try of the fuzzer: bytes choose the inputs of attention. Valid inputs must give the result of the
+// reference and write nothing else; invalid ones must throw an error that names the field, and write
+// nothing.
 #pragma once
 
 #include <stdexcept>

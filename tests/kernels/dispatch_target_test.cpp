@@ -1,5 +1,5 @@
-// Which instructions the kernels run. With MULTIHEAD_TARGET=AVX2 (or portable, ...) in the environment, all
-// tests of this program run on that target.
+// The choice of the instruction set that kernels run. With MULTIHEAD_TARGET=AVX2 (or portable, ...) in the
+// environment, all tests of this program run on that target.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

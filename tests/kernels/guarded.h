@@ -1,5 +1,5 @@
-// Memory whose end is the end of the readable world: behind it lies a page that nobody may touch, and what
-// lies before it is watched.
+// Memory that detects accesses outside of it: after its end lies a page that must not be touched, and
+// changes before its beginning are found.
 #pragma once
 
 #include <sys/mman.h>

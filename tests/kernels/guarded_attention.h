@@ -1,5 +1,5 @@
-// One attention problem in memory of exactly the size described, each piece before a page that nobody may
-// touch, with NaN in every place that must not be read.
+// Inputs and outputs of attention in memory of exactly their size, each in front of a page that must not be
+// touched, with NaN in every place that must not be read.
 #pragma once
 
 #include <fmt/format.h>

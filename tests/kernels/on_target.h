@@ -1,4 +1,4 @@
-// The kernels on one of this machine's instruction sets, for a while.
+// Makes the kernels use one of this machine's instruction sets while the object lives.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Rotary positions against the formula in double, and what makes them useful: scores see distances only.
+// Rotary positions equal the formula in double, and scores depend on distances only.
 #include "multihead/kernels/rotary.h"
 
 #include <fmt/format.h>

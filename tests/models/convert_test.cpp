@@ -1,4 +1,4 @@
-// Every conversion by its own numbers: exact ones give the same outputs, the others come as near as they say.
+// Every conversion of heads: exact ones give the same outputs, the others come as near as they promise.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "multihead/models/convert_model.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/multi_head_attention.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/small_model.h"
 

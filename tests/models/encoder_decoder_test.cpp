@@ -1,4 +1,4 @@
-// What must hold of any Transformer, whatever its weights.
+// Properties of every encoder-decoder, whatever its weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/marian.h"
+#include "multihead/models/vocabulary_head.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 

@@ -1,4 +1,4 @@
-// What is given of heads is put in place of what a description says, whatever fields a description has.
+// HeadChanges override the fields of a description that were set, whichever fields there are.
 #include "multihead/models/head_changes.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,7 @@
 // Folders that are damaged, of another architecture, or put together from two models: a one-line error each.
+#include <sys/stat.h>
+
+#include "multihead/models/checkpoint_names.h"
 #include "tests/models/hostile_folder.h"
 
 namespace mh {
@@ -88,23 +91,31 @@ TEST_F(HostileFolder, SizesThatCannotBe) {
       {"d_model", 15.5, "d_model"},
       {"d_model", "15", "d_model"},
       {"d_model", nullptr, "d_model"},
-      {"d_model", 16, "heads"},
+      {"d_model", 16, "encoder_attention_heads is 3; expected a divisor of d_model 16"},
       {"d_model", 18446744073709551615ull, "d_model"},
-      {"vocab_size", 2'000'000'000, "vocabulary_size"},
-      {"vocab_size", 0, "vocab"},
+      {"vocab_size", 2'000'000'000, "vocab_size: expected an integer from 2 to 16777216"},
+      {"vocab_size", 0, "vocab_size"},
+      {"vocab_size", -1, "config.json: vocab_size: expected an integer from 2 to 16777216, got -1"},
       {"encoder_layers", 1'000'000'000, "encoder_layers"},
       {"decoder_layers", -1, "decoder_layers"},
       {"encoder_layers", 0, "encoder_layers"},
-      {"encoder_attention_heads", 4, "heads"},
-      {"decoder_attention_heads", 0, "heads"},
-      {"encoder_ffn_dim", 4294967297, "encoder_ffn_dim"},
-      {"max_position_embeddings", 0, "max_positions"},
+      {"encoder_attention_heads", 4, "encoder_attention_heads is 4"},
+      {"decoder_attention_heads", 0, "decoder_attention_heads"},
+      {"encoder_ffn_dim", 4294967297, "encoder_ffn_dim: expected an integer from 1 to 1048576"},
+      {"decoder_ffn_dim", -3, "decoder_ffn_dim: expected an integer from 1 to 1048576"},
+      {"max_position_embeddings", 0, "max_position_embeddings"},
       {"max_position_embeddings", 1 << 16, ""},  // nothing in the file contradicts it
-      {"pad_token_id", 53, "pad_id"},
-      {"pad_token_id", -1, "pad_id"},
-      {"eos_token_id", 1000, "eos_id"},
+      {"pad_token_id", 53, "pad_token_id is 53; expected 0 ... 52"},
+      {"pad_token_id", -1, "pad_token_id"},
+      {"eos_token_id", 1000, "eos_token_id is 1000"},
       {"eos_token_id", json::array({0, 1}), "eos_token_id"},
-      {"decoder_start_token_id", 53, "decoder_start_id"},
+      {"decoder_start_token_id", 53, "decoder_start_token_id is 53"},
+      {"decoder_vocab_size", 5, "decoder_vocab_size is 5; shared embeddings need that of the source, 53"},
+      {"head_geometry", {{"scores", "banana"}}, "head_geometry needs model_type \"multihead\""},
+      {"own_heads", json::array(), "own_heads needs"},
+      {"norm", "pre", "norm needs"},
+      {"norm", "post", ""},
+      {"positions", "rotary", "positions needs"},
       {"dropout", 1.5, "dropout"},
       {"dropout", -0.1, "dropout"},
       {"activation_function", "mish", "gelu"},
@@ -158,6 +169,58 @@ TEST_F(HostileFolder, SuppressedTokensMustExist) {
     generation["suppress_tokens"] = json::parse("[7]");
   });
   EXPECT_THAT(load_model_folder(folder).suppressed, testing::ElementsAre(2, 5, 7));
+}
+
+TEST_F(HostileFolder, SomethingMustBeLeftToSay) {
+  edit_json(folder / "generation_config.json", [&](json& generation) {
+    json all = json::array();
+    for (int id = 3; id < 53; ++id) all.push_back(id);
+    all.push_back(1);
+    generation["suppress_tokens"] = all;
+  });
+  expect_error("generation_config.json: bad_words_ids and suppress_tokens forbid every word", "all words");
+  edit_json(folder / "generation_config.json",
+            [](json& generation) { generation["suppress_tokens"].erase(0); });
+  EXPECT_NO_THROW(load_model_folder(folder));
+}
+
+TEST_F(HostileFolder, AnUnknownTokenThatIsNamedMustBeThere) {
+  edit_json(folder / "tokenizer_config.json", [](json& tokens) { tokens["unk_token"] = "<what>"; });
+  expect_error("it has no unknown token '<what>'", "an unknown unknown");
+  edit_json(folder / "tokenizer_config.json", [](json& tokens) { tokens.erase("unk_token"); });
+  EXPECT_NO_THROW(load_model_folder(folder));
+}
+
+// Opening a pipe waits for somebody who writes into it: without an end.
+TEST_F(HostileFolder, PipesAreNotWaitedFor) {
+  for (const char* name : kFiles) {
+    save_again();
+    fs::remove(folder / name);
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    expect_error(std::string(name) + ": not a regular file", name);
+    fs::remove_all(folder);
+  }
+}
+
+TEST_F(HostileFolder, AStoppedTrainingStandsForItsNewestWholeCheckpoint) {
+  const auto checkpoint = [&](int64_t update) { return checkpoint_of(scratch / "run", update); };
+  fs::create_directories(checkpoints_of(scratch / "run"));
+  expect_one_line_error([&] { load_model_folder(scratch / "run"); }, "has made no checkpoint yet", "none");
+  for (const int64_t update : {9, 10, 200}) fs::copy(folder, checkpoint(update), fs::copy_options::recursive);
+  fs::remove(checkpoint(200) / "model.safetensors");
+  const ModelFolder found = load_model_folder(scratch / "run");
+  EXPECT_EQ(found.path, checkpoint(10));
+  EXPECT_EQ(found.checkpoint, 10);
+  EXPECT_EQ(found.remark(), (scratch / "run").string() +
+                                " has no finished model yet; taking the newest checkpoint of its training, " +
+                                checkpoint(10).string());
+  // Damage is named, and nothing older taken instead; a model of its own comes first.
+  write_file_atomically(checkpoint(10) / "config.json", "{");
+  expect_one_line_error([&] { load_model_folder(scratch / "run"); }, "update-10/config.json", "damaged");
+  fs::copy(folder, scratch / "run");
+  EXPECT_EQ(load_model_folder(scratch / "run").checkpoint, std::nullopt);
+  EXPECT_EQ(load_model_folder(scratch / "run").remark(), "");
+  EXPECT_EQ(checkpoint_updates(scratch / "run"), (std::vector<int64_t>{9, 10, 200}));
 }
 
 // Every bit of the small files' first part flipped: an error or a model, never a crash.

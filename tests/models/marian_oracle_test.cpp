@@ -1,10 +1,11 @@
-// The way back: transformers opens what multihead saved. Needs a Python with torch and transformers, so it
+// Hugging Face transformers opens what multihead saved. Needs a Python with torch and transformers, so it
 // runs only when MULTIHEAD_PYTHON names one (`make oracles`).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/models/folder_case.h"
 #include "tests/support/small_model.h"
 

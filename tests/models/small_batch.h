@@ -1,4 +1,4 @@
-// Sentences as a model takes them, and what the tests of this folder ask of a model.
+// Small batches of sentences, and checks of models that several tests of this folder share.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Presets: their shapes can be, and have the parameters that Table 3 prints, up to what it leaves unsaid.
+// Presets: their shapes can be built, and have the numbers of parameters that Table 3 prints, as far as it
+// says how it counts.
 #include "multihead/models/transformer_presets.h"
 
 #include <gmock/gmock.h>

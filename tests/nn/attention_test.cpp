@@ -1,4 +1,4 @@
-// The formula: its gradients in double, and that the fused kernel computes it.
+// The formula of attention: its gradients in double, and that the fused kernel computes the same.
 #include "multihead/nn/attention.h"
 
 #include <gtest/gtest.h>

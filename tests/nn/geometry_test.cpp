@@ -1,4 +1,4 @@
-// Every geometry against its formula in double: outputs, and the gradient of every number that is learned.
+// Every geometry equals its formula in double: outputs, and the gradients of all parameters.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Geometries: which of them cannot be, which columns heads read, and how their matrices start.
+// Descriptions of heads: which are refused, which columns heads read, and how matrices are initialised.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

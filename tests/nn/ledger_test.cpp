@@ -1,5 +1,5 @@
-// The ledger against counts: the layer's own parameters and memory, and the operations of a reference that
-// runs the formula on numbers that count.
+// The ledger equals counts: of the layer's own parameters and memory, and of the operations of a reference
+// that runs the formula on counting numbers.
 #include "multihead/nn/ledger.h"
 
 #include <gmock/gmock.h>

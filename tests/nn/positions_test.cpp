@@ -1,4 +1,4 @@
-// Positions: what the formulas' pieces are, and which of them cannot be together.
+// Positional encoding: slopes and buckets of the formulas, and which combinations are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

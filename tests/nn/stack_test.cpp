@@ -1,5 +1,5 @@
-// What must hold of a stack whatever it is told: rows against a cache give what whole sequences give, in any parts;
-// a cache is a value; a window hides what it says; one bias serves all layers.
+// Properties of every stack: new rows against a cache give the states of whole sequences, however they are
+// cut; a cache is a value; a window hides the keys outside of it; one bias serves all layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 
 #include "multihead/base/random.h"
 #include "multihead/nn/stack.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
 
@@ -139,6 +141,10 @@ TEST(TranslatorSettings, ContradictionsAreRefused) {
   EXPECT_EQ(refused([](TranslatorSettings&) {}), "accepted");
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.model.clear(); }), HasSubstr("`model`"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.train_target.clear(); }), HasSubstr("`train_target`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.heads = 0; }),
+              HasSubstr("`heads`: expected an integer from 1 to 65536, got 0"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.log_every = 0; }), HasSubstr("`log_every`"));
+  EXPECT_THAT(refused([](TranslatorSettings& s) { s.dropout = std::nanf(""); }), HasSubstr("`dropout`"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.valid_source = "v"; }), HasSubstr("`valid_target`"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.updates = 0; }), HasSubstr("`epochs`"));
   EXPECT_THAT(refused([](TranslatorSettings& s) { s.patience = 3; }), HasSubstr("`patience` needs"));

@@ -1,4 +1,4 @@
-// Devices to write to, made for a test: a mistake in what is tested must not damage the machine's own.
+// Devices made for a test to write to, so that a mistake cannot damage those of the machine.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// The factors multiply to the matrix again, have the form they promise, and known matrices give known values.
+// The product of the factors is the matrix, the factors have the promised form, and known matrices give
+// known values.
 #include "multihead/tensor/linear_algebra.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Files that are broken or mean harm: always a FormatError of one line that names the file, never a crash.
+// Broken and malicious files: always a FormatError of one line that names the file, never a crash.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

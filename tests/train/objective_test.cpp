@@ -1,4 +1,4 @@
-// What is learned from what, and the place where processes sum what they learned.
+// Objectives, and the function that sums gradients over processes.
 #include "multihead/train/objective.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {

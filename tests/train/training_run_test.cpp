@@ -11,6 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {
@@ -85,9 +86,7 @@ struct Fixture {
     if (saved.empty()) {
       model.initialise(1);
     } else {
-      Checkpoint checkpoint = store.load(saved.back());
-      store.restore(checkpoint, trainer.adam());
-      trainer.state() = std::move(checkpoint.state);
+      store.restore(store.load(saved.back()), trainer);
     }
     metrics = std::make_unique<MetricsLog>(folder, trainer.state().update);
     hooks.validate = [this] {
@@ -163,6 +162,18 @@ TEST(TrainingRun, StoppedBeforeTheFirstUpdateItLeavesNothing) {
   fixture.hooks.stop = [] { return true; };
   EXPECT_THROW(fixture.run(), Interrupted);
   EXPECT_TRUE(fixture.store.updates().empty());
+}
+
+TEST(TrainingRun, IntervalsAreAtLeastOneUpdate) {
+  const test::ScratchFolder folder;
+  Fixture fixture(folder.path());
+  const RunOptions good = fixture.options;
+  for (int64_t RunOptions::*every :
+       {&RunOptions::validate_every, &RunOptions::save_every, &RunOptions::log_every}) {
+    fixture.options = good;
+    fixture.options.*every = 0;
+    EXPECT_THROW(fixture.run(), UsageError);
+  }
 }
 
 TEST(TrainingRun, KeepsWhatAveragingNeedsAndNoMore) {
@@ -244,8 +255,7 @@ TEST(CheckpointStore, WhatWasLoadedNeedsNoFolderAnyMore) {
 
   EncoderDecoder model(checkpoint.folder.translator().config());
   SmallTraining other(model, fixture.corpus);
-  fixture.store.restore(checkpoint, other.trainer.adam());
-  other.trainer.state() = checkpoint.state;
+  fixture.store.restore(checkpoint, other.trainer);
   EXPECT_EQ(all_parameters(model), all_parameters(fixture.model));
   EXPECT_EQ(other.trainer.adam().updates(), 3);
   for (size_t i = 0; i < other.trainer.adam().parameters().size(); ++i) {
@@ -268,7 +278,7 @@ TEST(CheckpointStore, RemovesWhatAKillLeftAndLocksOutOthers) {
   EXPECT_FALSE(fs::exists(folder.path() / "checkpoints/.update-3.tmp"));
   EXPECT_FALSE(fs::exists(folder.path() / ".model.safetensors.tmp"));
   EXPECT_TRUE(fs::exists(folder.path() / ".notes.tmp"));
-  EXPECT_THROW(CheckpointStore(folder.path()), Error);
+  EXPECT_THROW(CheckpointStore(folder.path(), {.longest = std::chrono::milliseconds(50)}), Error);
 }
 
 TEST(CheckpointStore, DamagedFilesAreNamedWithTheRemedy) {
@@ -280,7 +290,7 @@ TEST(CheckpointStore, DamagedFilesAreNamedWithTheRemedy) {
   const auto expect_refused = [&](const fs::path& file, const std::string& bytes) {
     const std::string before = read_file(file);
     write_file_atomically(file, bytes);
-    const auto load = [&] { fixture.store.restore(fixture.store.load(1), fixture.trainer.adam()); };
+    const auto load = [&] { fixture.store.restore(fixture.store.load(1), fixture.trainer); };
     try {
       load();
       ADD_FAILURE() << file << " with " << bytes.size() << " bytes was accepted";

@@ -98,11 +98,11 @@ Claim segments_are_canonical(const AlgebraCase& a) {
               .statement =
                   "Every segmented head, random and overlapping ones too, is a canonical head with zero "
                   "rows: segments are a restriction of what canonical heads can learn.",
-              .original =
+              .original_words =
                   "Deil: \"I wonder if it is beneficial to randomly sample embedding space and form segments "
                   "that can even "
                   "overlap.\" The reply: \"it is in essence what multihead is doing during training\".",
-              .said = Said::kHalfRight,
+              .original_statement = OriginalStatement::kHalfRight,
               .tolerance = "outputs equal to 1e-6"};
   Random random(a.seed, 14);
   const Matrix x = random_matrix(8, kModel, random);
@@ -146,10 +146,10 @@ Claim merging(const AlgebraCase& a) {
               .statement =
                   "What is merged are the heads' outputs, not their scores. From [T, h, d_v] that is a bare "
                   "reshape; from [h, T, d_v] a bare reshape scrambles the words. After it comes W^O.",
-              .original =
+              .original_words =
                   "\"The attention score of each head is merged by simply reshaping the full attention score "
                   "matrix\" (after Doshi; W^O is left out).",
-              .said = Said::kHalfRight,
+              .original_statement = OriginalStatement::kHalfRight,
               .tolerance = "reshape of [T, h, d_v] equals Concat exactly; of [h, T, d_v] it does not"};
   // The number says whose it is: head, word, place.
   const auto number = [](int h, int t, int c) { return 100.0 * h + 10 * t + c; };
@@ -191,10 +191,10 @@ Claim not_segmented(const AlgebraCase& a) {
               .statement =
                   "\"The embedding gets segmented across heads\" is false for canonical heads: exchanging "
                   "two numbers of every row changes every head's output, and so does any one of them.",
-              .original =
+              .original_words =
                   "\"The embedding vectors for the input gets 'segmented' across multiple heads and "
                   "therefore different sections of the embedding can attend different per-head subspaces.\"",
-              .said = Said::kWrong,
+              .original_statement = OriginalStatement::kWrong,
               .tolerance = "each of the 24 numbers, changed alone, moves all 4 heads"};
   Random random(a.seed, 16);
   const Matrix x = random_matrix(5, kModel, random);

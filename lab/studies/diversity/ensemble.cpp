@@ -6,6 +6,7 @@
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh::diversity {
 namespace {
@@ -39,10 +40,10 @@ Claim ensemble(ArmRunner& runner) {
               .statement =
                   "\"Concatenating heads is a form of ensembling\": against the average of 4 single-head "
                   "models with the same parameters together, embeddings aside.",
-              .original =
+              .original_words =
                   "\"One can argue that running through the scaled dot-product attention multiple times in "
                   "parallel and concatenating is a form of ensembling.\"",
-              .said = Said::kHalfRight,
+              .original_statement = OriginalStatement::kHalfRight,
               .trained = true};
   std::vector<double> together, alone;
   for (const uint64_t seed : runner.seeds()) {
@@ -56,17 +57,18 @@ Claim ensemble(ArmRunner& runner) {
     together.push_back(runner.ensemble_loss(all));
   }
   const auto& whole = losses(runner.runs(canonical));
-  claim.tables.push_back(
-      {"test loss a token",
-       {"model", "parameters", "loss"},
-       {{"canonical, 4 heads", std::to_string(parameters_of(canonical.model)), shown(interval_of(whole))},
-        {"a single-head model of d/2", std::to_string(parameters_of(members[0].model)),
-         shown(interval_of(alone))},
-        {"mean of 4 such", std::to_string(kMembers * parameters_of(members[0].model)),
-         shown(interval_of(together))}}});
+  claim.tables.push_back({"test loss a token",
+                          {"model", "parameters", "loss"},
+                          {{"canonical, 4 heads", std::to_string(parameters_of(canonical.model)),
+                            interval_text(interval_of(whole))},
+                           {"a single-head model of d/2", std::to_string(parameters_of(members[0].model)),
+                            interval_text(interval_of(alone))},
+                           {"mean of 4 such", std::to_string(kMembers * parameters_of(members[0].model)),
+                            interval_text(interval_of(together))}}});
   const Interval difference = difference_of(together, whole);
-  claim.measured = fmt::format("ensemble minus canonical {}; ensemble minus its members {:.3f}",
-                               shown(difference), interval_of(together).mean - interval_of(alone).mean);
+  claim.measured =
+      fmt::format("ensemble minus canonical {}; ensemble minus its members {:.3f}", interval_text(difference),
+                  interval_of(together).mean - interval_of(alone).mean);
   return claim;
 }
 

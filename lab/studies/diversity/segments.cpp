@@ -6,6 +6,7 @@
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh::diversity {
 namespace {
@@ -72,9 +73,10 @@ Claim segments(ArmRunner& runner) {
       .id = "001.4, trained",
       .statement =
           "Deil's question: are the cuts ideal, and would random, overlapping segments find more? Six ways "
-          "to cut at equal parameters (by d_ff), and at equal time; except in the quick size each arm has "
-          "the learning rate that was best for it on validation.",
-      .original = "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
+          "to cut at equal parameters (by d_ff), and at equal time. Except in the quick size, each arm has "
+          "the learning rate that gave it the lowest loss on validation.",
+      .original_words =
+          "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\"",
       .tolerance = "the 95 % interval of contiguous minus canonical lies above 0",
       .trained = true};
   claim.tables.push_back(arm_table(runner, cuts, "equal parameters"));
@@ -93,7 +95,8 @@ Claim segments(ArmRunner& runner) {
       "loss of contiguous slices minus canonical {}, permuted minus contiguous {}, random minus contiguous "
       "{}. \"In essence what multi-head does in training\": trained canonical heads spread over {:.0f} % of "
       "the row (a slice: {:.0f} %; at the start {:.0f} %)",
-      shown(minus(1, 0)), shown(minus(2, 1)), shown(minus(4, 1)), 100 * after, 100.0 / heads, 100 * before);
+      interval_text(minus(1, 0)), interval_text(minus(2, 1)), interval_text(minus(4, 1)), 100 * after,
+      100.0 / heads, 100 * before);
   claim.verdict = above(minus(1, 0), 0);
   return claim;
 }

@@ -69,10 +69,10 @@ Claim from_the_start(ArmRunner& runner, const Arms& a) {
       .statement =
           "How alike heads are from step 0 on: the three disagreements of Li et al. 2018, the divergence of "
           "their rows, and how many heads there effectively are.",
-      .original =
+      .original_words =
           "\"It is still not clear how we will be able to initialise those attention heads in a diverse "
           "way.\"",
-      .said = Said::kNotSaid,
+      .original_statement = OriginalStatement::kNotMade,
       .trained = true};
   const auto& runs = runner.runs(a.canonical);
   Table table{"encoder self-attention, mean over seeds",
@@ -133,15 +133,15 @@ Claim starts_trained(ArmRunner& runner, const Arms& a) {
       series.y.push_back(point.heads.effective);
     }
     plot.series.push_back(std::move(series));
-    table.rows.push_back({arm.name, shown(interval_of(telemetry(runs, &HeadTelemetry::output))),
-                          shown(interval_of(telemetry(runs, &HeadTelemetry::divergence))),
-                          shown(interval_of(telemetry(runs, &HeadTelemetry::effective)), 2), first});
+    table.rows.push_back({arm.name, interval_text(interval_of(telemetry(runs, &HeadTelemetry::output))),
+                          interval_text(interval_of(telemetry(runs, &HeadTelemetry::divergence))),
+                          interval_text(interval_of(telemetry(runs, &HeadTelemetry::effective)), 2), first});
   }
   claim.measured = fmt::format(
       "heads that start equal are {} the points looked at; with dropout of the weights they end as {} "
       "effective heads",
       broke == "never" ? "still equal at all" : "apart from update " + broke + " on, of",
-      shown(interval_of(telemetry(runner.runs(a.equal_dropout), &HeadTelemetry::effective)), 2));
+      interval_text(interval_of(telemetry(runner.runs(a.equal_dropout), &HeadTelemetry::effective)), 2));
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));
   return claim;
@@ -152,12 +152,12 @@ Claim regularisers(ArmRunner& runner, std::vector<Arm> all) {
   Claim claim{.id = "001.3",
               .statement =
                   "Preserving diversity by a regulariser, loss = NLL + (lambda / h^2) sum_ij of how alike "
-                  "heads i and j are, lambda = 1: what becomes of diversity and of the score; except in the "
-                  "quick size each at the learning rate that was best for it on validation.",
-              .original =
+                  "heads i and j are, lambda = 1: what becomes of diversity and of the score. Except in the "
+                  "quick size, each arm has the learning rate that gave it the lowest loss on validation.",
+              .original_words =
                   "\"... and most importantly preserve this diversity during the training process.\" Li et "
                   "al. 2018: 27.64 BLEU without, 28.51 with the disagreement of subspaces.",
-              .said = Said::kNotSaid,
+              .original_statement = OriginalStatement::kNotMade,
               .trained = true};
   claim.tables.push_back(arm_table(runner, all, "test loss (without the regulariser)"));
   Table table{"encoder heads at the end of training",
@@ -167,7 +167,7 @@ Claim regularisers(ArmRunner& runner, std::vector<Arm> all) {
   for (const Arm& arm : all) {
     const auto& runs = runner.runs(arm);
     const auto cell = [&](double HeadTelemetry::*number) {
-      return shown(interval_of(telemetry(runs, number)));
+      return interval_text(interval_of(telemetry(runs, number)));
     };
     table.rows.push_back({arm.name, cell(&HeadTelemetry::subspace), cell(&HeadTelemetry::positions),
                           cell(&HeadTelemetry::output), cell(&HeadTelemetry::effective)});
@@ -175,7 +175,7 @@ Claim regularisers(ArmRunner& runner, std::vector<Arm> all) {
                              interval_of(telemetry(runs, &HeadTelemetry::effective)).mean);
   }
   const auto minus = [&](size_t i) {
-    return shown(difference_of(losses(runner.runs(all[i])), losses(runner.runs(all[0]))));
+    return interval_text(difference_of(losses(runner.runs(all[i])), losses(runner.runs(all[0]))));
   };
   claim.measured = fmt::format(
       "effective heads without and with the three: {}; loss minus that without: subspace {}, positions {}, "

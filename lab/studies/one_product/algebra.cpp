@@ -83,10 +83,10 @@ Claim packed_product(const AlgebraCase& a) {
       .statement =
           "The packed product x [W_1 ... W_h] equals the h separate products; it is one product because "
           "that is quicker, not because the heads are one.",
-      .original =
+      .original_words =
           "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64.\" "
           "(d_k = d = 8 there is Bloem's wide attention.)",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "within 2 ulp of the largest term"};
   Table table{"", {"T, d, h, d_k", "bit for bit", "ulp", "packed us", "separate us", "ratio"}, {}};
   double worst = 0;
@@ -147,9 +147,9 @@ Claim scores_add_up(const AlgebraCase& a) {
       .statement =
           "Stacked heads' scores add up, sum_i Q_i K_i^T = Q K^T, but the softmax of the sum is not the "
           "heads' softmaxes: one T x T matrix against h of them.",
-      .original =
+      .original_words =
           "\"Work out the dimensions of your attention matrix ... You get only one attention matrix.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "sums equal to 1e-12; every head's weights further than 0.05 from the single head's"};
   const Stacked s = stacked(a.seed);
   Matrix total(s.x.rows(), s.x.rows());
@@ -178,9 +178,9 @@ Claim outputs_differ(const AlgebraCase& a) {
   Claim claim{
       .id = "004.3",
       .statement = "Hence a single head with the same numbers computes something else.",
-      .original =
+      .original_words =
           "\"This is not the same output as one full sized output generated using one attention matrix.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "further apart than 0.05 of the norm"};
   const Stacked s = stacked(a.seed);
   const Matrix single = multi_head(s.x, {s.one}, 1 / std::sqrt(12));
@@ -204,10 +204,10 @@ Claim blocks(const AlgebraCase& a) {
   Claim claim{
       .id = "004.4",
       .statement = "Before W^O, block i of the output depends on head i's matrices only.",
-      .original =
+      .original_words =
           "\"Each attention matrix is used to generate a part of the output in multi-headed attention. All "
           "such outputs are concatenated.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "gradients of the other heads' matrices exactly 0"};
   Random random(a.seed, 44);
   const Matrix x = random_matrix(7, kModel, random);
@@ -292,10 +292,10 @@ Claim walk(const AlgebraCase& a) {
               .statement =
                   "A step-by-step walk of one layer, every tensor with its shape, formula and owner: behind "
                   "the one product stand h matrices of weights.",
-              .original =
+              .original_words =
                   "\"If single Q matrix is 10x8 and there are 8 heads then the actual Q matrix is just 10x64 "
                   "... multiplied by 64x8.\"",
-              .said = Said::kRight,
+              .original_statement = OriginalStatement::kRight,
               .tolerance =
                   "the walk's outputs equal the layer's to 1e-5; every head's output is its weights times "
                   "its values"};

@@ -41,13 +41,14 @@ int touched(Layer& layer, int head, const Matrix& x, Random& random, bool seed_a
 /// mistaken: the gradient of all heads is taken for that of one.
 Claim receptive_field(const AlgebraCase& a) {
   constexpr int kModel = 24, kHeads = 4;
-  Claim claim{.id = "000.1",
-              .statement =
-                  "A canonical head reads all d coordinates of a row; a head that gets a slice of the "
-                  "embedding reads exactly d/h of them.",
-              .original = "\"Yes, the input is duplicated for each head.\" The asker thought it was split.",
-              .said = Said::kRight,
-              .tolerance = "every canonical head d, every sliced head d/h, zeros exact"};
+  Claim claim{
+      .id = "000.1",
+      .statement =
+          "A canonical head reads all d coordinates of a row; a head that gets a slice of the "
+          "embedding reads exactly d/h of them.",
+      .original_words = "\"Yes, the input is duplicated for each head.\" The asker thought it was split.",
+      .original_statement = OriginalStatement::kRight,
+      .tolerance = "every canonical head d, every sliced head d/h, zeros exact"};
   Random random(a.seed, 1);
   const Matrix x = random_matrix(5, kModel, random);
   Layer canonical(plain(kHeads), kModel, a.seed), sliced(plain(kHeads, HeadInput::slices()), kModel, a.seed);
@@ -76,8 +77,8 @@ Claim basis(const AlgebraCase& a) {
   Claim claim{.id = "000.2",
               .statement =
                   "\"Splitting\" depends on an arbitrary basis, projecting does not: rotate the embedding by "
-                  "R and the projections by its inverse, and canonical heads say the same; no sliced layer "
-                  "can follow.",
+                  "R and the projections by its inverse, and canonical heads compute the same; no sliced "
+                  "layer can.",
               .tolerance =
                   "canonical outputs equal to 1e-5; more than half of a rotated sliced projection lies "
                   "outside what a slice can hold"};
@@ -121,10 +122,10 @@ Claim cost(const AlgebraCase& a) {
       .statement =
           "At d_k = d/h multiply-adds and parameters are the same for any number of heads; exponentials grow "
           "as h T^2.",
-      .original =
+      .original_words =
           "\"The total computational cost of the Multi-Head Attention is similar to that of a single-head "
           "attention with full dimensionality.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance =
           "parameters as counted in layers made here; equal parameters and multiply-adds for h = 1 ... 16; "
           "h T^2 exponentials"};
@@ -166,10 +167,10 @@ Claim output_shape(const AlgebraCase& a) {
       .id = "000.4",
       .statement =
           "W^O is [h d_v, d]: any d_k and d_v work, h need not divide d; it is square only when h d_v = d.",
-      .original =
+      .original_words =
           "\"With the choice d_k = d_v = d_model/h, W^O is a square matrix, but with different choices "
           "... it would project the attention output in the same space of the input.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "the layer equals sum_i Att_i W_i^O in double to 1e-5 for every shape"};
   struct Shape {
     int d, h, d_k, d_v;
@@ -208,10 +209,10 @@ Claim split_after_projecting(const AlgebraCase& a) {
       .statement =
           "Splitting the projected Q, K, V is a reshape and equals h separate projections; splitting "
           "the input is another layer.",
-      .original =
+      .original_words =
           "The asker: \"they take the embeddings ..., then split them into n heads, so each head gets "
           "a piece of the embedding\".",
-      .said = Said::kWrong,
+      .original_statement = OriginalStatement::kWrong,
       .tolerance = "packed and separate equal to 1e-5; the split input's output further away than 0.1"};
   Random random(a.seed, 5);
   const Matrix x = random_matrix(6, kModel, random);

@@ -39,10 +39,10 @@ Arms make(const ArmRunner& runner) {
 Claim more_heads(ArmRunner& runner, const Arms& a) {
   Claim claim{.id = "000.6",
               .statement = "Several heads of d/h are better than one of d at equal cost.",
-              .original =
+              .original_words =
                   "\"It is shown in [1] that multi-head attention works better.\" (Vaswani et al.: h = 1 "
                   "24.9 BLEU, h = 8 25.8)",
-              .said = Said::kRight,
+              .original_statement = OriginalStatement::kRight,
               .tolerance = "the 95 % interval of the loss of h = 1 minus that of the base lies above 0",
               .trained = true};
   const Interval gain = difference_of(losses(runner.runs(a.one)), losses(runner.runs(a.canonical)));
@@ -50,7 +50,7 @@ Claim more_heads(ArmRunner& runner, const Arms& a) {
       arm_table(runner, {a.one, a.two, a.canonical, a.eight}, "equal parameters and multiplications"));
   claim.plots.push_back(curve_plot(runner, {a.one, a.two, a.canonical, a.eight}, "Heads at equal cost"));
   claim.measured = fmt::format("loss of one head minus loss of {}: {}, over {} seeds",
-                               a.canonical.model.encoder_heads, shown(gain), runner.seeds().size());
+                               a.canonical.model.encoder_heads, interval_text(gain), runner.seeds().size());
   claim.verdict = above(gain, 0);
   return claim;
 }
@@ -61,10 +61,11 @@ Claim three_ways(ArmRunner& runner, Arms a) {
       .id = "000.7",
       .statement =
           "Sliced, canonical and wide heads on the same data: as they are, at equal parameters, at equal "
-          "time; except in the quick size each at the learning rate that was best for it on validation.",
-      .original =
+          "time. Except in the quick size, each arm has the learning rate that gave it the lowest loss on "
+          "validation.",
+      .original_words =
           "\"Passing only a subset of the embedding vector would likely result in a worse representation.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "at equal parameters the 95 % interval of sliced minus canonical lies above 0",
       .trained = true};
   claim.tables.push_back(arm_table(runner, {a.canonical, a.sliced, a.wide}, "as they are, equal d_model"));
@@ -85,7 +86,7 @@ Claim three_ways(ArmRunner& runner, Arms a) {
       difference_of(losses(runner.runs(a.sliced_equal)), losses(runner.runs(a.canonical_equal)));
   const Interval wide = difference_of(losses(runner.runs(a.wide)), losses(runner.runs(a.canonical_equal)));
   claim.measured = fmt::format("at equal parameters: sliced minus canonical {}, wide minus canonical {}",
-                               shown(cost), shown(wide));
+                               interval_text(cost), interval_text(wide));
   claim.verdict = above(cost, 0);
   return claim;
 }

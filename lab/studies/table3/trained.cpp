@@ -76,12 +76,15 @@ Claim table_in_miniature(ArmRunner& runner) {
               .statement =
                   "The rows of the paper's Table 3 in miniature: every number the same part or multiple of "
                   "the base's.",
-              .original = "Vaswani et al. 2017, Table 3: newstest2013 BLEU of the base 25.8.",
-              .said = Said::kNotSaid,
+              .original_words = "Vaswani et al. 2017, Table 3: newstest2013 BLEU of the base 25.8.",
+              .original_statement = OriginalStatement::kNotMade,
               .trained = true};
   const bool paper = runner.size() == StudySize::kPaper;
   Table table{
-      "", {"row", "rate", "params", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"}, {}};
+      "rows (B) start with larger queries and keys than the base, so their difference is not that of d_k "
+      "alone",
+      {"row", "rate", "params", "loss", "minus base", paper ? "BLEU" : "exact %", "the paper's row"},
+      {}};
   const auto base = losses(runner.runs(all[0].arm));
   std::vector<Arm> tuned, heads;
   int agree = 0, clear = 0;
@@ -92,8 +95,9 @@ Claim table_in_miniature(ArmRunner& runner) {
     const auto score =
         interval_of(of_runs(runs, [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; }));
     table.rows.push_back({row.arm.name, runner.rate_of(row.arm), std::to_string(runs[0].parameters),
-                          shown(interval_of(losses(runs))), &row == &all[0] ? "" : shown(difference),
-                          fmt::format("{:.1f}", score.mean), row.paper});
+                          interval_text(interval_of(losses(runs))),
+                          &row == &all[0] ? "" : interval_text(difference), fmt::format("{:.1f}", score.mean),
+                          row.paper});
     if (row.arm.name.find("(A)") == 0 || &row == &all[0]) heads.push_back(row.arm);
     if (&row == &all[0]) continue;
     const double there = std::stod(row.paper.substr(row.paper.rfind(' '))) - 25.8;

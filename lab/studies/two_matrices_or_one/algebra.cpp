@@ -39,9 +39,9 @@ Claim one_matrix(const AlgebraCase& a) {
       .id = "002.1",
       .statement =
           "x W_i^Q (x W_i^K)^T is x W_i x^T with W_i = W_i^Q W_i^K^T; with biases c_i = b_i^Q W_i^K^T comes "
-          "along and b^K cancels in the softmax. With rotary positions between them no one W_i serves.",
-      .original = "\"Q_i K_i^T = Q W_i K^T\" (the asker; he calls it the outer product).",
-      .said = Said::kRight,
+          "along and b^K cancels in the softmax. With rotary positions between them no single W_i does.",
+      .original_words = "\"Q_i K_i^T = Q W_i K^T\" (the asker; he calls it the outer product).",
+      .original_statement = OriginalStatement::kRight,
       .tolerance =
           "outputs equal to 1e-5; with rotary positions the W that would be needed changes with the "
           "distance by more than 0.1 of its norm"};
@@ -79,10 +79,10 @@ Claim parameters(const AlgebraCase& a) {
               .statement =
                   "Parameters of a head's scores: 2 d d_k against d^2, so merged has fewer iff d_k > d/2. "
                   "Multiplications: 2 T d d_k + T^2 d_k against T d^2 + T^2 d.",
-              .original =
+              .original_words =
                   "\"The utility of using W^Q and W^K, rather than W, lies in the fact that they allow us to "
                   "add fewer parameters.\"",
-              .said = Said::kRight,
+              .original_statement = OriginalStatement::kRight,
               .tolerance = "counted parameters equal to the formulas for d_k = 4, 8, 16, 24, 32 at d = 32"};
   Table table{"a head's parameters for scores, d = 32",
               {"d_k", "two matrices", "one", "fewer", "multiplications at T = 16: two", "one"},
@@ -120,8 +120,8 @@ Claim doubled_step(const AlgebraCase& a) {
       .statement =
           "The doubled projection x W^Q W_i^Q is one matrix, the same function; but a gradient step moves "
           "the product by -eta (W^Q W^Q^T G + G W_i^T W_i), not by -eta G.",
-      .original = "\"Matrices W^Q, W^K, W^V (each d_model x d_model) are completely removed instead.\"",
-      .said = Said::kRight,
+      .original_words = "\"Matrices W^Q, W^K, W^V (each d_model x d_model) are completely removed instead.\"",
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "function equal to 1e-5; the step as predicted to 1e-3, and further than 0.1 from -eta G"};
   Random random(a.seed, 25);
   const Matrix x = random_matrix(8, kModel, random), seed = random_matrix(8, kModel, random);
@@ -166,10 +166,10 @@ Claim stored(const AlgebraCase& a) {
       .statement =
           "What is stored is W_i^{Q*} [d, d/h] of every head side by side, and nothing else: head_i = "
           "Attention(Q_i, K_i, V_i).",
-      .original =
+      .original_words =
           "JimSi: \"I would really like to know if this is redundant now and it can be head_i = "
           "Attention(Q_i, K_i, V_i).\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "an attention in model.safetensors has four matrices [d, d] and their biases"};
   EncoderDecoderConfig config = transformer_preset("tiny");
   config.vocabulary_size = 11;
@@ -212,10 +212,10 @@ Claim aggcn(const AlgebraCase& a) {
       .statement =
           "AGGCN's d x d matrices are the h heads' stacked: the two computations agree. Its W^K starts as a "
           "deep copy of W^Q, so scores start symmetric.",
-      .original =
+      .original_words =
           "BioBroo: \"have W^Q and W^K be of dimension d_model x d_model. I don't know if there is a reason "
           "for this, or if it's a typo.\" Neither: it is the stacked form.",
-      .said = Said::kNotSaid,
+      .original_statement = OriginalStatement::kNotMade,
       .tolerance = "outputs equal to 1e-5; scores at the start symmetric to 1e-6"};
   Random random(a.seed, 27);
   const Matrix x = random_matrix(6, kModel, random);

@@ -8,7 +8,7 @@
 namespace mh::two_matrices_or_one {
 
 std::span<const AlgebraCheck> algebra();
-/// 002.2, 002.3's times, 002.4 and the training of 002.5.
+/// 002.2 and how much rank is needed, 002.3's times, 002.4 and the training of 002.5.
 std::span<const TrainedCheck> trained();
 
 }  // namespace mh::two_matrices_or_one

@@ -39,10 +39,10 @@ Claim permuted(const AlgebraCase& a) {
               .statement =
                   "Same input, different weights: exchange two heads with their W_i^O and the layer's output "
                   "stays as it is.",
-              .original =
+              .original_words =
                   "\"The reason each head is different is because they each learn a different set of weight "
                   "matrices ... the input to each attention head is the same.\"",
-              .said = Said::kRight,
+              .original_statement = OriginalStatement::kRight,
               .tolerance = "relative difference at most 1e-6"};
   Random random(a.seed, 31);
   const Matrix x = random_matrix(9, kModel, random);
@@ -89,10 +89,10 @@ Claim equal_gradients(const AlgebraCase& a) {
               .statement =
                   "Equal heads with equal W_i^O receive equal gradients, so they stay equal; random unequal "
                   "ones do not. The converse fails: with W^O = 0 unequal heads get equal gradients, zeros.",
-              .original =
+              .original_words =
                   "\"Nothing really prevents the weights from being different ... gradient descent learns to "
                   "do that.\" What prevents it is an equal start.",
-              .said = Said::kHalfRight,
+              .original_statement = OriginalStatement::kHalfRight,
               .tolerance = "equal heads: bit for bit; unequal ones: different; W^O = 0: all exactly 0"};
   Random random(a.seed, 32);
   const Matrix x = random_matrix(8, kModel, random), seed = random_matrix(8, kModel, random);
@@ -126,11 +126,11 @@ Claim narrow_and_wide(const AlgebraCase& a) {
       .statement =
           "\"Narrow\" and \"wide\" mean several things: parameters of W^Q, W^K, W^V and W^O at d = 512, "
           "h = 8.",
-      .original =
+      .original_words =
           "\"narrow self-attention in which the original input is split into smaller chunks ... wide "
           "self-attention in which the whole input gets fed into each head\"; Tensor2Tensor and BERT were "
           "called wide there, but their d_k is d/h, not d.",
-      .said = Said::kHalfRight,
+      .original_statement = OriginalStatement::kHalfRight,
       .tolerance =
           "the counts of layers made here: 12,288; 98,304; with W^O 262,144 more; 1,048,576; 8,388,608"};
   struct Row {
@@ -188,10 +188,10 @@ Claim duplicates(const AlgebraCase& a) {
       .statement =
           "Of two equal heads one can be removed by adding its W_i^O to its twin's; of two unequal "
           "ones not: n heads of which two are equal are n - 1.",
-      .original =
+      .original_words =
           "\"If a model has n features, but 2 of them are the same, then the model effectively has n-1 "
           "features.\"",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "equal heads: relative difference at most 1e-6; unequal: above 0.01"};
   Random random(a.seed, 36);
   const Matrix x = random_matrix(9, kModel, random);
@@ -216,10 +216,10 @@ Claim path_length(const AlgebraCase& a) {
       .statement =
           "One layer of full attention relates any two positions; with a window of w words to either "
           "side it takes ceil(distance / w) layers.",
-      .original =
+      .original_words =
           "\"In the Transformer this is reduced to a constant number of operations, albeit at the cost "
           "of reduced effective resolution\" (from the paper).",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance = "dy_8/dx_j is exactly 0 beyond layers times window, and not 0 within"};
   Random random(a.seed, 37);
   const Matrix x = random_matrix(kTokens, kModel, random);

@@ -101,12 +101,12 @@ Claim averaging_inhibits(uint64_t seed, int updates) {
   Claim claim{
       .id = "003.5",
       .statement =
-          "One head brings one average: a target P x_a + R x_b with P and R not proportional is out of reach "
-          "for it, "
-          "and exact for two heads. A feed-forward layer behind the one head cannot undo the average.",
-      .original =
+          "One head computes one weighted average: trained, it misses a target P x_a + R x_b with P and R "
+          "not "
+          "proportional, and two heads reach it. A feed-forward layer behind the one head does not help.",
+      .original_words =
           "\"With a single attention head, averaging inhibits this\" (the paper, quoted in the answer).",
-      .said = Said::kRight,
+      .original_statement = OriginalStatement::kRight,
       .tolerance =
           "h = 1, with and without feed-forward: error at least 5 % of the target's variance; h = 2: at most "
           "a hundredth of that of h = 1",
@@ -121,13 +121,14 @@ Claim averaging_inhibits(uint64_t seed, int updates) {
     return std::vector<std::string>{what, fmt::format("{:.4f}", error),
                                     fmt::format("{:.2f}", 100 * error / variance)};
   };
-  claim.tables.push_back({"mean squared error after training",
-                          {"layer", "error", "% of the target's variance"},
-                          {row("one head that goes by positions, at least", bound), row("h = 1", one),
-                           row("h = 1 and feed-forward of 32", one_wide), row("h = 2", two)}});
+  claim.tables.push_back(
+      {"mean squared error after training",
+       {"layer", "error", "% of the target's variance"},
+       {row("one head whose weights depend on positions alone: lower bound", bound), row("h = 1", one),
+        row("h = 1 and feed-forward of 32", one_wide), row("h = 2", two)}});
   claim.measured = fmt::format(
       "of the target's variance h = 1 misses {:.1f} %, with feed-forward {:.1f} %, h = 2 {:.3f} %; weights "
-      "that also look at the words let h = 1 fall below the bound of positions, but not to 0",
+      "that depend on the words too let h = 1 fall below the bound for positions alone, but not to 0",
       100 * one / variance, 100 * one_wide / variance, 100 * two / variance);
   const bool right = one >= 0.05 * variance && one_wide >= 0.05 * variance && two <= 0.01 * one;
   claim.verdict = right ? Verdict::kPass : Verdict::kFail;

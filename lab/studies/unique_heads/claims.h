@@ -9,11 +9,12 @@
 namespace mh::unique_heads {
 
 std::span<const AlgebraCheck> algebra();
-/// 003.2's distances, 003.4, 003.5, and the training of 003.6.
+/// 003.2's distances, the training of 003.3, 003.4, 003.5, and the training of 003.6.
 std::span<const TrainedCheck> trained();
-/// 003.4, of an arm as the others begin and of one whose embeddings begin as small as the positions.
-Claim relations(ArmRunner& runner, const Arm& canonical, const Arm& loud_places);
-/// 003.5: two values to bring at once, P x_a + R x_b.
+/// 003.4: which relations between words the heads find, in models of two arms. The first embeddings of
+/// `canonical` have the usual size; those of `small_embeddings` are as small as the positional encodings.
+Claim relations(ArmRunner& runner, const Arm& canonical, const Arm& small_embeddings);
+/// 003.5: whether one head, or two, can give a query P x_a + R x_b of two other words.
 Claim averaging_inhibits(uint64_t seed, int updates);
 
 }  // namespace mh::unique_heads

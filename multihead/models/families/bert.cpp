@@ -1,6 +1,7 @@
-// BERT (Devlin et al. 2019; Hugging Face's BertModel, BertForMaskedLM, BertForPreTraining): an encoder with norms behind
-// its layers and one after the embeddings, learned positions and kinds of token. Whether there are a pooler and a head
-// for masked words the files say. Older files call a norm's gain and bias gamma and beta.
+// BERT (Devlin et al. 2019; Hugging Face's BertModel, BertForMaskedLM, BertForPreTraining): an encoder with
+// post-norm layers, a norm after the embeddings, learned positions and token types. The weight files tell
+// whether there are a pooler and a head for masked words. Older files call a norm's gain and bias gamma and
+// beta.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,9 +11,11 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
+#include "multihead/models/config_checks.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/names.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {
@@ -41,9 +44,14 @@ struct BertFields {
     v("attention_probs_dropout_prob", attention_dropout, {.low = 0, .high = 0.999f});
     v("position_embedding_type", position_kind);
     v("is_decoder", is_decoder);
-    v("pad_token_id", pad);
+    v("pad_token_id", pad, kTokenIds);
   }
 };
+
+constexpr ConfigNames kBertFields = {.vocabulary = "vocab_size",
+                                     .d_model = "hidden_size",
+                                     .max_positions = "max_position_embeddings",
+                                     .pad_id = "pad_token_id"};
 
 EncoderConfig bert_config(const BertFields& f) {
   const NormConfig norm{.epsilon = f.epsilon};
@@ -119,7 +127,11 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
     wrong.push_back(
         fmt::format("position_embedding_type is \"{}\"; expected \"absolute\"", fields.position_kind));
   const EncoderConfig config = bert_config(fields);
-  for (std::string& problem : problems_of(config)) wrong.push_back(std::move(problem));
+  if (fields.d_model % fields.heads != 0) {
+    wrong.push_back(no_divisor("num_attention_heads", fields.heads, kBertFields.d_model, fields.d_model));
+  } else {
+    for (std::string& problem : problems_of(config, kBertFields)) wrong.push_back(std::move(problem));
+  }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "bert",
           .least_parameters = least_parameters(config),

@@ -1,5 +1,6 @@
-// A family of models: how its config.json is read, and what its tensors are called in model.safetensors. A
-// file in this folder holds both; families.cpp lists them; nothing else knows one.
+// Family: the folder format of one kind of model, such as GPT-2's: how its config.json is read, and what
+// its tensors are called in model.safetensors. Each family is one file in this folder, and families.cpp
+// lists them all; folders are read through that list. docs/file-formats.md describes the folders.
 #pragma once
 
 #include <cstdint>
@@ -16,46 +17,49 @@
 
 namespace mh {
 
-/// Where a parameter's numbers are in the files. Here a projection is [in, out], so that y = x w, and a bias
-/// is a matrix of one row.
+/// Where the numbers of a parameter are in the files. In this library a projection is [in, out], so that
+/// y = x w, and a bias is a matrix of one row.
 struct TensorPlace {
   enum class Layout {
-    kMatrix,      // as it is here
+    kMatrix,      // as in this library
     kTransposed,  // [out, in], as torch's Linear has it
-    kVector,      // of one row
+    kVector,      // a vector, which is one row here
   };
-  std::vector<std::string> names;  // the first that a file has counts; the very first is what is written
+  /// Possible names; the first one that a file has is read, and the first one is written.
+  std::vector<std::string> names;
   Layout layout = Layout::kMatrix;
-  bool may_be_missing = false;  // then it is zero
-  int part = 0, parts = 1;      // of a fused tensor: columns of part `part` of `parts` of equal width
+  bool may_be_missing = false;  // the parameter is then 0
+  int part = 0, parts = 1;      // in a fused tensor: columns of part `part` of `parts`, equally wide
 };
 
-/// What a config.json says.
+/// How to make the model that a config.json describes.
 struct FolderPlan {
   std::string model_type;
-  double least_parameters =
-      0;  // a lower bound of the model's numbers: memory is asked for after a look at the files
-  /// Weights zero. What config.json does not say (whether there is a pooler) the files do.
+  /// A lower bound of the number of parameters. It is compared with the files before memory is taken.
+  double least_parameters = 0;
+  /// Makes the model with all weights 0. It may look at the files for what config.json does not say, e.g.
+  /// whether there is a pooler.
   std::function<std::unique_ptr<Model>(const WeightFiles& files)> make;
   std::function<TensorPlace(std::string_view parameter)> place;
-  std::vector<std::string> prefixes = {""};  // of all names; the first under which a file has a tensor counts
-  /// Tensors that are no weights (masks, tables of sinusoids), by their names without prefix; empty: none. It
-  /// may look at them and add to `differences`.
+  std::vector<std::string> prefixes = {""};  // tried before every name; the first that fits is used
+  /// Whether a tensor (its name without prefix) is not a weight but e.g. a mask or a table of sinusoids;
+  /// empty: there are none. It may check the tensor and add to `differences`.
   std::function<bool(const std::string& tensor, const WeightFiles& files, const Model& model,
                      Differences& differences)>
       no_weight = nullptr;
-  std::vector<std::string> files = {};  // that must stand beside config.json
+  std::vector<std::string> files = {};  // other files that must be in the folder
 };
 
 struct Family {
-  std::string_view model_type;  // config.json's
-  std::string_view what;        // in one line, for messages
-  /// Throws FormatError that starts with `name` and lists all that is wrong with config.json.
+  std::string_view model_type;  // as in config.json
+  std::string_view what;        // in a few words, for messages
+  /// Reads a config.json. Throws FormatError that starts with `name` and lists everything that is wrong
+  /// with it.
   FolderPlan (*read)(std::string_view json, std::string_view name);
 };
 
 std::span<const Family* const> families();
-/// The plan of config.json, by its model_type. Throws FormatError.
+/// Reads a config.json with the family that its model_type names. Throws FormatError.
 FolderPlan read_plan(std::string_view json, std::string_view name);
 
 }  // namespace mh

@@ -1,5 +1,6 @@
-// GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with norms before its layers,
-// learned positions, and queries, keys and values in one fused matrix. Its matrices lie as [in, out].
+// GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with pre-norm layers,
+// learned positions, and queries, keys and values in one fused matrix. Its matrices are stored as
+// [in, out].
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
 #include "multihead/models/causal_model.h"
+#include "multihead/models/config_checks.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/names.h"
 
@@ -42,11 +44,18 @@ struct Gpt2Fields {
     v("reorder_and_upcast_attn", reordered);
     v("tie_word_embeddings", tied);
     v("add_cross_attention", cross_attention);
-    v("bos_token_id", start);
-    v("eos_token_id", end);
-    v("pad_token_id", pad);
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
   }
 };
+
+constexpr ConfigNames kGpt2Fields = {.vocabulary = "vocab_size",
+                                     .d_model = "n_embd",
+                                     .max_positions = "n_positions",
+                                     .pad_id = "pad_token_id",
+                                     .eos_id = "eos_token_id",
+                                     .start_id = "bos_token_id"};
 
 CausalConfig gpt2_config(const Gpt2Fields& f) {
   CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
@@ -108,7 +117,11 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
   const CausalConfig config = gpt2_config(fields);
-  for (std::string& problem : problems_of(config)) wrong.push_back(std::move(problem));
+  if (fields.d_model % fields.heads != 0) {
+    wrong.push_back(no_divisor("n_head", fields.heads, kGpt2Fields.d_model, fields.d_model));
+  } else {
+    for (std::string& problem : problems_of(config, kGpt2Fields)) wrong.push_back(std::move(problem));
+  }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "gpt2",
           .least_parameters = least_parameters(config),

@@ -1,5 +1,6 @@
-// Marian, Hugging Face's MarianMTModel: a post-norm encoder-decoder with sinusoids; and "multihead", the same
-// fields with what Marian has no words for, tensors under our own names.
+// Two families. "marian" is Hugging Face's MarianMTModel: a post-norm encoder-decoder with sinusoidal
+// positions. "multihead" is our own format: the same fields, more fields for what Marian cannot express,
+// and tensors under the names of this library.
 #include "multihead/models/families/marian.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
+#include "multihead/io/strict_json.h"
 #include "multihead/kernels/embedding.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/names.h"
@@ -22,12 +24,25 @@ namespace {
 
 using Layout = TensorPlace::Layout;
 
-constexpr Rule<int32_t> kRequired{.required = true};
+constexpr Rule<int32_t> kWidths{.low = 1, .high = 1 << 16, .required = true};
+constexpr Rule<int32_t> kLayerCounts{.low = 1, .high = 1024, .required = true};
+constexpr Rule<int32_t> kInnerWidths{.low = 1, .high = 1 << 20, .required = true};
+constexpr Rule<int32_t> kVocabularies{.low = 2, .high = 1 << 24, .required = true};
+constexpr ConfigNames kFieldNames = {.vocabulary = "vocab_size",
+                                     .target_vocabulary = "decoder_vocab_size",
+                                     .encoder_heads = "encoder_attention_heads",
+                                     .decoder_heads = "decoder_attention_heads",
+                                     .encoder_ff = "encoder_ffn_dim",
+                                     .decoder_ff = "decoder_ffn_dim",
+                                     .max_positions = "max_position_embeddings",
+                                     .pad_id = "pad_token_id",
+                                     .eos_id = "eos_token_id",
+                                     .start_id = "decoder_start_token_id"};
 constexpr int64_t kLargestPositions = int64_t{1} << 26;  // numbers in the table of sinusoids
 constexpr std::string_view kMarian = "marian", kMultihead = "multihead";
 
 // The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
-// problems_of() knows the ranges.
+// What must hold between them problems_of() knows.
 struct MarianFields {
   EncoderDecoderConfig config;
   std::vector<std::string> architectures = {"MarianMTModel"};
@@ -51,23 +66,23 @@ struct MarianFields {
   void visit(V& v) {
     v("model_type", model_type);
     v("architectures", architectures);
-    v("d_model", config.d_model, kRequired);
-    v("encoder_layers", config.encoder_layers, kRequired);
-    v("decoder_layers", config.decoder_layers, kRequired);
-    v("encoder_attention_heads", config.encoder_heads, kRequired);
-    v("decoder_attention_heads", config.decoder_heads, kRequired);
-    v("encoder_ffn_dim", config.encoder_ff, kRequired);
-    v("decoder_ffn_dim", config.decoder_ff, kRequired);
+    v("d_model", config.d_model, kWidths);
+    v("encoder_layers", config.encoder_layers, kLayerCounts);
+    v("decoder_layers", config.decoder_layers, kLayerCounts);
+    v("encoder_attention_heads", config.encoder_heads, kWidths);
+    v("decoder_attention_heads", config.decoder_heads, kWidths);
+    v("encoder_ffn_dim", config.encoder_ff, kInnerWidths);
+    v("decoder_ffn_dim", config.decoder_ff, kInnerWidths);
     v("activation_function", config.activation, kHuggingFaceActivations);
-    v("max_position_embeddings", config.max_positions);
+    v("max_position_embeddings", config.max_positions, {.low = 1, .high = 1 << 20});
     v("scale_embedding", config.scale_embedding);
-    v("vocab_size", config.vocabulary_size, kRequired);
-    v("decoder_vocab_size", target_vocabulary);
+    v("vocab_size", config.vocabulary_size, kVocabularies);
+    v("decoder_vocab_size", target_vocabulary, {.low = kVocabularies.low, .high = kVocabularies.high});
     v("share_encoder_decoder_embeddings", tying.source_and_target);
     v("tie_word_embeddings", tying.target_and_output);
-    v("pad_token_id", config.pad_id, kRequired);
-    v("eos_token_id", config.eos_id);
-    v("decoder_start_token_id", decoder_start);
+    v("pad_token_id", config.pad_id, {.low = 0, .high = kTokenIds.high, .required = true});
+    v("eos_token_id", config.eos_id, {.low = 0, .high = kTokenIds.high});
+    v("decoder_start_token_id", decoder_start, {.low = 0, .high = kTokenIds.high});
     v("dropout", config.dropout.residual);
     v("attention_dropout", config.dropout.weights);
     v("activation_dropout", config.dropout.activation);
@@ -190,6 +205,22 @@ bool repeats(const std::string& tensor, const WeightFiles& files, const Model& m
   return true;
 }
 
+/// Of the keys that a Marian configuration does not have: ignored, they would make another model than the one
+/// that they describe.
+void refuse_own_keys(std::string_view json, std::string_view name, std::vector<std::string>& wrong) {
+  const auto document = parse_json_strictly(json, name);
+  const auto differs = [&](const char* key, std::initializer_list<const char*> as_marian) {
+    const auto found = document.find(key);
+    return found != document.end() && std::none_of(as_marian.begin(), as_marian.end(),
+                                                   [&](const char* value) { return *found == value; });
+  };
+  for (const char* key : {"head_geometry", "own_heads"}) {
+    if (differs(key, {})) wrong.push_back(fmt::format("{} needs model_type \"multihead\"", key));
+  }
+  if (differs("norm", {"post"})) wrong.emplace_back("norm needs model_type \"multihead\"");
+  if (differs("positions", {"sinusoidal"})) wrong.emplace_back("positions needs model_type \"multihead\"");
+}
+
 FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
   MarianFields fields;
   fields.model_type = model_type;  // decides which fields there are
@@ -199,12 +230,14 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
   const Tying tying = fields.tying;
   config.share_embeddings = tying.all();
   config.decoder_start_id = fields.decoder_start.value_or(fields.config.pad_id);
-  // MarianMTModel, too, looks at decoder_vocab_size only when the sides are separate.
   const int32_t target = fields.target_vocabulary.value_or(fields.config.vocabulary_size);
-  const bool one_vocabulary = tying.source_and_target || target == fields.config.vocabulary_size;
-  config.target_vocabulary_size = one_vocabulary ? 0 : target;
+  config.target_vocabulary_size = target == fields.config.vocabulary_size ? 0 : target;
 
-  std::vector<std::string> wrong = problems_of(config);
+  std::vector<std::string> wrong = problems_of(config, kFieldNames);
+  if (tying.source_and_target && !tying.all() && config.target_vocabulary_size != 0)
+    wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
+                                target, config.vocabulary_size));
+  if (model_type == kMarian) refuse_own_keys(json, name, wrong);
   if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
     wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
                                 config.max_positions, kLargestPositions / config.d_model, config.d_model));

@@ -1,5 +1,6 @@
-// Writing the folder of an encoder-decoder: what Hugging Face's MarianMTModel opens, and our own form for
-// what it has no words for. Reading it: the families marian and multihead (families/family.h).
+// Writes the folder of an encoder-decoder. If Hugging Face's MarianMTModel can express the model, the
+// folder is one that it opens ("marian"), else it is in our own format ("multihead"). The families of these
+// names read it (families/family.h).
 #pragma once
 
 #include <memory>
@@ -12,10 +13,10 @@
 
 namespace mh {
 
-/// "marian" whenever MarianMTModel can express the model, else "multihead".
+/// Returns "marian" when MarianMTModel can express the model, else "multihead".
 std::string_view natural_model_type(const EncoderDecoderConfig& config);
 
-/// Which embeddings are one matrix, as config.json says it.
+/// Which embeddings are one matrix; the comments name the fields of config.json.
 struct Tying {
   bool source_and_target = true;  // share_encoder_decoder_embeddings
   bool target_and_output = true;  // tie_word_embeddings
@@ -23,19 +24,21 @@ struct Tying {
   bool all() const { return source_and_target && target_and_output; }
 };
 
-/// The text of config.json. files: those that must stand beside it.
+/// Returns the text of config.json. files: the files that must stand beside it.
 std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,
                                          const Tying& tying, const std::vector<std::string>& files);
 
-/// Which embeddings of a model are one matrix.
+/// Returns which embeddings of a model are one matrix.
 Tying tying_of(const EncoderDecoder& model);
-/// The bytes of its model.safetensors, float32.
+/// Returns the bytes of model.safetensors, in float32.
 std::string write_encoder_decoder_weights(const EncoderDecoder& model, std::string_view model_type);
-/// A model of this shape with the numbers of our own form of file ("multihead"). Throws FormatError.
+/// Returns a model of this shape with the weights of files in our own format ("multihead"). Throws
+/// FormatError.
 std::unique_ptr<EncoderDecoder> read_encoder_decoder_weights(const WeightFiles& files,
                                                              const EncoderDecoderConfig& config);
 
-/// The place of an encoder-decoder's parameter in a folder of this type. REQUIRES: such a name.
+/// Returns where a folder of this type has a parameter of an encoder-decoder. REQUIRES: the parameter
+/// exists.
 TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
                                   const Tying& tying);
 

@@ -1,4 +1,4 @@
-// Tables of tensor names, as the families have them: one row a parameter, # for a layer's number.
+// The tables of tensor names of the families: one row for each parameter, # for the number of a layer.
 #pragma once
 
 #include <span>
@@ -14,12 +14,15 @@ namespace mh {
 struct TensorName {
   std::string_view ours, theirs;  // "decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"
   TensorPlace::Layout layout = TensorPlace::Layout::kMatrix;
-  int part = 0, parts = 1;  // of a fused tensor
+  int part = 0, parts = 1;  // in a fused tensor
 };
 
-/// The place that the table has for a parameter; names that nobody has when it has none, so that reading says
-/// what is missing.
+/// Returns the place of a parameter according to the table. When the table does not have it, the place has
+/// a name that no file has, so that reading reports it as missing.
 TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
+
+/// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
+inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};
 
 /// What Hugging Face's configurations call activations.
 inline constexpr EnumNames<Activation> kHuggingFaceActivations = {

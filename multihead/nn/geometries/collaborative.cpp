@@ -5,8 +5,8 @@
 // Cost, with D_k = s: of queries d s + h s parameters, Tq d s multiply-adds and Tq h s others for mixing; of
 // keys d s and Tk d s; a score sums s numbers.
 //
-// From canonical heads: the nearest sum_r m_ir q_r k_r^T to every W_i^Q W_i^K^T. Back it is exact: heads that
-// share one head of keys.
+// Conversion from canonical heads takes the nearest sum_r m_ir q_r k_r^T to every W_i^Q W_i^K^T. Conversion
+// to canonical heads is exact: they share one head of keys.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // (A_1 - lambda A_2) V: the weights of a head are the difference of two softmaxes, which takes noise out of
-// both (Ye et al. 2024). The fused kernel runs 2 h heads of which neighbours share their values; the
-// difference of their outputs is the output of the difference. Then each head has a norm of its own, times
-// 1 - lambda_init, with lambda_init = 0.8 - 0.6 exp(-0.3 l) in layer l = 0, 1, ...
+// both (Ye et al. 2024). The fused kernel runs 2 h heads, of which two neighbours share their values; the
+// difference of their outputs is the output of the head. Then each head has a norm of its own, times 1 -
+// lambda_init, with lambda_init = 0.8 - 0.6 exp(-0.3 l) in layer l = 0, 1, ...
 //
 // Cost: 2 h and 2 g for h and g in queries, keys, scores, softmax and average; in average besides 4 k + v
 // parameters, Tq h (6 v + 4) other operations for difference and norm, and lambda's 2 k multiply-adds, 2

@@ -1,6 +1,6 @@
-// q_i = (x W^Q) W_i^Q, and so for keys and values: a d_model x d_model before each head's matrix. The product
-// of the two is one matrix, so nothing more can be said with it; what differs is the path of training (claim
-// 002.5). Cost: for each part d d parameters and, a row, d d multiply-adds more.
+// q_i = (x W^Q) W_i^Q, and likewise for keys and values: a d_model x d_model matrix before each head's own.
+// The product of the two is one matrix, so the layer can compute nothing new; only training may go
+// differently. Cost: for each part d d parameters and, a row, d d multiply-adds more.
 #include <fmt/format.h>
 
 #include "multihead/nn/geometries/head_scheme.h"

@@ -1,11 +1,14 @@
-// What a file of this folder answers about its way to make queries, keys and values. The ledger, conversions
-// and traces ask it; nobody else switches on Scores or HeadInput::Kind, or takes names of parameters apart.
+// HeadScheme: the interface of one way to project queries, keys and values, such as merged.cpp or
+// segments.cpp in this folder. A scheme answers all questions about its own parameters: their shapes,
+// initialisation, cost, conversion and formula in a trace. The ledger, conversions and traces call it; no
+// other file switches on Scores or HeadInput::Kind or takes names of parameters apart.
 //
-// What is not answered otherwise is what canonical heads answer, which read whole rows by w_q, w_k and w_v
-// with heads side by side.
+// The default answers here are those of canonical heads, which read whole rows x [N, d_model] through w_q,
+// w_k and w_v, with heads side by side.
 //
-// Geometries given here are completed(), but for complete() and find_problems(). make(), shape() and cost()
-// get them as the kernel has them (of_kernel()): heads counts softmaxes.
+// complete() and find_problems() get a description as the user wrote it; all other functions get it
+// completed(). make(), shape() and cost() get it as the kernel sees it (of_kernel()), where `heads` counts
+// softmaxes.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +27,23 @@
 
 namespace mh {
 
-/// A projection on one sequence, whose cost is asked for.
+/// The sizes of a projection of one sequence, for its cost.
 struct ProjectedRows {
   int d_model = 0;
-  int64_t queries = 0, keys = 0;  // rows of each
-  bool own_rows = false;          // the keys' rows are the queries'
+  int64_t queries = 0, keys = 0;  // how many rows of each
+  bool own_rows = false;          // self-attention: keys are made of the queries' rows
 
   int64_t of(HeadPart part) const { return part == HeadPart::kQueries ? queries : keys; }
 };
 
-/// The parameters of a layer as a trace calls them.
+/// The names that a trace gives to the parameters of a layer.
 class TraceNames {
  public:
   virtual ~TraceNames() = default;
   virtual const HeadGeometry& geometry() const = 0;
   virtual int d_model() const = 0;
   virtual bool has(std::string_view name) const = 0;
-  /// "w_q_0" when head 0 has a part of its own, else "w_q".
+  /// "w_q_0" when head 0 has its own part of the parameter, else "w_q".
   virtual std::string of_head(std::string_view name, int head) const = 0;
 };
 
@@ -51,48 +54,53 @@ class HeadScheme {
   HeadScheme& operator=(const HeadScheme&) = delete;
   virtual ~HeadScheme() = default;
 
-  // Its description.
-  /// Sets its own fields where they are 0. g: all others are set, but perhaps to what cannot be.
+  // About the description.
+  /// Sets the fields that only this scheme uses when they are 0. The other fields of g are set, perhaps to
+  /// impossible values.
   virtual void complete(HeadGeometry& /*g*/) const {}
-  /// Adds what makes a description impossible, a clause each. g: complete(), heads and d_model are positive.
+  /// Adds a clause for everything that makes the description impossible. complete(g) was called; heads and
+  /// d_model are positive.
   virtual void find_problems(const HeadGeometry& /*g*/, int /*d_model*/,
                              std::vector<std::string>& /*found*/) const {}
   virtual std::vector<GeometryPreset> presets() const { return {}; }
-  /// Whether queries and keys are projected, a pair for each head: what is to be normed or turned.
+  /// Whether keys are projected, so that queries and keys can be normed or turned by rotary positions. The
+  /// keys of merged heads are the input itself.
   virtual bool projects_keys() const { return true; }
-  /// Whether a head may have several queries and keys, one pair for each of its softmaxes.
+  /// Whether a head may have several queries and keys, one pair for each of its softmaxes
+  /// (differential heads).
   virtual bool several_softmaxes() const { return true; }
   /// Whether W^K may start as a copy of W^Q.
   virtual bool copies_queries() const { return false; }
-  /// The field that sets how many numbers meet in a score.
+  /// The name of the field that sets the size of queries and keys.
   virtual const char* key_size_field() const { return "d_key"; }
 
-  // Its layer.
+  // About the layer.
   virtual HeadShape shape(const HeadGeometry& g, int d_model) const;
   virtual std::unique_ptr<Heads> make(const HeadGeometry& g, int d_model) const = 0;
 
-  // Its parameters.
-  /// As head_block(), of those that Heads::visit shows.
+  // About the parameters.
+  /// As head_block(), for the parameters that Heads::visit shows.
   virtual std::optional<Block> block(const HeadGeometry& g, int d_model, const NamedShape& parameter,
                                      int head) const;
-  /// One head's queries, keys or values as a canonical head computes them; head: of queries. Of what is not
-  /// projected there is none.
+  /// The projection of one query head, written as that of a canonical head. Not called for a part that is
+  /// not projected.
   virtual HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head) const;
-  /// What `rows` become: "x w_q_0 + b_q_0". head: the first of those that share the weights.
+  /// The formula of a projection in a trace: "x w_q_0 + b_q_0". head: the first of those that share the
+  /// weights.
   virtual std::string formula(const TraceNames& names, HeadPart part, const std::string& rows,
                               int head) const;
 
-  // Its cost.
+  // About the cost.
   virtual LedgerPart cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const;
 
-  // Conversions; who asks has refused what would be lost.
-  /// Whether w_q, w_k and w_v are canonical heads' side by side, from which heads may be taken.
+  // About conversions. The caller has refused those that would lose something.
+  /// Whether w_q, w_k and w_v hold canonical heads side by side, so that single heads can be taken out.
   virtual bool stands_side_by_side() const { return false; }
-  /// What becoming canonical does to queries and keys.
+  /// What to_canonical() does to queries and keys.
   virtual Change change_to_canonical() const { return Change::kProjections; }
   virtual LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options) const;
-  /// Heads of this kind from those of another. wanted: fields of its own. Throws UsageError where there is no
-  /// way.
+  /// Makes heads of this kind from another layer. wanted: the fields that only this scheme uses. Throws
+  /// UsageError when that is impossible.
   virtual LayerWeights from_heads(const LayerWeights& layer, const HeadGeometry& wanted) const;
 };
 

@@ -4,8 +4,8 @@
 //
 // Cost: d h d parameters of queries and Tq d h d multiply-adds, none of keys; a score sums d numbers.
 //
-// From canonical heads it is exact. Back, W_i becomes W_i^Q W_i^K^T by its singular values, the bias as one
-// more row of it; exact where d_key is at least its rank.
+// Conversion from canonical heads is exact. Conversion to canonical heads splits W_i (with the bias as one
+// more row) into W_i^Q W_i^K^T by its singular values; that is exact when d_key is at least its rank.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a file of this folder answers about what it does to queries and keys before they meet.
+// QueryKeyScheme: the interface of what is done to queries and keys between their projection and their
+// product, such as query_key_norm.cpp in this folder.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +24,25 @@ class QueryKeyScheme {
 
   virtual void find_problems(const HeadScheme& /*heads*/, std::vector<std::string>& /*found*/) const {}
   virtual std::vector<GeometryPreset> presets() const { return {}; }
-  /// Where HeadGeometry::scale is unset.
+  /// The scale to use when HeadGeometry::scale is unset.
   virtual float usual_scale(int d_key) const = 0;
-  /// Whether that is where a number of its own starts, and scores are not scaled.
+  /// Whether the scale is only the initial value of a learned parameter of this scheme; then scores are not
+  /// scaled.
   virtual bool takes_scale() const { return false; }
 
-  /// heads: as their scheme makes them. g: completed().
+  /// Wraps the heads that their HeadScheme made. g: completed().
   virtual std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry& /*g*/) const {
     return heads;
   }
-  /// Its own, beside the heads' parameters; null: none.
+  /// The name of the parameter of this scheme; null: it has none.
   virtual const char* parameter() const { return nullptr; }
-  /// What becomes of the formula of a head's queries or keys.
+  /// The formula of a head's queries or keys in a trace, given the formula of their projection.
   virtual std::string formula(HeadPart /*part*/, std::string of_head) const { return of_head; }
 
-  /// Adds to the cost of queries or keys: `heads` of `size` numbers for each row.
+  /// Adds its own cost for queries or keys: `heads` heads of `size` numbers in each row.
   virtual void add_cost(LedgerPart& /*cost*/, HeadPart /*part*/, int64_t /*rows*/, int64_t /*heads*/,
                         int64_t /*size*/) const {}
-  /// Why a conversion is refused; null: it is not.
+  /// Why a conversion must be refused; null: it need not.
   virtual const char* refusal(Change /*change*/) const { return nullptr; }
 };
 

@@ -1,4 +1,4 @@
-// Finds the file that answers, and what most files answer alike.
+// Finds the scheme of a description, and defines the answers that most schemes share.
 #include <fmt/format.h>
 
 #include <utility>

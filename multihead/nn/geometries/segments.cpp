@@ -1,6 +1,6 @@
-// q_i = x[:, c_i] W_i^Q and so on: head i reads the columns c_i of a row only, a slice or any others (Bloem's
-// narrow self-attention; Deil's segments). Every such head is a canonical one whose W_i has rows of zeros. In
-// the fourth form the columns are those of x W, another d_model x d_model before.
+// q_i = x[:, c_i] W_i^Q and so on: head i reads only the columns c_i of a row, a slice or any others
+// (Bloem's narrow self-attention; Deil's segments). Every such head is a canonical one whose W_i has rows
+// of zeros. In the fourth form the columns are those of x W, another d_model x d_model before.
 //
 // Cost of a part of `size`, for n rows and c columns that all heads together read: c size parameters (with
 // one for all those of one head), n c size multiply-adds; with projected slices d d and n d d more.

@@ -1,5 +1,5 @@
-// Heads whose queries, keys and values each have a projection of their own kind and no product in common.
-// Only included by the geometries that are made so.
+// A base class for heads whose queries, keys and values are three separate projections. Only geometries of
+// that kind include it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace mh {
 
-/// Of a d_model x d_model before a part's own matrix.
+/// The name of a d_model x d_model matrix that comes before the heads' own: "w_before_q".
 inline std::string before_name(HeadPart part) {
   return std::string("w_before_") + letter_of(part);
 }
 
-/// Projection: Var apply(Context&, Var) and void visit(name, part, visitor). Who derives makes q_, k_ and
-/// v_ and starts them.
+/// Projection has Var apply(Context&, Var) and void visit(name, part, visitor). The derived class
+/// initialises q_, k_ and v_.
 template <class Projection>
 class SeparateProjections : public Heads {
  public:
@@ -36,7 +36,7 @@ class SeparateProjections : public Heads {
   }
 
  protected:
-  /// make(heads, size) makes the projection of so many heads of that size.
+  /// make(heads, size) returns the projection to so many heads of that size.
   template <class Make>
   SeparateProjections(const HeadGeometry& geometry, const Make& make)
       : geometry_(geometry),

@@ -1,4 +1,5 @@
-// One pair of matrices and a mixing vector a head in the place of each head's own product.
+// Approximates the matrices W_i of all heads by one pair of matrices and a mixing vector for each head; for
+// collaborative heads.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ struct SharedFactors {
   DoubleMatrix mixing;  // [heads, size]
 };
 
-/// By `rounds` of alternating least squares, for W_i = lefts_i rights_i^T: each of the three in turn is the
-/// best for the two others. Begins with the `size` largest singular vectors of all heads, each mixed into its
-/// own head only, which is exact when there are no more of them.
+/// Finds the factors of W_i = lefts_i rights_i^T by `rounds` of alternating least squares: each of the
+/// three in turn is set to the best for the two others. It begins with the `size` largest singular vectors
+/// of all heads, each mixed into its own head only; that is exact when there are no more of them.
 SharedFactors shared_factors(std::vector<DoubleMatrix> lefts, std::vector<DoubleMatrix> rights, int64_t size,
                              int rounds);
 

@@ -1,4 +1,5 @@
-// A V with A the softmax of a head's scores (Vaswani et al. 2017, eq. 1), by the fused kernel.
+// The weights A of a head are the softmax of its scores, and its output is A V (Vaswani et al. 2017, eq.
+// 1), by the fused kernel.
 #include <fmt/format.h>
 
 #include "multihead/nn/geometries/weight_scheme.h"

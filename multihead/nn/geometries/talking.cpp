@@ -1,7 +1,8 @@
-// Talking heads (Shazeer et al. 2020): the maps of all heads are mixed before the softmax and again after it,
-// softmax(S P) P' with P and P' [heads, heads]. A softmax of mixed scores needs every Tq x Tk matrix at once,
-// so this takes the composed path and not the fused kernel: slow, and memory that grows with the square of
-// the length. Both matrices start as 1, which is heads that do not talk. Dropout is of the softmax's weights.
+// Talking heads (Shazeer et al. 2020): the scores of all heads are mixed before the softmax, and the
+// weights again after it, softmax(S P) P' with P and P' [heads, heads]. A softmax of mixed scores needs
+// every Tq x Tk matrix at once, so this takes the composed path and not the fused kernel: it is slow, and
+// its memory grows with the square of the length. Both matrices start as the identity, so heads do not mix
+// at first. Dropout applies to the softmax's weights.
 //
 // Cost, for M = Tq Tk h numbers in all matrices: h h parameters and M h multiply-adds in scores, and again in
 // average, and M for P h in all products.

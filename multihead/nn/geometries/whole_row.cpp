@@ -1,7 +1,7 @@
 // q_i = x W_i^Q,  k_i = x W_i^K,  v_i = x W_i^V: every head reads the whole row. W^Q = [W_1^Q | ... | W_h^Q]
 // is one matrix because one product is faster than h. With tied scores W^K is W^Q; with fewer key or value
-// heads several query heads read the same ones. Tied keys of the queries' own rows cost nothing, others no
-// parameters.
+// heads several query heads read the same ones. Tied keys cost nothing in self-attention, where they are
+// the queries; elsewhere they cost no parameters.
 #include "multihead/kernels/attention.h"
 #include "multihead/nn/geometries/head_scheme.h"
 #include "multihead/nn/initialise.h"

@@ -1,5 +1,6 @@
-// Is it German? Case, gender and number are found again from the finished trees, and every article, adjective
-// and noun is held against tables written here, apart from those that made the sentences.
+// Checks that the sentences are correct German. Case, gender and number are read from the finished trees,
+// and every article, adjective and noun is compared with tables in this file, which are independent of
+// those that made the sentences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The built-in corpus as a whole: its parts, its gold, its word order and its files.
+// The built-in corpus as a whole: its parts, trees, alignments, word order and files.
 #include "lab/grammar/grammar.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// Runs are kept: a study that was stopped goes on with what it lacks, and the same configuration is found
-// again.
+// Runs are kept: a study that was stopped resumes with the missing runs, and a run is found again by its
+// configuration.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

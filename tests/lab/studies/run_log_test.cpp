@@ -1,4 +1,4 @@
-// Runs are found by what they are, and what a line leaves out is the default.
+// Runs are found by their settings, and a setting that a line leaves out has its default.
 #include "lab/studies/run_log.h"
 
 #include <gmock/gmock.h>

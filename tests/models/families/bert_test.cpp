@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "multihead/base/file.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/models/weights_file.h"
 #include "tests/models/families/golden_model.h"
 
@@ -105,6 +108,25 @@ TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
                          .states(context, batch.view(), std::vector<int32_t>(types.begin(), types.end()))
                          .value(),
                      "states");
+}
+
+// Errors speak of the file's own fields.
+TEST(BertConfigurations, WhatCannotBeIsNamedAsInTheFile) {
+  const std::string good = read_file(test::GoldenModel("bert", "encoder").folder / "config.json");
+  const auto with = [&](const char* key, int64_t value) {
+    auto document = nlohmann::json::parse(good);
+    document[key] = value;
+    return [text = document.dump()] { read_plan(text, "config.json"); };
+  };
+  const auto vocabulary = nlohmann::json::parse(good)["vocab_size"].get<int64_t>();
+  EXPECT_THAT(
+      with("num_attention_heads", 17),
+      ThrowsMessage<FormatError>(HasSubstr("num_attention_heads is 17; expected a divisor of hidden_size")));
+  EXPECT_THAT(with("pad_token_id", vocabulary), ThrowsMessage<FormatError>(HasSubstr("pad_token_id is ")));
+  EXPECT_THAT(with("vocab_size", -1),
+              ThrowsMessage<FormatError>(HasSubstr("vocab_size: expected an integer from 2")));
+  EXPECT_THAT(with("pad_token_id", int64_t{1} << 31),
+              ThrowsMessage<FormatError>(HasSubstr("pad_token_id: expected an integer from -1 to 16777215")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, BertGoldens,

@@ -1,4 +1,4 @@
-// What an oracle computed with a small folder: sequences, and numbers row by row.
+// Reads what an oracle computed with a small model folder: sequences, and numbers row by row.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -8,7 +8,10 @@
 
 #include "multihead/base/file.h"
 #include "multihead/batch/batch.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/stack_cache.h"
 #include "tests/models/families/golden_model.h"
 #include "tests/support/scratch_folder.h"
 
@@ -152,8 +155,11 @@ TEST_F(DamagedGpt2, ConfigurationsThatDoNotFitAreRefused) {
        "missing: transformer.h.3.attn.c_attn.weight, transformer.h.3.attn.c_attn.bias, "
        "transformer.h.3.attn.c_proj");
   with("n_layer", 2, "not used: transformer.h.2.");
-  with("n_head", 4, "heads is 4, which does not divide d_model 21");
+  with("n_head", 4, "n_head is 4; expected a divisor of n_embd 21");
   with("n_embd", "wide", "n_embd: expected an integer");
+  with("vocab_size", -1, "vocab_size: expected an integer from 2 to 16777216, got -1");
+  with("eos_token_id", 61, "eos_token_id is 61; expected 0 ... 60");
+  with("bos_token_id", 1 << 30, "bos_token_id: expected an integer from -1 to 16777215");
   with("n_positions", 1 << 30, "n_positions: expected an integer");
   with("n_inner", 1 << 20, "describes a model of at least");
   with("activation_function", "step", "activation_function: expected");

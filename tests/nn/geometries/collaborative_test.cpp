@@ -1,4 +1,4 @@
-// Collaborative heads: W^Q and W^K of all, mixed by a vector a head.
+// Collaborative heads: all heads share W^Q and W^K, and each has a mixing vector.
 #include "tests/nn/geometries/suites.h"
 
 namespace mh::test {

@@ -1,4 +1,4 @@
-// Numbers that note what is done with them: what the ledger's counts are checked against.
+// A number type that counts the operations on it; the counts of the ledger are checked against it.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A layer of attention by its formula, in numbers that note what is done with them: the count that the ledger
-// is checked against. What differs between geometries their own files say (oracle.h).
+// A layer of attention by its formula, in numbers that count the operations on them; the ledger is checked
+// against it. The test file of each geometry has its own part (oracle.h).
 #pragma once
 
 #include <ostream>

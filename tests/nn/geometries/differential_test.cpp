@@ -1,4 +1,4 @@
-// Differential weights: the difference of two softmaxes, and a norm of each head.
+// Differential heads: the difference of two softmaxes, and a norm of each head.
 #include "tests/nn/geometries/suites.h"
 
 namespace mh::test {

@@ -1,4 +1,4 @@
-// Doubled heads: another d_model x d_model before each matrix.
+// Doubled heads: a d_model x d_model matrix before each head's own.
 #include "tests/nn/geometries/suites.h"
 
 namespace mh::test {

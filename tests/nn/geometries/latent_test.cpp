@@ -1,4 +1,4 @@
-// Latent heads: keys and values of all heads from one short row a token.
+// Latent heads: the keys and values of all heads are projected from one short row for each token.
 #include "multihead/nn/layer_weights.h"
 #include "multihead/nn/ledger.h"
 #include "tests/nn/geometries/suites.h"

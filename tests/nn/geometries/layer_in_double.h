@@ -1,5 +1,5 @@
-// A whole attention layer in double, word by word: what the fused layer is checked against. What differs
-// between geometries their own files say (oracle.h).
+// A whole attention layer in double, written as its formula; the fused layer is checked against it. The
+// test file of each geometry has its own part (oracle.h).
 #pragma once
 
 #include "tests/nn/geometries/oracle.h"

@@ -1,5 +1,5 @@
-// The formulas of a geometry, the tests' own and nothing of the library's: in double, and in numbers that
-// count. Each geometry's test file says its own and registers it.
+// The formulas of a geometry, written for the tests without code of the library: in double, and in numbers
+// that count operations. The test file of each geometry defines and registers its own.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Queries and keys at length 1, times a learned number.
+// Query-key normalisation: queries and keys are scaled to length 1, and scores have a learned factor.
 #include "tests/nn/geometries/suites.h"
 
 namespace mh::test {

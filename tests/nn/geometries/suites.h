@@ -1,4 +1,5 @@
-// What every geometry is tested for (geometry_test.cpp, ledger_test.cpp), with cases from its own file:
+// Test suites that run for every geometry (geometry_test.cpp, ledger_test.cpp). Its own file gives the
+// cases:
 //
 //   INSTANTIATE_TEST_SUITE_P(Merged, Geometry, testing::ValuesIn(cases), test::name_of_case);
 #pragma once

@@ -1,4 +1,4 @@
-// Talking heads: scores mixed, and weights again.
+// Talking heads: scores of all heads are mixed, and weights again.
 #include "tests/nn/geometries/suites.h"
 
 namespace mh::test {

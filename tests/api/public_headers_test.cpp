@@ -1,0 +1,109 @@
+// The door of the library: what is public is listed, small, compiles as docs/api.md shows, and never aborts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const fs::path kSource = MULTIHEAD_SOURCE;
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path);
+  EXPECT_TRUE(in) << path;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// multihead/*.h, from the project's root.
+std::vector<std::string> public_headers() {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(kSource / "multihead")) {
+    if (entry.path().extension() == ".h") found.push_back("multihead/" + entry.path().filename().string());
+  }
+  return found;
+}
+
+/// They and what they include.
+std::set<std::string> installed_headers() {
+  static const std::regex include_line(R"re(#include "([^"]+)")re");
+  std::set<std::string> found;
+  std::vector<std::string> todo = public_headers();
+  while (!todo.empty()) {
+    const std::string header = todo.back();
+    todo.pop_back();
+    if (!found.insert(header).second) continue;
+    const std::string text = contents(kSource / header);
+    for (std::sregex_iterator at(text.begin(), text.end(), include_line), end; at != end; ++at) {
+      todo.push_back((*at)[1]);
+    }
+  }
+  return found;
+}
+
+TEST(PublicHeaders, AreFewAndNeedFew) {
+  EXPECT_GE(public_headers().size(), 8u);
+  EXPECT_LE(public_headers().size(), 13u);
+  const auto installed = installed_headers();
+  EXPECT_LE(installed.size(), 90u);
+  for (const std::string& header : installed) EXPECT_TRUE(header.starts_with("multihead/")) << header;
+}
+
+TEST(PublicHeaders, AreAllInTheOneAndOnThePage) {
+  const std::string all = contents(kSource / "multihead/multihead.h"),
+                    page = contents(kSource / "docs/api.md");
+  for (const std::string& header : public_headers()) {
+    if (header == "multihead/multihead.h") continue;
+    EXPECT_THAT(all, HasSubstr("#include \"" + header + "\""));
+    EXPECT_THAT(page, HasSubstr("[" + header + "](../" + header + ")"));
+  }
+  for (const auto& entry : fs::directory_iterator(kSource / "examples")) {
+    if (entry.path().extension() != ".cpp") continue;
+    EXPECT_THAT(page, HasSubstr("(../examples/" + entry.path().filename().string() + ")"));
+  }
+}
+
+// A user who writes `using namespace mh` keeps the words that everybody uses.
+TEST(PublicHeaders, TakeNoCommonWords) {
+  static const std::regex function(
+      R"re(\n(?:inline |constexpr |static )*[A-Za-z_:<>]+[A-Za-z_:<>,*& ]* [*&]?(add|block|check|copy|describe|fill|find|max|min|normal|print|problems|product|scale|shown|size|sum)\()re");
+  for (const std::string& header : installed_headers()) {
+    const std::string text = contents(kSource / header);
+    std::smatch match;
+    EXPECT_FALSE(std::regex_search(text, match, function)) << header << ": " << match[1];
+  }
+}
+
+// Every block of C++ on the page is the body of a function that compiles; `folder` is loaded in the first.
+TEST(SlowApiPage, ProgramsCompile) {
+  const std::string page = contents(kSource / "docs/api.md");
+  const fs::path file = fs::path(MULTIHEAD_BUILD) / "api_page.cpp";
+  std::ofstream out(file);
+  out << "#include <cstdio>\n#include <string>\n#include <vector>\n#include \"multihead/multihead.h\"\n";
+  int blocks = 0;
+  for (size_t at = 0; (at = page.find("```cpp\n", at)) != std::string::npos; ++blocks) {
+    const size_t begin = at + 7, end = page.find("```", begin);
+    const std::string block = page.substr(begin, end - begin);
+    const bool loads = block.find("folder = ") != std::string::npos;
+    out << "void block_" << blocks << "(" << (loads ? "" : "[[maybe_unused]] const mh::ModelFolder& folder")
+        << ") {\n"
+        << block << "}\n";
+    at = end;
+  }
+  out.close();
+  EXPECT_GE(blocks, 9);
+  EXPECT_EQ(std::system(("c++ -std=c++20 -fsyntax-only -I" + kSource.string() + " " + file.string()).c_str()),
+            0);
+}
+
+}  // namespace
