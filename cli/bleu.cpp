@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -85,8 +87,8 @@ std::vector<std::string> read_beside(const std::string& path, const std::string&
   std::vector<std::string> text = read_text(path);
   if (text.size() != lines) {
     throw FormatError(
-        fmt::format("{} has {} lines, {} has {}; line i of one must be a translation of line i of the other",
-                    name_of(path), text.size(), reference, lines));
+        fmt::format("{} has {}, {} has {}; line i of one must be a translation of line i of the other",
+                    name_of(path), counted(std::ssize(text), "line"), reference, lines));
   }
   return text;
 }
@@ -100,17 +102,22 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
   }
   std::string text;
   size_t longest = 6;
-  for (const SystemReport& system : report.systems) longest = std::max(longest, system.system.size());
+  std::vector<std::string> names;
+  for (const SystemReport& system : report.systems) {
+    names.push_back(printable_line(system.system));
+    longest = std::max(longest, names.back().size());
+  }
   for (size_t s = 0; s < scores.size(); ++s) {
-    if (scores.size() > 1) text += fmt::format("{:<{}}  ", report.systems[s].system, longest);
+    if (scores.size() > 1) text += fmt::format("{:<{}}  ", names[s], longest);
     text += scores[s].line(flags.width) + "\n";
   }
   if (report.systems[0].mean) {
     text +=
         fmt::format("{:<{}}  {:>7}  {:>7}  {:>7}  {:>6}\n", "system", longest, "BLEU", "mean", "95 %", "p");
-    for (const SystemReport& system : report.systems) {
+    for (size_t s = 0; s < report.systems.size(); ++s) {
+      const SystemReport& system = report.systems[s];
       text +=
-          fmt::format("{:<{}}  {:7.{}f}  {:7.{}f}  {:>7}", system.system, longest, system.score, flags.width,
+          fmt::format("{:<{}}  {:7.{}f}  {:7.{}f}  {:>7}", names[s], longest, system.score, flags.width,
                       *system.mean, flags.width, fmt::format("+-{:.{}f}", *system.half_width, flags.width));
       text += system.p_value
                   ? fmt::format("  {:.4f}{}\n", *system.p_value, *system.p_value < 0.05 ? " *" : "")
@@ -118,6 +125,23 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
     }
   }
   return text + report.signature + "\n";
+}
+
+// A flag that would change nothing is a mistake.
+void check_flags(const CLI::App& verb, const BleuFlags& flags) {
+  const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
+  if (given("--language") && flags.bleu.tokenizer != BleuTokenizer::kMoses)
+    throw UsageError("--language is of --tokenize moses; give that, too, or leave out --language");
+  const bool takes_a_value =
+      flags.bleu.smoothing == BleuSmoothing::kFloor || flags.bleu.smoothing == BleuSmoothing::kAddK;
+  if (given("--smooth-value") && !takes_a_value)
+    throw UsageError(
+        "--smooth-value is of --smooth floor and --smooth add-k; give one of them, too, or leave it out");
+  for (const char* flag : {"--samples", "--seed"}) {
+    if (given(flag) && !given("--paired") && !flags.confidence)
+      throw UsageError(
+          fmt::format("{} is of the bootstrap; give --confidence or --paired, too, or leave it out", flag));
+  }
 }
 
 void run(const BleuFlags& flags) {
@@ -158,12 +182,13 @@ void run(const BleuFlags& flags) {
 
 void add_bleu(CLI::App& app) {
   auto flags = std::make_shared<BleuFlags>();
-  CLI::App* verb = app.add_subcommand("bleu", "Scores translations against references: sacreBLEU's figures");
+  CLI::App* verb =
+      app.add_subcommand("bleu", "BLEU of translations against references, with sacreBLEU's figures");
   verb->footer(
       "Examples:\n"
       "  multihead translate --model model -i test.en | multihead bleu test.de\n"
       "  multihead bleu test.de -i ours.de --paired theirs.de --lowercase");
-  verb->add_option("references", flags->references, "One file of reference translations or more, one a line")
+  verb->add_option("references", flags->references, "Reference translations, one per line; one file or more")
       ->required();
   add_text_flags(*verb, flags->text);
   add_choice(*verb, "--tokenize", flags->bleu.tokenizer,
@@ -171,33 +196,42 @@ void add_bleu(CLI::App& app) {
               {"intl", BleuTokenizer::kIntl},
               {"moses", BleuTokenizer::kMoses},
               {"none", BleuTokenizer::kNone}},
-             "How sentences become words");
+             "How sentences are split into words");
   add_choice(*verb, "--language", flags->bleu.language,
              {{"en", MosesLanguage::kEnglish}, {"de", MosesLanguage::kGerman}},
-             "Whose rules --tokenize moses follows");
-  verb->add_flag("--lowercase", flags->bleu.lowercase, "Case does not count");
+             "Language whose rules --tokenize moses follows");
+  verb->add_flag("--lowercase", flags->bleu.lowercase, "Ignore upper and lower case");
   add_choice(*verb, "--smooth", flags->bleu.smoothing,
              {{"exp", BleuSmoothing::kExp},
               {"floor", BleuSmoothing::kFloor},
               {"add-k", BleuSmoothing::kAddK},
               {"none", BleuSmoothing::kNone}},
-             "What stands for a precision of 0");
+             "Smoothing of n-gram precisions that are 0");
   CLI::Option* value = add_number(*verb, "--smooth-value", flags->smoothing_value, {.low = 1e-9, .high = 1e9},
-                                  "Of floor (0.1 when not given) and add-k (1)")
+                                  "Constant of --smooth floor (usually 0.1) or add-k (usually 1)")
                            ->default_str("");
   verb->add_flag("--effective-order", flags->bleu.effective_order,
-                 "Leave out n-grams longer than every sentence: for a single sentence");
+                 "Ignore n-grams longer than the sentences, for scores of single sentences");
   verb->add_option("--paired", flags->others,
-                   "Other systems' translations, compared with -i by paired bootstrap");
-  verb->add_flag("--confidence", flags->confidence,
-                 "Mean and 95 % interval by bootstrap, also without --paired");
+                   "Translations of other systems, compared with those of -i by paired bootstrap");
+  verb->add_flag("--confidence", flags->confidence, "Mean and 95 % interval by bootstrap resampling");
   add_number(*verb, "--samples", flags->bootstrap.samples, {.low = 1, .high = 1'000'000},
-             "Bootstrap samples");
-  add_number(*verb, "--seed", flags->bootstrap.seed, {}, "Seed of the bootstrap");
-  verb->add_flag("--score-only", flags->score_only, "Print the score and nothing else");
-  verb->add_flag("--json", flags->json, "Print everything as JSON");
-  add_number(*verb, "--width", flags->width, {.low = 0, .high = 12}, "Digits after the point of the score");
-  verb->callback([flags, value] {
+             "Number of bootstrap samples");
+  add_number(*verb, "--seed", flags->bootstrap.seed, {}, "Seed of the bootstrap samples");
+  auto* score_only = verb->add_flag("--score-only", flags->score_only, "Print the scores and nothing else");
+  verb->add_flag("--json", flags->json, "Print everything as JSON")->excludes(score_only);
+  add_number(*verb, "--width", flags->width, {.low = 0, .high = 12},
+             "Digits of the score after the decimal point");
+  name_values(*verb, "FILE", {"references", "--paired"});
+  group_flags(*verb, "How BLEU is computed",
+              {"--tokenize", "--language", "--lowercase", "--smooth", "--smooth-value", "--effective-order"});
+  group_flags(*verb, "Significance by bootstrap resampling",
+              {"--paired", "--confidence", "--samples", "--seed"});
+  group_flags(*verb, "Output", {"--score-only", "--width", "--json"});
+  rare_flags(*verb, {"--language", "--smooth", "--smooth-value", "--effective-order", "--samples", "--seed",
+                     "--width"});
+  verb->callback([flags, value, verb] {
+    check_flags(*verb, *flags);
     if (value->count() > 0) flags->bleu.smoothing_value = flags->smoothing_value;
     run(*flags);
   });

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/error_line.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
@@ -18,9 +19,15 @@ namespace {
 bool quiet_wanted = false;
 }
 
+CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
+  return verb.add_option("model,--model", folder, help)->type_name("DIR");
+}
+
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
-  verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input");
-  verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output");
+  verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input")
+      ->type_name("FILE");
+  verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output")
+      ->type_name("FILE");
 }
 
 std::vector<std::string> read_text(const std::string& path) {
@@ -35,10 +42,18 @@ std::string name_of(const std::string& path) {
 void write_text(const std::string& path, const std::string& text) {
   if (!path.empty()) return write_file_atomically(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw FileError(
-        fmt::format("cannot write to standard output: {}; give -o FILE or another place to write to",
-                    std::strerror(errno)));
+    throw StandardOutputError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   }
+}
+
+void finish_standard_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw StandardOutputError("cannot write to standard output; is its disk full?");
+}
+
+std::string counted(int64_t number, std::string_view one, std::string_view many) {
+  if (number == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", number, one) : fmt::format("{} {}", number, many);
 }
 
 std::string grouped(uint64_t number) {
@@ -61,7 +76,7 @@ void to_stderr(std::string_view text) {
 }
 
 void remark(std::string_view remark) {
-  if (!quiet()) to_stderr(fmt::format("multihead: {}\n", remark));
+  if (!quiet()) to_stderr(fmt::format("multihead: {}\n", error_line(remark)));
 }
 
 void check_utf8(std::string_view given, std::string_view flag) {

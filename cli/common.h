@@ -10,9 +10,13 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace mh::cli {
+
+/// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.
+CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help = "The model folder");
 
 /// -i/--input, -o/--output: files, or standard input and output when empty.
 struct TextFlags {
@@ -29,6 +33,11 @@ std::string name_of(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.
 void write_text(const std::string& path, const std::string& text);
 
+/// Throws StandardOutputError when something that was printed could not be written.
+void finish_standard_output();
+
+/// "1 line", "2 lines"; `many` where an s does not do: counted(2, "query", "queries").
+std::string counted(int64_t number, std::string_view one, std::string_view many = {});
 /// 1234567 -> "1,234,567".
 std::string grouped(uint64_t number);
 
@@ -42,6 +51,12 @@ void to_stderr(std::string_view text);
 void remark(std::string_view remark);
 /// Throws UsageError when what was given for `flag` is not UTF-8.
 void check_utf8(std::string_view given, std::string_view flag);
+
+/// Standard output takes nothing more: its disk is full, or it is closed.
+class StandardOutputError : public FileError {
+ public:
+  using FileError::FileError;
+};
 
 /// The work was interrupted by this signal and has saved what it had.
 class StoppedBySignal : public Interrupted {

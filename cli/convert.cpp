@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
@@ -166,10 +167,10 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
     ModelText text(folder, text_options(false));
     const auto sources = read_text(flags.source), targets = read_text(flags.target);
     if (sources.size() != targets.size() || sources.empty()) {
-      throw FormatError(fmt::format("{} has {} lines, {} has {}; expected as many, and at least one",
-                                    flags.source, sources.size(), flags.target, targets.size()));
+      throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", flags.source,
+                                    counted(std::ssize(sources), "line"), flags.target, targets.size()));
     }
-    sentences.what = fmt::format("{} pairs of sentences", sources.size());
+    sentences.what = counted(std::ssize(sources), "pair of sentences", "pairs of sentences");
     sentences.sources = text.sources(sources, {.name = flags.source});
     sentences.targets = text.targets(targets, {.name = flags.target});
     tell_unknown(text);
@@ -262,8 +263,8 @@ void run(const ConvertFlags& flags) {
 
 void add_convert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* verb = flags->verb = app.add_subcommand(
-      "convert", "The same model with other heads, and how far its outputs are from before");
+  CLI::App* verb = flags->verb =
+      app.add_subcommand("convert", "Rebuild a model with other heads, and measure how its outputs change");
   verb->add_option("model", flags->model, "The model folder")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
@@ -271,19 +272,20 @@ void add_convert(CLI::App& app) {
               {"merged", Target::kMerged},
               {"grouped", Target::kGrouped},
               {"collaborative", Target::kCollaborative}},
-             "How the heads shall read and write")
+             "Kind of heads to convert to")
       ->default_str("");
   add_size(*verb, "--d-key", flags->d_key, kLargestHead,
-           "--to canonical, from merged: size of queries and keys; without: as the model says");
+           "With --to canonical, from merged heads: size of queries and keys");
   verb->add_flag("--nearest", flags->nearest,
-                 "--to canonical, from merged: where that is below a matrix's rank, the nearest one");
+                 "With --to canonical: accept the closest matrices where --d-key is below the rank");
   add_number(*verb, "--key-heads", flags->key_heads, kHeadCounts,
-             "--to grouped: heads of keys and values, the means of those that they stand for");
+             "With --to grouped: number of key and value heads, each the mean of those it replaces");
   add_size(*verb, "--shared-size", flags->shared_size, kLargestHead,
-           "--to collaborative: columns of the shared W^Q and W^K");
+           "With --to collaborative: columns of the shared W^Q and W^K");
   verb->add_option("--permute", flags->permute,
-                   "New order of the heads, e.g. 2,0,1: head 0 is then the old 2");
-  verb->add_option("--attention", flags->attentions, "--permute in this attention only; may be given again")
+                   "New order of the heads, e.g. 2,0,1: the new head 0 is the old head 2");
+  verb->add_option("--attention", flags->attentions,
+                   "Attention layer that --permute reorders; may be given again; without: all")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_option("--remove", flags->remove,
@@ -291,12 +293,23 @@ void add_convert(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--merge-equal", flags->merge_equal,
-                 "Make one of heads with equal queries, keys and values");
+                 "Merge heads with equal queries, keys and values into one");
   verb->add_option("--source", flags->source,
-                   "Compare the outputs on these lines; without: on random tokens");
-  verb->add_option("--target", flags->target, "Their translations");
-  add_number(*verb, "--seed", flags->seed, {}, "Of the random tokens");
-  verb->add_flag("--json", flags->json, "As JSON");
+                   "Compare the outputs on these source sentences; without: on random tokens");
+  verb->add_option("--target", flags->target, "Translations of --source, line by line");
+  add_number(*verb, "--seed", flags->seed, {}, "Seed of the random tokens");
+  verb->add_flag("--json", flags->json, "Print JSON");
+  name_values(*verb, "DIR", {"model", "--out"});
+  name_values(*verb, "FILE", {"--source", "--target"});
+  name_values(*verb, "HEAD", {"--remove"});
+  name_values(*verb, "ORDER", {"--permute"});
+  name_values(*verb, "ATTENTION", {"--attention"});
+  group_flags(*verb, "Conversion to other heads",
+              {"--to", "--d-key", "--nearest", "--key-heads", "--shared-size"});
+  group_flags(*verb, "Same heads, fewer or in another order",
+              {"--remove", "--merge-equal", "--permute", "--attention"});
+  group_flags(*verb, "Comparison with the model that was given", {"--source", "--target", "--seed"});
+  rare_flags(*verb, {"--nearest", "--attention", "--seed"});
   verb->footer(
       "Example:\n"
       "  multihead convert model --out one-key --to grouped --key-heads 1\n"

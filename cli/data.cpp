@@ -6,6 +6,8 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "lab/grammar/grammar.h"
@@ -23,15 +25,15 @@ void run_grammar(const GrammarFlags& flags) {
   const GrammarCorpus corpus = make_grammar_corpus(flags.options);
   write_grammar_corpus(corpus, flags.out);
   if (quiet()) return;
-  to_stderr(fmt::format("{}: {} training pairs, {} valid, {} test, {} compositional (seed {})\n", flags.out,
-                        corpus.train.size(), corpus.valid.size(), corpus.test.size(),
-                        corpus.compositional.size(), flags.options.seed));
+  to_stderr(fmt::format("{}: {}, {} valid, {} test, {} compositional (seed {})\n", printable_line(flags.out),
+                        counted(std::ssize(corpus.train), "training pair"), corpus.valid.size(),
+                        corpus.test.size(), corpus.compositional.size(), flags.options.seed));
 }
 
 }  // namespace
 
 void add_data(CLI::App& app) {
-  CLI::App& data = *app.add_subcommand("data", "Make data sets");
+  CLI::App& data = *app.add_subcommand("data", "Make a data set");
   data.require_subcommand(1);
   data.footer("Example:\n  multihead data grammar --out corpus");
 
@@ -40,17 +42,18 @@ void add_data(CLI::App& app) {
       "Write the built-in English-German corpus: text, trees (CoNLL-U) and word alignments (Pharaoh)");
   auto flags = std::make_shared<GrammarFlags>();
   GrammarOptions& options = flags->options;
-  grammar.add_option("--out", flags->out, "Folder to write, as a whole")->required();
-  add_number(grammar, "--seed", options.seed, {}, "Another seed makes another corpus");
-  add_number(grammar, "--train", options.train, kGrammarPairs, "Training pairs");
-  add_number(grammar, "--valid", options.valid, kGrammarPairs, "Validation pairs");
-  add_number(grammar, "--test", options.test, kGrammarPairs, "Test pairs");
+  grammar.add_option("--out", flags->out, "Folder to write")->required();
+  add_number(grammar, "--seed", options.seed, {}, "Seed of the random sentences");
+  add_number(grammar, "--train", options.train, kGrammarPairs, "Sentence pairs for training");
+  add_number(grammar, "--valid", options.valid, kGrammarPairs, "Sentence pairs for validation");
+  add_number(grammar, "--test", options.test, kGrammarPairs, "Sentence pairs for testing");
   add_number(grammar, "--compositional", options.compositional, kGrammarPairs,
              "Test pairs of a kind not in training: half with unseen verb-object pairs, half nested deeper");
   add_number(grammar, "--depth", options.depth, kGrammarDepths,
-             "How deep clauses nest (compositional: one deeper)");
+             "How deep clauses nest; one deeper in the compositional pairs");
   add_number(grammar, "--max-words", options.max_words, kGrammarWords,
-             "Longest sentence, punctuation counted");
+             "Words in the longest sentence, punctuation included");
+  name_values(grammar, "DIR", {"--out"});
   grammar.footer(
       "Example:\n  multihead data grammar --out corpus --train 20000 --seed 7\n  head -3 corpus/test.en");
   grammar.callback([flags] { run_grammar(*flags); });

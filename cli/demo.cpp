@@ -12,6 +12,7 @@
 #include "cli/common.h"
 #include "cli/flag_names.h"
 #include "cli/heads_report.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "lab/demo/demo.h"
@@ -141,9 +142,10 @@ void add_demo(CLI::App& app) {
       app.add_subcommand("demo", "Train a small translator on the built-in data and look at its heads");
   verb->add_option("--out", *folder, "Folder to write: the data in corpus/, the model in model/")
       ->capture_default_str();
-  add_number(*verb, "--seed", *seed, {}, "Another seed makes other data and another model");
+  add_number(*verb, "--seed", *seed, {}, "Seed of the data and the model");
   auto updates = std::make_shared<int64_t>(settings->translator.updates);
-  add_number(*verb, "--updates", *updates, {.low = 1, .high = 1'000'000}, "How long to train");
+  add_number(*verb, "--updates", *updates, {.low = 1, .high = 1'000'000}, "Number of training updates");
+  name_values(*verb, "DIR", {"--out"});
   verb->footer("Example:\n  multihead demo\n  multihead demo --out /tmp/demo --seed 7");
   verb->callback([=] {
     DemoSettings chosen = demo_settings(*seed);

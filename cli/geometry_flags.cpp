@@ -7,7 +7,10 @@
 namespace mh::cli {
 
 void GeometryFlags::add(CLI::App& verb) {
-  verb.add_option("--geometry", geometry, about_geometries())->capture_default_str()->group("Heads");
+  verb.add_option("--geometry", geometry, about_geometries())
+      ->type_name("GEOMETRY")
+      ->capture_default_str()
+      ->group("Heads");
   flags_.add(verb, layer_);
 }
 

@@ -21,11 +21,12 @@ struct LayerSettings {
   template <class V>
   void visit(V& v) {
     constexpr const char* kHeads = "Heads";
-    v("d_model", d_model, kModelWidths, {.group = kHeads, .help = "Width of a row"});
-    v("heads", heads, kHeadCounts, {.group = kHeads, .help = "Heads of queries"});
+    v("d_model", d_model, kModelWidths,
+      {.group = kHeads, .help = "Width of the layer's input: numbers per token"});
+    v("heads", heads, kHeadCounts, {.group = kHeads, .help = "Number of heads (of queries)"});
     head_changes.visit(v);
     v("d_out", d_out, kModelWidths,
-      {.group = kHeads, .help = "Width of a row that W^O writes", .otherwise = "d_model"});
+      {.group = kHeads, .help = "Width of the layer's output, which W^O writes", .otherwise = "d_model"});
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/heads_report.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -41,8 +42,9 @@ std::vector<std::vector<Word>> trees_of(const std::string& path) {
 
 void check_lines(size_t found, const std::string& path, size_t lines, const std::string& source) {
   if (found != lines) {
-    throw FormatError(fmt::format("{} has {} sentences, but {} has {} lines; there must be one for each",
-                                  path, found, source, lines));
+    throw FormatError(fmt::format("{} has {}, but {} has {}; there must be one for each", path,
+                                  counted(static_cast<int64_t>(found), "sentence"), source,
+                                  counted(static_cast<int64_t>(lines), "line")));
   }
 }
 
@@ -129,42 +131,52 @@ void run(HeadsFlags& flags) {
 void add_heads(CLI::App& app) {
   auto flags = std::make_shared<HeadsFlags>();
   CLI::App* verb =
-      app.add_subcommand("heads", "What each head does: statistics, relations, alignment, heat maps");
+      app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
   verb->add_option("model", flags->model, "The model folder")->required();
   verb->add_option(
       "-i,--input", flags->input,
-      "Source lines (gzip or not) instead of standard input; not read when there is only --text");
+      "Source sentences (gzip or not) from this file, not standard input; not needed with --text");
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
   verb->add_option("--target", flags->target,
-                   "Their translations, a line each; without: greedy translations");
+                   "Their translations, line by line; without: the model's greedy translations");
   verb->add_option("--conllu", flags->conllu,
-                   "Trees of the source lines: which head goes along which relation");
-  verb->add_option("--target-conllu", flags->target_conllu, "Trees of the target lines");
-  verb->add_option("--alignment", flags->alignment, "Word alignments (Pharaoh): which head aligns");
+                   "Dependency trees of the source sentences (CoNLL-U): which head follows which relation");
+  verb->add_option("--target-conllu", flags->target_conllu,
+                   "Dependency trees of the target sentences (CoNLL-U)");
+  verb->add_option("--alignment", flags->alignment,
+                   "Word alignments (Pharaoh format): which head aligns words");
   add_number(*verb, "--least-support", flags->least_support, {.low = 0},
-             "Leave out relations of fewer words in the table");
-  verb->add_option("--text", flags->text, "One sentence, to draw heads on")
+             "Leave relations of fewer words out of the table");
+  verb->add_option("--text", flags->text, "Sentence on which heads are drawn")
       ->each([](const std::string& text) {
         if (text.find_first_not_of(" \t\n") == std::string::npos)
           throw UsageError("--text: expected a sentence, got none");
       });
-  verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
-  verb->add_option(
-          "--head", flags->heads,
-          "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most telling ones")
+  verb->add_option("--target-text", flags->target_text,
+                   "Its translation; without: the model's greedy translation");
+  verb->add_option("--head", flags->heads,
+                   "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most "
+                   "focused heads")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
-  verb->add_option(
-      "--save", flags->save,
-      "Save all weights on --text: FILE.safetensors, or a folder of .npy files under any other name");
+  verb->add_option("--save", flags->save,
+                   "Save all attention weights on --text: FILE.safetensors, or a folder of .npy files");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures");
-  verb->add_option("--mute", flags->mute,
-                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
-             "Source and target tokens of one batch");
+             "Most source and target tokens in a batch");
+  name_values(*verb, "DIR", {"model"});
+  name_values(*verb, "FILE",
+              {"--input", "--output", "--target", "--conllu", "--target-conllu", "--alignment"});
+  name_values(*verb, "HEAD", {"--head", "--mute"});
+  name_values(*verb, "DIR|FILE", {"--save"});
+  group_flags(*verb, "Trees and alignments",
+              {"--conllu", "--target-conllu", "--alignment", "--least-support"});
+  group_flags(*verb, "One sentence", {"--text", "--target-text", "--head", "--numbers", "--save"});
+  rare_flags(*verb, {"--least-support", "--target-text", "--numbers", "--max-batch-tokens"});
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "cli/error_line.h"
 #include "multihead/base/error.h"
 
 namespace mh::cli {
@@ -53,7 +54,7 @@ void relations_part(std::string& text, const std::vector<RelationScore>& scores,
   text += fmt::format("{:<13}{:<14}{:<28}{:>7}{:>6} {:>5}{:>6}\n", "relation", "reads", "head", "score",
                       "best", "offs.", "words");
   for (const RelationScore& score : best) {
-    text += fmt::format("{:<13}{:<14}{:<28}{:>7.1f}{:>6.1f} {:>5}{:>6}\n", score.relation,
+    text += fmt::format("{:<13}{:<14}{:<28}{:>7.1f}{:>6.1f} {:>5}{:>6}\n", printable_line(score.relation),
                         direction_name(score.direction), score.name(), 100 * score.score(),
                         100 * score.baseline(), fmt::format("({:+d})", score.offset), score.support);
   }

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/load_model.h"
 #include "cli/verbs.h"
+#include "multihead/analysis/heat_map.h"
 #include "multihead/io/config.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
@@ -113,14 +115,15 @@ std::string side_text(const EncoderDecoderConfig& config, int32_t layers, int32_
   const std::string size = g.d_key == g.d_value
                                ? fmt::format("size {}", g.d_key)
                                : fmt::format("keys of size {}, values of size {}", g.d_key, g.d_value);
-  return fmt::format("{} layers of {} heads ({}), feed-forward {}", layers, heads, size, d_ff);
+  return fmt::format("{} of {} ({}), feed-forward {}", counted(layers, "layer"), counted(heads, "head"), size,
+                     d_ff);
 }
 
 std::string table(const ModelFolder& folder) {
   const EncoderDecoderConfig& c = folder.translator().config();
   std::string text;
   const auto line = [&](std::string_view what, const std::string& value) {
-    text += fmt::format("{:<14}{}\n", what, value);
+    text += fmt::format("{:<14}{}\n", what, printable_line(value));
   };
   line("model", fmt::format("{}, {}-norm encoder-decoder", folder.model_type,
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
@@ -143,11 +146,19 @@ std::string table(const ModelFolder& folder) {
                               c.dropout.activation));
   text += "attentions    (name a head as encoder.0.self_attention.1)\n";
   for (const auto& [name, heads] : folder.model->attentions()) {
-    text += fmt::format("  {:<28}heads 0 ... {}\n", name, heads - 1);
+    text +=
+        fmt::format("  {:<28}{}\n", name, heads == 1 ? "head 0" : fmt::format("heads 0 to {}", heads - 1));
   }
   text += "files\n";
-  for (const FileSize& file : files_of(folder.path)) {
-    text += fmt::format("  {:<28}{:>14} bytes\n", file.name, grouped(file.bytes));
+  const std::vector<FileSize> files = files_of(folder.path);
+  int longest = 28;
+  for (const FileSize& file : files)
+    longest = std::max(longest, display_width(printable_line(file.name)) + 1);
+  for (const FileSize& file : files) {
+    const std::string name = printable_line(file.name);
+    text += fmt::format("  {}{}{:>14} {}\n", name,
+                        std::string(static_cast<size_t>(longest - display_width(name)), ' '),
+                        grouped(file.bytes), file.bytes == 1 ? "byte" : "bytes");
   }
   return text;
 }
@@ -156,9 +167,10 @@ std::string table(const ModelFolder& folder) {
 
 void add_info(CLI::App& app) {
   auto flags = std::make_shared<InfoFlags>();
-  CLI::App* verb = app.add_subcommand("info", "What a model folder holds: sizes, heads, tokenizer, files");
-  verb->add_option("model", flags->model, "The model folder")->required();
-  verb->add_flag("--json", flags->json, "As JSON");
+  CLI::App* verb =
+      app.add_subcommand("info", "Show what a model folder holds: sizes, heads, tokenizer, files");
+  add_model(*verb, flags->model)->required();
+  verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {
     const ModelFolder folder = load_model(flags->model);

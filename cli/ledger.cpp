@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/geometry_flags.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
@@ -66,10 +68,10 @@ Account layer_account(const LedgerFlags& flags, const HeadGeometry& geometry, co
   const HeadGeometry& g = found.geometry;
   return {.name = "one layer, " + name,
           .sizes = fmt::format(
-              "d_model {}, {} heads, d_key {}, d_value {}{}", flags.geometry.layer().d_model, g.heads,
-              g.d_key, g.d_value,
+              "d_model {}, {}, d_key {}, d_value {}{}", flags.geometry.layer().d_model,
+              counted(g.heads, "head"), g.d_key, g.d_value,
               flags.geometry.d_out() > 0 ? fmt::format(", d_out {}", flags.geometry.d_out()) : std::string()),
-          .tokens = fmt::format("{} queries, {} keys{}{}", flags.tokens, keys,
+          .tokens = fmt::format("{}, {}{}{}", counted(flags.tokens, "query", "queries"), counted(keys, "key"),
                                 flags.keys > 0 ? " of a memory" : " (their own rows)",
                                 flags.causal ? ", causal" : ""),
           .path = found.path,
@@ -84,7 +86,8 @@ Account model_account(const LedgerFlags& flags, const EncoderDecoderConfig& conf
           .sizes = fmt::format("d_model {}, {} + {} layers, {} and {} heads, d_ff {} and {}", config.d_model,
                                config.encoder_layers, config.decoder_layers, config.encoder_heads,
                                config.decoder_heads, config.encoder_ff, config.decoder_ff),
-          .tokens = fmt::format("{} source tokens, {} target tokens, vocabulary {}", flags.tokens, target,
+          .tokens = fmt::format("{}, {}, vocabulary {}", counted(flags.tokens, "source token"),
+                                counted(target, "target token"),
                                 grouped(static_cast<uint64_t>(config.target_vocabulary()))),
           .path = found.encoder_self.path,
           .parts = found.parts,
@@ -137,8 +140,8 @@ std::string number(int64_t n) {
 }
 
 std::string table(const Account& account) {
-  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", account.name, account.sizes,
-                                 account.tokens, path_name(account.path));
+  std::string text = fmt::format("{}\n{}\n{};\nattention is computed by {}\n", printable_line(account.name),
+                                 account.sizes, account.tokens, path_name(account.path));
   std::vector<LedgerPart> rows = account.parts;
   rows.push_back(account.total);
   text += fmt::format("\n{:<23} {:>13} {:>15} {:>13} {:>12}\n", "", "parameters", "multiply-adds",
@@ -171,7 +174,7 @@ struct Compared {
 };
 
 std::string comparison(const std::vector<Compared>& all, const std::string& what) {
-  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", what,
+  std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", printable_line(what),
                                  all.front().account.tokens, "", "parameters", "FLOPs", "exp", "bytes kept");
   for (const auto& [name, account] : all) {
     const LedgerPart& p = account.total;
@@ -239,17 +242,19 @@ void run(const LedgerFlags& flags) {
   if (flags.given("--geometry"))
     throw UsageError("--geometry and --compare are both given; name all geometries by --compare");
   std::vector<Compared> all;
-  for (const std::string& name : names_in(flags.compare)) all.push_back({name, account_of(name)});
+  for (const std::string& name : names_in(flags.compare))
+    all.push_back({printable_line(name), account_of(name)});
   if (flags.json) {
     ordered_json json;
     for (const auto& [name, account] : all) json["compared"].push_back(json_of(account));
     return write_text("", json.dump(2) + "\n");
   }
   const LayerSettings& g = flags.geometry.layer();
-  write_text("", comparison(all, flags.whole_model()
-                                     ? fmt::format("{} with other heads",
-                                                   flags.model.empty() ? flags.preset : flags.model)
-                                     : fmt::format("one layer, d_model {}, {} heads", g.d_model, g.heads)));
+  write_text(
+      "", comparison(
+              all, flags.whole_model()
+                       ? fmt::format("{} with other heads", flags.model.empty() ? flags.preset : flags.model)
+                       : fmt::format("one layer, d_model {}, {}", g.d_model, counted(g.heads, "head"))));
 }
 
 }  // namespace
@@ -257,27 +262,35 @@ void run(const LedgerFlags& flags) {
 void add_ledger(CLI::App& app) {
   auto flags = std::make_shared<LedgerFlags>();
   CLI::App* verb = flags->verb =
-      app.add_subcommand("ledger", "What heads cost: parameters, operations, exponentials, bytes");
-  verb->add_option("model", flags->model, "A model folder: all of it instead of one layer");
+      app.add_subcommand("ledger", "Count the parameters, operations and bytes of heads");
+  add_model(*verb, flags->model, "A model folder, to count a whole model instead of one layer");
   verb->add_option("--preset", flags->preset,
-                   "A whole model of that shape: tiny, small, base, big, or another preset of train");
+                   "Count a whole model of this preset: tiny, small, base, big or another of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},
-             "Of the preset's joint vocabulary");
+             "Tokens in the preset's joint vocabulary");
   flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 1 << 20;
-  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Queries, or source tokens");
+  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens},
+             "Number of queries; of a whole model, source tokens");
   add_size(*verb, "--keys", flags->keys, kMostTokens,
-           "Rows of a memory that the queries read; without: their own");
+           "Number of keys, when the queries read another sequence (cross-attention)");
   add_size(*verb, "--target-tokens", flags->target_tokens, kMostTokens,
-           "Of a whole model; without: as many as --tokens");
-  verb->add_flag("--causal", flags->causal, "A query sees the keys up to its own place");
+           "Number of target tokens; without: as many as --tokens");
+  verb->add_flag("--causal", flags->causal, "Causal mask: a query reads the keys up to its own position");
   add_choice(*verb, "--path", flags->path,
              {{"fused", AttentionPath::kFused}, {"composed", AttentionPath::kComposed}},
-             "What computes attention; by default the kernel wherever it can");
-  add_choice(*verb, "--positions", flags->positions, kPositionNames, "What self-attention does about order");
+             "The fused kernel, or one step after another; usually the kernel where it can");
+  add_choice(*verb, "--positions", flags->positions, kPositionNames,
+             "Positional encoding in the self-attention");
   verb->add_option("--compare", flags->compare,
-                   "Geometries (names or files), separated by commas: a line each");
-  verb->add_flag("--json", flags->json, "As JSON");
+                   "Compare these geometries (names or files, separated by commas), one per line");
+  verb->add_flag("--json", flags->json, "Print JSON");
+  name_values(*verb, "PRESET", {"--preset"});
+  name_values(*verb, "GEOMETRY,...", {"--compare"});
+  group_flags(*verb, "One layer", {"--tokens", "--keys", "--causal", "--path", "--positions"});
+  group_flags(*verb, "A whole model", {"--preset", "--vocabulary-size", "--target-tokens"});
+  common_flags(*verb, {"--compare", "--json", "--tokens", "--causal", "--preset", "--vocabulary-size",
+                       "--geometry", "--d-model", "--heads", "--d-key", "--d-value"});
   verb->footer(
       "Example:\n"
       "  multihead ledger --geometry bloem-narrow --d-model 512 --heads 8 --tokens 100\n"

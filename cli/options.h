@@ -19,12 +19,14 @@ namespace mh::cli {
 /// Refuses what is no number in full ("1.5" for an integer, "-1" for a seed, "nan") or not within `rule`.
 template <class T>
 void check_number(CLI::Option* option, Rule<T> rule) {
+  option->type_name(std::is_floating_point_v<T> ? "X" : "N");
   option->check([rule](const std::string& text) {
     T value{};
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error == std::errc() && stop == end && value >= rule.low && value <= rule.high) return std::string();
-    return fmt::format("expected {}, got {}", numbers_within(rule.low, rule.high), text);
+    return fmt::format("expected {}, got {}", numbers_within(rule.low, rule.high),
+                       text.empty() ? "nothing" : text);
   });
 }
 
@@ -61,7 +63,7 @@ void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type
       text = std::to_string(static_cast<std::underlying_type_t<E>>(meaning));
       return std::string();
     }
-    return fmt::format("expected {}, got {}", all, text);
+    return fmt::format("expected {}, got {}", all, text.empty() ? "nothing" : text);
   };
   option->transform(CLI::Validator(to_number, ""))->type_name(all);
   if (value) option->default_str(now);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/help_format.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
 
@@ -23,7 +24,7 @@ std::string table_of(const CLI::App& verb, const std::string& group) {
   std::string table = "| flag | default | |\n|---|---|---|\n";
   for (const CLI::Option* option :
        verb.get_options([&](const CLI::Option* o) { return o->get_group() == group; })) {
-    const std::string type = option->get_items_expected_max() == 0 ? "" : " " + option->get_type_name();
+    const std::string value = value_name(*option), type = value.empty() ? "" : " " + value;
     table += fmt::format("| `{}{}` | {} | {} |\n", option->get_name(), in_cell(type),
                          option->get_default_str(), in_cell(option->get_description()));
   }
@@ -48,9 +49,8 @@ std::string with_tables(const CLI::App& verb, std::string page) {
 
 void add_pages(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
-  CLI::App* verb =
-      app.add_subcommand("pages", "Write the tables of flags into the pages of this folder")->group("");
-  verb->add_option("folder", *folder, "docs/verbs")->required();
+  CLI::App* verb = app.add_subcommand("pages", "Write the tables of flags into the pages of this folder");
+  verb->add_option("folder", *folder, "docs/verbs")->type_name("DIR")->required();
   verb->callback([folder, &app] {
     for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
       const std::filesystem::path page = std::filesystem::path(*folder) / (other->get_name() + ".md");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
@@ -36,8 +37,8 @@ void run(ScoreFlags& flags) {
   ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
-    throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i",
-                                  flags.source, sources.size(), flags.target, targets.size()));
+    throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,
+                                  counted(std::ssize(sources), "line"), flags.target, targets.size()));
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
@@ -60,20 +61,22 @@ void run(ScoreFlags& flags) {
 
 void add_score(CLI::App& app) {
   auto flags = std::make_shared<ScoreFlags>();
-  CLI::App* verb = app.add_subcommand("score", "Natural-log probabilities of given translations");
+  CLI::App* verb = app.add_subcommand("score", "Print the log-probability of given translations");
   verb->add_option("--model", flags->model, "The model folder")->required();
-  verb->add_option("--source", flags->source, "The sources, a line each (gzip or not)")->required();
-  verb->add_option("--target", flags->target, "Their translations, a line each")->required();
+  verb->add_option("--source", flags->source, "Source sentences, one per line (gzip or not)")->required();
+  verb->add_option("--target", flags->target, "Their translations, line by line")->required();
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
   verb->add_flag("--per-token", flags->per_token,
-                 "After the sum, the log-probability of each token; the end token last");
+                 "Print each token's log-probability after the sum; the end token comes last");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Source and target tokens of one batch");
-  verb->add_option("--mute", flags->mute,
-                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+             "Most source and target tokens in a batch");
+  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");
+  name_values(*verb, "FILE", {"--source", "--target", "--output"});
+  name_values(*verb, "HEAD", {"--mute"});
+  rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});
   verb->footer(
       "Example:\n"
       "  multihead score --model model --source test.en --target test.de --per-token");

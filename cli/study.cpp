@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
@@ -125,6 +126,9 @@ void add_study(CLI::App& app) {
   verb->add_flag("--redraw", flags->redraw,
                  "Run nothing: draw the pages and plots again from the reports (.json) in --out")
       ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--strict");
+  name_values(*verb, "STUDY", {"name"});
+  name_values(*verb, "CLAIM", {"--claim"});
+  name_values(*verb, "DIR", {"--data", "--out"});
   verb->footer(
       "Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick "
       "--out study");

@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
@@ -67,8 +69,8 @@ void learn(const TokenizeFlags& flags) {
                                                       .name = name});
   write_file_atomically(flags.output_tokenizer, tokenizer.to_json());
   if (!quiet()) {
-    to_stderr(fmt::format("{}: {} tokens learned from {} lines\n", flags.output_tokenizer, tokenizer.size(),
-                          lines.size()));
+    to_stderr(fmt::format("{}: {} learned from {}\n", printable_line(flags.output_tokenizer),
+                          counted(tokenizer.size(), "token"), counted(std::ssize(lines), "line")));
   }
 }
 
@@ -141,39 +143,50 @@ void tokenize(const TokenizeFlags& flags) {
 
 void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* verb = app.add_subcommand("tokenize", "Text to pieces or ids and back; learns tokenizers");
+  CLI::App* verb = app.add_subcommand("tokenize", "Turn text into tokens and back, or learn a tokenizer");
   add_text_flags(*verb, flags->text);
-  auto* ids = verb->add_flag("--ids", flags->ids, "Write ids instead of pieces; with --detokenize: read ids");
-  auto* detokenize = verb->add_flag("--detokenize", flags->detokenize, "Read pieces or ids, write text");
+  auto* ids =
+      verb->add_flag("--ids", flags->ids, "Write token ids instead of tokens; with --detokenize, read ids");
+  auto* detokenize = verb->add_flag("--detokenize", flags->detokenize, "Read tokens or ids, write text");
   // Flags that tell what to do with a tokenizer, and below those that tell how one is learned.
   const std::vector<CLI::Option*> uses = {
       verb->get_option("--input"),
       verb->get_option("--output"),
       verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
-      verb->add_option("--model", flags->model, "Use the tokenizer.json of this model folder"),
+      add_model(*verb, flags->model, "Use the tokenizer.json of this model folder"),
       ids,
-      verb->add_flag("--offsets", flags->offsets, "Write begin:end of each piece, in characters of the line")
+      verb->add_flag("--offsets", flags->offsets, "Write begin:end of each token, in characters of the line")
           ->excludes(ids)
           ->excludes(detokenize),
-      verb->add_flag("--special-tokens", flags->special_tokens, "Add what the model expects, such as </s>")
+      verb->add_flag("--special-tokens", flags->special_tokens,
+                     "Add the tokens that the model expects, such as </s>")
           ->excludes(detokenize),
       detokenize};
-  auto* train = verb->add_option("--train", flags->train,
-                                 "Learn a tokenizer from these files (gzip or not), all together");
+  auto* train =
+      verb->add_option("--train", flags->train, "Learn one tokenizer from all these files (gzip or not)");
   for (CLI::Option* option : uses) option->excludes(train);
   for (CLI::Option* option :
-       {verb->add_option("--output-tokenizer", flags->output_tokenizer, "Where --train writes")
+       {verb->add_option("--output-tokenizer", flags->output_tokenizer, "File that --train writes")
             ->capture_default_str(),
         add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 4, .high = 1'000'000},
-                   "Tokens to learn, at most"),
-        verb->add_flag("--word-level", flags->word_level, "Learn whole words instead of byte-pair encoding"),
-        verb->add_flag("--lowercase", flags->lowercase, "Learn, and from then on encode, in lower case"),
+                   "Largest vocabulary to learn, in tokens"),
+        verb->add_flag("--word-level", flags->word_level,
+                       "Learn whole words, not pieces of byte-pair encoding"),
+        verb->add_flag("--lowercase", flags->lowercase,
+                       "Lower-case all text, here and whenever the tokenizer is used"),
         add_choice(
             *verb, "--normalization", flags->normalization,
             {{"nfkc", Normalization::kNfkc}, {"nfc", Normalization::kNfc}, {"none", Normalization::kNone}},
-            "Unicode form")}) {
+            "Unicode normal form of the text")}) {
     option->needs(train);
   }
+  name_values(*verb, "FILE", {"--tokenizer", "--train", "--output-tokenizer"});
+  group_flags(
+      *verb, "Use a tokenizer",
+      {"--tokenizer", "--input", "--output", "--ids", "--offsets", "--special-tokens", "--detokenize"});
+  group_flags(*verb, "Learn a tokenizer",
+              {"--train", "--output-tokenizer", "--vocabulary-size", "--word-level", "--lowercase",
+               "--normalization"});
   verb->footer(
       "Example:\n"
       "  multihead tokenize --train train.en train.de --vocabulary-size 8000 --output-tokenizer "

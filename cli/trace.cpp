@@ -12,6 +12,7 @@
 
 #include "cli/common.h"
 #include "cli/geometry_flags.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/trace_report.h"
@@ -147,33 +148,48 @@ void run(const TraceFlags& flags) {
 void add_trace(CLI::App& app) {
   auto flags = std::make_shared<TraceFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
-      "trace", "One layer of attention step by step: every tensor, its formula, its owner");
-  verb->add_option("model", flags->model, "A model folder; without it and --weights: a random layer");
-  verb->add_option("--text", flags->text, "The sentence that the model reads");
-  verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
-  verb->add_option("--attention", flags->attention, "Which layer of the model")->capture_default_str();
+      "trace", "Print every tensor of one attention layer, step by step, with its formula");
+  add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
+  verb->add_option("--text", flags->text, "Sentence that the model reads");
+  verb->add_option("--target-text", flags->target_text,
+                   "Translation that the decoder reads; without: the greedy one");
+  verb->add_option("--attention", flags->attention,
+                   "Attention layer of the model, as multihead info lists them")
+      ->capture_default_str();
   verb->add_option(
       "--weights", flags->weights,
-      "Your own layer: a .safetensors file with w_q, w_k, w_v, w_o, perhaps b_q, ..., or a folder "
+      "Your own layer: a .safetensors file with w_q, w_k, w_v, w_o and perhaps b_q, ..., or a folder "
       "of such .npy files");
-  verb->add_option("--input", flags->input, "Its rows, a .npy file [tokens, d_model]");
-  verb->add_option("--memory", flags->memory, "The rows that they read, if others, a .npy file");
+  verb->add_option("--input", flags->input, "Input of that layer: a .npy file [tokens, d_model]");
+  verb->add_option("--memory", flags->memory,
+                   "Rows that the queries read in cross-attention: a .npy file [keys, d_model]");
   verb->add_option("--mask", flags->mask,
-                   "A .npy file [tokens, rows read]: attends where the number is not 0");
-  verb->add_flag("--causal", flags->causal, "A row reads the rows up to its own place");
+                   "Mask: a .npy file [tokens, keys]; a query reads a key where the number is not 0");
+  verb->add_flag("--causal", flags->causal, "Causal mask: a token reads the tokens up to its own position");
   flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 4096;
-  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens}, "Rows of a random layer");
-  add_size(*verb, "--keys", flags->keys, kMostTokens, "Rows of a memory that they read; without: their own");
+  add_number(*verb, "--tokens", flags->tokens, {.low = 1, .high = kMostTokens},
+             "Tokens that a random layer reads");
+  add_size(*verb, "--keys", flags->keys, kMostTokens,
+           "Number of keys, when the tokens read another sequence (cross-attention)");
   add_choice(*verb, "--positions", flags->positions,
              {{"none", Positions::kNone},
               {"rotary", Positions::kRotary},
               {"alibi", Positions::kAlibi},
               {"t5", Positions::kT5},
               {"shaw", Positions::kShaw}},
-             "What a random layer does about the places of its rows");
-  add_number(*verb, "--seed", flags->seed, {}, "Of a random layer's weights and rows");
-  verb->add_option("--save", flags->save, "Save every tensor in this folder, NAME.npy, and steps.txt");
+             "Positional encoding of a random layer");
+  add_number(*verb, "--seed", flags->seed, {}, "Seed of a random layer's weights and input");
+  verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder");
+  name_values(*verb, "ATTENTION", {"--attention"});
+  name_values(*verb, "DIR|FILE", {"--weights"});
+  name_values(*verb, "FILE", {"--input", "--memory", "--mask"});
+  name_values(*verb, "DIR", {"--save"});
+  group_flags(*verb, "A layer of a model", {"--text", "--target-text", "--attention"});
+  group_flags(*verb, "A layer of your own", {"--weights", "--input", "--memory", "--mask"});
+  group_flags(*verb, "A random layer", {"--tokens", "--keys", "--causal", "--positions", "--seed"});
+  common_flags(*verb, {"--save", "--text", "--attention", "--weights", "--input", "--tokens", "--causal",
+                       "--geometry", "--d-model", "--heads", "--d-key", "--d-value"});
   verb->footer(
       "Example:\n"
       "  multihead trace --d-model 4 --heads 2 --tokens 3\n"

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "cli/common.h"
+#include "cli/error_line.h"
 #include "multihead/analysis/heat_map.h"
 
 namespace mh::cli {
@@ -103,8 +105,9 @@ class Page {
 
 std::string trace_text(const AttentionTrace& trace, const TraceLabels& labels) {
   const HeadGeometry& g = trace.geometry;
-  std::string text = fmt::format("{}\n{} {}, d_key {}, d_value {}, scale {:.4g}\n", trace.attention, g.heads,
-                                 g.heads == 1 ? "head" : "heads", g.d_key, g.d_value, *g.scale);
+  std::string text =
+      fmt::format("{}\n{}, d_key {}, d_value {}, scale {:.4g}\n", printable_line(trace.attention),
+                  counted(g.heads, "head"), g.d_key, g.d_value, *g.scale);
   const Page page(labels);
   for (const TraceStep& step : trace.steps) text += "\n" + page.of(step);
   text += fmt::format(

@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/flag_names.h"
+#include "cli/help_format.h"
 #include "cli/setting_flags.h"
 #include "cli/stop_signals.h"
 #include "cli/training_progress.h"
@@ -69,18 +70,17 @@ void run(const CLI::App& verb, const TranslatorSettings& settings) {
     }
   }();
   if (result.was_finished) {
-    line.say(fmt::format(
-        "{} is finished: {} after {} updates; more --updates or --epochs go on from there, another "
-        "--model begins anew",
-        settings.model, run_end_text(result.end), result.updates));
+    line.say(
+        fmt::format("{} is finished: {} after {}; more --updates or --epochs go on from there, another "
+                    "--model begins anew",
+                    settings.model, run_end_text(result.end), counted(result.updates, "update")));
     return;
   }
   std::string which = result.averaged.size() == 1
                           ? fmt::format("update {}", result.averaged[0])
                           : fmt::format("the mean of {} checkpoints", result.averaged.size());
   if (result.final) which += ", " + scores(*result.final);
-  line.say(fmt::format("{}: {}; made {} ({})", run_end_text(result.end),
-                       result.updates == 1 ? "1 update" : fmt::format("{} updates", result.updates),
+  line.say(fmt::format("{}: {}; made {} ({})", run_end_text(result.end), counted(result.updates, "update"),
                        settings.model, which));
 }
 
@@ -115,6 +115,16 @@ void add_train(CLI::App& app) {
   verb.add_option("--config", flags->config, "Read settings from this JSON file; a flag wins");
   verb.add_flag("--dump-config", flags->dump_config,
                 "Print all settings as JSON, as --config reads them, and stop");
+  name_values(
+      verb, "FILE",
+      {"--train-source", "--train-target", "--valid-source", "--valid-target", "--tokenizer", "--config"});
+  name_values(verb, "DIR", {"--model", "--init-from"});
+  name_values(verb, "PRESET", {"--preset"});
+  name_values(verb, "GEOMETRY", {"--geometry"});
+  common_flags(verb, {"--config", "--dump-config", "--train-source", "--train-target", "--valid-source",
+                      "--valid-target", "--model", "--vocabulary-size", "--lowercase", "--preset",
+                      "--geometry", "--updates", "--epochs", "--batch-tokens", "--learning-rate", "--seed",
+                      "--validate-every", "--patience", "--average"});
   verb.footer(
       "Example:\n"
       "  multihead train --train-source train.en --train-target train.de \\\n"

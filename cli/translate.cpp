@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
@@ -73,7 +74,7 @@ void run(TranslateFlags& flags) {
   if (!flags.prefix.empty()) {
     prefixes = text.targets(read_text(flags.prefix), {.name = flags.prefix});
     if (prefixes.size() != sources.size()) {
-      throw FormatError(fmt::format("{}: expected a line for each of the {} lines of the input, got {}",
+      throw FormatError(fmt::format("{}: expected a line for each line of the input ({}), got {}",
                                     flags.prefix, sources.size(), prefixes.size()));
     }
   }
@@ -96,10 +97,10 @@ void add_translate(CLI::App& app) {
   verb->add_option("--model", flags->model, "The model folder")->required();
   add_text_flags(*verb, flags->text);
   auto* beam = add_number(*verb, "--beam-size", search.beam_size, {.low = 1, .high = kLargestBeam},
-                          "Hypotheses side by side; 1: greedy");
+                          "Hypotheses kept at each step of the beam search; 1: greedy search");
   verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")->excludes(beam);
   add_number(*verb, "--n-best", search.n_best, {.low = 1, .high = kLargestBeam},
-             "Write this many hypotheses of each line: id ||| text ||| score log-probability")
+             "Write the N best translations of each line: id ||| text ||| score log-probability")
       ->default_str("")
       ->each([flags](const std::string&) { flags->n_best = true; });
   add_number(*verb, "--length-penalty", search.length_penalty.alpha, {.low = -100, .high = 100},
@@ -107,25 +108,32 @@ void add_translate(CLI::App& app) {
   add_choice(*verb, "--length-penalty-form", search.length_penalty.form,
              {{"divide", LengthPenalty::Form::kDivide}, {"gnmt", LengthPenalty::Form::kGnmt}},
              "divide: score / length^a; gnmt: score / ((5 + length) / 6)^a");
-  add_number(*verb, "--min-length", search.min_length, {.low = 0}, "Tokens that a translation has at least");
-  add_number(*verb, "--max-length", search.max_length, {.low = 1}, "Tokens that a translation has at most");
+  add_number(*verb, "--min-length", search.min_length, {.low = 0}, "Tokens in the shortest translation");
+  add_number(*verb, "--max-length", search.max_length, {.low = 1}, "Tokens in the longest translation");
   add_number(*verb, "--max-length-factor", search.max_length_factor, {.low = 0},
-             "At most this many times the source's tokens; 0: no such limit");
+             "Longest translation as a multiple of the source's tokens; 0: no such limit");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Source tokens of one batch");
+             "Most source tokens in a batch");
   verb->add_option("--prefix", flags->prefix,
-                   "A file with the beginning of each translation (empty line: none)");
+                   "File of the words that each translation must begin with, line by line");
   verb->add_flag("--alignment", flags->alignment,
-                 "Append which source token each target token looks at: ||| 0-0 2-1 ...");
+                 "Append the word alignment: ||| 0-0 2-1 ..., source and target token by position");
   add_number(*verb, "--alignment-layer", flags->align.layer, {.low = -1},
-             "Decoder layer to read it from; -1: the last");
+             "Decoder layer whose cross-attention --alignment reads; -1: the last");
   add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
-             "Head to read it from; -1: the mean of all");
-  verb->add_option("--mute", flags->mute,
-                   "Silence a head, e.g. encoder.3.self_attention.1; may be given again")
+             "Head that --alignment reads; -1: the mean of all heads");
+  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_flag("--token-ids", flags->token_ids, "Token ids in, token ids out, instead of text");
+  verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
+  name_values(*verb, "FILE", {"--prefix"});
+  name_values(*verb, "HEAD", {"--mute"});
+  group_flags(*verb, "Search",
+              {"--beam-size", "--greedy", "--n-best", "--length-penalty", "--length-penalty-form",
+               "--min-length", "--max-length", "--max-length-factor", "--prefix"});
+  group_flags(*verb, "Heads", {"--alignment", "--alignment-layer", "--alignment-head", "--mute"});
+  rare_flags(*verb, {"--length-penalty-form", "--min-length", "--max-length-factor", "--max-batch-tokens",
+                     "--prefix", "--alignment-layer", "--alignment-head", "--token-ids"});
   verb->footer(
       "Example:\n"
       "  echo 'the small dog sees a cat .' | multihead translate --model model\n"

@@ -8,10 +8,12 @@ class App;
 namespace mh::cli {
 
 void add_bleu(CLI::App& app);
+void add_completion(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_heads(CLI::App& app);
+void add_help(CLI::App& app);
 void add_info(CLI::App& app);
 void add_ledger(CLI::App& app);
 void add_pages(CLI::App& app);
@@ -21,5 +23,6 @@ void add_tokenize(CLI::App& app);
 void add_trace(CLI::App& app);
 void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
+void add_version(CLI::App& app);
 
 }  // namespace mh::cli

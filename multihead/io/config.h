@@ -43,7 +43,7 @@ struct Rule {
 };
 
 /// Numbers of these types in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t,
-/// int64_t, uint64_t (always with both ends), float and double.
+/// int64_t, uint64_t (all with both ends: that a type ends somewhere is an end, too), float and double.
 template <class T>
 std::string numbers_within(T low, T high);
 

@@ -153,8 +153,8 @@ class ConfigReader : public ConfigVisitor {
 
 template <class T>
 std::string numbers_within(T low, T high) {
-  const bool any_low = std::is_signed_v<T> && low == std::numeric_limits<T>::lowest();
-  const bool any_high = std::is_signed_v<T> && high == std::numeric_limits<T>::max();
+  const bool any_low = std::is_floating_point_v<T> && low == std::numeric_limits<T>::lowest();
+  const bool any_high = std::is_floating_point_v<T> && high == std::numeric_limits<T>::max();
   const char* const kind = std::is_integral_v<T> ? "an integer" : "a number";
   if (any_low && any_high) return kind;
   if (any_high) return fmt::format("{} of at least {}", kind, low);

@@ -9,6 +9,8 @@ namespace mh {
 
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high) {
+  if (low > high)
+    return;  // nothing fits, since the number that bounds it is wrong, which is said of that one
   if (value < low || value > high)
     found.push_back(fmt::format("{} is {}; expected {} ... {}", name, value, low, high));
 }

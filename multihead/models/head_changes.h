@@ -74,7 +74,7 @@ void HeadChanges::show(V& v) {
     using T = std::remove_reference_t<decltype(value)>;
     const std::string_view name =
         kNames == Names::kOfFiles ? std::string_view(field.name) : setting_name(field);
-    const About about{.group = "Heads", .help = help_of(field), .otherwise = "geometry's"};
+    const About about{.group = "Heads", .help = help_of(field), .otherwise = "by geometry"};
     const bool given = given_.contains(field.name);
     const auto keep = [&](const auto& shown) {
       if (shown) {

@@ -46,7 +46,7 @@ std::string about_geometries() {
   for (const GeometryName& geometry : geometry_names())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", geometry.name);
   return fmt::format(
-      "How heads read and write: a file *.json, JSON such as '{{\"scores\":\"merged\"}}', or a name: {}",
+      "How the heads are built: a file *.json, JSON such as '{{\"scores\":\"merged\"}}', or a name: {}",
       names);
 }
 

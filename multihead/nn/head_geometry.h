@@ -204,31 +204,37 @@ struct HeadGeometry {
       g.d_key);
     v(HeadField{"d_value", "size of a head's value; 0: d_key, with differential weights twice it", 0, kMost},
       g.d_value);
-    v(HeadField{"key_heads", "heads of keys, a divisor of heads: that many share theirs; 0: heads", 0, kMost},
+    v(HeadField{"key_heads", "number of key heads, a divisor of heads: query heads share them; 0: heads", 0,
+                kMost},
       g.key_heads);
-    v(HeadField{"value_heads", "heads of values, a divisor of heads; 0: key_heads", 0, kMost}, g.value_heads);
-    v(HeadField{"input", "what a head sees of a row"}, g.input.kind, kHeadInputNames);
+    v(HeadField{"value_heads", "number of value heads, a divisor of heads; 0: key_heads", 0, kMost},
+      g.value_heads);
+    v(HeadField{"input", "which part of a token's row each head reads"}, g.input.kind, kHeadInputNames);
     v(HeadField{"columns",
                 "of input columns: the numbers of a row that each head reads, rising, one list a head"},
       g.input.columns);
-    v(HeadField{"one_for_all", "one projection for all heads that read parts of the row"},
+    v(HeadField{"one_for_all", "one projection, shared by all heads that read parts of the row"},
       g.input.one_for_all);
-    v(HeadField{"scores", "how a score comes about"}, g.scores, kScoresNames);
-    v(HeadField{"shared_size", "width of the shared queries and keys; 0: heads * d_key", 0, kMost,
+    v(HeadField{"scores", "how attention scores are computed"}, g.scores, kScoresNames);
+    v(HeadField{"shared_size",
+                "width of the queries and keys that collaborative heads share; 0: heads * d_key", 0, kMost,
                 Scores::kCollaborative},
       g.shared_size);
-    v(HeadField{"latent_size", "width of the row from which all keys and values come; 0: heads * d_key / 2",
-                0, kMost, Scores::kLatent},
+    v(HeadField{"latent_size",
+                "width of the latent row that all keys and values come from; 0: heads * d_key / 2", 0, kMost,
+                Scores::kLatent},
       g.latent_size);
-    v(HeadField{"query_key_norm", "what is done to queries and keys before they meet"}, g.query_key_norm,
+    v(HeadField{"query_key_norm", "normalisation of queries and keys before their product"}, g.query_key_norm,
       kQueryKeyNormNames);
-    v(HeadField{"weights", "what values are weighed with"}, g.weights, kHeadWeightsNames);
+    v(HeadField{"weights", "how scores become attention weights"}, g.weights, kHeadWeightsNames);
     v(HeadField{"biases", "whether projections have biases"}, g.biases, kBiasesNames);
-    v(HeadField{"output", "what becomes of the heads' outputs side by side"}, g.output, kHeadOutputNames);
+    v(HeadField{"output", "how the heads' outputs become the layer's output"}, g.output, kHeadOutputNames);
     v(HeadField{"scale",
-                "of scores; unset: 1 / sqrt(d_key), with a query_key_norm log2(L^2 - L) of L = 32 tokens"},
+                "factor of the scores; unset: 1 / sqrt(d_key), with a query_key_norm log2(L^2 - L) of L = 32 "
+                "tokens"},
       g.scale);
-    v(HeadField{"initialisation", "how the projections start"}, g.initialisation, kHeadInitialisationNames);
+    v(HeadField{"initialisation", "how the projections are initialised"}, g.initialisation,
+      kHeadInitialisationNames);
   }
   /// Visits the fields by the names that they have in files (io/config.h).
   template <class V>

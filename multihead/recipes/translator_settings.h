@@ -97,40 +97,44 @@ struct TranslatorSettings {
                          *kLearning = "Learning", *kValidation = "Validation", *kCheckpoints = "Checkpoints";
     v("train_source", train_source, {},
       {.group = kText,
-       .help = "Training text to translate from, a sentence a line, plain or gzip",
+       .help = "Training text in the source language, one sentence per line (gzip or not)",
        .otherwise = "needed"});
     v("train_target", train_target, {},
-      {.group = kText, .help = "Its translation, line by line", .otherwise = "needed"});
-    v("valid_source", valid_source, {}, {.group = kText, .help = "Validation text to translate from"});
+      {.group = kText,
+       .help = "Its translation into the target language, line by line",
+       .otherwise = "needed"});
+    v("valid_source", valid_source, {}, {.group = kText, .help = "Validation text in the source language"});
     v("valid_target", valid_target, {}, {.group = kText, .help = "Its translation"});
     v("model", model, {},
       {.group = kText,
-       .help = "Folder to make; when a run was stopped there, it goes on",
+       .help = "Folder of the trained model; a run that was stopped there goes on",
        .otherwise = "needed"});
     v("tokenizer", tokenizer, {},
       {.group = kTokens,
-       .help = "Use this tokenizer.json, which must have <pad> and append </s>; without, one is learned on "
-               "the training text"});
+       .help = "Use this tokenizer.json, which must have <pad> and append </s>; without it, one is learned "
+               "from the training text"});
     v("vocabulary_size", vocabulary_size, {.low = 4, .high = 1'000'000},
-      {.group = kTokens, .help = "Tokens to learn, at most; joint for both sides"});
+      {.group = kTokens, .help = "Largest vocabulary to learn, in tokens; one for both languages"});
     v("separate_vocabularies", separate_vocabularies, {},
-      {.group = kTokens, .help = "A vocabulary for each side, instead of a joint one"});
+      {.group = kTokens, .help = "A vocabulary for each language instead of a joint one"});
     v("word_level", word_level, {},
-      {.group = kTokens, .help = "Whole words between spaces, instead of byte-pair encoding"});
+      {.group = kTokens, .help = "Tokens are whole words between spaces, not pieces of byte-pair encoding"});
     v("lowercase", lowercase, {}, {.group = kTokens, .help = "Lower-case all text"});
     v("normalization", normalization,
       {{"none", Normalization::kNone}, {"nfc", Normalization::kNfc}, {"nfkc", Normalization::kNfkc}},
-      {.group = kTokens, .help = "Unicode normal form"});
+      {.group = kTokens, .help = "Unicode normal form of the text"});
     v("max_length", max_length, {.low = 2, .high = 65536},
       {.group = kTokens, .help = "Longest sentence in tokens; longer pairs are left out and counted"});
     v("preset", preset, {},
       {.group = kShape,
-       .help = "tiny, small, base, big, or a row of Table 3 of \"Attention is all you need\", such as "
+       .help = "Sizes and training settings by name: tiny, small, base, big, or a row of Table 3 of "
+               "\"Attention is all you need\", such as "
                "base-h16, base-dk16, base-n2, base-d256, base-dff1024, base-dropout0, base-smoothing0 or "
                "base-learned; tiny-h1, tiny-dk8, ... are the same in miniature"});
-    v("d_model", d_model, kModelWidths, {.group = kShape, .help = "Width", .otherwise = "by preset"});
+    v("d_model", d_model, kModelWidths,
+      {.group = kShape, .help = "Width of the model: numbers per token", .otherwise = "by preset"});
     v("d_ff", d_ff, {.low = 1, .high = 262144},
-      {.group = kShape, .help = "Width inside feed-forward layers", .otherwise = "by preset"});
+      {.group = kShape, .help = "Width inside the feed-forward layers", .otherwise = "by preset"});
     v("encoder_layers", encoder_layers, {.low = 1, .high = 512},
       {.group = kShape, .help = "Layers of the encoder", .otherwise = "by preset"});
     v("decoder_layers", decoder_layers, {.low = 1, .high = 512},
@@ -145,86 +149,98 @@ struct TranslatorSettings {
        {"spread", Segments::kSpread},
        {"random", Segments::kRandom}},
       {.group = kHeads,
-       .help = "Heads see segments of the row: a permuted slice, spread segments, random columns"});
+       .help = "Columns of its input that each head reads: all (none), a slice of a random permutation, "
+               "segments spread evenly, or random ones"});
     v("segment_size", segment_size, kModelWidths,
-      {.group = kHeads, .help = "Columns of a spread or random segment"});
+      {.group = kHeads, .help = "Columns in a spread or random segment"});
     v("positions", positions, kPositionNames,
       {.group = kHeads,
-       .help = "How order is known: added to the embeddings, or in each self-attention",
+       .help = "Positional encoding: added to the embeddings (sinusoidal, learned) or part of each "
+               "self-attention (rotary, alibi, t5, shaw)",
        .otherwise = "by preset"});
     v("norm", norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}},
-      {.group = kShape, .help = "Layer norm after (the paper) or before each sub-layer"});
-    v("activation", activation, kActivationNames, {.group = kShape, .help = "Of feed-forward layers"});
+      {.group = kShape,
+       .help = "Layer norm after each sub-layer (post, as in the paper) or before it (pre)"});
+    v("activation", activation, kActivationNames,
+      {.group = kShape, .help = "Activation function of the feed-forward layers"});
     v("dropout", dropout, {.low = 0, .high = 0.95f},
-      {.group = kShape, .help = "Of sub-layers' outputs and embeddings", .otherwise = "by preset"});
+      {.group = kShape,
+       .help = "Dropout rate of the sub-layers' outputs and of the embeddings",
+       .otherwise = "by preset"});
     v("attention_dropout", attention_dropout, {.low = 0, .high = 0.95f},
-      {.group = kShape, .help = "Of attention weights"});
+      {.group = kShape, .help = "Dropout rate of the attention weights"});
     v("activation_dropout", activation_dropout, {.low = 0, .high = 0.95f},
-      {.group = kShape, .help = "Inside feed-forward layers"});
+      {.group = kShape, .help = "Dropout rate inside the feed-forward layers"});
     v("embedding_init", embedding_init, {.low = 0.001f, .high = 1000},
-      {.group = kShape, .help = "Embeddings begin as N(0, x^2 / d_model) for this x"});
+      {.group = kShape, .help = "Embeddings start as N(0, x^2 / d_model) with this x"});
     v("init_from", init_from, {},
-      {.group = kShape, .help = "Begin with the weights, shape and tokenizer of this model folder"});
+      {.group = kShape, .help = "Start from the weights, shape and tokenizer of this model folder"});
     v("updates", updates, {.low = 0, .high = 1'000'000'000},
-      {.group = kLearning, .help = "Stop after this many; 0: no limit"});
+      {.group = kLearning, .help = "Stop after this many updates; 0: no limit"});
     v("epochs", epochs, {.low = 0, .high = 1'000'000'000},
-      {.group = kLearning, .help = "Stop after this many passes over the text; 0: no limit"});
+      {.group = kLearning, .help = "Stop after this many passes over the training text; 0: no limit"});
     v("batch_tokens", batch_tokens, {.low = 1, .high = 10'000'000},
-      {.group = kLearning, .help = "Tokens of a batch, at most", .otherwise = "by preset"});
+      {.group = kLearning, .help = "Most tokens in a batch", .otherwise = "by preset"});
     v("batch_count", batch_count,
       {{"target", BatchOptions::Count::kTokens}, {"padded", BatchOptions::Count::kPadded}},
-      {.group = kLearning, .help = "Count the target's tokens, or both sides padded as others do"});
-    v("accumulate", accumulate, {.low = 1, .high = 10'000},
       {.group = kLearning,
-       .help = "Batches that make one update; the loss is the mean over all their tokens"});
+       .help = "Which tokens of a batch count: the target's, or both sides' with padding"});
+    v("accumulate", accumulate, {.low = 1, .high = 10'000},
+      {.group = kLearning, .help = "Batches per update; the loss is the mean over all their tokens"});
     v("learning_rate", learning_rate, {.low = 0, .high = 1000},
       {.group = kLearning,
-       .help = "Peak of the schedule, to which the rate rises in a line",
+       .help = "Highest learning rate, reached at the end of the warmup",
        .otherwise = "by preset"});
     v("warmup", warmup, {.low = 0, .high = 1'000'000'000},
-      {.group = kLearning, .help = "Updates until the peak", .otherwise = "by preset"});
+      {.group = kLearning,
+       .help = "Updates in which the learning rate rises linearly",
+       .otherwise = "by preset"});
     v("schedule", schedule,
       {{"inverse-square-root", Schedule::Decay::kInverseSquareRoot}, {"linear", Schedule::Decay::kLinear}},
       {.group = kLearning,
-       .help = "Then the rate falls as 1/sqrt(update), or in a line to 0 at the last of `updates`"});
+       .help = "How the learning rate falls after the warmup: as 1/sqrt(update), or linearly to 0 at the "
+               "last of `updates`"});
     v("label_smoothing", label_smoothing, {.low = 0, .high = 0.95f},
       {.group = kLearning,
-       .help = "Share of the target spread over the vocabulary",
+       .help = "Share of the target's probability that is spread over the vocabulary",
        .otherwise = "by preset"});
     v("disagreement", disagreement, kDisagreementNames,
-      {.group = kLearning, .help = "Make heads differ in their values, their weights or their outputs"});
+      {.group = kLearning,
+       .help =
+           "Regulariser that makes heads differ: in their values (subspace), their weights (positions) or "
+           "their outputs (output)"});
     v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
-      {.group = kLearning, .help = "Its weight in the loss"});
+      {.group = kLearning, .help = "Weight of the regulariser of `disagreement` in the loss"});
     v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999},
-      {.group = kLearning, .help = "Memory of Adam's first moment"});
+      {.group = kLearning, .help = "Adam's beta_1, the decay of the first moment"});
     v("adam_beta2", adam_beta2, {.low = 0, .high = 0.999999},
-      {.group = kLearning, .help = "Memory of Adam's second moment"});
+      {.group = kLearning, .help = "Adam's beta_2, the decay of the second moment"});
     v("adam_epsilon", adam_epsilon, {.low = 1e-30, .high = 1},
       {.group = kLearning, .help = "Adam's epsilon"});
     v("weight_decay", weight_decay, {.low = 0, .high = 1},
-      {.group = kLearning, .help = "Decoupled, of matrices"});
+      {.group = kLearning, .help = "Decoupled weight decay (AdamW) of the matrices"});
     v("clip_norm", clip_norm, {.low = 0, .high = 1e30},
-      {.group = kLearning, .help = "Largest norm of the gradient; 0: any"});
+      {.group = kLearning, .help = "Clip the gradient to this norm; 0: do not clip"});
     v("seed", seed, {},
       {.group = kLearning,
-       .help = "Of weights, batches and dropout; the same bits for any number of threads"});
+       .help = "Seed of weights, batches and dropout; the same bits for any number of threads"});
     v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
-      {.group = kValidation,
-       .help = "Updates between validations: loss, perplexity and BLEU (13a) of a beam search"});
+      {.group = kValidation, .help = "Updates between validations (loss, perplexity and BLEU by 13a)"});
     v("validate_beam", validate_beam, {.low = 0, .high = 64},
-      {.group = kValidation, .help = "Beam of the translations for BLEU; 0: no translations"});
+      {.group = kValidation, .help = "Beam size of the translations that BLEU scores; 0: no translations"});
     v("metric", metric, {{"loss", Metric::kLoss}, {"bleu", Metric::kBleu}},
-      {.group = kValidation, .help = "What is better: lower loss or higher BLEU"});
+      {.group = kValidation,
+       .help = "Which checkpoint is the best: that of the lowest loss or of the highest BLEU"});
     v("patience", patience, {.low = 0, .high = 1'000'000},
-      {.group = kValidation, .help = "Stop after this many validations without a better one; 0: never"});
+      {.group = kValidation, .help = "Stop after this many validations without a new best; 0: never"});
     v("save_every", save_every, {.low = 0, .high = 1'000'000'000},
-      {.group = kCheckpoints, .help = "Updates between checkpoints; 0: with every validation"});
+      {.group = kCheckpoints, .help = "Updates between checkpoints; 0: one at every validation"});
     v("keep", keep, {.low = 1, .high = 1'000'000},
-      {.group = kCheckpoints, .help = "Newest checkpoints to keep, besides those that averaging needs"});
+      {.group = kCheckpoints, .help = "Newest checkpoints to keep, besides those needed for `average`"});
     v("average", average, {.low = 1, .high = 10'000},
       {.group = kCheckpoints, .help = "The final model is the mean of this many checkpoints"});
     v("average_of", average_of, {{"last", AverageOf::kLast}, {"best", AverageOf::kBest}},
-      {.group = kCheckpoints, .help = "Which ones: the last or the best"});
+      {.group = kCheckpoints, .help = "Which checkpoints are averaged: the last or the best"});
     v("log_every", log_every, {.low = 1, .high = 1'000'000'000},
       {.group = kCheckpoints, .help = "Updates between lines of metrics.jsonl"});
   }

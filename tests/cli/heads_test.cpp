@@ -91,7 +91,7 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   EXPECT_EQ(wrong.status, 1);
   const ToolResult other = run_tool("heads " + folder + " " + source + " --conllu " + trees);
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.err, HasSubstr("has 1 sentences"));
+  EXPECT_THAT(other.err, HasSubstr("has 1 sentence,"));
 }
 
 TEST_F(HeadsVerb, DrawsAndSaves) {

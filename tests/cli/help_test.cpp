@@ -14,12 +14,12 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kVerbs = {"bleu",     "convert", "data",   "data grammar", "demo",
-                                         "heads",    "info",    "ledger", "score",        "study",
-                                         "tokenize", "trace",   "train",  "translate"};
+const std::vector<std::string> kVerbs = {"bleu",  "completion", "convert", "data",   "data grammar",
+                                         "demo",  "heads",      "info",    "ledger", "score",
+                                         "study", "tokenize",   "trace",   "train",  "translate"};
 
-std::string help_of(const std::string& verb) {
-  const ToolResult result = run_tool(verb + " --help");
+std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
+  const ToolResult result = run_tool(verb + " " + flag);
   EXPECT_EQ(result.status, 0) << verb;
   EXPECT_EQ(result.err, "") << verb;
   return result.out;
@@ -39,7 +39,6 @@ std::set<std::string> flags_in(const std::string& help, const char* type = "") {
     std::smatch found;
     if (std::regex_search(line, found, flag)) flags.insert(found[1]);
   }
-  flags.erase("--help");
   return flags;
 }
 
@@ -48,14 +47,14 @@ bool names(const std::string& page, const std::string& flag) {
 }
 
 TEST(Help, ListsTheVerbsThatAreTestedHere) {
-  const std::string help = help_of("");
-  const std::string list = help.substr(help.find("Subcommands:"));
-  for (const std::string& line : lines_of(list)) {
+  const std::string help = help_of("", "--help");
+  for (const std::string& line : lines_of(help)) {
     std::smatch found;
     if (!std::regex_search(line, found, std::regex("^  ([a-z]+)  "))) continue;
     EXPECT_NE(std::find(kVerbs.begin(), kVerbs.end(), found[1]), kVerbs.end()) << found[1];
   }
-  for (const std::string& verb : kVerbs) EXPECT_THAT(list, HasSubstr(verb.substr(0, verb.find(' '))));
+  for (const std::string& verb : kVerbs)
+    EXPECT_THAT(help, HasSubstr("\n  " + verb.substr(0, verb.find(' ')) + " "));
 }
 
 TEST(Help, HasAnExampleAndTheFlagsOfEveryVerb) {
@@ -65,6 +64,73 @@ TEST(Help, HasAnExampleAndTheFlagsOfEveryVerb) {
     EXPECT_THAT(help, HasSubstr("--threads N")) << verb;
     EXPECT_THAT(help, HasSubstr("--quiet")) << verb;
   }
+}
+
+// A command that is cut goes on in the next line, as a shell reads it.
+TEST(Help, ExamplesAreCutBeforeFlags) {
+  for (const std::string& verb : kVerbs) {
+    const std::vector<std::string> lines = lines_of(help_of(verb, "--help"));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const bool goes_on = lines[i].ends_with(" \\");
+      ASSERT_LT(i + (goes_on ? 1 : 0), lines.size());
+      if (goes_on) {
+        EXPECT_THAT(lines[i + 1], testing::StartsWith("    --")) << verb << ": " << lines[i];
+      }
+    }
+  }
+}
+
+TEST(Help, FitsALineOfATerminal) {
+  std::vector<std::string> verbs = kVerbs;
+  verbs.emplace_back("");
+  for (const std::string& verb : verbs) {
+    for (const char* flag : {"--help", "--help-all"}) {
+      for (const std::string& line : lines_of(help_of(verb, flag)))
+        EXPECT_LE(line.size(), 80u) << verb << " " << flag << ": " << line;
+    }
+  }
+}
+
+TEST(Help, SaysHowManyFlagsItLeavesOut) {
+  for (const std::string& verb : kVerbs) {
+    const std::string common = help_of(verb, "--help"), all = help_of(verb);
+    const std::set<std::string> few = flags_in(common), every = flags_in(all);
+    EXPECT_TRUE(std::includes(every.begin(), every.end(), few.begin(), few.end())) << verb;
+    const size_t more = every.size() - few.size();
+    const std::string told = std::to_string(more) + (more == 1 ? " more flag: " : " more flags: ");
+    if (more > 0) {
+      EXPECT_THAT(common, HasSubstr(told + "multihead " + verb + " --help-all\n"));
+    }
+    EXPECT_THAT(more > 0 ? all : common, testing::Not(HasSubstr(" more flag"))) << verb;
+  }
+  const std::string train = help_of("train", "--help");
+  for (const char* flag : {"--config FILE", "--dump-config", "--train-source FILE", "--model DIR"})
+    EXPECT_THAT(train, HasSubstr(flag));
+  EXPECT_THAT(train, testing::Not(HasSubstr("--adam-beta1")));
+}
+
+TEST(Help, NamesWhatAFlagTakes) {
+  const std::set<std::string> texts = {"--text", "--target-text"};  // sentences
+  for (const std::string& verb : kVerbs) {
+    const std::string help = help_of(verb);
+    for (const std::string& flag : flags_in(help, " +TEXT"))
+      EXPECT_TRUE(texts.contains(flag)) << flag << " of multihead " << verb << " takes more than a TEXT";
+    for (const char* word : {"Excludes", "Needs:", "REQUIRED", "INT", "FLOAT"})
+      EXPECT_THAT(help, testing::Not(HasSubstr(word))) << verb;
+  }
+}
+
+TEST(Help, IsAVerbAsWell) {
+  for (const std::string& verb : kVerbs)
+    EXPECT_EQ(run_tool("help " + verb).out, help_of(verb, "--help")) << verb;
+  EXPECT_EQ(run_tool("help").out, help_of("", "--help"));
+  expect_error(run_tool("help trian"), 2, "trian is no verb; did you mean train?");
+  expect_error(run_tool("help data grammer"), 2, "grammer is no verb; did you mean grammar?");
+  expect_error(run_tool("help info model"), 2, "multihead info has no verbs, but model is given");
+  const ToolResult version = run_tool("version");
+  EXPECT_EQ(version.status, 0) << version.err;
+  EXPECT_EQ(version.out, run_tool("--version").out);
+  EXPECT_THAT(version.out, HasSubstr("multihead 0"));
 }
 
 TEST(Help, EveryFlagIsOnThePageOfItsVerb) {
@@ -79,7 +145,7 @@ TEST(Help, EveryFlagIsOnThePageOfItsVerb) {
 
 TEST(Help, WhatAllVerbsShareIsOnThePageOfAll) {
   const std::string page = page_of("README");
-  for (const std::string& flag : flags_in(help_of(""))) EXPECT_TRUE(names(page, flag)) << flag;
+  for (const std::string& flag : flags_in(help_of("", "--help"))) EXPECT_TRUE(names(page, flag)) << flag;
   for (const std::string& verb : kVerbs) {
     const std::string name = verb.substr(0, verb.find(' '));
     EXPECT_THAT(page, HasSubstr("[" + name + "](" + name + ".md)"));
@@ -90,7 +156,7 @@ TEST(Help, WhatAllVerbsShareIsOnThePageOfAll) {
 TEST(Help, EveryFlagOfAPageExists) {
   std::set<std::string> known;
   for (const std::string& verb : kVerbs) known.merge(flags_in(help_of(verb)));
-  known.merge(flags_in(help_of("")));
+  known.merge(flags_in(help_of("", "--help")));
   for (const std::string& verb : kVerbs) {
     for (const std::string& line : lines_of(page_of(verb))) {
       if (!line.starts_with("| `")) continue;
@@ -106,8 +172,8 @@ TEST(Help, EveryFlagOfAPageExists) {
 TEST(SlowHelp, NumbersAreCheckedBeforeAnythingIsRead) {
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
-    const std::set<std::string> fractions = flags_in(help, " +FLOAT");
-    for (const std::string& flag : flags_in(help, " +(?:INT|UINT|FLOAT)")) {
+    const std::set<std::string> fractions = flags_in(help, " +X\\b");
+    for (const std::string& flag : flags_in(help, " +[NX]\\b")) {
       if (verb == "demo") continue;  // it has few, and says it in its own words
       for (const char* given : {"many", fractions.contains(flag) ? "nan" : "1.5"}) {
         const ToolResult result = run_tool(verb + " " + flag + "=" + given);
@@ -119,13 +185,22 @@ TEST(SlowHelp, NumbersAreCheckedBeforeAnythingIsRead) {
 }
 
 TEST(Help, MistypedVerbsAndFlagsAreNamed) {
-  expect_error(run_tool(""), 2, "no verb is given; multihead VERB is one of bleu, convert, data,");
-  expect_error(run_tool("trainslate"), 2, "trainslate is no verb");
-  expect_error(run_tool("data grammer"), 2, "grammer is no verb; multihead data VERB is one of grammar");
+  expect_error(run_tool(""), 2, "no verb is given; multihead VERB is one of data, tokenize, train,");
+  expect_error(run_tool("trainslate"), 2, "trainslate is no verb; did you mean translate?");
+  expect_error(run_tool("translte"), 2, "translte is no verb; did you mean translate?");
+  expect_error(run_tool("xyzzy"), 2, "xyzzy is no verb; multihead VERB is one of data,");
+  expect_error(run_tool("data grammer"), 2, "grammer is no verb; did you mean grammar?");
   expect_error(run_tool("translate --beam-siez 3"), 2,
-               "--beam-siez is not known here; see multihead translate --help");
-  expect_error(run_tool("translate"), 2, "--model is required; see multihead translate --help");
-  expect_error(run_tool("info --json a b"), 2, "b is not known here");
+               "--beam-siez is no flag of multihead translate; did you mean --beam-size?");
+  expect_error(run_tool("translate --beamsize=3"), 2, "did you mean --beam-size?");
+  expect_error(run_tool("train --train-src a"), 2, "did you mean --train-source?");
+  expect_error(run_tool("train --lr 1"), 2, "did you mean --learning-rate?");
+  expect_error(run_tool("tokenize --vocab 100"), 2, "did you mean --vocabulary-size?");
+  expect_error(run_tool("train --layers 3"), 2, "did you mean --encoder-layers or --decoder-layers?");
+  expect_error(run_tool("train --xyzzy 3"), 2,
+               "--xyzzy is no flag of multihead train; see multihead train --help-all");
+  expect_error(run_tool("score --model a"), 2, "--source is required; see multihead score --help");
+  expect_error(run_tool("info --json a b"), 2, "b is one argument too many; see multihead info --help");
   expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
   expect_error(run_tool("data grammar --seed -1"), 2,
                "--seed: expected an integer from 0 to 18446744073709551615, got -1");

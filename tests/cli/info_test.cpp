@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/run_tool.h"
@@ -20,9 +21,9 @@ TEST(InfoVerb, PrintsATable) {
   EXPECT_EQ(status, 0) << errors;
   EXPECT_THAT(output,
               AllOf(HasSubstr("marian, post-norm encoder-decoder"), HasSubstr("parameters    14,751\n"),
-                    HasSubstr("1 layers of 3 heads (size 7), feed-forward 19"),
+                    HasSubstr("1 layer of 3 heads (size 7), feed-forward 19"),
                     HasSubstr("none (token ids only: --token-ids)"),
-                    HasSubstr("decoder.1.cross_attention   heads 0 ... 6"), HasSubstr("model.safetensors")));
+                    HasSubstr("decoder.1.cross_attention   heads 0 to 6"), HasSubstr("model.safetensors")));
   EXPECT_THAT(errors, IsEmpty());
 }
 
@@ -40,6 +41,24 @@ TEST(InfoVerb, PrintsJson) {
   EXPECT_EQ(json["suppressed"], nlohmann::json::parse("[2]"));
   EXPECT_EQ(json["attentions"].size(), 3u);
   EXPECT_TRUE(json["tokenizer"].is_null());
+}
+
+TEST(InfoVerb, AlignsFilesOfAnyName) {
+  const ScratchFolder scratch;
+  const std::string folder = scratch / "model";
+  std::filesystem::copy(kModels + "gelu_f16", folder, std::filesystem::copy_options::recursive);
+  scratch.write("model/events.out.tfevents.1700000000.a-machine.of.long.name.multihead", "x");
+  scratch.write("model/a\x1b[31mb", "xy");
+  const auto [status, output, errors] = run_tool("info '" + folder + "'");
+  EXPECT_EQ(status, 0) << errors;
+  EXPECT_THAT(output, AllOf(HasSubstr("a\\u001b[31mb"), testing::Not(HasSubstr("\x1b"))));
+  std::vector<size_t> ends;
+  const std::string files = output.substr(output.find("\nfiles\n") + 7);
+  for (size_t at = 0; (at = files.find(" byte", at)) != std::string::npos; ++at)
+    ends.push_back(at - files.rfind('\n', at));
+  ASSERT_GE(ends.size(), 4u);
+  EXPECT_THAT(ends, testing::Each(ends.front())) << files;
+  EXPECT_THAT(files, HasSubstr(" 1 byte\n"));
 }
 
 TEST(InfoVerb, FailsInOneLine) {

@@ -105,10 +105,10 @@ TEST_F(TokenizeVerb, BadInputIsOneLineAndAStatus) {
   // Flags that would have no effect are a mistake.
   expect_error(run("--lowercase"), 2, "--lowercase requires --train");
   expect_error(run("--output-tokenizer x"), 2, "requires --train");
-  expect_error(run("--offsets --ids"), 2, "excludes");
-  expect_error(run("--offsets --detokenize"), 2, "excludes");
-  expect_error(learn("'" + one + "' --ids"), 2, "excludes");
-  expect_error(learn("'" + one + "' -o x"), 2, "excludes");
+  expect_error(run("--offsets --ids"), 2, "cannot be given together");
+  expect_error(run("--offsets --detokenize"), 2, "cannot be given together");
+  expect_error(learn("'" + one + "' --ids"), 2, "cannot be given together");
+  expect_error(learn("'" + one + "' -o x"), 2, "cannot be given together");
   expect_error(learn("'" + one + "' --vocabulary-size 3"), 2,
                "--vocabulary-size: expected an integer from 4 to 1000000, got 3");
   expect_error(learn("'" + one + "' --normalization 1"), 2, "--normalization: expected nfkc|nfc|none, got 1");

@@ -1,0 +1,47 @@
+#include "cli/error_line.h"
+
+#include <fmt/format.h>
+
+#include "multihead/text/unicode.h"
+
+namespace mh::cli {
+namespace {
+
+bool unsafe(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+  const bool ends_a_line = c == 0x2028 || c == 0x2029;
+  const bool turns_the_writing = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return control || ends_a_line || turns_the_writing;
+}
+
+}  // namespace
+
+std::string printable_line(std::string_view text) {
+  const std::string valid = to_valid_utf8(text);
+  std::string line;
+  for (size_t at = 0; at < valid.size();) {
+    const char32_t c = next_character(valid, at);
+    if (unsafe(c)) {
+      line += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
+    } else {
+      append_utf8(line, c);
+    }
+  }
+  return line;
+}
+
+std::string error_line(std::string_view text, size_t most) {
+  std::string line = printable_line(text);
+  size_t characters = 0;
+  for (size_t at = 0; at < line.size(); ++characters) next_character(line, at);
+  if (characters <= most) return line;
+  const size_t kept = most / 2;  // of each end
+  size_t begin = 0, number = 0;
+  for (; number < kept; ++number) next_character(line, begin);
+  size_t end = begin;
+  for (; number < characters - kept; ++number) next_character(line, end);
+  return fmt::format("{} [{} characters left out] {}", line.substr(0, begin), characters - 2 * kept,
+                     line.substr(end));
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,137 @@
+#include "cli/failure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/common.h"
+#include "cli/error_line.h"
+#include "cli/flag_names.h"
+#include "cli/help_format.h"
+#include "cli/suggestions.h"
+#include "multihead/base/error.h"
+
+namespace mh::cli {
+namespace {
+
+constexpr int kRunTimeError = 1;
+constexpr int kUsageError = 2;
+constexpr int kSignalled = 128;  // plus the signal, as a shell reports it
+
+int tell(const std::string& message, int status) {
+  to_stderr(fmt::format("multihead: {}\n", error_line(message)));
+  return status;
+}
+
+std::vector<std::string> verb_names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> flag_names_of(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &verb; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::string not_known(const CLI::App& verb, const std::string& given) {
+  if (!given.starts_with('-'))
+    return fmt::format("{} is one argument too many; see {} --help", given, typed_name(verb));
+  const std::string flag = given.substr(0, given.find('='));
+  const std::string meant = flag.starts_with("--") ? did_you_mean(flag, flag_names_of(verb)) : "";
+  return fmt::format("{} is no flag of {}; {}", flag, typed_name(verb),
+                     meant.empty() ? fmt::format("see {} --help-all", typed_name(verb)) : meant);
+}
+
+// "--beam-siez" is the mistake rather than what CLI11 misses because of it.
+std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
+  std::string what = error.what();
+  const CLI::App& verb = chosen_verb(app);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    // "--model: At Most 1 required but received 2"
+    if (const size_t at = what.find(": At Most 1 "); at != std::string::npos)
+      return what.substr(0, at) + " is given more than once";
+  }
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    if (const size_t at = what.find(" excludes "); at != std::string::npos) {
+      return fmt::format("{} and {} cannot be given together", what.substr(0, at),
+                         what.substr(at + std::string_view(" excludes ").size()));
+    }
+  }
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return what;
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (!unknown.empty() && unknown.front().starts_with('-')) return not_known(verb, unknown.front());
+  if (!verb_names_of(verb).empty()) return no_verb(verb, unknown.empty() ? "" : unknown.front());
+  if (!unknown.empty()) return not_known(verb, unknown.front());
+  if (what == "--model is required" && verb.get_option("--model")->get_positional()) {
+    return fmt::format("the model folder is missing; give it as {} DIR or --model DIR", typed_name(verb));
+  }
+  return fmt::format("{}; see {} --help", what, typed_name(verb));
+}
+
+bool has_flag(const CLI::App& verb, const char* flag) {
+  return verb.get_option_no_throw(flag) != nullptr;
+}
+
+std::string out_of_memory(const CLI::App& verb) {
+  for (const char* flag : {"--batch-tokens", "--max-batch-tokens"}) {
+    if (has_flag(verb, flag))
+      return fmt::format(
+          "out of memory; try a smaller {}, shorter lines, less text at a time or a smaller model", flag);
+  }
+  return "out of memory; try less at a time";
+}
+
+}  // namespace
+
+std::string no_verb(const CLI::App& app, const std::string& given) {
+  const std::vector<std::string> verbs = verb_names_of(app);
+  if (verbs.empty()) return fmt::format("{} has no verbs, but {} is given", typed_name(app), given);
+  const std::string all = fmt::format("{} VERB is one of {}", typed_name(app), fmt::join(verbs, ", "));
+  if (given.empty()) return "no verb is given; " + all;
+  const std::string meant = did_you_mean(given, verbs);
+  return fmt::format("{} is no verb; {}", given, meant.empty() ? all : meant);
+}
+
+int tell_failure(const CLI::App& app, const std::exception_ptr& failure) {
+  const CLI::App& verb = chosen_verb(app);
+  const auto in_flags = [&](const std::exception& error) { return with_flags(verb, error.what()); };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const CLI::ParseError& error) {
+    return tell(parse_mistake(app, error), kUsageError);
+  } catch (const UsageError& error) {
+    return tell(in_flags(error), kUsageError);
+  } catch (const StoppedBySignal& stopped) {
+    return tell(in_flags(stopped), kSignalled + stopped.signal());
+  } catch (const Interrupted& stopped) {
+    return tell(in_flags(stopped), kSignalled + SIGTERM);
+  } catch (const StandardOutputError& error) {
+    return tell(
+        error.what() + std::string(has_flag(verb, "--output") ? "; give -o FILE to write elsewhere" : ""),
+        kRunTimeError);
+  } catch (const std::bad_alloc&) {
+    return tell(out_of_memory(verb), kRunTimeError);
+  } catch (const std::length_error&) {  // more than any memory holds
+    return tell(out_of_memory(verb), kRunTimeError);
+  } catch (const std::exception& error) {  // ours, and those of std::filesystem and other libraries
+    return tell(in_flags(error), kRunTimeError);
+  }
+}
+
+}  // namespace mh::cli
