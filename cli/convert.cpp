@@ -159,15 +159,16 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
                          kPairs, flags.seed + 1);
     for (auto& target : sentences.targets) target.pop_back();
   } else {
-    const ModelText text(folder, false);
+    ModelText text(folder, text_options(false));
     const auto sources = read_text(flags.source), targets = read_text(flags.target);
     if (sources.size() != targets.size() || sources.empty()) {
       throw FormatError(fmt::format("{} has {} lines, {} has {}; expected as many, and at least one",
                                     flags.source, sources.size(), flags.target, targets.size()));
     }
     sentences.what = fmt::format("{} pairs of sentences", sources.size());
-    sentences.sources = text.sources(sources, flags.source);
-    sentences.targets = text.targets(targets, flags.target);
+    sentences.sources = text.sources(sources, {.name = flags.source});
+    sentences.targets = text.targets(targets, {.name = flags.target});
+    tell_unknown(text);
   }
   for (auto& target : sentences.targets)
     target.insert(target.begin(), folder.translator().config().decoder_start_id);

@@ -31,7 +31,7 @@ void run(ScoreFlags& flags) {
   if (!interventions.empty()) flags.options.interventions = &interventions;
 
   const ModelFolder folder = load_model_folder(flags.model);
-  const ModelText text(folder, flags.token_ids);
+  ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
     throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i",
@@ -39,8 +39,10 @@ void run(ScoreFlags& flags) {
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto scores = score(folder.translator(), text.sources(sources, flags.source),
-                            text.targets(targets, flags.target), flags.options);
+  const auto source_ids = text.sources(sources, {.name = flags.source});
+  const auto target_ids = text.targets(targets, {.name = flags.target});
+  const auto scores = score(folder.translator(), source_ids, target_ids, flags.options);
+  tell_unknown(text);
   std::string output;
   for (const std::vector<float>& tokens : scores) {
     output += fmt::format("{:.6f}", std::accumulate(tokens.begin(), tokens.end(), 0.0));

@@ -124,8 +124,8 @@ Traced of_random_layer(const TraceFlags& flags) {
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);
-  normal(x, random, 1);
-  normal(memory, random, 1);
+  fill_normal(x, random, 1);
+  fill_normal(memory, random, 1);
   return {trace_attention(layer, x.value.view(), memory.value.view(),
                           flags.causal ? Mask::causal() : Mask::none()),
           {}};

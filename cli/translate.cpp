@@ -64,15 +64,12 @@ void run(TranslateFlags& flags) {
 
   const ModelFolder folder = load_model_folder(flags.model);
   flags.options.search.suppressed = folder.suppressed;
-  const ModelText text(folder, flags.token_ids);
+  ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> lines = read_text(flags.text.input);
-  auto sources = text.sources(lines, name_of(flags.text.input));
-  for (auto& source : sources) {
-    if (source.size() == 1) source.clear();  // the end token alone: an empty line, which stays empty
-  }
+  const auto sources = text.sources_to_translate(lines, {.name = name_of(flags.text.input)});
   ModelText::Ids prefixes;
   if (!flags.prefix.empty()) {
-    prefixes = text.targets(read_text(flags.prefix), flags.prefix);
+    prefixes = text.targets(read_text(flags.prefix), {.name = flags.prefix});
     if (prefixes.size() != sources.size()) {
       throw FormatError(fmt::format("{}: expected a line for each of the {} lines of the input, got {}",
                                     flags.prefix, sources.size(), prefixes.size()));
@@ -82,6 +79,7 @@ void run(TranslateFlags& flags) {
   Progress progress("translated", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
   const auto translations = translate(folder.translator(), sources, flags.options, prefixes);
+  tell_unknown(text);
   std::string output;
   for (size_t i = 0; i < translations.size(); ++i) output += output_of(translations[i], i, text, flags);
   write_text(flags.text.output, output);

@@ -7,8 +7,8 @@
 
 #include "lab/demo/grammar_heads.h"
 #include "multihead/base/error.h"
-#include "multihead/generate/translate.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/translate_text.h"
 
 namespace mh {
 namespace {
@@ -16,18 +16,10 @@ namespace {
 constexpr size_t kExamples = 2, kMistakes = 2;
 
 std::vector<std::string> translations(const ModelFolder& folder, const std::vector<std::string>& lines) {
-  std::vector<std::vector<int32_t>> sources;
-  for (const std::string& line : lines) sources.push_back(folder.source_tokens().encode_ids(line));
-  TranslateOptions options;
-  options.search.beam_size = 1;
-  options.search.max_length = folder.translator().config().max_positions;
-  options.search.max_length_factor = 3;
-  options.search.suppressed = folder.suppressed;
-  std::vector<std::string> results;
-  for (const auto& hypotheses : translate(folder.translator(), sources, options)) {
-    results.push_back(hypotheses.empty() ? "" : folder.target_tokens().decode(hypotheses[0].tokens));
-  }
-  return results;
+  return translate_text(folder, lines,
+                        {.search = {.beam_size = 1,
+                                    .max_length = folder.translator().config().max_positions,
+                                    .max_length_factor = 3}});
 }
 
 /// One of two clauses, not long, translated rightly, whose words change places: there is something to see in

@@ -140,7 +140,9 @@ TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
   expect(translate_text("--max-batch-tokens 0", "x"), 2, "--max-batch-tokens");
   expect(translate_text("", "fine\n\xff\xfe\n"), 1, "2");
   expect(translate_text("--token-ids", "3 4\n5 six\n"), 1, "standard input line 2");
-  expect(translate_text("--token-ids", "3 4\n5 100000\n"), 2, "source 2");
+  expect(translate_text("--token-ids", "3 4\n5 100000\n"), 1,
+         fmt::format("standard input line 2: expected token ids from 0 to {}, got 100000",
+                     tokenizer.size() - 1));
   expect(translate_text("-i '" + (scratch / "nothing") + "'", ""), 1, "nothing");
   expect(run_tool("translate", ""), 2, "--model");
   expect(run_tool("translate --model '" + (scratch / "no_model") + "'", "x"), 1, "no_model");

@@ -1,0 +1,169 @@
+#include "multihead/recipes/model_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/in_quotes.h"
+#include "multihead/text/unicode.h"
+
+namespace mh {
+namespace {
+
+constexpr int kReportedLines = 10;
+constexpr size_t kExamples = 5;
+
+std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, const std::string& where) {
+  std::vector<int32_t> ids;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  while (true) {
+    while (at < end && (*at == ' ' || *at == '\t')) ++at;
+    if (at == end) return ids;
+    int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc() || (next < end && *next != ' ' && *next != '\t')) {
+      throw FormatError(
+          fmt::format("{}: expected token ids in decimal, separated by spaces; without `token_ids` "
+                      "the line is read as text",
+                      where));
+    }
+    if (id < 0 || id >= vocabulary) {
+      throw FormatError(
+          fmt::format("{}: expected token ids from 0 to {}, got {}", where, vocabulary - 1, id));
+    }
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+// Characters [first, last) of UTF-8 text.
+std::string characters(std::string_view text, int32_t first, int32_t last) {
+  size_t at = 0;
+  int32_t number = 0;
+  for (; number < first && at < text.size(); ++number) next_character(text, at);
+  const size_t begin = at;
+  for (; number < last && at < text.size(); ++number) next_character(text, at);
+  return std::string(text.substr(begin, at - begin));
+}
+
+void count_unknown(const std::string& line, const Encoding& encoding, int32_t unknown_id,
+                   UnknownTokens& unknown) {
+  ++unknown.lines;
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    if (encoding.ids[i] != unknown_id) continue;
+    ++unknown.tokens;
+    auto [begin, end] = encoding.offsets[i];
+    // Neighbours are one example: tokenizers of pieces fail at each character of a word in another script.
+    while (i + 1 < encoding.ids.size() && encoding.ids[i + 1] == unknown_id &&
+           encoding.offsets[i + 1].first == end) {
+      end = encoding.offsets[++i].second;
+      ++unknown.tokens;
+    }
+    std::string example = characters(line, begin, end);
+    example.erase(0, example.find_first_not_of(' '));  // a piece may hold the space before its word
+    const auto& known = unknown.examples;
+    if (known.size() < kExamples && !example.empty() &&
+        std::find(known.begin(), known.end(), example) == known.end()) {
+      unknown.examples.push_back(example);
+    }
+  }
+}
+
+}  // namespace
+
+std::string UnknownTokens::in_words() const {
+  if (tokens == 0) return "";
+  std::vector<std::string> quoted;
+  for (const std::string& example : examples) quoted.push_back(in_quotes(example));
+  return fmt::format("{} unknown token{} in {} line{}{}{}", tokens, tokens == 1 ? "" : "s", lines,
+                     lines == 1 ? "" : "s", quoted.empty() ? "" : ", e.g. ", fmt::join(quoted, ", "));
+}
+
+ModelText::ModelText(const ModelFolder& folder, Options options)
+    : folder_(folder), options_(std::move(options)) {
+  folder.translator();  // it must be one
+  if (options_.form == LineForm::kTokenIds) return;
+  folder.source_tokens();
+  folder.target_tokens();
+}
+
+void ModelText::remark(const std::string& line) const {
+  if (options_.remark) options_.remark(line);
+}
+
+UnknownTokens ModelText::take_unknown() {
+  return std::exchange(unknown_, {});
+}
+
+ModelText::Ids ModelText::sources(const std::vector<std::string>& lines, const LinesFrom& from) {
+  return encode(lines, from, Side::kSource);
+}
+
+ModelText::Ids ModelText::sources_to_translate(const std::vector<std::string>& lines, const LinesFrom& from) {
+  Ids ids = sources(lines, from);
+  for (auto& source : ids) {
+    if (source.size() == 1) source.clear();  // the end token alone
+  }
+  return ids;
+}
+
+ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const LinesFrom& from) {
+  return encode(lines, from, Side::kTarget);
+}
+
+std::vector<int32_t> ModelText::encode_text(const std::string& line, const Tokenizer& tokenizer) {
+  std::vector<int32_t> ids = tokenizer.encode_ids(line);
+  const auto unknown = tokenizer.unknown_id();
+  if (unknown && std::find(ids.begin(), ids.end(), *unknown) != ids.end())
+    count_unknown(line, tokenizer.encode(line), *unknown, unknown_);
+  return ids;
+}
+
+ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side) {
+  const EncoderDecoderConfig& config = folder_.translator().config();
+  const ModelFacts facts = folder_.translator().facts();
+  const bool is_source = side == Side::kSource;
+  // A target's place for the end token is taken by the start token, which comes before it.
+  const auto longest = static_cast<size_t>(config.max_positions) - 1;
+
+  Ids ids;
+  ids.reserve(lines.size());
+  int64_t cut = 0;
+  for (const std::string& line : lines) {
+    const auto where = [&] { return fmt::format("{} line {}", from.name, from.first + ids.size()); };
+    std::vector<int32_t> of_line;
+    if (options_.form == LineForm::kTokenIds) {
+      of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, where());
+    } else {
+      of_line = encode_text(line, is_source ? folder_.source_tokens() : folder_.target_tokens());
+    }
+    if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
+    if (of_line.size() > longest) {
+      if (++cut <= kReportedLines) {
+        remark(fmt::format("{}: {} tokens, cut to the model's longest, {}", where(), of_line.size() + 1,
+                           config.max_positions));
+      }
+      of_line.resize(longest);
+    }
+    if (is_source) of_line.push_back(config.eos_id);
+    ids.push_back(std::move(of_line));
+  }
+  if (cut > kReportedLines) remark(fmt::format("{}: {} lines cut in all", from.name, cut));
+  return ids;
+}
+
+std::string ModelText::text(const std::vector<int32_t>& target) const {
+  if (options_.form == LineForm::kTokenIds) return fmt::format("{}", fmt::join(target, " "));
+  std::string text = folder_.target_tokens().decode(target);
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+}  // namespace mh
