@@ -18,6 +18,10 @@ namespace {
 bool quiet_wanted = false;
 }
 
+CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
+  return verb.add_option("model,--model", folder, help)->type_name("DIR");
+}
+
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
   verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input");
   verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output");

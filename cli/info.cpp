@@ -155,7 +155,7 @@ std::string table(const ModelFolder& folder) {
 void add_info(CLI::App& app) {
   auto flags = std::make_shared<InfoFlags>();
   CLI::App* verb = app.add_subcommand("info", "What a model folder holds: sizes, heads, tokenizer, files");
-  verb->add_option("model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   verb->add_flag("--json", flags->json, "As JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {

@@ -256,7 +256,7 @@ void add_ledger(CLI::App& app) {
   auto flags = std::make_shared<LedgerFlags>();
   CLI::App* verb = flags->verb =
       app.add_subcommand("ledger", "What heads cost: parameters, operations, exponentials, bytes");
-  verb->add_option("model", flags->model, "A model folder: all of it instead of one layer");
+  add_model(*verb, flags->model, "A model folder: all of it instead of one layer");
   verb->add_option("--preset", flags->preset,
                    "A whole model of that shape: tiny, small, base, big, or another preset of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},

@@ -60,6 +60,13 @@ std::string describe(const CLI::App& app, const CLI::ParseError& error) {
     }
   }
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (missing && std::string_view(error.what()) == "--model is required") {
+    const CLI::App& verb = mh::cli::chosen_verb(app);
+    if (verb.get_option("--model")->get_positional()) {
+      return fmt::format("the model folder is missing; give it as multihead {} DIR or --model DIR",
+                         verb.get_name());
+    }
+  }
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return error.what();
   const CLI::App* verb = &app;
   std::string name = "multihead";

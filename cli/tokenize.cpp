@@ -150,7 +150,7 @@ void add_tokenize(CLI::App& app) {
       verb->get_option("--input"),
       verb->get_option("--output"),
       verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
-      verb->add_option("--model", flags->model, "Use the tokenizer.json of this model folder"),
+      add_model(*verb, flags->model, "Use the tokenizer.json of this model folder"),
       ids,
       verb->add_flag("--offsets", flags->offsets, "Write begin:end of each piece, in characters of the line")
           ->excludes(ids)

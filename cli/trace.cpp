@@ -146,7 +146,7 @@ void add_trace(CLI::App& app) {
   auto flags = std::make_shared<TraceFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
       "trace", "One layer of attention step by step: every tensor, its formula, its owner");
-  verb->add_option("model", flags->model, "A model folder; without it and --weights: a random layer");
+  add_model(*verb, flags->model, "A model folder; without it and --weights: a random layer");
   verb->add_option("--text", flags->text, "The sentence that the model reads");
   verb->add_option("--target-text", flags->target_text, "Its translation; without: the greedy one");
   verb->add_option("--attention", flags->attention, "Which layer of the model")->capture_default_str();

@@ -124,7 +124,7 @@ TEST(Help, MistypedVerbsAndFlagsAreNamed) {
   expect_error(run_tool("data grammer"), 2, "grammer is no verb; multihead data VERB is one of grammar");
   expect_error(run_tool("translate --beam-siez 3"), 2,
                "--beam-siez is not known here; see multihead translate --help");
-  expect_error(run_tool("translate"), 2, "--model is required; see multihead translate --help");
+  expect_error(run_tool("score --model a"), 2, "--source is required; see multihead score --help");
   expect_error(run_tool("info --json a b"), 2, "b is not known here");
   expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
   expect_error(run_tool("data grammar --seed -1"), 2,
