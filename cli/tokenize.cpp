@@ -12,8 +12,8 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
 

@@ -5,9 +5,9 @@
 #include <array>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/data/whole_number.h"
 #include "multihead/io/lines.h"
+#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {

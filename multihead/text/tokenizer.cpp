@@ -6,10 +6,10 @@
 #include <unordered_map>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/decoder.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/pre_tokenizer.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/word_model.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {

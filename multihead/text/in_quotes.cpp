@@ -1,4 +1,4 @@
-#include "multihead/base/in_quotes.h"
+#include "multihead/text/in_quotes.h"
 
 #include <fmt/format.h>
 
