@@ -8,15 +8,16 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
-#include "multihead/io/lines.h"
 
 namespace mh::cli {
 namespace {
 bool quiet_wanted = false;
-}
+TextLimits text_limits;
+}  // namespace
 
 CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
   return verb.add_option("model,--model", folder, help)->type_name("DIR");
@@ -25,11 +26,25 @@ CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& h
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
   verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input");
   verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output");
+  add_limit_flags(verb);
+}
+
+void add_limit_flags(CLI::App& verb) {
+  add_number(verb, "--max-line-characters", text_limits.max_line_characters, {.low = 1},
+             "Refuse text with a longer line");
+  add_number(verb, "--max-unpacked", text_limits.max_unpacked, {.low = 1},
+             "Refuse a gzip file that unpacks to more bytes");
+}
+
+std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint) {
+  if (!path.empty()) return std::make_unique<LineReader>(path, text_limits);
+  auto reader = std::make_unique<LineReader>(STDIN_FILENO, name_of(path), text_limits);
+  if (reader->is_terminal()) remark(fmt::format("reading from the terminal; {}", hint));
+  return reader;
 }
 
 std::vector<std::string> read_text(const std::string& path) {
-  if (!path.empty()) return read_lines(path);
-  return split_lines(read_descriptor(STDIN_FILENO, name_of(path)), name_of(path));
+  return text_reader(path, "Ctrl-D on an empty line ends the text")->rest();
 }
 
 std::string name_of(const std::string& path) {
@@ -50,6 +65,10 @@ std::string grouped(uint64_t number) {
   for (auto at = static_cast<ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<size_t>(at), ",");
   return digits;
+}
+
+std::string plural(uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", grouped(count), thing, count == 1 ? "" : "s");
 }
 
 bool quiet() {

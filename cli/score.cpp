@@ -34,8 +34,8 @@ void run(ScoreFlags& flags) {
   ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
-    throw FormatError(fmt::format("{} has {} lines, but {} has {}; line i must translate line i",
-                                  flags.source, sources.size(), flags.target, targets.size()));
+    throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,
+                                  plural(sources.size(), "line"), flags.target, targets.size()));
   }
   Progress progress("scored", "sentences", static_cast<int64_t>(sources.size()));
   flags.options.progress = [&](int64_t done) { progress.show(done); };
@@ -59,10 +59,11 @@ void run(ScoreFlags& flags) {
 void add_score(CLI::App& app) {
   auto flags = std::make_shared<ScoreFlags>();
   CLI::App* verb = app.add_subcommand("score", "Natural-log probabilities of given translations");
-  verb->add_option("--model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   verb->add_option("--source", flags->source, "The sources, a line each (gzip or not)")->required();
   verb->add_option("--target", flags->target, "Their translations, a line each")->required();
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  add_limit_flags(*verb);
   verb->add_flag("--per-token", flags->per_token,
                  "After the sum, the log-probability of each token; the end token last");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
@@ -74,7 +75,7 @@ void add_score(CLI::App& app) {
   verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");
   verb->footer(
       "Example:\n"
-      "  multihead score --model model --source test.en --target test.de --per-token");
+      "  multihead score model --source test.en --target test.de --per-token");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -13,7 +13,7 @@ namespace mh {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
-constexpr std::string_view kMagic = "\x1f\x8b";  // gzip data begins with it
+constexpr std::string_view kGzipMagic = "\x1f\x8b";          // gzip data begins with it
 // Of a line that has not ended: a byte order mark and "\r" are not counted in the end.
 constexpr int64_t kUncounted = 2;
 
@@ -87,22 +87,22 @@ size_t LineSplitter::take(std::string_view bytes, std::vector<std::string>& line
     case Packing::kBetween:
       break;
   }
-  if (!half_magic_ && bytes[0] == kMagic[0]) {
+  if (!half_magic_ && bytes[0] == kGzipMagic[0]) {
     half_magic_ = true;
     return 1;
   }
-  if (half_magic_ && bytes[0] == kMagic[1]) {
+  if (half_magic_ && bytes[0] == kGzipMagic[1]) {
     half_magic_ = false;
     packing_ = Packing::kMember;
     if (!inflater_) inflater_ = std::make_unique<Inflater>();
     inflater_->begin_member();
-    unpack(kMagic, lines);
+    unpack(kGzipMagic, lines);
     return 1;
   }
   packing_ = packing_ == Packing::kUnknown ? Packing::kNone : Packing::kPadding;
   if (half_magic_) {
     half_magic_ = false;
-    take(kMagic.substr(0, 1), lines);
+    take(kGzipMagic.substr(0, 1), lines);
   }
   return 0;
 }
@@ -153,7 +153,7 @@ void LineSplitter::finish(std::vector<std::string>& lines) {
   if (half_magic_) {
     packing_ = packing_ == Packing::kUnknown ? Packing::kNone : Packing::kPadding;
     half_magic_ = false;
-    take(kMagic.substr(0, 1), lines);
+    take(kGzipMagic.substr(0, 1), lines);
   }
   if (packing_ == Packing::kMember) {
     throw FormatError(fmt::format("{}: gzip data ends too early; copy or download the file again", name_));
@@ -181,8 +181,8 @@ std::string_view LineSplitter::checked(std::string_view line) {
 
 void LineSplitter::throw_too_long() const {
   throw FormatError(
-      fmt::format("{}: line {} has more than {} characters; break it up, or raise `max_line_characters`", name_,
-                  lines_, limits_.max_line_characters));
+      fmt::format("{}: line {} has more than {} characters; break it up, or raise `max_line_characters`",
+                  name_, lines_, limits_.max_line_characters));
 }
 
 }  // namespace mh

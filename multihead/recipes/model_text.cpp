@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/in_quotes.h"
+#include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
