@@ -209,8 +209,11 @@ int display_width(std::string_view text) {
 
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options) {
-  MH_ASSERT(static_cast<int64_t>(row_labels.size()) == weights.rows);
-  MH_ASSERT(static_cast<int64_t>(column_labels.size()) == weights.cols);
+  if (static_cast<int64_t>(row_labels.size()) != weights.rows ||
+      static_cast<int64_t>(column_labels.size()) != weights.cols) {
+    throw ShapeError(fmt::format("heat map: {} and {} labels for [{},{}] weights", row_labels.size(),
+                                 column_labels.size(), weights.rows, weights.cols));
+  }
   if (options.columns < 20) {
     throw UsageError(fmt::format("heat map: expected at least 20 columns, got {}", options.columns));
   }

@@ -21,7 +21,7 @@ struct HeatMapOptions {
 
 /// Row labels stand at the left, column labels above: level where there is room, else written downwards; long
 /// labels are shortened with an ellipsis. Every line ends with "\n". weights are between 0 and 1. Throws
-/// UsageError when columns is less than 20. REQUIRES: a label for each row and column.
+/// UsageError when columns is less than 20, ShapeError when there is not a label for each row and column.
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options = {});
 
