@@ -104,7 +104,8 @@ TEST_F(TranslateLive, BlocksDoNotShow) {
   EXPECT_THAT(lines[100'002], StartsWith("100002 |||  ||| 0"));
   EXPECT_THAT(lines[50'001], StartsWith("50001 ||| 9 8 "));
   const std::string output = scratch / "output";
-  ASSERT_EQ(run_tool(verb + "--token-ids -i '" + scratch.write("ids", ids) + "' -o '" + output + "'").status, 0);
+  ASSERT_EQ(run_tool(verb + "--token-ids -i '" + scratch.write("ids", ids) + "' -o '" + output + "'").status,
+            0);
   EXPECT_EQ(scratch.read("output"), piped.out);
   const auto wrong = run_tool(verb + "--token-ids", ids.substr(0, ids.size() - 1) + "\n\n\n");
   EXPECT_EQ(wrong.status, 1);
@@ -127,8 +128,9 @@ TEST_F(TranslateLive, UnknownWordsAreCountedAndNamedOnce) {
 
 TEST_F(TranslateLive, LimitsAreToldByTheirFlags) {
   const std::string verb = "translate '" + folder + "' --max-length 3 ";
-  expect_error(run_tool(verb + "--max-line-characters 5", "a cat\nthe dog\n"), 1,
-               "standard input: line 2 has more than 5 characters; break it up, or raise --max-line-characters");
+  expect_error(
+      run_tool(verb + "--max-line-characters 5", "a cat\nthe dog\n"), 1,
+      "standard input: line 2 has more than 5 characters; break it up, or raise --max-line-characters");
   EXPECT_EQ(run_tool(verb + "--max-line-characters 5", "a cat\n").status, 0);
   const std::string gzip = "gzip -c | \"$MULTIHEAD\" " + verb;
   expect_error(run_shell(gzip + "--max-unpacked 7", "a cat\nthe dog\n"), 1,
@@ -138,8 +140,9 @@ TEST_F(TranslateLive, LimitsAreToldByTheirFlags) {
   for (const char* verb_and_files : {"score '{0}' --source '{1}' --target '{1}'", "heads '{0}' -i '{1}'",
                                      "convert '{0}' --out '{0}-2' --to merged --source '{1}' --target '{1}'",
                                      "tokenize '{0}' -i '{1}'", "bleu '{1}' -i '{1}'"}) {
-    expect_error(run_tool(fmt::format(fmt::runtime(verb_and_files), folder, file) + " --max-line-characters 5"),
-                 1, "long: line 1 has more than 5 characters");
+    expect_error(
+        run_tool(fmt::format(fmt::runtime(verb_and_files), folder, file) + " --max-line-characters 5"), 1,
+        "long: line 1 has more than 5 characters");
   }
 }
 
@@ -154,7 +157,8 @@ TEST_F(TranslateLive, ComparesWithAndWithoutHeads) {
   const std::string verb = "translate '" + folder + "' --max-length 9 ", head = "decoder.0.cross_attention.1";
   std::string text;
   for (const auto& line : kText) text += line + "\n\n";
-  const auto with = lines_of(run_tool(verb, text).out), without = lines_of(run_tool(verb + "--mute " + head, text).out);
+  const auto with = lines_of(run_tool(verb, text).out),
+             without = lines_of(run_tool(verb + "--mute " + head, text).out);
   size_t changed = 0;
   for (size_t i = 0; i < with.size(); ++i) changed += with[i] != without[i];
   ASSERT_GT(changed, 0u) << "mute another head";
