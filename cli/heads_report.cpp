@@ -31,10 +31,9 @@ std::string word_offset(int offset) {
 
 /// What a head is asked of each word.
 const char* question(Direction direction) {
-  if (direction == Direction::kToHead)
-    return "words with a relation that attend most to their head (of the sentence)";
-  if (direction == Direction::kToDependent) return "words that attend most to a dependent with the relation";
-  return "words with a relation that get most attention from their head";
+  if (direction == Direction::kToHead) return "words that attend most to their syntactic head";
+  if (direction == Direction::kToDependent) return "words that attend most to a dependent of this relation";
+  return "words that get most attention from their syntactic head";
 }
 const char* direction_key(Direction direction) {
   if (direction == Direction::kToHead) return "to_head";

@@ -27,7 +27,7 @@ fs::path found_in_path() {
     const size_t end = std::min(folders.find(':'), folders.size());
     const std::string_view folder = folders.substr(0, end);
     folders.remove_prefix(std::min(end + 1, folders.size()));
-    const fs::path program = fs::path(folder.empty() ? "." : folder) / kProgram;
+    fs::path program = fs::path(folder.empty() ? "." : folder) / kProgram;
     std::error_code error;
     if (fs::is_regular_file(program, error) && ::access(program.c_str(), X_OK) == 0) return program;
   }

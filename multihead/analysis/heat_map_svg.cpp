@@ -39,7 +39,8 @@ std::string colour_for(double weight) {
   const double share = at - static_cast<double>(low);
   const Colour &a = kBlues[low], &b = kBlues[low + 1];
   const auto mixed = [&](double from, double to) { return std::lround(from + share * (to - from)); };
-  return fmt::format("#{:02x}{:02x}{:02x}", mixed(a.red, b.red), mixed(a.green, b.green), mixed(a.blue, b.blue));
+  return fmt::format("#{:02x}{:02x}{:02x}", mixed(a.red, b.red), mixed(a.green, b.green),
+                     mixed(a.blue, b.blue));
 }
 
 std::string text_at(double x, double y, std::string_view text, std::string_view more = "") {
@@ -49,8 +50,8 @@ std::string text_at(double x, double y, std::string_view text, std::string_view 
 
 std::string frame(double x, double y, double width, double height, std::string_view fill) {
   return fmt::format(
-      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#777\"/>\n", x, y,
-      width, height, fill);
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#777\"/>\n", x,
+      y, width, height, fill);
 }
 
 // What weight each blue is; its top left corner.
@@ -59,10 +60,9 @@ std::string scale(double x, double y) {
   std::string out = text_at(x, y + 10, "attention weight");
   const double left = x + 110;
   for (int i = 0; i < kSteps; ++i) {
-    out += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
-        left + kScaleWidth * i / kSteps, y, kScaleWidth / kSteps + 0.5, kScaleHeight,
-        colour_for((i + 0.5) / kSteps));
+    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
+                       left + kScaleWidth * i / kSteps, y, kScaleWidth / kSteps + 0.5, kScaleHeight,
+                       colour_for((i + 0.5) / kSteps));
   }
   out += frame(left, y, kScaleWidth, kScaleHeight, "none");
   for (const double weight : {0.0, 0.5, 1.0}) {
@@ -152,12 +152,14 @@ std::string picture_of(ConstMatrixView weights, double x, double y, double cell)
       const std::string colour = colour_for(weights(i, j));
       if (colour == nothing) continue;
       // A little wider than one: otherwise the background shines through between them.
-      out += fmt::format("<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"1.03\" height=\"1.03\" fill=\"{}\"/>\n",
-                         j, i, colour);
+      out +=
+          fmt::format("<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"1.03\" height=\"1.03\" fill=\"{}\"/>\n",
+                      j, i, colour);
     }
   }
-  return out + "</g>\n" + frame(x, y, cell * static_cast<double>(weights.cols),
-                                cell * static_cast<double>(weights.rows), "none");
+  return out + "</g>\n" +
+         frame(x, y, cell * static_cast<double>(weights.cols), cell * static_cast<double>(weights.rows),
+               "none");
 }
 
 }  // namespace

@@ -68,11 +68,18 @@ Tensor weights_of(int64_t rows, int64_t cols) {
 
 TEST(HeatMapSvg, HasACellForEachWeightAndBothLabels) {
   const Tensor first = weights_of(3, 4), second = weights_of(2, 5);
-  const std::vector<std::string> three{"der", "Hund", "</s>"}, four{"the", "dog", "runs", "</s>"}, two{"a", "b"},
-      five{"1", "2", "3", "4", "5"};
-  const HeatMapPanel panels[] = {
-      {.title = "decoder.0.cross_attention.1", .caption = "targets down", .weights = first.view(), .queries = three, .keys = four},
-      {.title = "encoder.1.self_attention.0", .caption = "", .weights = second.view(), .queries = two, .keys = five}};
+  const std::vector<std::string> three{"der", "Hund", "</s>"}, four{"the", "dog", "runs", "</s>"},
+      two{"a", "b"}, five{"1", "2", "3", "4", "5"};
+  const HeatMapPanel panels[] = {{.title = "decoder.0.cross_attention.1",
+                                  .caption = "targets down",
+                                  .weights = first.view(),
+                                  .queries = three,
+                                  .keys = four},
+                                 {.title = "encoder.1.self_attention.0",
+                                  .caption = "",
+                                  .weights = second.view(),
+                                  .queries = two,
+                                  .keys = five}};
   const std::string svg = heat_maps_as_svg(panels);
   expect_well_formed(svg);
   EXPECT_EQ(count(svg, "class=\"cell\""), 3u * 4 + 2 * 5);
@@ -86,10 +93,11 @@ TEST(HeatMapSvg, HasACellForEachWeightAndBothLabels) {
 
 TEST(HeatMapSvg, HostileLabelsStayText) {
   const Tensor weights = weights_of(7, 7);
-  const std::vector<std::string> labels{"<script>alert('x')</script>", "a&b;c", "\"quoted\"",
+  const std::vector<std::string> labels{"<script>alert('x')</script>",  "a&b;c",    "\"quoted\"",
                                         std::string("\0\x1b[31m\n", 7), "\xff\xfe", "\uffff\ufffe",
                                         std::string(5000, 'w')};
-  const HeatMapPanel panel{.title = "]]><&", .caption = "\x01", .weights = weights.view(), .queries = labels, .keys = labels};
+  const HeatMapPanel panel{
+      .title = "]]><&", .caption = "\x01", .weights = weights.view(), .queries = labels, .keys = labels};
   const std::string svg = heat_maps_as_svg({&panel, 1});
   expect_well_formed(svg);
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
@@ -99,8 +107,9 @@ TEST(HeatMapSvg, HostileLabelsStayText) {
 
 TEST(HeatMapSvg, TheGridHasAPictureOfEachHead) {
   const Tensor square = weights_of(6, 6), wide = weights_of(3, 6);
-  const HeadGridRow rows[] = {{.title = "encoder.0.self_attention", .heads = {square.view(), square.view(), square.view()}},
-                              {.title = "decoder.0.cross_attention", .heads = {wide.view(), wide.view()}}};
+  const HeadGridRow rows[] = {
+      {.title = "encoder.0.self_attention", .heads = {square.view(), square.view(), square.view()}},
+      {.title = "decoder.0.cross_attention", .heads = {wide.view(), wide.view()}}};
   const std::string svg = head_grid_as_svg("the <small> dog", rows);
   expect_well_formed(svg);
   EXPECT_EQ(count(svg, "<g transform"), 5u);
@@ -113,7 +122,8 @@ TEST(HeatMapSvg, TheGridHasAPictureOfEachHead) {
 TEST(HeatMapSvg, LabelsMustFit) {
   const Tensor weights = weights_of(2, 3);
   const std::vector<std::string> two{"a", "b"};
-  const HeatMapPanel panel{.title = "t", .caption = "", .weights = weights.view(), .queries = two, .keys = two};
+  const HeatMapPanel panel{
+      .title = "t", .caption = "", .weights = weights.view(), .queries = two, .keys = two};
   EXPECT_THROW(heat_maps_as_svg({&panel, 1}), ShapeError);
   EXPECT_THROW(heat_map(weights.view(), two, two), ShapeError);
   EXPECT_THROW(heat_maps_as_svg({}), UsageError);
@@ -125,10 +135,12 @@ TEST(HeatMapSvg, DarkerIsMore) {
   Tensor weights(1, 11);
   for (int64_t j = 0; j < 11; ++j) weights(0, j) = static_cast<float>(j) / 10;
   const std::vector<std::string> query{"q"}, keys(11, "k");
-  const HeatMapPanel panel{.title = "t", .caption = "c", .weights = weights.view(), .queries = query, .keys = keys};
+  const HeatMapPanel panel{
+      .title = "t", .caption = "c", .weights = weights.view(), .queries = query, .keys = keys};
   const std::string svg = heat_maps_as_svg({&panel, 1});
   int last = 3 * 256;
-  for (size_t at = svg.find("class=\"cell\""); at != std::string::npos; at = svg.find("class=\"cell\"", at + 1)) {
+  for (size_t at = svg.find("class=\"cell\""); at != std::string::npos;
+       at = svg.find("class=\"cell\"", at + 1)) {
     const size_t colour = svg.find("fill=\"#", at) + 7;
     int sum = 0;
     for (size_t i = 0; i < 3; ++i) sum += std::stoi(svg.substr(colour + 2 * i, 2), nullptr, 16);

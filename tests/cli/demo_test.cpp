@@ -34,12 +34,15 @@ TEST(SlowDemoVerb, ItsHintsWorkWhenPasted) {
 
   // Found in PATH it is called by its name; another program of that name is not it.
   const std::string demo_again = "multihead demo --updates 1 --out 'my demo' --quiet";
-  const std::string found = run_shell(in_scratch + "ln -s \"$MULTIHEAD\" multihead && PATH=\"$PWD:$PATH\" && " +
-                                      demo_again).out;
+  const std::string found =
+      run_shell(in_scratch + "ln -s \"$MULTIHEAD\" multihead && PATH=\"$PWD:$PATH\" && " + demo_again).out;
   EXPECT_THAT(hints_of(found).at(1), HasSubstr("  multihead heads "));
   const std::string other =
-      run_shell(in_scratch + "rm multihead && printf '#!/bin/sh\\nexit 3\\n' >multihead && chmod +x multihead && "
-                             "PATH=\"$PWD:$PATH\" && \"$MULTIHEAD\" " + demo_again.substr(10)).out;
+      run_shell(in_scratch +
+                "rm multihead && printf '#!/bin/sh\\nexit 3\\n' >multihead && chmod +x multihead && "
+                "PATH=\"$PWD:$PATH\" && \"$MULTIHEAD\" " +
+                demo_again.substr(10))
+          .out;
   EXPECT_THAT(hints_of(other).at(1), Not(HasSubstr("  multihead heads ")));
 }
 

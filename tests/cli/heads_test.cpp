@@ -85,7 +85,7 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   const ToolResult result = run_tool(both + " --least-support 1 " + alignment);
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\nnsubj "));
-  EXPECT_THAT(result.out, HasSubstr("\nEncoder: words with a relation that attend most to their head"));
+  EXPECT_THAT(result.out, HasSubstr("\nEncoder: words that attend most to their syntactic head"));
   EXPECT_THAT(result.out, HasSubstr("no head: none is ever"));
   std::istringstream lines(result.out);
   size_t rows = 0;
