@@ -17,6 +17,7 @@
 #include "benchmarks/beside_peer.h"
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
+#include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/schedule.h"

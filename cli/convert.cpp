@@ -20,9 +20,11 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/score.h"
 #include "multihead/models/convert_model.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
+#include "multihead/nn/multi_head_attention.h"
 
 namespace mh::cli {
 namespace {

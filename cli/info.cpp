@@ -13,6 +13,7 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 #include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {

@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/named_geometry.h"

@@ -13,6 +13,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/score.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {

@@ -17,6 +17,7 @@
 #include "cli/verbs.h"
 #include "multihead/analysis/trace_files.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/recipes/inspect_heads.h"
 

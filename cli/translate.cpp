@@ -20,6 +20,7 @@
 #include "multihead/analysis/heat_map.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 namespace mh::cli {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 
 int main(int argc, char** argv) {

@@ -7,6 +7,7 @@
 
 #include "lab/demo/grammar_heads.h"
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/translate_text.h"
 

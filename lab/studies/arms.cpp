@@ -18,6 +18,8 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bleu.h"
 #include "multihead/generate/translate.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/translator_validation.h"

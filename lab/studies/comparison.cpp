@@ -1,4 +1,5 @@
 #include "lab/studies/comparison.h"
+#include "multihead/models/encoder_decoder.h"
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "multihead/analysis/observe_corpus.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/tensor/linear_algebra.h"
 
 namespace mh {

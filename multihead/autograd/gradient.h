@@ -20,9 +20,9 @@ class Gradient {
   bool exists() const { return exists_; }
   /// Where to add; made and cleared by the first call.
   MatrixView sum(int64_t rows, int64_t cols);
-  /// What has been added up. REQUIRES: exists().
+  /// What has been added up. Throws UsageError unless exists().
   MatrixView view() const {
-    MH_ASSERT(exists_);
+    if (!exists_) throw UsageError("a parameter that no backward pass has reached has no gradient");
     return view_;
   }
 

@@ -45,6 +45,11 @@ typename BasicTape<T>::Target BasicTape<T>::gradient_of(Var input) {
 
 template <class T>
 void BasicTape<T>::seed(Var output, BasicMatrixView<const T> gradient) {
+  if (!output.wants_gradient() || gradient.rows != output.rows() || gradient.cols != output.cols()) {
+    throw ShapeError(output.wants_gradient()
+                         ? "tape: the gradient to start from has another shape than its value"
+                         : "tape: no gradient flows through this value");
+  }
   const Target target = gradient_of(output);
   for (int64_t i = 0; i < gradient.rows; ++i)
     std::copy_n(gradient.row(i), gradient.cols, target.gradient.row(i));
@@ -52,10 +57,13 @@ void BasicTape<T>::seed(Var output, BasicMatrixView<const T> gradient) {
 
 template <class T>
 void BasicTape<T>::backward() {
-  MH_ASSERT(recording() && !steps_.empty());
+  if (!recording()) throw UsageError("tape: nothing was recorded; make it with Tape::Mode::kRecord");
+  if (steps_.empty()) return;  // nothing that gradients flow through was computed
   if (!steps_.back().output->written) {
     Node* loss = steps_.back().output;
-    MH_ASSERT(loss->value.size() == 1);
+    if (loss->value.size() != 1) {
+      throw ShapeError("tape: the last value is no single number; give its gradient with seed()");
+    }
     T one = 1;
     seed(Var(loss), {&one, 1, 1});
   }

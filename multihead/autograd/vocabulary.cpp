@@ -1,6 +1,7 @@
 #include "multihead/autograd/vocabulary.h"
 
 #include "multihead/kernels/embedding.h"
+#include "multihead/kernels/vocabulary.h"
 
 namespace mh {
 

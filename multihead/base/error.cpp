@@ -1,15 +1,12 @@
 #include "multihead/base/error.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <string>
 
 namespace mh::detail {
 
 void assertion_failed(const char* condition, const char* file, int line) {
-  std::fprintf(
-      stderr, "multihead: assertion failed: %s (%s:%d); this is a mistake in the program, please report it\n",
-      condition, file, line);
-  std::abort();
+  throw InternalError(std::string("internal error: ") + condition + " does not hold (" + file + ":" +
+                      std::to_string(line) + "); this is a mistake in multihead, please report it");
 }
 
 }  // namespace mh::detail

@@ -1,7 +1,7 @@
 // Errors of input: a file, a setting, a shape. The message is one line that names the thing, what was
 // expected and what was found, and the remedy. A setting that could be chosen otherwise is named by its
 // field, between backticks: `d_key`; a program whose user knows it by another name can put that in its place.
-// Programmer errors are assertions (MH_ASSERT), not exceptions.
+// A mistake in the library itself throws too (MH_ASSERT): nothing here ends the process.
 #pragma once
 
 #include <stdexcept>
@@ -46,12 +46,19 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+/// A mistake in the library, not in what it was given: a condition that should always hold does not. What
+/// was being computed is lost; report it with the message.
+class InternalError : public Error {
+ public:
+  using Error::Error;
+};
+
 namespace detail {
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);
 }
 
 }  // namespace mh
 
-/// A programmer's error: checked in every build, since all of these are outside inner loops.
+/// Throws InternalError unless `condition` holds: in every build, since none of these is in an inner loop.
 #define MH_ASSERT(condition) \
   ((condition) ? static_cast<void>(0) : ::mh::detail::assertion_failed(#condition, __FILE__, __LINE__))

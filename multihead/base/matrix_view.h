@@ -9,6 +9,11 @@
 
 namespace mh {
 
+namespace detail {
+/// Throws ShapeError: "rows [2, 9) of a matrix that has 5".
+[[noreturn]] void throw_outside(const char* what, int64_t begin, int64_t end, int64_t all);
+}  // namespace detail
+
 /// REQUIRES: the owner outlives the view. stride >= cols. A view of nothing has data == nullptr.
 template <class T>
 struct BasicMatrixView {
@@ -31,14 +36,15 @@ struct BasicMatrixView {
   bool empty() const { return data == nullptr || rows == 0 || cols == 0; }
   bool contiguous() const { return stride == cols || rows <= 1; }
 
-  /// Rows [begin, end).
+  /// Rows [begin, end). Throws ShapeError when the matrix does not have them.
   BasicMatrixView rows_between(int64_t begin, int64_t end) const {
-    MH_ASSERT(0 <= begin && begin <= end && end <= rows);
+    if (begin < 0 || begin > end || end > rows) detail::throw_outside("rows", begin, end, rows);
     return {data + begin * stride, end - begin, cols, stride};
   }
-  /// Columns [begin, end): one head of [N, H*D] is columns_between(h*D, (h+1)*D).
+  /// Columns [begin, end): one head of [N, H*D] is columns_between(h*D, (h+1)*D). Throws
+  /// ShapeError.
   BasicMatrixView columns_between(int64_t begin, int64_t end) const {
-    MH_ASSERT(0 <= begin && begin <= end && end <= cols);
+    if (begin < 0 || begin > end || end > cols) detail::throw_outside("columns", begin, end, cols);
     return {data + begin, rows, end - begin, stride};
   }
 };

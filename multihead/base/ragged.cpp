@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "multihead/base/error.h"
 
@@ -14,7 +15,10 @@ Ragged Ragged::from_lengths(std::span<const int32_t> lengths) {
 }
 
 void Ragged::add(int32_t length) {
-  MH_ASSERT(length >= 0 && rows() <= std::numeric_limits<int32_t>::max() - length);
+  if (length < 0 || rows() > std::numeric_limits<int32_t>::max() - length) {
+    throw ShapeError("a sequence of " + std::to_string(length) + " rows after " + std::to_string(rows()) +
+                     "; lengths are 0 or more, and all rows together fewer than 2^31");
+  }
   offsets_.push_back(rows() + length);
 }
 

@@ -15,6 +15,7 @@ class Ragged {
   /// One sequence for each length.
   static Ragged from_lengths(std::span<const int32_t> lengths);
 
+  /// Throws ShapeError on a negative length, or more than 2^31 - 1 rows in all.
   void add(int32_t length);
   void clear() { offsets_.assign(1, 0); }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -130,7 +131,7 @@ int available_processors() {
 }
 
 std::mutex pool_mutex;
-std::unique_ptr<Pool> pool;  // made at the first parallel_for that needs it
+std::shared_ptr<Pool> pool;  // made at the first parallel_for that needs it; a loop that runs keeps it
 int threads_wanted = 0;      // 0: not asked for
 
 }  // namespace
@@ -142,7 +143,9 @@ int thread_count() {
 }
 
 void set_thread_count(int threads) {
-  MH_ASSERT(threads >= 1 && threads <= 1024);
+  if (threads < 1 || threads > kMostThreads) {
+    throw UsageError(std::to_string(threads) + " threads; expected 1 ... " + std::to_string(kMostThreads));
+  }
   std::lock_guard lock(pool_mutex);
   if (threads != threads_wanted) pool.reset();
   threads_wanted = threads;
@@ -153,11 +156,11 @@ void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void*
     for (int64_t task = 0; task < tasks; ++task) run(body, task, 0);
   };
   if (inside_a_task || tasks <= 1 || thread_count() == 1) return run_here();
-  Pool* shared = nullptr;
+  std::shared_ptr<Pool> shared;
   {
     std::lock_guard lock(pool_mutex);
-    if (!pool) pool = std::make_unique<Pool>(threads_wanted);
-    shared = pool.get();
+    if (!pool) pool = std::make_shared<Pool>(threads_wanted);
+    shared = pool;
   }
   if (!shared->run(tasks, run, body)) run_here();
 }

@@ -11,7 +11,9 @@ namespace mh {
 /// How many threads parallel_for uses (the caller is one of them). Default: the processors this process may
 /// use.
 int thread_count();
-/// REQUIRES: 1 <= threads <= 1024; no parallel_for is running.
+/// More threads than processors make it slower, never different. REQUIRES: no other thread is in a
+/// parallel_for. Throws UsageError unless 1 <= threads <= kMostThreads.
+inline constexpr int kMostThreads = 1024;
 void set_thread_count(int threads);
 
 namespace detail {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "multihead/base/error.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/kernels/vocabulary.h"
 #include "multihead/models/language_model.h"
 
 namespace mh {

@@ -6,6 +6,7 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/batch/teacher_forced.h"
+#include "multihead/kernels/vocabulary.h"
 
 namespace mh {
 

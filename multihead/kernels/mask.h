@@ -28,12 +28,15 @@ class Mask {
   /// torch's meaning for Tq != Tk, aligned at the top left: query i sees keys j <= i.
   static Mask causal_top_left() { return band(kUnlimited, 0, Alignment::kStart); }
   /// Keys from `left` before to `right` after the query's own position, aligned at the end.
+  /// Throws UsageError when either is negative.
   static Mask window(int64_t left, int64_t right) {
-    MH_ASSERT(left >= 0 && right >= 0);
+    if (left < 0 || right < 0) throw UsageError("Mask::window: left and right are counts of keys, 0 or more");
     return band(left, right, Alignment::kEnd);
   }
+  /// Bit by bit. Throws UsageError when there are none.
   static Mask dense(MaskBits bits) {
-    MH_ASSERT(bits.words != nullptr);
+    if (bits.words == nullptr)
+      throw UsageError("Mask::dense: bits.words is null; expected [Nq, words_per_row]");
     Mask mask;
     mask.kind_ = Kind::kDense;
     mask.bits_ = bits;

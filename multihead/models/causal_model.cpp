@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {

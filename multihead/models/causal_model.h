@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 

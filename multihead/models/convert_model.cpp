@@ -14,7 +14,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/geometries/head_scheme.h"
+#include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
 namespace {

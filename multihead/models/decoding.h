@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 

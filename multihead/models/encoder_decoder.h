@@ -10,6 +10,7 @@
 
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/language_model.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack.h"
 

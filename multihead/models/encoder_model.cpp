@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/config_checks.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {

@@ -12,6 +12,7 @@
 #include "multihead/models/model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/embedding.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 

@@ -1,4 +1,6 @@
 #include "multihead/models/language_model.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 

@@ -6,10 +6,14 @@
 #include <vector>
 
 #include "multihead/models/model.h"
-#include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/disagreement.h"
 
 namespace mh {
+
+class StackCache;
+class VocabularyHead;
+class VocabularyScratch;
+struct NewRows;
 
 struct LossOptions {
   float label_smoothing = 0;  // this much of the target's mass is spread evenly over the vocabulary

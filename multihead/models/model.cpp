@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/stack.h"
 
 namespace mh {
 

@@ -8,11 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/autograd/parameter.h"
 #include "multihead/nn/context.h"
-#include "multihead/nn/multi_head_attention.h"
-#include "multihead/nn/stack.h"
 
 namespace mh {
+
+class MultiHeadAttention;
+class Stack;
 
 /// What a caller must know to ask a model.
 struct ModelFacts {

@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/tokenizer_files.h"

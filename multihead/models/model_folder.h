@@ -19,10 +19,12 @@
 #include <vector>
 
 #include "multihead/base/file.h"
-#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
+
+class EncoderDecoder;
 
 struct ModelFolder {
   std::filesystem::path path;

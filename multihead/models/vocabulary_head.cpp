@@ -5,6 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/kernels/elementwise.h"
+#include "multihead/kernels/vocabulary.h"
 
 namespace mh {
 

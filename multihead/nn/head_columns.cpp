@@ -1,5 +1,7 @@
 #include "multihead/nn/head_columns.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -8,6 +10,15 @@
 #include "multihead/base/random.h"
 
 namespace mh {
+namespace {
+
+void check_segment(int size, int d_model) {
+  if (size >= 1 && size <= d_model) return;
+  throw UsageError(
+      fmt::format("a head cannot read {} of {} columns; expected 1 ... {}", size, d_model, d_model));
+}
+
+}  // namespace
 
 HeadColumns slice_columns(int heads, int d_model) {
   HeadColumns columns(static_cast<size_t>(heads));
@@ -33,7 +44,7 @@ HeadColumns permuted_slices(int heads, int d_model, uint64_t seed) {
 }
 
 HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed) {
-  MH_ASSERT(1 <= size && size <= d_model);
+  check_segment(size, d_model);
   std::vector<int32_t> order(static_cast<size_t>(d_model));
   std::iota(order.begin(), order.end(), 0);
   Random random(seed);
@@ -47,7 +58,7 @@ HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed) {
 }
 
 HeadColumns spread_segments(int heads, int size, int d_model) {
-  MH_ASSERT(1 <= size && size <= d_model);
+  check_segment(size, d_model);
   HeadColumns columns;
   for (int h = 0; h < heads; ++h) {
     const auto begin = static_cast<int32_t>(heads == 1 ? 0 : int64_t{h} * (d_model - size) / (heads - 1));

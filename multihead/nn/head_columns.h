@@ -13,6 +13,7 @@ HeadColumns slice_columns(int heads, int d_model);
 /// Slices of a random permutation of the columns: disjoint, and together the row.
 HeadColumns permuted_slices(int heads, int d_model, uint64_t seed);
 /// `size` columns for each head, drawn without repetition, heads independently: they may overlap.
+/// Throws UsageError unless 1 <= size <= d_model, as spread_segments does.
 HeadColumns random_columns(int heads, int size, int d_model, uint64_t seed);
 /// Contiguous segments of `size`, spread evenly: neighbours overlap when heads * size > d_model.
 HeadColumns spread_segments(int heads, int size, int d_model);

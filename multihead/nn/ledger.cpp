@@ -169,7 +169,7 @@ LedgerPart Ledger::total() const {
 
 Ledger ledger(const HeadGeometry& geometry, int d_model, int64_t tokens_q, int64_t tokens_k,
               const LedgerOptions& options) {
-  MH_ASSERT(tokens_q >= 0 && tokens_k >= 0);
+  if (tokens_q < 0 || tokens_k < 0) throw UsageError("ledger: a sequence has 0 tokens or more");
   Ledger found{.geometry = completed(geometry, d_model, "ledger"), .parts = {}};
   found.path = options.path.value_or(attention_path(found.geometry));
   if (found.path == AttentionPath::kFused && attention_path(found.geometry) != AttentionPath::kFused) {

@@ -1,4 +1,5 @@
 #include "multihead/nn/stack.h"
+#include "multihead/nn/stack_cache.h"
 
 #include <fmt/format.h>
 

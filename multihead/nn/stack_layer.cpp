@@ -1,6 +1,7 @@
 #include "multihead/nn/stack_layer.h"
 
 #include "multihead/kernels/elementwise.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {

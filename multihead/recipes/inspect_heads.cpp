@@ -6,6 +6,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {

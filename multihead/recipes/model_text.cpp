@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
 

@@ -12,6 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/training_refusals.h"
 #include "multihead/recipes/translator_corpus.h"

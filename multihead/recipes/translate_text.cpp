@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/model_text.h"
 
 namespace mh {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "multihead/generate/translate.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/batch/check_ids.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 

@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/head_name.h"
 #include "tests/analysis/synthetic.h"
 #include "tests/support/small_model.h"

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "multihead/models/encoder_decoder.h"
 #include "tests/support/small_model.h"
 
 namespace mh {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "multihead/analysis/kept_weights.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/tensor/linear_algebra.h"
 #include "tests/support/small_model.h"

@@ -36,12 +36,11 @@ TEST(Ragged, GrowsAndClears) {
   EXPECT_EQ(ragged, Ragged());
 }
 
-TEST(RaggedDeathTest, RefusesLengthsThatCannotBe) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST(Ragged, RefusesLengthsThatCannotBe) {
   Ragged ragged;
-  EXPECT_DEATH(ragged.add(-1), "assertion failed");
+  EXPECT_THROW(ragged.add(-1), ShapeError);
   ragged.add(std::numeric_limits<int32_t>::max());
-  EXPECT_DEATH(ragged.add(1), "assertion failed");
+  EXPECT_THROW(ragged.add(1), ShapeError);
 }
 
 TEST(MatrixView, RowsAndColumnsOfOthers) {
@@ -61,12 +60,11 @@ TEST(MatrixView, RowsAndColumnsOfOthers) {
   EXPECT_TRUE(MatrixView().empty());
 }
 
-TEST(MatrixViewDeathTest, RefusesRowsThatAreNotThere) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST(MatrixView, RefusesRowsThatAreNotThere) {
   std::vector<float> numbers(6);
   const MatrixView view(numbers.data(), 2, 3);
-  EXPECT_DEATH(view.rows_between(1, 3), "assertion failed");
-  EXPECT_DEATH(view.columns_between(2, 1), "assertion failed");
+  EXPECT_THROW(view.rows_between(1, 3), ShapeError);
+  EXPECT_THROW(view.columns_between(2, 1), ShapeError);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "multihead/base/thread_pool.h"
 
+#include "multihead/base/error.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -106,10 +108,12 @@ TEST_P(ThreadPool, ManyCallersAtOnce) {
   for (const int64_t sum : sums) EXPECT_EQ(sum, 20 * 5050);
 }
 
-TEST(ThreadPoolDeathTest, RefusesSillyCounts) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(set_thread_count(0), "assertion failed");
-  EXPECT_DEATH(set_thread_count(1025), "assertion failed");
+TEST(ThreadPool, RefusesCountsThatCannotBe) {
+  const int before = thread_count();
+  EXPECT_THROW(set_thread_count(0), UsageError);
+  EXPECT_THROW(set_thread_count(-1), UsageError);
+  EXPECT_THROW(set_thread_count(kMostThreads + 1), UsageError);
+  EXPECT_EQ(thread_count(), before);
 }
 
 }  // namespace

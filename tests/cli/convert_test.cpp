@@ -1,6 +1,7 @@
 // multihead convert: new folders with other heads, checked against the old ones.
 #include <nlohmann/json.hpp>
 
+#include "multihead/models/encoder_decoder.h"
 #include "tests/cli/small_folder.h"
 
 namespace mh {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "multihead/analysis/heat_map.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"

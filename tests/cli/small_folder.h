@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "tests/cli/training.h"
 

@@ -6,6 +6,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/beam_search.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/support/small_model.h"
 
 namespace mh {

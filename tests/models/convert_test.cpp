@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "multihead/models/convert_model.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/multi_head_attention.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/small_model.h"
 

@@ -9,7 +9,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/marian.h"
+#include "multihead/models/vocabulary_head.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/models/small_batch.h"

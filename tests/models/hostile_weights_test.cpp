@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {

@@ -9,6 +9,8 @@
 
 #include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/kernels/vocabulary.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/model_folder.h"
 #include "tests/models/small_batch.h"

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/models/folder_case.h"
 #include "tests/support/small_model.h"
 

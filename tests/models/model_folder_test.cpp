@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/models/folder_case.h"
 
 namespace mh {

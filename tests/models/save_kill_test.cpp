@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/models/folder_case.h"
 
 namespace mh {

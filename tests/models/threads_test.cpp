@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 

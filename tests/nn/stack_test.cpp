@@ -7,6 +7,7 @@
 
 #include "multihead/base/random.h"
 #include "multihead/nn/stack.h"
+#include "multihead/nn/stack_cache.h"
 
 namespace mh {
 namespace {

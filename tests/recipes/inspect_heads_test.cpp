@@ -11,6 +11,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/npy.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
 #include "multihead/text/train_tokenizer.h"

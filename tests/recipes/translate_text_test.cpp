@@ -1,4 +1,5 @@
 #include "multihead/recipes/translate_text.h"
+#include "multihead/models/encoder_decoder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

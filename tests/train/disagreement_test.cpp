@@ -1,6 +1,7 @@
 // Regularisers that make heads differ, in training.
 #include <gtest/gtest.h>
 
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {

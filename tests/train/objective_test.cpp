@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {

@@ -11,6 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
 namespace mh {

@@ -6,6 +6,7 @@
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh::diversity {
 namespace {

@@ -7,6 +7,7 @@
 #include "lab/studies/comparison.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/tensor/linear_algebra.h"
 
 namespace mh::two_matrices_or_one {

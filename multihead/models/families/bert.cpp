@@ -13,6 +13,7 @@
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/names.h"
+#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 namespace {

@@ -6,6 +6,7 @@
 #include "multihead/base/file.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/vocabulary_head.h"
 #include "multihead/models/weights_file.h"
 #include "tests/models/families/golden_model.h"
 

@@ -8,7 +8,10 @@
 
 #include "multihead/base/file.h"
 #include "multihead/batch/batch.h"
+#include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/stack_cache.h"
 #include "tests/models/families/golden_model.h"
 #include "tests/support/scratch_folder.h"
 
