@@ -9,15 +9,17 @@
 #include <cstring>
 
 #include "cli/error_line.h"
+#include "cli/help_format.h"
+#include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
-#include "multihead/io/lines.h"
 
 namespace mh::cli {
 namespace {
 bool quiet_wanted = false;
-}
+TextLimits text_limits;
+}  // namespace
 
 CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
   return verb.add_option("model,--model", folder, help)->type_name("DIR");
@@ -28,11 +30,26 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
       ->type_name("FILE");
   verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output")
       ->type_name("FILE");
+  add_limit_flags(verb);
+}
+
+void add_limit_flags(CLI::App& verb) {
+  add_number(verb, "--max-line-characters", text_limits.max_line_characters, {.low = 1},
+             "Refuse text with a longer line");
+  add_number(verb, "--max-unpacked", text_limits.max_unpacked, {.low = 1},
+             "Refuse a gzip file that unpacks to more bytes");
+  rare_flags(verb, {"--max-line-characters", "--max-unpacked"});
+}
+
+std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint) {
+  if (!path.empty()) return std::make_unique<LineReader>(path, text_limits);
+  auto reader = std::make_unique<LineReader>(STDIN_FILENO, name_of(path), text_limits);
+  if (reader->is_terminal()) remark(fmt::format("reading from the terminal; {}", hint));
+  return reader;
 }
 
 std::vector<std::string> read_text(const std::string& path) {
-  if (!path.empty()) return read_lines(path);
-  return split_lines(read_descriptor(STDIN_FILENO, name_of(path)), name_of(path));
+  return text_reader(path, "Ctrl-D on an empty line ends the text")->rest();
 }
 
 std::string name_of(const std::string& path) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/io/lines.h"
 
 namespace CLI {
 class App;
@@ -24,10 +26,15 @@ struct TextFlags {
   std::string output;
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
+/// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
+/// them too.
+void add_limit_flags(CLI::App& verb);
 
 /// The lines of `path` (gzip or not), or of standard input when it is empty. Throws on what is not UTF-8
-/// (with the line number).
+/// (with the line number) and on what is beyond the limits. A remark says when a terminal is waited for.
 std::vector<std::string> read_text(const std::string& path);
+/// The same, to be read as it comes; `hint` ends the remark, e.g. "a line is translated at once".
+std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint);
 /// What errors call it: the path, or "standard input" when it is empty.
 std::string name_of(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.

@@ -8,11 +8,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/convert_report.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
@@ -20,6 +21,7 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/generate/score.h"
 #include "multihead/models/convert_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
@@ -44,10 +46,10 @@ struct ConvertFlags {
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
-/// What was asked for: done to one layer, in words, and whether the outputs stay but for rounding.
+/// What was asked for: in words, what becomes of the outputs, and how it is done.
 struct Plan {
   std::string what;
-  bool exact = true;
+  Promise promise = Promise::kSame;
   std::function<std::unique_ptr<EncoderDecoder>(EncoderDecoder&)> run;
 };
 
@@ -84,17 +86,19 @@ Plan plan_of_target(const ConvertFlags& flags) {
     case Target::kCanonical: {
       allow_only(flags, "--to canonical", {"--d-key", "--nearest"});
       const CanonicalOptions options{.d_key = flags.d_key, .nearest = flags.nearest};
-      return {"canonical heads", !flags.nearest,
+      return {"canonical heads", flags.nearest ? Promise::kOther : Promise::kSame,
               all([options](const LayerWeights& before) { return to_canonical(before, options); })};
     }
     case Target::kMerged:
       allow_only(flags, "--to merged", {});
-      return {"merged heads", true, all([](const LayerWeights& before) { return to_merged(before); })};
+      return {"merged heads", Promise::kSame,
+              all([](const LayerWeights& before) { return to_merged(before); })};
     case Target::kGrouped: {
       allow_only(flags, "--to grouped", {"--key-heads"});
       const int heads = flags.key_heads;
       return {fmt::format("{} of keys and values", heads == 1 ? "one head" : fmt::format("{} heads", heads)),
-              false, all([heads](const LayerWeights& before) { return to_grouped(before, heads); })};
+              Promise::kOther,
+              all([heads](const LayerWeights& before) { return to_grouped(before, heads); })};
     }
     case Target::kCollaborative:
       break;
@@ -104,7 +108,7 @@ Plan plan_of_target(const ConvertFlags& flags) {
     throw UsageError(
         "--shared-size is missing; give the columns of the shared W^Q and W^K, at most heads * d_key");
   const int size = flags.shared_size;
-  return {fmt::format("collaborative heads of {} shared columns", size), false,
+  return {fmt::format("collaborative heads of {} shared columns", size), Promise::kOther,
           all([size](const LayerWeights& before) { return to_collaborative(before, size); })};
 }
 
@@ -118,23 +122,24 @@ Plan plan_of(const ConvertFlags& flags) {
   if (!flags.permute.empty()) {
     allow_only(flags, "--permute", {"--attention"});
     const std::vector<int> order = numbers_of(flags.permute);
-    return {
-        fmt::format("heads in the order {}", flags.permute), true, [&flags, order](EncoderDecoder& model) {
-          for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
-          return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
-            const auto& only = flags.attentions;
-            const bool asked_for = only.empty() || std::find(only.begin(), only.end(), name) != only.end();
-            return asked_for ? permuted(before, order) : before;
-          });
-        }};
+    return {fmt::format("heads in the order {}", flags.permute), Promise::kSame,
+            [&flags, order](EncoderDecoder& model) {
+              for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
+              return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
+                const auto& only = flags.attentions;
+                const bool asked_for =
+                    only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+                return asked_for ? permuted(before, order) : before;
+              });
+            }};
   }
   if (!flags.remove.empty()) {
     allow_only(flags, "--remove", {});
-    return {fmt::format("without {}", fmt::join(flags.remove, ", ")), true,
+    return {fmt::format("without {}", fmt::join(flags.remove, ", ")), Promise::kAsMuted,
             [&flags](EncoderDecoder& model) { return without_heads(model, flags.remove); }};
   }
   allow_only(flags, "--merge-equal", {});
-  return {"equal heads merged", true, [](EncoderDecoder& model) {
+  return {"equal heads merged", Promise::kSame, [](EncoderDecoder& model) {
             auto made = convert_model(
                 model, [](const std::string&, const LayerWeights& before) { return equal_merged(before); });
             if (made->config().encoder_heads == model.config().encoder_heads &&
@@ -151,6 +156,8 @@ struct Sentences {
 };
 
 Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
+  if (!flags.source.empty() && flags.given("--seed"))
+    throw UsageError("--seed says nothing to --source: no random sentences are made");
   if (flags.source.empty() != flags.target.empty())
     throw UsageError("--source and --target go together: line i must translate line i");
   Sentences sentences;
@@ -180,53 +187,26 @@ Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
   return sentences;
 }
 
-struct Costs {
-  const char* name;
-  int64_t before, after;
-};
-
-std::vector<Costs> costs_of(const EncoderDecoderConfig& before, const EncoderDecoderConfig& after) {
+std::vector<Cost> costs_of(const EncoderDecoderConfig& before, const EncoderDecoderConfig& after) {
   const int64_t tokens = std::min(before.max_positions, 30);
   const LedgerPart a = model_ledger(before, tokens, tokens).total();
   const LedgerPart b = model_ledger(after, tokens, tokens).total();
-  return {{"parameters", a.parameters, b.parameters},
-          {"flops", a.flops(), b.flops()},
-          {"exponentials", a.exponentials, b.exponentials},
-          {"kept_bytes", a.kept_bytes, b.kept_bytes}};
+  return {{"parameters", "parameters", {a.parameters, b.parameters}},
+          {"flops", "FLOPs, 30 tokens on each side", {a.flops(), b.flops()}},
+          {"exponentials", "exponentials", {a.exponentials, b.exponentials}},
+          {"kept_bytes", "bytes kept in training", {a.kept_bytes, b.kept_bytes}}};
 }
 
-std::string report(const ConvertFlags& flags, const Plan& plan, const Sentences& sentences,
-                   const ModelDifference& found, const std::vector<Costs>& costs) {
-  std::string text = fmt::format("{} -> {}\n{}\n\n{:<34}{:>16}{:>16}\n", flags.model, flags.out, plan.what,
-                                 "", "before", "after");
-  const char* names[] = {"parameters", "FLOPs, 30 tokens on each side", "exponentials",
-                         "bytes kept in training"};
-  for (size_t i = 0; i < costs.size(); ++i) {
-    text += fmt::format("{:<34}{:>16}{:>16}\n", names[i], grouped(static_cast<uint64_t>(costs[i].before)),
-                        grouped(static_cast<uint64_t>(costs[i].after)));
+double mean_log_probability(const EncoderDecoder& model, const Sentences& sentences) {
+  std::vector<std::vector<int32_t>> targets;  // without the start token
+  for (const auto& read : sentences.targets) targets.emplace_back(read.begin() + 1, read.end());
+  double sum = 0;
+  size_t tokens = 0;
+  for (const auto& sentence : score(model, sentences.sources, targets)) {
+    sum = std::accumulate(sentence.begin(), sentence.end(), sum);
+    tokens += sentence.size();
   }
-  text += fmt::format(
-      "\nlargest difference on {}\n  encoder's output  {:.2e}, of numbers up to {:.3g}\n"
-      "  logits            {:.2e}, of numbers up to {:.3g}\n",
-      sentences.what, found.memory, found.memory_magnitude, found.logits, found.logits_magnitude);
-  text += plan.exact ? "The same function: the difference is rounding.\n"
-                     : "Another function: the difference is what the conversion loses; train it on.\n";
-  return text;
-}
-
-std::string json_of(const ConvertFlags& flags, const Plan& plan, const Sentences& sentences,
-                    const ModelDifference& found, const std::vector<Costs>& costs) {
-  nlohmann::ordered_json json{{"model", flags.model},
-                              {"out", flags.out},
-                              {"conversion", plan.what},
-                              {"exact", plan.exact},
-                              {"on", sentences.what}};
-  json["difference"] = {{"encoder", found.memory},
-                        {"encoder_magnitude", found.memory_magnitude},
-                        {"logits", found.logits},
-                        {"logits_magnitude", found.logits_magnitude}};
-  for (const Costs& cost : costs) json[cost.name] = {{"before", cost.before}, {"after", cost.after}};
-  return json.dump(2) + "\n";
+  return sum / static_cast<double>(tokens);
 }
 
 void run(const ConvertFlags& flags) {
@@ -237,26 +217,36 @@ void run(const ConvertFlags& flags) {
   }
   check_can_write_folder(flags.out);
   const ModelFolder folder = load_model(flags.model);
+  EncoderDecoder& model = folder.translator();
   const Sentences sentences = sentences_of(flags, folder);
-  const auto made = plan.run(folder.translator());
-  Interventions muted;
-  for (const std::string& head : flags.remove) muted.mute(head);
-  const ModelDifference found = compare_models(folder.translator(), *made, sentences.sources,
-                                               sentences.targets, muted.empty() ? nullptr : &muted);
-  constexpr double kRounding = 1e-3;
-  if (plan.exact && (found.logits > kRounding * found.logits_magnitude ||
-                     found.memory > kRounding * found.memory_magnitude)) {
+  const auto made = plan.run(model);
+  ConvertReport report{.model = flags.model,
+                       .out = flags.out,
+                       .conversion = plan.what,
+                       .promise = plan.promise,
+                       .costs = costs_of(model.config(), made->config()),
+                       .compared_on = sentences.what};
+  report.difference = compare_models(model, *made, sentences.sources, sentences.targets);
+  if (plan.promise == Promise::kAsMuted) {
+    Interventions muted;
+    for (const std::string& head : flags.remove) muted.mute(head);
+    report.from_muted = compare_models(model, *made, sentences.sources, sentences.targets, &muted);
+  }
+  if (!flags.source.empty()) {
+    report.mean_log_probability = {.before = mean_log_probability(model, sentences),
+                                   .after = mean_log_probability(*made, sentences)};
+  }
+  const ModelDifference& promised = report.from_muted ? *report.from_muted : report.difference;
+  if (plan.promise != Promise::kOther && !is_rounding(promised)) {
     throw Error(
         fmt::format("the converted model's logits differ by {:.2e} (of {:.3g}), more than rounding explains; "
                     "nothing was written. Does the model have what heads do by their number?",
-                    found.logits, found.logits_magnitude));
+                    promised.logits, promised.logits_magnitude));
   }
   save_model_folder(flags.out, *made,
                     {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
                      .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr});
-  const std::vector<Costs> costs = costs_of(folder.translator().config(), made->config());
-  write_text("", flags.json ? json_of(flags, plan, sentences, found, costs)
-                            : report(flags, plan, sentences, found, costs));
+  write_text("", flags.json ? as_json(report) : in_words(report));
 }
 
 }  // namespace
@@ -265,7 +255,7 @@ void add_convert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* verb = flags->verb =
       app.add_subcommand("convert", "Rebuild a model with other heads, and measure how its outputs change");
-  verb->add_option("model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},
@@ -299,7 +289,8 @@ void add_convert(CLI::App& app) {
   verb->add_option("--target", flags->target, "Translations of --source, line by line");
   add_number(*verb, "--seed", flags->seed, {}, "Seed of the random tokens");
   verb->add_flag("--json", flags->json, "Print JSON");
-  name_values(*verb, "DIR", {"model", "--out"});
+  add_limit_flags(*verb);
+  name_values(*verb, "DIR", {"--out"});
   name_values(*verb, "FILE", {"--source", "--target"});
   name_values(*verb, "HEAD", {"--remove"});
   name_values(*verb, "ORDER", {"--permute"});

@@ -14,6 +14,7 @@
 #include "cli/heads_report.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/shell_words.h"
 #include "cli/verbs.h"
 #include "lab/demo/demo.h"
 #include "lab/studies/report.h"
@@ -121,14 +122,14 @@ void run(const CLI::App& verb, DemoSettings& settings) {
   const HeadName head{result.aligner.attention, result.aligner.head};
   const HeatMapOptions options = picture_options();
   text += "\n" + head_picture(result.sentence, head, options) + "\n" + heat_map_legend(options.cells);
-  const std::string model = (settings.folder / "model").string(),
-                    corpus = (settings.folder / "corpus").string();
+  const std::string program = this_program(), model = shell_word((settings.folder / "model").string()),
+                    trees = shell_word((settings.folder / "corpus" / "test.en.conllu").string());
   text += fmt::format(
-      "\nThe model is in {} ({:.0f} s in all). Go on with\n"
-      "  echo 'the small dog sees a cat .' | multihead translate --model {}\n"
-      "  multihead heads {} --conllu {}/test.en.conllu\n"
-      "  multihead heads {} --text 'the small dog sees a cat .'\n",
-      model, seconds_since(start), model, model, corpus, model);
+      "\nThe model is in {0} ({1:.0f} s in all). Go on with\n"
+      "  echo 'the small dog sees a cat .' | {2} translate {0}\n"
+      "  {2} heads {0} --conllu {3}\n"
+      "  {2} heads {0} --text 'the small dog sees a cat .'\n",
+      model, seconds_since(start), program, trees);
   say(text);
 }
 

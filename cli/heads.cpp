@@ -14,10 +14,12 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "lab/studies/report.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/data/conllu.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/inspect_heads.h"
 #include "multihead/recipes/save_weights.h"
 
@@ -27,11 +29,14 @@ namespace {
 struct HeadsFlags {
   std::string model, input, output, target;
   std::string conllu, target_conllu, alignment;
-  std::string text, target_text, save;
+  std::string text, target_text, save, svg;
   std::vector<std::string> heads, mute;
   InspectOptions options;
   int64_t least_support = 10;
   bool json = false, numbers = false;
+
+  CLI::App* verb = nullptr;
+  bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
 };
 
 std::vector<std::vector<Word>> trees_of(const std::string& path) {
@@ -84,9 +89,19 @@ void run(HeadsFlags& flags) {
     throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
   }
   const bool on_text = !flags.text.empty();
-  if (!on_text && (!flags.heads.empty() || !flags.save.empty() || !flags.target_text.empty())) {
-    throw UsageError("--head, --save and --target-text need a sentence: give --text");
+  for (const char* flag : {"--head", "--save", "--svg", "--numbers", "--target-text"}) {
+    if (!on_text && flags.given(flag))
+      throw UsageError(fmt::format("{} needs a sentence: give --text", flag));
   }
+  for (const char* flag : {"--target", "--target-conllu", "--alignment"}) {
+    if (on_text && flags.input.empty() && flags.conllu.empty() && flags.given(flag))
+      throw UsageError(
+          fmt::format("{} belongs to the lines of -i or --conllu, which are missing; --text has "
+                      "--target-text",
+                      flag));
+  }
+  if (flags.given("--least-support") && flags.conllu.empty() && flags.target_conllu.empty())
+    throw UsageError("--least-support is for tables of relations: give --conllu or --target-conllu");
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
   std::vector<HeadName> heads;
@@ -111,12 +126,15 @@ void run(HeadsFlags& flags) {
   std::optional<SentenceWeights> sentence;
   if (on_text) {
     sentence = sentence_weights(folder, flags.text, flags.target_text, flags.options.observe.interventions);
+    if (!flags.svg.empty()) {
+      write_text(flags.svg, heads.empty() ? draw_heads(*sentence) : draw_heads(*sentence, heads));
+    }
     if (heads.empty()) heads = most_focused_heads(*sentence);
     HeatMapOptions options = picture_options();
     if (!flags.output.empty()) options.cells = HeatMapOptions::Cells::kShades;
     if (flags.numbers) options.cells = HeatMapOptions::Cells::kNumbers;
     if (sentence->translated)
-      output += fmt::format("{}translation: {}\n", output.empty() ? "" : "\n", sentence->translation);
+      output += (output.empty() ? "" : "\n") + wrapped("translation: " + sentence->translation, "", 80, "  ");
     for (const HeadName& head : heads) output += "\n" + head_picture(*sentence, head, options);
     output += "\n" + heat_map_legend(options.cells);
     if (!flags.save.empty()) save_weights(*sentence, flags.save);
@@ -130,9 +148,9 @@ void run(HeadsFlags& flags) {
 
 void add_heads(CLI::App& app) {
   auto flags = std::make_shared<HeadsFlags>();
-  CLI::App* verb =
+  CLI::App* verb = flags->verb =
       app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
-  verb->add_option("model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   verb->add_option(
       "-i,--input", flags->input,
       "Source sentences (gzip or not) from this file, not standard input; not needed with --text");
@@ -156,33 +174,36 @@ void add_heads(CLI::App& app) {
                    "Its translation; without: the model's greedy translation");
   verb->add_option("--head", flags->heads,
                    "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most "
-                   "focused heads")
+                   "focused head of each kind")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
+  auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
   verb->add_option("--save", flags->save,
                    "Save all attention weights on --text: FILE.safetensors, or a folder of .npy files");
-  verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures");
+  verb->add_option("--svg", flags->svg,
+                   "Draw an SVG picture on --text: each --head; without --head all heads, small");
+  verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
   verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
              "Most source and target tokens in a batch");
-  name_values(*verb, "DIR", {"model"});
+  add_limit_flags(*verb);
   name_values(*verb, "FILE",
-              {"--input", "--output", "--target", "--conllu", "--target-conllu", "--alignment"});
+              {"--input", "--output", "--target", "--conllu", "--target-conllu", "--alignment", "--svg"});
   name_values(*verb, "HEAD", {"--head", "--mute"});
   name_values(*verb, "DIR|FILE", {"--save"});
   group_flags(*verb, "Trees and alignments",
               {"--conllu", "--target-conllu", "--alignment", "--least-support"});
-  group_flags(*verb, "One sentence", {"--text", "--target-text", "--head", "--numbers", "--save"});
+  group_flags(*verb, "One sentence", {"--text", "--target-text", "--head", "--numbers", "--svg", "--save"});
   rare_flags(*verb, {"--least-support", "--target-text", "--numbers", "--max-batch-tokens"});
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"
       "  multihead heads model --conllu test.en.conllu --target-conllu test.de.conllu \\\n"
       "    --alignment test.align\n"
-      "  multihead heads model --text 'the small dog sees a cat .' --head encoder.0.self_attention.1");
+      "  multihead heads model --text 'the small dog sees a cat .' --head encoder.0.self_attention.1\n"
+      "  multihead heads model --text 'the small dog sees a cat .' --svg heads.svg");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cli/error_line.h"
+#include "lab/studies/report.h"
 #include "multihead/base/error.h"
 
 namespace mh::cli {
@@ -29,9 +30,11 @@ std::string word_offset(int offset) {
   return offset == 0 ? std::string("same place") : fmt::format("{:+d}", offset);
 }
 
-const char* direction_name(Direction direction) {
-  if (direction == Direction::kToHead) return "its head";
-  return direction == Direction::kToDependent ? "a dependent" : "(by its head)";
+/// What a head is asked of each word.
+const char* question(Direction direction) {
+  if (direction == Direction::kToHead) return "words that attend most to their syntactic head";
+  if (direction == Direction::kToDependent) return "words that attend most to a dependent of this relation";
+  return "words that get most attention from their syntactic head";
 }
 const char* direction_key(Direction direction) {
   if (direction == Direction::kToHead) return "to_head";
@@ -41,22 +44,29 @@ const char* query_name(AlignedQuery query) {
   return query == AlignedQuery::kPredicts ? "predicts" : "reads";
 }
 
+constexpr int kRelationWidth = 14;
+
+std::string relation_row(const RelationScore& score) {
+  const std::string relation = cell_text(score.relation, kRelationWidth - 1);
+  const std::string space(static_cast<size_t>(kRelationWidth - display_width(relation)), ' ');
+  return fmt::format("{}{}{:<30}{:>9.1f}{:>14} {:>6}{:>6}\n", relation, space,
+                     score.found > 0 ? score.name() : "no head", 100 * score.score(),
+                     fmt::format("{:.1f}", 100 * score.baseline()), fmt::format("({:+d})", score.offset),
+                     score.support);
+}
+
 void relations_part(std::string& text, const std::vector<RelationScore>& scores, const char* title,
                     int64_t least_support) {
   const std::vector<RelationScore> best = best_heads(scores, least_support);
-  if (best.empty()) return;
-  text += fmt::format(
-      "\n{}: the best head for each relation, beside the best fixed offset (in %).\n"
-      "its head: words with the relation that read their head most; a dependent: words\n"
-      "that have such dependents and read one of them most; (by its head): words with\n"
-      "the relation that no word reads more than their head does\n",
-      title);
-  text += fmt::format("{:<13}{:<14}{:<28}{:>7}{:>6} {:>5}{:>6}\n", "relation", "reads", "head", "score",
-                      "best", "offs.", "words");
-  for (const RelationScore& score : best) {
-    text += fmt::format("{:<13}{:<14}{:<28}{:>7.1f}{:>6.1f} {:>5}{:>6}\n", printable_line(score.relation),
-                        direction_name(score.direction), score.name(), 100 * score.score(),
-                        100 * score.baseline(), fmt::format("({:+d})", score.offset), score.support);
+  for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
+    std::string rows;
+    for (const RelationScore& score : best) {
+      if (score.direction == direction) rows += relation_row(score);
+    }
+    if (rows.empty()) continue;
+    text += fmt::format("\n{}: {}\n{:<{}}{:<30}{:>9}{:>21}{:>6}\n", title, question(direction), "relation",
+                        kRelationWidth, "best attention head", "correct %", "fixed offset %", "words");
+    text += rows;
   }
 }
 
@@ -140,7 +150,7 @@ Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads
   json["translation"] = sentence.translation;
   json["weights"] = Json::object();
   for (const HeadName& head : heads) {
-    const Tensor& weights = sentence.find(head.attention)->heads[static_cast<size_t>(head.head)];
+    const Tensor& weights = sentence.weights(head);
     Json rows = Json::array();
     for (int64_t i = 0; i < weights.rows(); ++i) {
       rows.push_back(std::vector<float>(weights.view().row(i), weights.view().row(i) + weights.cols()));
@@ -153,24 +163,20 @@ Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads
 }  // namespace
 
 std::string heads_table(const HeadReport& report) {
-  std::string text = fmt::format(
-      "{} sentence{}, {}\n"
-      "entropy in nats and in % of its limit; distance |i - j|; weight in % by offset\n"
-      "and on the end token (decoder's self-attention: the start token); similarity to\n"
-      "the layer's other heads: mean cosine, Jensen-Shannon divergence\n",
-      report.sentences, report.sentences == 1 ? "" : "s",
-      report.translated ? "targets by greedy search" : "targets as given");
+  std::string text = fmt::format("{} sentence{}, {}\n", report.sentences, report.sentences == 1 ? "" : "s",
+                                 report.translated ? "targets by greedy search" : "targets as given");
   std::string attention;
   for (const HeadFigures& head : report.heads) {
     if (head.attention != attention) {
       attention = head.attention;
-      text += fmt::format("\n{}\nhead  entropy   %  distance", attention);
+      text += fmt::format("\n{}\n{:24}{:^35}{:>6}{:>12}\nhead  entropy   %  distance", attention, "",
+                          "weight in % at offset", "on", "similarity");
       for (int o = -HeadFigures::kReach; o <= HeadFigures::kReach; ++o) {
         text += fmt::format("{:>5}", o == 0 ? std::string("0") : fmt::format("{:+}", o));
       }
       text += fmt::format("{:>6}{:>7}{:>5}\n",
                           attention_place(attention).kind == AttentionKind::kDecoderSelf ? "start" : "end",
-                          "cosine", "JS");
+                          "cosine", "JSD");
     }
     text += fmt::format("{:>4}  {:>7.2f} {:>3}  {:>8.2f}", head.head, head.entropy,
                         whole_percent(head.entropy_share), head.distance);
@@ -178,7 +184,12 @@ std::string heads_table(const HeadReport& report) {
     text += fmt::format("{:>6}{:>7}{:>5}\n", whole_percent(head.on_end), optional_number(head.cosine, "-"),
                         optional_number(head.divergence, "-"));
   }
-  return text;
+  return text + "\n" +
+         wrapped(
+             "entropy: of a query's weights, in nats, and in % of the largest possible; distance: mean "
+             "|query - key|, in tokens; offset: key - query; end, start: the special token that ends the "
+             "source or starts the decoder; similarity to the other heads of the layer: mean cosine and "
+             "Jensen-Shannon divergence of the weights.");
 }
 
 std::string relations_table(const HeadReport& report, int64_t least_support) {
@@ -188,7 +199,11 @@ std::string relations_table(const HeadReport& report, int64_t least_support) {
   std::string text;
   relations_part(text, encoder, "Encoder", least_support);
   relations_part(text, decoder, "Decoder", least_support);
-  return text;
+  if (text.empty()) return text;
+  return text + "\n" +
+         wrapped(
+             "correct: in % of the words; fixed offset: what attending always to the word at the best offset "
+             "would get, e.g. (-1): the previous word; no head: none is ever correct.");
 }
 
 std::string aligners_table(const HeadReport& report, size_t shown) {
@@ -211,27 +226,18 @@ std::string aligners_table(const HeadReport& report, size_t shown) {
                         fmt::format("best fixed offset: {}", word_offset(baseline->offset)),
                         100 * baseline->accuracy(), 100 * baseline->error_rate(), baseline->support);
   }
-  return text;
+  return text + "\n" +
+         wrapped(
+             "accuracy: aligned words that attend most to a word they are aligned with; error rate: "
+             "alignment error rate (AER), 0 is best.");
 }
 
 std::string head_picture(const SentenceWeights& sentence, const HeadName& head,
                          const HeatMapOptions& options) {
-  const KeptAttention* kept = sentence.find(head.attention);
-  if (!kept || head.head >= static_cast<int>(kept->heads.size())) {
-    std::string all;
-    for (const KeptAttention& has : sentence.attentions) {
-      all += fmt::format("{}{}", all.empty() ? "" : ", ", has.attention);
-    }
-    throw UsageError(fmt::format("head '{}.{}': this model has {}; heads 0 to {}", head.attention, head.head,
-                                 all, (kept ? kept : &sentence.attentions.at(0))->heads.size() - 1));
-  }
   const AttentionKind kind = attention_place(head.attention).kind;
-  const char* rows = kind == AttentionKind::kEncoderSelf   ? "source token reads source token"
-                     : kind == AttentionKind::kDecoderSelf ? "target token reads target token"
-                                                           : "target token to come reads source token";
-  return fmt::format("{}.{}: each {}\n", head.attention, head.head, rows) +
-         heat_map(kept->heads[static_cast<size_t>(head.head)].view(), sentence.query_labels(kind),
-                  sentence.key_labels(kind), options);
+  const Tensor& weights = sentence.weights(head);
+  return fmt::format("{}.{}: {}\n", head.attention, head.head, what_attends(kind)) +
+         heat_map(weights.view(), sentence.query_labels(kind), sentence.key_labels(kind), options);
 }
 
 std::string heads_json(const std::string& model, const HeadReport* report, const SentenceWeights* sentence,

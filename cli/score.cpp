@@ -62,10 +62,11 @@ void run(ScoreFlags& flags) {
 void add_score(CLI::App& app) {
   auto flags = std::make_shared<ScoreFlags>();
   CLI::App* verb = app.add_subcommand("score", "Print the log-probability of given translations");
-  verb->add_option("--model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   verb->add_option("--source", flags->source, "Source sentences, one per line (gzip or not)")->required();
   verb->add_option("--target", flags->target, "Their translations, line by line")->required();
   verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  add_limit_flags(*verb);
   verb->add_flag("--per-token", flags->per_token,
                  "Print each token's log-probability after the sum; the end token comes last");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
@@ -79,7 +80,7 @@ void add_score(CLI::App& app) {
   rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});
   verb->footer(
       "Example:\n"
-      "  multihead score --model model --source test.en --target test.de --per-token");
+      "  multihead score model --source test.en --target test.de --per-token");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -2,8 +2,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/common.h"
 #include "cli/help_format.h"
@@ -11,7 +16,10 @@
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/side_by_side.h"
 #include "cli/verbs.h"
+#include "lab/studies/report.h"
+#include "multihead/analysis/heat_map.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
@@ -25,7 +33,7 @@ struct TranslateFlags {
   TextFlags text;
   TranslateOptions options;
   AlignOptions align;
-  bool greedy = false, n_best = false, alignment = false, token_ids = false;
+  bool greedy = false, n_best = false, alignment = false, token_ids = false, compare = false;
   std::vector<std::string> mute;
 };
 
@@ -57,35 +65,163 @@ std::string output_of(const std::vector<Hypothesis>& hypotheses, size_t number, 
   return lines;
 }
 
+/// The given beginnings of the translations, line by line; none without --prefix.
+class Prefixes {
+ public:
+  Prefixes(const TranslateFlags& flags, ModelText& text) : file_(flags.prefix), input_(flags.text.input) {
+    if (!file_.empty()) all_ = text.targets(read_text(file_), {.name = file_});
+  }
+
+  /// Those of lines [first, first + count); `last`: no line comes after them. Throws FormatError when there
+  /// are not as many as lines.
+  std::span<const std::vector<int32_t>> of(size_t first, size_t count, bool last) const {
+    if (file_.empty()) return {};
+    const size_t lines = first + count;
+    if (all_.size() < lines || (last && all_.size() > lines)) {
+      throw FormatError(fmt::format("{}: expected a line for each line of {}, got {} for {}{}", file_,
+                                    name_of(input_), all_.size(), lines, last ? "" : " and more"));
+    }
+    return std::span(all_).subspan(first, count);
+  }
+
+ private:
+  std::string file_, input_;
+  ModelText::Ids all_;
+};
+
+/// Some lines of the input, and what stands before and after them.
+struct Block {
+  std::vector<std::string> lines;
+  ModelText::Ids sources;
+  std::span<const std::vector<int32_t>> prefixes;
+  size_t first = 0;  // lines before
+  bool last = false;
+};
+
+/// Both translations of the lines whose translations differ, beside each other.
+class Comparison {
+ public:
+  void add(std::string& output, const Block& block, const std::vector<std::vector<Hypothesis>>& with,
+           const std::vector<std::vector<Hypothesis>>& without, const ModelText& text) {
+    for (size_t i = 0; i < block.lines.size(); ++i) {
+      if (with[i].empty()) continue;  // a line of no tokens
+      const Hypothesis &before = with[i][0], &after = without[i][0];
+      ++all_;
+      sum_with_ += before.log_probability;
+      sum_without_ += after.log_probability;
+      if (before.tokens == after.tokens) continue;
+      if (changed_++ == 0) output += side_by_side("ALL HEADS", "WITHOUT THE MUTED HEADS");
+      const auto shown = [&](const Hypothesis& hypothesis) {
+        return hypothesis.tokens.empty() ? "(nothing)" : text.text(hypothesis.tokens);
+      };
+      output += fmt::format("\n{}", wrapped(fmt::format("line {}: {}", block.first + i + 1,
+                                                        cell_text(block.lines[i], kAnyWidth))));
+      output += side_by_side(shown(before), shown(after));
+      output += side_by_side(fmt::format("log-probability {:.2f}", before.log_probability),
+                             fmt::format("log-probability {:.2f}", after.log_probability));
+    }
+  }
+  std::string summary() const {
+    if (all_ == 0) return "nothing to translate\n";
+    const auto count = static_cast<double>(all_);
+    return fmt::format(
+        "{}{} of {} changed\n"
+        "mean log-probability of a translation: {:.2f} with all heads, {:.2f} without\n",
+        changed_ > 0 ? "\n" : "", changed_, counted(all_, "translation"), sum_with_ / count,
+        sum_without_ / count);
+  }
+
+ private:
+  static constexpr int kAnyWidth = std::numeric_limits<int>::max();
+  int64_t all_ = 0, changed_ = 0;
+  double sum_with_ = 0, sum_without_ = 0;
+};
+
+/// Reads, translates and writes block by block, so that a line is answered before the next one is typed and
+/// the input may be endless.
+class Run {
+ public:
+  Run(TranslateFlags& flags, const ModelFolder& folder, const Interventions* muted)
+      : flags_(flags),
+        text_(folder, text_options(flags.token_ids)),
+        reader_(
+            text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
+        prefixes_(flags, text_),
+        translator_(folder.translator()),
+        muted_(muted) {}
+
+  void all() {
+    LineBlock wanted;
+    if (reader_->is_terminal()) wanted.wait = std::chrono::milliseconds(0);
+    Block block;
+    while (!reader_->ended()) {
+      block.first += block.lines.size();
+      block.lines = reader_->next(wanted);
+      block.last = reader_->ended();
+      block.prefixes = prefixes_.of(block.first, block.lines.size(), block.last);
+      if (block.lines.empty()) break;
+      block.sources = text_.sources_to_translate(
+          block.lines, {.name = name_of(flags_.text.input), .first = block.first + 1});
+      if (reader_->is_terminal()) tell_unknown(text_);
+      write(translated(block));
+    }
+    tell_unknown(text_);
+    if (flags_.compare) write(comparison_.summary());
+    if (!flags_.text.output.empty()) write_text(flags_.text.output, whole_);
+  }
+
+ private:
+  std::string translated(const Block& block) {
+    std::string output;
+    if (flags_.compare) {
+      const auto with = translations(block, nullptr);
+      comparison_.add(output, block, with, translations(block, muted_), text_);
+      return output;
+    }
+    const auto all = translations(block, muted_);
+    for (size_t i = 0; i < all.size(); ++i) output += output_of(all[i], block.first + i, text_, flags_);
+    return output;
+  }
+
+  std::vector<std::vector<Hypothesis>> translations(const Block& block, const Interventions* muted) {
+    TranslateOptions options = flags_.options;
+    options.interventions = muted;
+    if (block.last) progress_.expect(static_cast<int64_t>(block.first + block.lines.size()));
+    if (!reader_->is_terminal()) {
+      options.progress = [&](int64_t done) { progress_.show(static_cast<int64_t>(block.first) + done); };
+    }
+    return translator_.translate(block.sources, options, block.prefixes);
+  }
+
+  // A file appears as a whole, at the end.
+  void write(const std::string& output) {
+    progress_.clear();
+    if (flags_.text.output.empty()) return write_text("", output);
+    whole_ += output;
+  }
+
+  TranslateFlags& flags_;
+  ModelText text_;
+  std::unique_ptr<LineReader> reader_;
+  Prefixes prefixes_;
+  Translator translator_;
+  const Interventions* muted_;
+  Progress progress_{"translated", "sentences"};
+  Comparison comparison_;
+  std::string whole_;
+};
+
 void run(TranslateFlags& flags) {
   if (flags.greedy) flags.options.search.beam_size = 1;
   check_search(flags.options.search);
-  Interventions interventions;
-  for (const std::string& head : flags.mute) interventions.mute(head);
-  if (!interventions.empty()) flags.options.interventions = &interventions;
+  Interventions muted;
+  for (const std::string& head : flags.mute) muted.mute(head);
   if (flags.alignment) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);
+  folder.translator().check(muted);
   flags.options.search.suppressed = folder.suppressed;
-  ModelText text(folder, text_options(flags.token_ids));
-  const std::vector<std::string> lines = read_text(flags.text.input);
-  const auto sources = text.sources_to_translate(lines, {.name = name_of(flags.text.input)});
-  ModelText::Ids prefixes;
-  if (!flags.prefix.empty()) {
-    prefixes = text.targets(read_text(flags.prefix), {.name = flags.prefix});
-    if (prefixes.size() != sources.size()) {
-      throw FormatError(fmt::format("{}: expected a line for each line of the input ({}), got {}",
-                                    flags.prefix, sources.size(), prefixes.size()));
-    }
-  }
-
-  Progress progress("translated", "sentences", static_cast<int64_t>(sources.size()));
-  flags.options.progress = [&](int64_t done) { progress.show(done); };
-  const auto translations = translate(folder.translator(), sources, flags.options, prefixes);
-  tell_unknown(text);
-  std::string output;
-  for (size_t i = 0; i < translations.size(); ++i) output += output_of(translations[i], i, text, flags);
-  write_text(flags.text.output, output);
+  Run(flags, folder, muted.empty() ? nullptr : &muted).all();
 }
 
 }  // namespace
@@ -94,15 +230,16 @@ void add_translate(CLI::App& app) {
   auto flags = std::make_shared<TranslateFlags>();
   SearchOptions& search = flags->options.search;
   CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
-  verb->add_option("--model", flags->model, "The model folder")->required();
+  add_model(*verb, flags->model)->required();
   add_text_flags(*verb, flags->text);
   auto* beam = add_number(*verb, "--beam-size", search.beam_size, {.low = 1, .high = kLargestBeam},
                           "Hypotheses kept at each step of the beam search; 1: greedy search");
   verb->add_flag("--greedy", flags->greedy, "The same as --beam-size 1")->excludes(beam);
-  add_number(*verb, "--n-best", search.n_best, {.low = 1, .high = kLargestBeam},
-             "Write the N best translations of each line: id ||| text ||| score log-probability")
-      ->default_str("")
-      ->each([flags](const std::string&) { flags->n_best = true; });
+  auto* n_best =
+      add_number(*verb, "--n-best", search.n_best, {.low = 1, .high = kLargestBeam},
+                 "Write the N best translations of each line: id ||| text ||| score log-probability")
+          ->default_str("")
+          ->each([flags](const std::string&) { flags->n_best = true; });
   add_number(*verb, "--length-penalty", search.length_penalty.alpha, {.low = -100, .high = 100},
              "Exponent of the length penalty; 0: none");
   add_choice(*verb, "--length-penalty-form", search.length_penalty.form,
@@ -116,28 +253,40 @@ void add_translate(CLI::App& app) {
              "Most source tokens in a batch");
   verb->add_option("--prefix", flags->prefix,
                    "File of the words that each translation must begin with, line by line");
-  verb->add_flag("--alignment", flags->alignment,
-                 "Append the word alignment: ||| 0-0 2-1 ..., source and target token by position");
+  auto* alignment =
+      verb->add_flag("--alignment", flags->alignment,
+                     "Append the word alignment: ||| 0-0 2-1 ..., source and target token by position");
   add_number(*verb, "--alignment-layer", flags->align.layer, {.low = -1},
-             "Decoder layer whose cross-attention --alignment reads; -1: the last");
+             "Decoder layer whose cross-attention --alignment reads; -1: the last")
+      ->needs(alignment);
   add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
-             "Head that --alignment reads; -1: the mean of all heads");
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+             "Head that --alignment reads; -1: the mean of all heads")
+      ->needs(alignment);
+  auto* mute = verb->add_option("--mute", flags->mute,
+                                "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
+                   ->take_all()
+                   ->allow_extra_args(false);
+  verb->add_flag("--compare", flags->compare,
+                 "Translate with all heads too, and show the lines that --mute changes side by side")
+      ->needs(mute)
+      ->excludes(alignment)
+      ->excludes(n_best);
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
   name_values(*verb, "FILE", {"--prefix"});
   name_values(*verb, "HEAD", {"--mute"});
   group_flags(*verb, "Search",
               {"--beam-size", "--greedy", "--n-best", "--length-penalty", "--length-penalty-form",
                "--min-length", "--max-length", "--max-length-factor", "--prefix"});
-  group_flags(*verb, "Heads", {"--alignment", "--alignment-layer", "--alignment-head", "--mute"});
+  group_flags(*verb, "Heads",
+              {"--alignment", "--alignment-layer", "--alignment-head", "--mute", "--compare"});
   rare_flags(*verb, {"--length-penalty-form", "--min-length", "--max-length-factor", "--max-batch-tokens",
                      "--prefix", "--alignment-layer", "--alignment-head", "--token-ids"});
   verb->footer(
       "Example:\n"
-      "  echo 'the small dog sees a cat .' | multihead translate --model model\n"
-      "  multihead translate --model model -i test.en -o test.out --beam-size 8 --n-best 3");
+      "  echo 'the small dog sees a cat .' | multihead translate model\n"
+      "  multihead translate model                  (type a line, press Enter, read its translation)\n"
+      "  multihead translate model -i test.en -o test.out --beam-size 8 --n-best 3\n"
+      "  multihead translate model -i test.en --mute encoder.0.self_attention.1 --compare");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "lab/studies/report.h"
 #include "lab/studies/statistics.h"
+#include "multihead/analysis/svg.h"
 
 namespace mh {
 namespace {
@@ -50,20 +51,9 @@ std::vector<double> ticks(const Axis& axis) {
   return at;
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
-  return out;
-}
-
 std::string head_of_picture(const Plot& plot, double width, double height, double left) {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" "
-      "font-size=\"14\">{3}</text>\n",
-      width, height, left, escaped(plot.title));
+  return svg_page(width, height) +
+         fmt::format("<text x=\"{}\" y=\"22\" font-size=\"14\">{}</text>\n", left, xml_text(plot.title));
 }
 
 /// Vertical lines at the ticks, their numbers, and what the axis is. height: of the picture.
@@ -76,7 +66,7 @@ std::string x_axis(const Axis& x, const std::string& label, double height) {
         x.place(v), kTop, height - kBottom, height - kBottom + 16, v);
   }
   return out + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (x.from + x.to) / 2,
-                           height - 12, escaped(label));
+                           height - 12, xml_text(label));
 }
 
 /// A row a series; a dashed line goes down from the first one's mean.
@@ -109,7 +99,7 @@ std::string strips_as_svg(const Plot& plot) {
           x.place(mean.mean), kTop, height - kBottom);
     }
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x.from - 10, at + 4,
-                       escaped(s.name));
+                       xml_text(s.name));
     if (std::isfinite(mean.half)) {
       out += fmt::format(
           "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"8\" "
@@ -155,7 +145,7 @@ std::string plot_as_svg(const Plot& plot) {
         y.place(v), kLeft, kRight, kLeft - 6, y.place(v) + 4, std::abs(v) < 1e-12 ? 0 : v);
   }
   out += fmt::format("<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                     (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
+                     (kTop + kHeight - kBottom) / 2, xml_text(plot.y_label));
   for (size_t i = 0; i < plot.series.size(); ++i) {
     const Series& s = plot.series[i];
     const char* colour = kColours[i % std::size(kColours)];
@@ -182,7 +172,7 @@ std::string plot_as_svg(const Plot& plot) {
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\" stroke=\"{3}\" stroke-width=\"2\"{4}/><text "
         "x=\"{5}\" "
         "y=\"{6}\">{7}</text>\n",
-        kRight + 12, kRight + 32, at, colour, dash, kRight + 38, at + 4, escaped(s.name));
+        kRight + 12, kRight + 32, at, colour, dash, kRight + 38, at + 4, xml_text(s.name));
   }
   return out + "</svg>\n";
 }

@@ -211,7 +211,7 @@ std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_l
                      std::span<const std::string> column_labels, const HeatMapOptions& options) {
   if (static_cast<int64_t>(row_labels.size()) != weights.rows ||
       static_cast<int64_t>(column_labels.size()) != weights.cols) {
-    throw UsageError(fmt::format("heat map: {} row labels and {} column labels for [{}, {}] weights",
+    throw ShapeError(fmt::format("heat map: {} row labels and {} column labels for [{}, {}] weights",
                                  row_labels.size(), column_labels.size(), weights.rows, weights.cols));
   }
   if (options.columns < 20) {

@@ -21,7 +21,7 @@ struct HeatMapOptions {
 
 /// Draws a map. Row labels are at the left. Column labels are above, horizontal where there is room, else
 /// vertical. Long labels are shortened with an ellipsis. Every line ends with "\n". Weights must be between 0
-/// and 1. Throws UsageError when columns is less than 20, or when a row or column has no label.
+/// and 1. Throws UsageError when columns is less than 20, ShapeError when a row or column has no label.
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options = {});
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-
 namespace mh {
 
 /// A hypothesis of L tokens (its end token counted) and log-probability P has the score P / factor(L).

@@ -1,114 +1,153 @@
 #include "multihead/io/lines.h"
 
-#include <fmt/format.h>
-#include <zlib.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <limits>
+#include <cerrno>
+#include <iterator>
+#include <optional>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/base/utf8.h"
+#include "multihead/io/line_splitter.h"
 
 namespace mh {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
+using Clock = std::chrono::steady_clock;
 
-bool begins_gzip(std::string_view bytes) {
-  return bytes.starts_with("\x1f\x8b");
-}
-
-class Inflater {
- public:
-  explicit Inflater(std::string_view name) : name_(name) {
-    constexpr int kGzipOnly = 16 + MAX_WBITS;
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw Error("zlib: out of memory");
-  }
-  ~Inflater() { inflateEnd(&stream_); }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-
-  // Appends one member's contents; returns how many bytes of `packed` it took.
-  size_t unpack_member(std::string_view packed, std::string& contents) {
-    inflateReset(&stream_);
-    size_t taken = 0;
-    char buffer[1 << 16];
-    for (;;) {
-      const size_t limit = std::numeric_limits<uInt>::max();  // zlib counts in 32 bits
-      const auto offered = static_cast<uInt>(std::min(packed.size() - taken, limit));
-      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + taken));
-      stream_.avail_in = offered;
-      stream_.next_out = reinterpret_cast<Bytef*>(buffer);
-      stream_.avail_out = sizeof buffer;
-      const int state = inflate(&stream_, Z_NO_FLUSH);
-      taken += offered - stream_.avail_in;
-      const size_t made = sizeof buffer - stream_.avail_out;
-      contents.append(buffer, made);
-      if (state == Z_STREAM_END) return taken;
-      if (state == Z_BUF_ERROR || (state == Z_OK && made == 0 && taken == packed.size())) {
-        throw FormatError(
-            fmt::format("{}: gzip data ends too early; copy or download the file again", name_));
-      }
-      if (state != Z_OK) {
-        throw FormatError(fmt::format("{}: damaged gzip data ({}); copy or download the file again", name_,
-                                      stream_.msg != nullptr ? stream_.msg : "no detail"));
-      }
-    }
-  }
-
- private:
-  std::string_view name_;
-  z_stream stream_{};
-};
-
-void check_utf8(std::string_view bytes, std::string_view name) {
-  const size_t at = first_invalid_utf8(bytes);
-  if (at == std::string_view::npos) return;
-  const auto before = bytes.substr(0, at);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  throw FormatError(
-      fmt::format("{}: line {}: byte {} (0x{:02x}) is not UTF-8; convert the file, e.g. with iconv", name,
-                  line, at - start + 1, static_cast<unsigned char>(bytes[at])));
-}
+constexpr size_t kBuffer = 1 << 16;
+// So few bytes at a time, since gzip makes up to a thousand bytes of one: at most 2 MiB come at once.
+constexpr size_t kSlice = 1 << 11;
 
 }  // namespace
 
-std::string unpack_gzip(std::string&& bytes, std::string_view name) {
-  if (!begins_gzip(bytes)) return std::move(bytes);
-  Inflater inflater(name);
-  std::string contents;
-  std::string_view rest = bytes;
-  while (begins_gzip(rest)) rest.remove_prefix(inflater.unpack_member(rest, contents));
-  // Tapes and some tools fill the last block with zeros; anything else means that something went wrong.
-  if (rest.find_first_not_of('\0') != std::string_view::npos) {
-    throw FormatError(
-        fmt::format("{}: {} bytes that are not gzip data follow its gzip data", name, rest.size()));
+struct LineReader::State {
+  State(int given, bool own, std::string_view called, const TextLimits& limits)
+      : descriptor(given), owned(own), name(called), splitter(called, limits) {}
+  void look_at_descriptor() {
+    struct stat info {};
+    if (::fstat(descriptor, &info) != 0) throw_cannot_read(name, errno);
+    if (S_ISDIR(info.st_mode)) throw_cannot_read(name, EISDIR);
+    comes_at_once = S_ISREG(info.st_mode);
   }
-  return contents;
+  ~State() {
+    if (owned) ::close(descriptor);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Whether there is something to read, or the end, before `time`; without one it is waited for.
+  bool has_more(std::optional<Clock::time_point> time) const {
+    if (begin < end || comes_at_once) return true;
+    while (true) {
+      int patience = -1;
+      if (time) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(*time - Clock::now()).count();
+        patience = static_cast<int>(std::max<int64_t>(left, 0));
+      }
+      pollfd asked{.fd = descriptor, .events = POLLIN, .revents = 0};
+      const int found = ::poll(&asked, 1, patience);
+      if (found < 0 && errno == EINTR) continue;
+      return found != 0;
+    }
+  }
+
+  void fill() {
+    while (true) {
+      const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) {  // somebody has made the pipe one that does not wait
+        has_more(std::nullopt);
+        continue;
+      }
+      if (got < 0) throw_cannot_read(name, errno);
+      begin = 0;
+      end = static_cast<size_t>(got);
+      return;
+    }
+  }
+
+  void advance(std::vector<std::string>& lines) {
+    if (begin == end) fill();
+    if (begin == end) {
+      ended = true;
+      splitter.finish(lines);
+      return;
+    }
+    const size_t size = std::min(end - begin, kSlice);
+    splitter.feed({buffer + begin, size}, lines);
+    begin += size;
+  }
+
+  int descriptor;
+  bool owned;
+  std::string name;
+  LineSplitter splitter;
+  bool comes_at_once = false;  // a file: there is nothing to wait for
+  bool ended = false;
+  size_t begin = 0, end = 0;  // of what `buffer` holds
+  char buffer[kBuffer];
+};
+
+LineReader::LineReader(const std::filesystem::path& path, const TextLimits& limits) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw_cannot_read(path.native(), errno);
+  state_ = std::make_unique<State>(descriptor, true, path.native(), limits);
+  state_->look_at_descriptor();
 }
 
-std::vector<std::string> split_lines(std::string&& bytes, std::string_view name) {
-  std::string text = unpack_gzip(std::move(bytes), name);
-  check_utf8(text, name);
-  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+LineReader::LineReader(int descriptor, std::string_view name, const TextLimits& limits)
+    : state_(std::make_unique<State>(descriptor, false, name, limits)) {
+  state_->look_at_descriptor();
+}
+
+LineReader::~LineReader() = default;
+
+std::vector<std::string> LineReader::next(const LineBlock& block) {
   std::vector<std::string> lines;
-  lines.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const size_t newline = text.find('\n', begin);
-    size_t end = std::min(newline, text.size());
-    const size_t next = end + 1;
-    if (newline != std::string::npos && end > begin && text[end - 1] == '\r') --end;
-    lines.emplace_back(text, begin, end - begin);
-    begin = next;
+  size_t counted = 0, bytes = 0;
+  std::optional<Clock::time_point> until;
+  while (!state_->ended) {
+    if (!lines.empty()) {
+      for (; counted < lines.size(); ++counted) bytes += lines[counted].size();
+      if (lines.size() >= block.max_lines || bytes >= block.max_bytes) break;
+      if (!until) until = Clock::now() + block.wait;
+      if (!state_->has_more(until)) break;
+    }
+    state_->advance(lines);
   }
   return lines;
 }
 
-std::vector<std::string> read_lines(const std::filesystem::path& path) {
-  return split_lines(read_file(path), path.string());
+std::vector<std::string> LineReader::rest() {
+  std::vector<std::string> lines;
+  while (!state_->ended) state_->advance(lines);
+  return lines;
+}
+
+bool LineReader::ended() const {
+  return state_->ended;
+}
+
+bool LineReader::is_terminal() const {
+  return ::isatty(state_->descriptor) == 1;
+}
+
+std::vector<std::string> split_lines(std::string_view bytes, std::string_view name,
+                                     const TextLimits& limits) {
+  std::vector<std::string> lines;
+  LineSplitter splitter(name, limits);
+  splitter.feed(bytes, lines);
+  splitter.finish(lines);
+  return lines;
+}
+
+std::vector<std::string> read_lines(const std::filesystem::path& path, const TextLimits& limits) {
+  return LineReader(path, limits).rest();
 }
 
 }  // namespace mh

@@ -179,6 +179,26 @@ const KeptAttention* SentenceWeights::find(std::string_view attention) const {
   return found == attentions.end() ? nullptr : &*found;
 }
 
+const Tensor& SentenceWeights::weights(const HeadName& head) const {
+  const KeptAttention* kept = find(head.attention);
+  if (kept == nullptr) {
+    std::string all;
+    for (const KeptAttention& has : attentions) all += (all.empty() ? "" : ", ") + has.attention;
+    throw UsageError(fmt::format("head '{}.{}': this model has {}", head.attention, head.head, all));
+  }
+  if (head.head < 0 || head.head >= static_cast<int>(kept->heads.size())) {
+    throw UsageError(fmt::format("head '{}.{}': {} has heads 0 to {}", head.attention, head.head,
+                                 head.attention, kept->heads.size() - 1));
+  }
+  return kept->heads[static_cast<size_t>(head.head)];
+}
+
+const char* what_attends(AttentionKind kind) {
+  if (kind == AttentionKind::kEncoderSelf) return "each source token attends to source tokens";
+  if (kind == AttentionKind::kDecoderSelf) return "each target token attends to target tokens";
+  return "each target token to come attends to source tokens";
+}
+
 const std::vector<std::string>& SentenceWeights::query_labels(AttentionKind kind) const {
   if (kind == AttentionKind::kEncoderSelf) return source_tokens;
   return kind == AttentionKind::kDecoderSelf ? target_tokens : predicted_tokens;

@@ -65,11 +65,17 @@ struct SentenceWeights {
   bool translated = false;
   std::vector<KeptAttention> attentions;
 
+  /// Null when there is none of that name.
   const KeptAttention* find(std::string_view attention) const;
+  /// Of one head, [queries, keys]. Throws UsageError on a head that the model does not have.
+  const Tensor& weights(const HeadName& head) const;
   /// Labels of an attention's queries and keys.
   const std::vector<std::string>& query_labels(AttentionKind kind) const;
   const std::vector<std::string>& key_labels(AttentionKind kind) const;
 };
+
+/// What a picture of such an attention shows: "each source token attends to source tokens".
+const char* what_attends(AttentionKind kind);
 
 /// An empty `target` is made by greedy search.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,

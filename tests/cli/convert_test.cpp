@@ -45,9 +45,63 @@ TEST_F(ConvertVerb, RemovesAndPermutesHeads) {
   EXPECT_EQ(translation_of(scratch / "permuted"), translation_of(folder));
   const auto pruned =
       converted("--remove encoder.0.self_attention.1 --remove encoder.1.self_attention.2", "pruned");
-  EXPECT_LT(pruned["difference"]["logits"], 1e-3);
+  EXPECT_LT(pruned["difference_from_muted"]["logits"], 1e-3);
   EXPECT_LT(pruned["parameters"]["after"], pruned["parameters"]["before"]);
   EXPECT_EQ(load_model_folder(scratch / "pruned").translator().config().encoder_heads, 2);
+}
+
+TEST_F(ConvertVerb, SaysHowMuchRemovedHeadsMattered) {
+  const std::string head = "decoder.1.cross_attention.0",
+                    files = "'" + scratch.write("t", "a cat\nthe dog\n") + "'";
+  const std::string on = " --source " + files + " --target " + files, out = scratch / "mattered";
+  const ToolResult result = run_tool("convert " + folder + " --out " + out + " --remove " + head + on);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out.find("The same function"), std::string::npos) << result.out;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("largest difference from the given model on 2 pairs of sentences"),
+                                HasSubstr("Another function: the removed heads mattered"),
+                                HasSubstr("It is the given model with these heads muted, but for rounding")));
+
+  const auto json = converted("--remove " + head + on, "mattered-too");
+  EXPECT_EQ(json["exact"], false);
+  EXPECT_LT(json["difference_from_muted"]["logits"], 1e-3);
+  EXPECT_GT(json["difference"]["logits"], 0.05) << "remove another head";
+  // As `score` has it, before and after, the end token counted.
+  const auto mean = [&](const std::string& of) {
+    double sum = 0;
+    int tokens = 0;
+    for (const auto& line : lines_of(run_tool("score " + of + on + " --per-token").out)) {
+      std::istringstream numbers(line);
+      double number = 0;
+      numbers >> number;  // the sum
+      for (; numbers >> number; ++tokens) sum += number;
+    }
+    return sum / tokens;
+  };
+  const double before = json["mean_log_probability"]["before"], after = json["mean_log_probability"]["after"];
+  EXPECT_NEAR(before, mean(folder), 1e-5);
+  EXPECT_NEAR(after, mean(out), 1e-5);
+  EXPECT_GT(std::abs(before - after), 1e-3);
+}
+
+TEST_F(ConvertVerb, SaysWhenRemovedHeadsDidNothing) {
+  EncoderDecoder silent(make_config(tokenizer));
+  silent.initialise(3);
+  int found = 0;
+  silent.visit([&](const std::string& name, Parameter& parameter) {
+    if (name != "encoder.0.self_attention.w_o") return;
+    ++found;
+    const MatrixView rows = parameter.value.view();
+    for (int64_t i = rows.rows / 3; i < 2 * rows.rows / 3; ++i) {  // head 1 of 3
+      for (int64_t j = 0; j < rows.cols; ++j) rows(i, j) = 0;
+    }
+    parameter.changed();
+  });
+  ASSERT_EQ(found, 1);
+  save_model_folder(scratch / "silent", silent, {.tokenizer = &tokenizer});
+  const ToolResult result = run_tool("convert " + (scratch / "silent") + " --out " + (scratch / "without") +
+                                     " --remove encoder.0.self_attention.1");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Without the removed heads nothing changes on what was compared"));
 }
 
 TEST_F(ConvertVerb, SaysByHowMuchOtherFunctionsDiffer) {
@@ -75,6 +129,8 @@ TEST_F(ConvertVerb, RefusesInOneLine) {
   refused("--permute 0,1,2 --attention encoder.4.self_attention", "this model has no attention");
   refused("--remove encoder.0.self_attention", "encoder.0.self_attention");
   refused("--merge-equal", "no two heads of a layer have equal queries, keys and values");
+  const std::string lines = scratch.write("lines", "a cat\n");
+  refused("--to merged --seed 3 --source " + lines + " --target " + lines, "--seed says nothing to --source");
   refused("--to merged --source x", "--source and --target go together");
   refused("--to merged --source /no/such --target /no/such", "cannot read /no/such", 1);
   expect_error(run_tool("convert " + folder + " --to merged --out " + folder), 2,

@@ -86,12 +86,23 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   const ToolResult result = run_tool(both + " --least-support 1 " + alignment);
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("\nnsubj "));
+  EXPECT_THAT(result.out, HasSubstr("\nEncoder: words that attend most to their syntactic head"));
+  EXPECT_THAT(result.out, HasSubstr("no head: none is ever"));
+  std::istringstream lines(result.out);
+  size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 80) << line;
+    const bool none = line.find(" 0.0  ") == 44 + 5;  // the column of what is correct
+    rows += none;
+    if (none) EXPECT_THAT(line, HasSubstr("no head")) << "a head that is never right is no best head";
+  }
+  EXPECT_GT(rows, 0u) << "nothing scored 0: give other trees";
   EXPECT_THAT(result.out, HasSubstr("best fixed offset: same place"));
   const ToolResult wrong = run_tool(both + " --alignment '" + scratch.write("wrong", "0-0 1-1 2-3\n") + "'");
   EXPECT_EQ(wrong.status, 1);
   const ToolResult other = run_tool("heads " + folder + " " + source + " --conllu " + trees);
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.err, HasSubstr("has 1 sentence,"));
+  EXPECT_THAT(other.err, HasSubstr("has 1 sentence, but"));
 }
 
 TEST_F(HeadsVerb, DrawsAndSaves) {
@@ -101,19 +112,46 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
                "' --head decoder.0.cross_attention.1");
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
-              HasSubstr("decoder.0.cross_attention.1: each target token to come reads source token"));
+              HasSubstr("decoder.0.cross_attention.1: each target token to come attends to source tokens"));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
   EXPECT_TRUE(std::filesystem::exists(saved));
   EXPECT_EQ(run_tool("heads " + folder + " --numbers --text 'a cat' --save '" + npy + "'").status, 0);
   EXPECT_TRUE(std::filesystem::exists(npy + "/encoder.1.self_attention.weights.npy"));
 }
 
+TEST_F(HeadsVerb, DrawsIntoSvg) {
+  const std::string file = scratch / "heads.svg",
+                    command = "heads " + folder + " --text 'a <small> dog' --svg '" + file + "'";
+  ASSERT_EQ(run_tool(command + " --head encoder.0.self_attention.1").status, 0);
+  const std::string one = scratch.read("heads.svg");
+  EXPECT_THAT(one, HasSubstr(">encoder.0.self_attention.1<"));
+  EXPECT_THAT(one, Not(HasSubstr("<small>")));
+  ASSERT_EQ(run_tool(command).status, 0);
+  const std::string all = scratch.read("heads.svg");
+  for (const char* name : {"encoder.0.self_attention", "encoder.1.self_attention", "decoder.0.self_attention",
+                           "decoder.0.cross_attention"}) {
+    EXPECT_THAT(all, HasSubstr(">" + std::string(name) + "<"));
+  }
+  EXPECT_NE(run_tool(command + "/no/where").status, 0);
+}
+
+TEST_F(HeadsVerb, LongTranslationsAreWrapped) {
+  const ToolResult result =
+      run_tool("heads " + folder + " --text 'the small dog sees a cat' --target-text '" +
+               "the small dog sees a cat the small dog sees a cat the small dog sees" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const ToolResult greedy = run_tool("heads " + folder + " --text 'the small dog sees a cat and runs'");
+  for (const std::string& out : {result.out, greedy.out}) {
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
+  }
+}
+
 TEST_F(HeadsVerb, MutingLaterHeadsLeavesEarlierOnesAlone) {
-  const std::string command =
-      "heads " + folder + " --text 'a small dog' --target-text 'dogs see' --numbers --head ";
+  const std::string command = "heads " + folder + " --text 'a small dog' --target-text 'dogs see' --head ";
   const std::string mute = " --mute encoder.0.self_attention.1";
-  EXPECT_EQ(run_tool(command + "encoder.0.self_attention.0").out,
-            run_tool(command + "encoder.0.self_attention.0" + mute).out);
+  EXPECT_EQ(run_tool(command + "encoder.0.self_attention.0 --numbers").out,
+            run_tool(command + "encoder.0.self_attention.0 --numbers" + mute).out);
   EXPECT_NE(run_tool(command + "encoder.1.self_attention.0 --json").out,
             run_tool(command + "encoder.1.self_attention.0 --json" + mute).out);
 }
@@ -123,7 +161,9 @@ TEST_F(HeadsVerb, FlagsThatCannotBeAreUsageErrorsOfOneLine) {
        {"--head encoder.0.self_attention.1", "--text a --head encoder.0.cross_attention.1",
         "--text a --head encoder.0.self_attention.3", "--text a --head encoder.2.self_attention.0",
         "--text a --mute decoder.5.self_attention.0", "--text a --head x", "--save x", "--alignment x",
-        "--text a --max-batch-tokens 0"}) {
+        "--text a --max-batch-tokens 0", "--numbers", "--svg x", "--least-support 3", "--text a --target x",
+        "--text a --target-conllu x", "--text a --numbers --json",
+        "--text a --svg x --head encoder.0.self_attention.3"}) {
     const ToolResult result = run_tool("heads " + folder + " " + flags);
     EXPECT_EQ(result.status, 2) << flags << ": " << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;

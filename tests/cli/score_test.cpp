@@ -103,10 +103,10 @@ TEST_F(ScoreVerb, BadInputIsOneLineAndAStatus) {
   expect_error(score_text("a\n", "a\n", "--mute decoder.7.cross_attention.0"), 2,
                "decoder.7.cross_attention");
   expect_error(score_text("1 x\n", "1\n", "--token-ids"), 1, "/s line 1");
-  expect_error(score_text("1\n", "99999\n", "--token-ids"), 2, "99999");
+  expect_error(score_text("1\n", "99999\n", "--token-ids"), 1, "got 99999");
   expect_error(run_tool("score --model '" + folder + "' --source '" + (scratch / "none") + "' --target x"), 1,
                "none");
-  expect_error(run_tool("score"), 2, "required");
+  expect_error(run_tool("score"), 2, "the model folder is missing; give it as multihead score DIR");
 }
 
 }  // namespace

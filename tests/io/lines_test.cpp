@@ -1,13 +1,17 @@
 #include "multihead/io/lines.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "hostile.h"
 #include "multihead/base/file.h"
+#include "multihead/io/line_splitter.h"
 
 namespace mh {
 namespace {
@@ -91,6 +95,122 @@ TEST(Lines, DamagedGzip) {
   }
   expect_one_line_error([&] { split_lines(packed + "garbage", "t.gz"); }, "follow", "something after it");
   EXPECT_EQ(split_lines(packed + std::string(100, '\0'), "t.gz").size(), 300u);  // padding of a block
+}
+
+TEST(Lines, PiecesOfAnySizeGiveTheSameLines) {
+  const std::string mark = "\xef\xbb\xbf", text = mark + "na\u00efve\r\n\n\u6f22\u5b57\nlast";
+  const auto expected = split_lines(text, "x");
+  ASSERT_THAT(expected, ElementsAre("na\u00efve", "", "\u6f22\u5b57", "last"));
+  const std::string two_members =
+      gzip(text.substr(0, 9)) + gzip("") + gzip(text.substr(9)) + std::string(5, '\0');
+  for (const std::string& bytes : {text, two_members}) {
+    for (size_t size = 1; size <= bytes.size(); ++size) {
+      LineSplitter splitter("x", {});
+      std::vector<std::string> lines;
+      for (size_t at = 0; at < bytes.size(); at += size)
+        splitter.feed(std::string_view(bytes).substr(at, size), lines);
+      splitter.finish(lines);
+      ASSERT_EQ(lines, expected) << "pieces of " << size << " bytes";
+    }
+  }
+  EXPECT_THAT(split_lines("\x1f", "x"), ElementsAre("\x1f"));  // half of what gzip begins with
+  EXPECT_THAT(split_lines("\x1f\nb", "x"), ElementsAre("\x1f", "b"));
+  expect_one_line_error([] { split_lines(gzip("a") + "\x1f", "t.gz"); }, "follow", "half of a member");
+}
+
+TEST(Lines, LimitOfALine) {
+  const TextLimits limits{.max_line_characters = 5};
+  EXPECT_THAT(split_lines("\u00e4\u00f6\u00fc\u00df\u6f22\r\nabcde\n", "x", limits),
+              ElementsAre("\u00e4\u00f6\u00fc\u00df\u6f22", "abcde"));  // characters, not bytes
+  EXPECT_THAT(split_lines("\xef\xbb\xbf"
+                          "abcde",
+                          "x", limits),
+              ElementsAre("abcde"));
+  for (const char* text : {"ab\nabcdef\n", "ab\nabcdef"}) {
+    expect_one_line_error([&] { split_lines(text, "t", limits); },
+                          "t: line 2 has more than 5 characters; break it up, or raise `max_line_characters`",
+                          text);
+  }
+  EXPECT_EQ(split_lines(std::string(1'000'000, 'a'), "x").size(), 1u) << "the default takes a million";
+  // Refused while it is unpacked: 50 MB of zeros would need their own size otherwise.
+  const std::string bomb = gzip(std::string(50'000'000, '\0'));
+  LineSplitter splitter("bomb.gz", {});
+  std::vector<std::string> lines;
+  expect_one_line_error([&] { splitter.feed(std::string_view(bomb).substr(0, bomb.size() / 10), lines); },
+                        "bomb.gz: line 1 has more than 1000000 characters", "zeros");
+}
+
+TEST(Lines, LimitOfWhatGzipUnpacksTo) {
+  const std::string text = "abc\ndef\n", packed = gzip("abc\n") + gzip("def\n");
+  EXPECT_EQ(split_lines(packed, "t", {.max_unpacked = 8}).size(), 2u);
+  expect_one_line_error([&] { split_lines(packed, "t.gz", {.max_unpacked = 7}); },
+                        "t.gz unpacks to more than 7 bytes; if it shall, raise `max_unpacked`",
+                        "two members");
+  EXPECT_EQ(split_lines(text, "t", {.max_unpacked = 1}).size(), 2u) << "of gzip alone";
+}
+
+/// A pipe whose other end the test writes to.
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe(ends_), 0); }
+  ~Pipe() {
+    end();
+    ::close(ends_[0]);
+  }
+  void write(std::string_view bytes) const {
+    EXPECT_EQ(::write(ends_[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  }
+  void end() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
+  int reading() const { return ends_[0]; }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+TEST(LineReader, GivesWhatAPipeHasByNow) {
+  Pipe pipe;
+  LineReader reader(pipe.reading(), "pipe");
+  EXPECT_FALSE(reader.is_terminal());
+  const LineBlock at_once{.wait = std::chrono::milliseconds(0)};
+  pipe.write("one\ntw");
+  EXPECT_THAT(reader.next(at_once), ElementsAre("one"));  // and the pipe is still open
+  EXPECT_FALSE(reader.ended());
+  pipe.write("o\nthree\n");
+  EXPECT_THAT(reader.next(), ElementsAre("two", "three"));
+  ASSERT_EQ(::fcntl(pipe.reading(), F_SETFL, O_NONBLOCK), 0);
+  pipe.write("fo");
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the reader finds nothing at first
+    pipe.write("ur");
+    pipe.end();
+  });
+  EXPECT_THAT(reader.next(at_once), ElementsAre("four"));
+  later.join();
+  EXPECT_TRUE(reader.ended());
+  EXPECT_THAT(reader.next(), IsEmpty());
+}
+
+TEST(LineReader, BlocksOfAFileMakeTheWhole) {
+  const auto path = std::filesystem::temp_directory_path() / ("mh_blocks_" + std::to_string(::getpid()));
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += std::to_string(i * 7919) + "\n";
+  const auto expected = split_lines(text, "x");
+  for (const std::string& bytes : {text, gzip(text)}) {
+    write_file_atomically(path, bytes);
+    LineReader reader(path), by_bytes(path);
+    std::vector<std::string> lines;
+    while (!reader.ended()) {
+      const auto block = reader.next({.max_lines = 100});
+      EXPECT_TRUE(block.size() >= 100 || reader.ended());
+      lines.insert(lines.end(), block.begin(), block.end());
+    }
+    EXPECT_EQ(lines, expected);
+    EXPECT_LT(by_bytes.next({.max_bytes = 500}).size(), 3000u);
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

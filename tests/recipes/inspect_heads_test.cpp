@@ -12,6 +12,7 @@
 #include "multihead/io/npy.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/support/scratch_folder.h"
@@ -124,17 +125,31 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   EXPECT_TRUE(made.translated);
 }
 
+TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
+  const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
+  const std::vector<HeadName> heads{{"encoder.1.self_attention", 2}, {"decoder.0.cross_attention", 0}};
+  const std::string picture = draw_heads(sentence, heads), all = draw_heads(sentence);
+  EXPECT_THAT(picture, testing::HasSubstr(">encoder.1.self_attention.2<"));
+  EXPECT_THAT(picture, testing::HasSubstr(">decoder.0.cross_attention.0<"));
+  EXPECT_THAT(picture, testing::HasSubstr(">" + sentence.source_tokens[0] + "<"));
+  for (const KeptAttention& kept : sentence.attentions)
+    EXPECT_THAT(all, testing::HasSubstr(">" + kept.attention + "<"));
+  EXPECT_THROW(draw_heads(sentence, {}), UsageError);
+  const std::vector<HeadName> none{{"encoder.1.self_attention", 3}};
+  EXPECT_THROW(draw_heads(sentence, none), UsageError);
+}
+
 TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
   const test::ScratchFolder scratch;
   const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
   save_weights(sentence, scratch / "weights.safetensors");
   const auto file = SafetensorsFile::open(scratch / "weights.safetensors");
   EXPECT_EQ(file.entries().size(), 4u + 2);
-  const KeptAttention& cross = *sentence.find("decoder.0.cross_attention");
-  const auto rows = cross.heads[0].rows(), cols = cross.heads[0].cols();
+  const Tensor& cross = sentence.weights({"decoder.0.cross_attention", 1});
+  const auto rows = cross.rows(), cols = cross.cols();
   EXPECT_THAT(file.shape("decoder.0.cross_attention.weights"), testing::ElementsAre(2, rows, cols));
   EXPECT_EQ(file.floats("decoder.0.cross_attention.weights")[static_cast<size_t>(rows * cols + 1)],
-            cross.heads[1](0, 1));
+            cross(0, 1));
   EXPECT_EQ(file.integers("target_ids")[0], kPadId);
 
   save_weights(sentence, scratch / "weights");

@@ -1,0 +1,83 @@
+#include "cli/convert_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/common.h"
+
+namespace mh::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string conclusion(const ConvertReport& report) {
+  switch (report.promise) {
+    case Promise::kSame:
+      return "The same function: the difference is rounding.\n";
+    case Promise::kOther:
+      return "Another function: the difference is what the conversion loses; train it on.\n";
+    case Promise::kAsMuted:
+      break;
+  }
+  const std::string muted = fmt::format(
+      "It is the given model with these heads muted, but for rounding: their logits\n"
+      "differ by at most {:.2e}.\n",
+      report.from_muted->logits);
+  if (is_rounding(report.difference))
+    return "Without the removed heads nothing changes on what was compared.\n" + muted;
+  return "Another function: the removed heads mattered as much as the difference says.\n" + muted;
+}
+
+Json json_of(const ModelDifference& difference) {
+  return {{"encoder", difference.memory},
+          {"encoder_magnitude", difference.memory_magnitude},
+          {"logits", difference.logits},
+          {"logits_magnitude", difference.logits_magnitude}};
+}
+
+template <class T>
+Json json_of(const BeforeAfter<T>& both) {
+  return {{"before", both.before}, {"after", both.after}};
+}
+
+}  // namespace
+
+bool is_rounding(const ModelDifference& difference) {
+  return difference.logits <= kRounding * difference.logits_magnitude &&
+         difference.memory <= kRounding * difference.memory_magnitude;
+}
+
+std::string in_words(const ConvertReport& report) {
+  std::string text = fmt::format("{} -> {}\n{}\n\n{:<34}{:>16}{:>16}\n", report.model, report.out,
+                                 report.conversion, "", "before", "after");
+  for (const auto& [key, name, count] : report.costs) {
+    text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(static_cast<uint64_t>(count.before)),
+                        grouped(static_cast<uint64_t>(count.after)));
+  }
+  const ModelDifference& found = report.difference;
+  text += fmt::format(
+      "\nlargest difference from the given model on {}\n"
+      "  encoder's output  {:.2e}, of numbers up to {:.3g}\n"
+      "  logits            {:.2e}, of numbers up to {:.3g}\n",
+      report.compared_on, found.memory, found.memory_magnitude, found.logits, found.logits_magnitude);
+  if (const auto& mean = report.mean_log_probability)
+    text += fmt::format("mean log-probability of a target token: {:.4f} before, {:.4f} after\n", mean->before,
+                        mean->after);
+  return text + conclusion(report);
+}
+
+std::string as_json(const ConvertReport& report) {
+  Json json{{"model", report.model},
+            {"out", report.out},
+            {"conversion", report.conversion},
+            {"exact", report.promise == Promise::kSame},
+            {"on", report.compared_on}};
+  json["difference"] = json_of(report.difference);
+  if (report.from_muted) json["difference_from_muted"] = json_of(*report.from_muted);
+  if (report.mean_log_probability) json["mean_log_probability"] = json_of(*report.mean_log_probability);
+  for (const Cost& cost : report.costs) json[cost.key] = json_of(cost.count);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace mh::cli
