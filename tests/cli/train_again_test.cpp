@@ -235,7 +235,7 @@ TEST(SlowTrainAgain, AStoppedRunTranslates) {
            {"translate", "--model", folder / "two", "-i", folder / "valid.en"},
            {"score", "--model", folder / "two", "--source", folder / "valid.en", "--target",
             folder / "valid.de"},
-           {"heads", "--model", folder / "two", "-i", folder / "valid.en"},
+           {"heads", folder / "two", "-i", folder / "valid.en"},
            {"trace", folder / "two", "--attention", "encoder.0.self_attention", "--text", "a dog"},
            {"ledger", folder / "two"},
            {"convert", folder / "two", "--out", folder / "merged", "--to", "merged"}}) {
