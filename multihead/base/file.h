@@ -11,16 +11,17 @@
 
 namespace mh {
 
-/// The bytes of a file, or all that a pipe gives until it ends. Throws FileError ("cannot read FILE: No such
-/// file or directory; is the name right?"), also for a device, which may never end, unless it is a terminal or
-/// /dev/null.
+/// Returns the bytes of a file, or everything that a pipe gives until it ends. Throws FileError ("cannot
+/// read FILE: No such file or directory; is the name right?"), also for a device, which may never end,
+/// unless it is a terminal or /dev/null.
 std::string read_file(const std::filesystem::path& path);
-/// The same, but a pipe or any device is refused at once: for the files of a folder (a model's, a
-/// checkpoint's), where waiting for somebody to write into a pipe would look as if the program hung.
+/// The same for the files of a model or checkpoint folder: refuses pipes and devices at once, since waiting
+/// for a pipe would look as if the program hung.
 std::string read_regular_file(const std::filesystem::path& path);
-/// A descriptor of a regular file, to be closed by the caller. Never waits. Throws FileError as above.
+/// Opens a regular file and returns its descriptor, which the caller closes. Never waits. Throws FileError
+/// as above.
 int open_regular_file(const std::filesystem::path& path);
-/// Throws that FileError for a reader of another kind; `code` is its errno.
+/// Throws the same FileError for code that reads a file in its own way; `code` is the errno.
 [[noreturn]] void throw_cannot_read(std::string_view name, int code);
 /// Reads an open descriptor to its end, e.g. 0 for standard input. Errors call it `name`.
 std::string read_descriptor(int descriptor, std::string_view name);

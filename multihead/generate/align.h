@@ -17,11 +17,12 @@ struct AlignOptions {
   int32_t head = -1;   // head of its cross-attention; -1: the mean of all heads
 };
 
-/// For each pair of sentences: target token t is aligned to the source token with the largest weight in the
-/// step that predicts t (ties: the first); a token that looks at the source's end token is aligned to
-/// nothing. Targets are without end token. One teacher-forced pass; `context` must evaluate, its tape is
-/// cleared and its observer is not asked. Throws UsageError on a layer or head that the model does not have, and
-/// ShapeError unless there is a target for each source.
+/// Returns the alignment of each pair of sentences. Target token t is aligned to the source token with the
+/// largest weight in the step that predicts t (ties: the first); when that is the source's end token, t is
+/// aligned to nothing. Targets have no end token. This takes one pass with teacher forcing. `context` must
+/// have no dropout and a tape that does not record; the tape is cleared and the observer is not called.
+/// Throws UsageError on a layer or head that the model does not have, and ShapeError unless there is a
+/// target for each source.
 std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,
                                                const Sequences& source,
                                                std::span<const std::vector<int32_t>> targets,

@@ -42,8 +42,8 @@ struct Rule {
   bool required = false;
 };
 
-/// Numbers of these types in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t,
-/// int64_t, uint64_t (all with both ends: that a type ends somewhere is an end, too), float and double.
+/// A range in words: "an integer from 1 to 255", "a number of at least 0"; for int32_t, int64_t, uint64_t
+/// (always with both ends; without limits these are the ends of the type), float and double.
 template <class T>
 std::string numbers_within(T low, T high);
 

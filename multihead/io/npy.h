@@ -16,8 +16,8 @@ struct NpyArray {
   std::variant<std::vector<float>, std::vector<int32_t>, std::vector<int64_t>> data;
 };
 
-/// The bytes of a file that np.load opens; the same bytes as np.save writes.
-/// Throws ShapeError unless the product of the shape is data.size().
+/// Returns the bytes of a file that np.load opens, the same bytes as np.save writes. Throws ShapeError
+/// unless the product of the shape is data.size().
 std::string write_npy(std::span<const int64_t> shape, std::span<const float> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int32_t> data);
 std::string write_npy(std::span<const int64_t> shape, std::span<const int64_t> data);

@@ -77,7 +77,7 @@ class SafetensorsFile {
 
   /// The elements in C order; F32, F16, BF16 exactly, F64 rounded. Throws FormatError on another dtype.
   std::vector<float> floats(std::string_view name) const;
-  /// The same, straight to where they are wanted. Throws ShapeError unless `out` has as many.
+  /// The same, written to `out`. Throws ShapeError unless `out` has as many.
   void read_floats(std::string_view name, std::span<float> out) const;
   /// The elements of BOOL, U8, I8, I16, U16, I32, U32, I64 or U64 below 2^63. Throws FormatError on another
   /// dtype.
@@ -99,7 +99,7 @@ class SafetensorsFile {
   std::shared_ptr<State> state_;
 };
 
-/// A tensor to be written: float32 (all at once or as rows of a matrix), int64 or int32, in C order.
+/// A tensor to write: float32 (one span, or the rows of a matrix), int64 or int32, in C order.
 struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
@@ -107,10 +107,10 @@ struct NamedTensor {
       data;
 };
 
-/// The bytes of a file with these tensors: by falling alignment and then by name, as the reference writes
-/// them, the header padded with spaces to a multiple of 8. The same tensors give the same bytes in whatever
-/// order they come. Throws ShapeError unless the product of each shape is the number of elements, UsageError when a
-/// name is there twice or is "__metadata__".
+/// Returns the bytes of a file with these tensors, sorted as the reference does, by falling alignment and
+/// then by name; the header is padded with spaces to a multiple of 8. The same tensors give the same bytes
+/// in any order. Throws ShapeError unless the product of each shape is the number of elements, UsageError
+/// when a name is there twice or is "__metadata__".
 std::string write_safetensors(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

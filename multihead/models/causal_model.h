@@ -26,9 +26,10 @@ struct CausalConfig {
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
-/// All that is wrong with a configuration, one clause each; empty when it can be built.
+/// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
 std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNames& names = {});
-/// A lower bound of its numbers, in double: a configuration may claim more than any integer holds.
+/// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may
+/// ask for more than an integer can count.
 double least_parameters(const CausalConfig& config);
 
 class CausalModel final : public LanguageModel {

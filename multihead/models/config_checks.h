@@ -27,7 +27,7 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
 std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_view d_model_name,
                        int32_t d_model);
 
-/// A lower bound of the numbers in a stack, in double.
+/// Returns a lower bound of the number of parameters of a stack.
 double least_parameters(const StackConfig& stack);
 
 }  // namespace mh

@@ -30,8 +30,9 @@ struct ModelDifference {
   double memory = 0, memory_magnitude = 0;  // the encoder's output
   double logits = 0, logits_magnitude = 0;  // the decoder's logits
 };
-/// targets: as the decoder reads them, one for each source, else UsageError. `interventions`: on the first
-/// model, for a second without those heads; may be null.
+/// Compares two models on pairs of sequences. targets: as the decoder reads them; throws UsageError unless
+/// there is one for each source. `interventions`: applied to the first model, e.g. to mute the heads that
+/// the second does not have; may be null.
 ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
                                const std::vector<std::vector<int32_t>>& targets,

@@ -17,8 +17,8 @@ namespace mh {
 
 class Decoding {
  public:
-  /// Throws UsageError unless `context` evaluates (no dropout, no recording); its tape is cleared by every
-  /// step. REQUIRES: the model outlives this.
+  /// Throws UsageError when `context` has dropout or a tape that records. Every step clears the tape.
+  /// REQUIRES: the model outlives this.
   Decoding(const LanguageModel& model, Context context);
   Decoding(const LanguageModel& model, Context context, const Sequences& source) : Decoding(model, context) {
     start(source);
@@ -29,10 +29,10 @@ class Decoding {
   void start(const Sequences& source);
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
-  /// continues (ignored in the first step), sources[i] the sentence it translates: rows of one sentence lie
-  /// together, sentences rise. Returns the decoder's states [rows, d_model], valid until the next step. Throws
-  /// ShapeError unless all are equally many.
-  /// REQUIRES: parents[i] < rows of the previous step, translating the same sentence.
+  /// continues (ignored in the first step), sources[i] is the sentence that row i translates; it never
+  /// falls from row to row. Returns the decoder's states [rows, d_model], valid until the next step. Throws
+  /// ShapeError unless all are equally many. REQUIRES: parents[i] < rows of the previous step, translating
+  /// the same sentence.
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);
 

@@ -56,7 +56,7 @@ struct EncoderDecoderConfig {
   HeadGeometry heads_of(std::string_view attention) const;
 };
 
-/// All that is wrong with a configuration, one clause each; empty when it can be built.
+/// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
 std::vector<std::string> problems_of(const EncoderDecoderConfig& config,
                                      const ConfigNames& names = {.start_id = "decoder_start_id"});
 

@@ -29,8 +29,8 @@ class EncoderDecoder;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
-  /// When the folder that was asked for has no model of its own yet: the update of the newest checkpoint of
-  /// the training there, whose folder `path` is.
+  /// Set when the folder has no model of its own yet: the update of the checkpoint that was read instead,
+  /// whose folder is `path`.
   std::optional<int64_t> checkpoint = {};
   std::string model_type;  // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
@@ -39,10 +39,11 @@ struct ModelFolder {
   /// Tokens that generation_config.json forbids; rising; usually the pad token.
   std::vector<int32_t> suppressed;
 
-  /// Empty, or one line worth telling a user: that a checkpoint was read, and which.
+  /// Returns one line for the user when a checkpoint was read, saying which; else an empty text.
   std::string remark() const;
 
-  /// The model as what the caller needs. Throw UsageError that says what it is when it is another kind.
+  /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
+  /// kind.
   LanguageModel& language_model() const;
   EncoderDecoder& translator() const;
 
@@ -51,13 +52,13 @@ struct ModelFolder {
   const Tokenizer& target_tokens() const;
 };
 
-/// Reads a folder that multihead or save_pretrained of one of the families() wrote; weights may be F32, F16
-/// or BF16, in one file or in shards. F32 and BF16 stay in the files, which are mapped into memory. Only
-/// config.json and model.safetensors must be there (and what multihead wrote with them). A folder in which a
-/// training was stopped before its first model was put there stands for its newest checkpoint that has both;
-/// ModelFolder::checkpoint says which. Throws FileError or
-/// FormatError: a missing or damaged file, another architecture, all differences between config.json and the
-/// weights, a tokenizer that does not match the model.
+/// Reads a folder that multihead wrote, or Hugging Face's save_pretrained() for one of the families().
+/// Weights may be F32, F16 or BF16, in one file or in shards. F32 and BF16 stay in the files, which are
+/// mapped into memory. Only config.json and model.safetensors must be there (and what multihead wrote with
+/// them). A folder in which a training was stopped before its first model was put there stands for its
+/// newest checkpoint that has both; ModelFolder::checkpoint says which. Throws FileError or FormatError: a
+/// missing or damaged file, another architecture, all differences between config.json and the weights, a
+/// tokenizer that does not match the model.
 ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {

@@ -37,10 +37,11 @@ struct TrainingResult {
   int64_t left_out = 0;             // training pairs that are longer than max_length
 };
 
-/// Trains, or goes on from the newest checkpoint in settings.model: the same settings give the same bits as a
-/// run that was never interrupted. The folder keeps the settings (kept_settings()). Throws UsageError listing
-/// the differences when the settings or the texts are not those the run was started with, Interrupted after saving, and Error, FileError, FormatError on
-/// what cannot be used.
+/// Trains, or resumes from the newest checkpoint in settings.model; the result has the same bits as that of
+/// a run that was never interrupted. The folder keeps the settings (kept_settings()). Throws UsageError
+/// listing the differences when settings or texts are not those that the run was started with, Interrupted
+/// when asked to stop, after saving, and Error, FileError or FormatError on texts and files that cannot be
+/// used.
 TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher = {});
 
 }  // namespace mh

@@ -12,17 +12,18 @@
 
 namespace mh {
 
-/// A folder that holds no run but other things is somebody's: it is not ours to write into. Throws also when
+/// Refuses a folder that has other files and no training run, since they are not ours. Throws also when
 /// nothing can be written there, or there is no such folder and none can be made.
 void refuse_foreign_folder(const std::filesystem::path& folder);
 
-/// What was asked for must be what the run was started with, as far as it decides what is learned; `clauses`
-/// say what else differs. Throws FormatError when the run's own settings differ from those of its checkpoint.
+/// Refuses settings that differ from those that the run was started with, unless they may change; `clauses`
+/// are further differences. Throws FormatError when the run's own settings differ from those of its
+/// checkpoint.
 void refuse_changes(const TranslatorSettings& settings, const TrainingState& saved,
                     std::vector<std::string> clauses);
 
-/// With init_from the shape is that folder's, `config`; flags may repeat it but not change it. `given` is
-/// what was asked for, without what a preset brings.
+/// Refuses settings of the shape that differ from `config`, the model of init_from. `given` are the
+/// settings that the user gave, without those of a preset.
 void refuse_other_shape(const TranslatorSettings& given, const EncoderDecoderConfig& config);
 
 /// Refuses a tokenizer that does not fit the model of init_from: its ids would lie beyond the embeddings,

@@ -1,4 +1,4 @@
-// Text from outside, made fit for a one-line message.
+// Quotes text from outside so that it fits into a one-line message.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace mh {
 
-/// The text in quotes, its control characters escaped, cut after 40 characters. Anything goes in; UTF-8 comes
-/// out.
+/// Returns the text in quotes, with control characters escaped, cut after 40 characters. The input may be
+/// any bytes; the result is UTF-8.
 std::string in_quotes(std::string_view text);
 
 }  // namespace mh

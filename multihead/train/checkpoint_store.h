@@ -39,8 +39,8 @@ struct Checkpoint {
 
 class CheckpointStore {
  public:
-  /// Of the run whose final model is `folder`. Makes folder/checkpoints and removes what a kill left
-  /// half-written. Throws FileError; Error when another process is training there and does not end in time.
+  /// For the run whose final model is `folder`. Makes folder/checkpoints and removes half-written files of
+  /// a killed run. Throws FileError; Error when another process is training there and does not end in time.
   explicit CheckpointStore(std::filesystem::path folder, const LockWait& wait = {});
 
   /// The tokenizers that every checkpoint gets. REQUIRES: they outlive this.
@@ -57,10 +57,12 @@ class CheckpointStore {
   /// Throws FormatError or FileError on a damaged file, naming it and how to resume without it; so do the
   /// functions below.
   Checkpoint load(int64_t update) const;
-  /// Makes the trainer stand where it stood then: weights, moments, state. Nothing is changed when it throws.
+  /// Sets weights, moments and state of the trainer to those of the checkpoint. When it throws, nothing has
+  /// changed.
   void restore(const Checkpoint& checkpoint, Trainer& trainer) const;
 
-  /// The mean of the parameters of these checkpoints. Throws UsageError when there is none.
+  /// Sets `parameters` to the mean of those of the chosen checkpoints. Throws UsageError when none is
+  /// chosen.
   void average(std::span<const int64_t> chosen, std::span<const NamedParameter> parameters) const;
 
   void remove(int64_t update);

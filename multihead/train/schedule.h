@@ -18,9 +18,8 @@ struct Schedule {
   Decay decay = Decay::kInverseSquareRoot;
   int64_t end = 0;  // for kLinear only
 
-  /// peak * min(update / warmup, sqrt(warmup / update)), or
-  /// peak * min(update / warmup, (end - update) / (end - warmup)), never below 0. Throws UsageError
-  /// when update < 1.
+  /// Returns peak * min(update / warmup, sqrt(warmup / update)), or, for kLinear, peak * min(update /
+  /// warmup, (end - update) / (end - warmup)), at least 0. Throws UsageError when update < 1.
   double learning_rate(int64_t update) const;
 };
 

@@ -68,8 +68,8 @@ class Trainer {
   /// The bytes of values that the last batch kept for its backward pass.
   size_t activation_bytes() { return tape_ ? tape_->arena().in_use() : 0; }
 
-  /// Where it stands; put there what a checkpoint holds to go on from it (and Adam's moments), when there are
-  /// no problems_with() it.
+  /// Where the training stands. To resume, set it (and Adam's moments) to what a checkpoint holds, if there
+  /// are no problems_with() it.
   TrainingState& state() { return state_; }
   /// All in which a state contradicts what there is to learn from, one clause each; empty when this could have
   /// got there.

@@ -26,8 +26,8 @@ struct RunHooks {
 /// Whether the run is over, and why.
 std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& options);
 
-/// Trains until the end; then the last state is saved and validated. Throws Interrupted after saving when
-/// asked to stop, and Error when the loss is no number, naming the update, its sentences and the last good
+/// Trains until the end, then saves and validates the last state. Throws Interrupted after saving when
+/// asked to stop, and Error when the loss is not finite, naming the update, its sentences and the last good
 /// checkpoint; UsageError unless validate_every, save_every and log_every are at least 1.
 RunEnd run_training(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
                     const RunHooks& hooks);

@@ -56,8 +56,8 @@ std::vector<std::string> differences(const std::vector<Setting>& before, const s
 /// The largest numbers that a state on disk may hold: more than any run reaches.
 inline constexpr int64_t kMostUpdates = 1'000'000'000'000, kMostTokens = 1'000'000'000'000'000;
 
-/// Batches are a pure function of (seed, epoch) and dropout of (seed, update, sentence), so these few numbers
-/// say everything about what comes next.
+/// Batches are a pure function of (seed, epoch), and dropout is one of (seed, update, sentence). So these
+/// few numbers determine everything that follows.
 struct TrainingState {
   int64_t update = 0;  // updates made
   int64_t epoch = 0;   // of the next batch, from 0

@@ -25,7 +25,7 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
 /// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
 inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};
 
-/// What Hugging Face's configurations call activations.
+/// The names of activations in Hugging Face's configurations.
 inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
     {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
