@@ -31,7 +31,7 @@ HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& param
       parameters_(parameters),
       tape_(context.tape),
       memory_name_("memory"),
-      softmaxes_(maps_per_head(geometry_)) {
+      softmaxes_(softmaxes_per_head(geometry_)) {
   const KeysAndValues both = layer.project_memory(context, memory, {});
   plain_ = met_ = {layer.project_queries(context, x), both.keys, both.values};
   d_key_ = plain_.q.cols() / (int64_t{geometry_.heads} * softmaxes_);

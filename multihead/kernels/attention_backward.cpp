@@ -117,16 +117,16 @@ HWY_INLINE float backward_range(const AttentionInputs& in, const Head& h, int64_
     ahead.pace((std::min(end, last) - std::max(begin, first)) / kRoom);
     prepare_block(in, h, i, true, rule, b, memory);
     begin_by_query(h);
-    bool begun = false;
+    bool started = false;
     for (int64_t j = begin; j < end; j += kKeyChunk) {
       const Chunk chunk{j,
                         std::min(end, j + kKeyChunk),
                         {k + (j - begin) * k_stride, k_stride},
                         {v + (j - begin) * v_stride, v_stride}};
       if (last <= chunk.begin || chunk.end <= first) continue;
-      gate_gradient += meet(in, h, b, chunk, rule, {sums, k_stride, begun}, d_k.from(j - begin),
+      gate_gradient += meet(in, h, b, chunk, rule, {sums, k_stride, started}, d_k.from(j - begin),
                             d_v.from(j - begin), ahead, memory);
-      begun = true;
+      started = true;
     }
     const bool earlier = first < begin;  // a task before this one has a part of these gradients
     std::atomic<int32_t>* turn = turns.of_block ? turns.of_block + i / kQueries : nullptr;

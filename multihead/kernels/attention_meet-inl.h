@@ -70,8 +70,8 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
       allow = bits;
     }
     if (cut || h.bias) mask_strip(s, from[g], to[g], allow, strip, top + g * kBlock);
-    const bool begun = s.mask.begin < chunk.begin;
-    if (begun) {
+    const bool started = s.mask.begin < chunk.begin;
+    if (started) {
       move_maximum(top + g * kBlock, most, total, s.n, sums, h.sums_stride, in.d_value);
     } else {
       std::copy_n(top + g * kBlock, kBlock, most);
@@ -83,7 +83,7 @@ HWY_NOINLINE inline void meet(const AttentionInputs& in, const AttentionOutputs&
       drop(strip, n, keep);
     }
     HWY_ALIGN float factors[kBlock];
-    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, begun};
+    Product values{strip, 0, chunk.v.from(from[g] - chunk.begin), n, sums, h.sums_stride, started};
     if (Piece::single(s)) {
       output_factors(total, h.output_scale, factors);
       values.factors = factors;

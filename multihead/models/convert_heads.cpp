@@ -25,7 +25,7 @@ void require_kept(const LayerWeights& layer, Change change, const char* what) {
 
 void require_whole_rows(const LayerWeights& layer, Change change, const char* what) {
   require_kept(layer, change, what);
-  if (scheme_of(layer.geometry).stands_side_by_side()) return;
+  if (scheme_of(layer.geometry).heads_lie_side_by_side()) return;
   throw UsageError(fmt::format(
       "{} needs heads that read the whole row by queries and keys; convert to canonical first", what));
 }
@@ -53,7 +53,7 @@ Tensor rows_of(const Tensor& from, const std::vector<int>& heads, int64_t size) 
 /// The named blocks of the old heads, in this order.
 LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads) {
   LayerWeights to = from;
-  const int maps = maps_per_head(from.geometry);
+  const int maps = softmaxes_per_head(from.geometry);
   to.geometry.heads = to.geometry.key_heads = to.geometry.value_heads = static_cast<int>(heads.size());
   for (const HeadPart part : kHeadParts) {
     if (!from.has(weight_name(part))) continue;  // tied keys
@@ -110,7 +110,7 @@ LayerWeights to_grouped(const LayerWeights& layer, int key_heads) {
                     "example 1",
                     key_heads, g.key_heads, g.value_heads));
   }
-  LayerWeights to = begun(layer, Scores::kQueryKey);
+  LayerWeights to = with_outputs_of(layer, Scores::kQueryKey);
   to.geometry.key_heads = to.geometry.value_heads = key_heads;
   put_projection(to, HeadPart::kQueries, heads_of(layer, HeadPart::kQueries, g.heads));
   for (const HeadPart part : {HeadPart::kKeys, HeadPart::kValues}) {
@@ -176,7 +176,7 @@ LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
       if (!near(with_bias(head_matrix(layer, part, a)), with_bias(head_matrix(layer, part, b)), tolerance))
         return false;
     }
-    const int maps = maps_per_head(layer.geometry);
+    const int maps = softmaxes_per_head(layer.geometry);
     return !layer.has("distance_bias") ||
            near(in_double(rows_of(layer.values.at("distance_bias"), {a}, maps).view()),
                 in_double(rows_of(layer.values.at("distance_bias"), {b}, maps).view()), tolerance);

@@ -34,9 +34,9 @@ class RotaryPositions final : public AttentionPositions {
 
 class AlibiPositions final : public AttentionPositions {
  public:
-  AlibiPositions(int heads, int maps_per_head) {
-    for (const float slope : alibi_slopes(heads / maps_per_head)) {
-      slopes_.insert(slopes_.end(), static_cast<size_t>(maps_per_head), slope);
+  AlibiPositions(int heads, int softmaxes_per_head) {
+    for (const float slope : alibi_slopes(heads / softmaxes_per_head)) {
+      slopes_.insert(slopes_.end(), static_cast<size_t>(softmaxes_per_head), slope);
     }
   }
   LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
@@ -105,12 +105,13 @@ class ShawPositions final : public AttentionPositions {
 std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
                                                              AttentionDirection direction,
                                                              const HeadShape& shape, int d_model,
-                                                             int maps_per_head, const RotaryOptions& rotary) {
+                                                             int softmaxes_per_head,
+                                                             const RotaryOptions& rotary) {
   switch (positions) {
     case Positions::kRotary:
       return std::make_unique<RotaryPositions>(shape.d_key, rotary);
     case Positions::kAlibi:
-      return std::make_unique<AlibiPositions>(shape.heads, maps_per_head);
+      return std::make_unique<AlibiPositions>(shape.heads, softmaxes_per_head);
     case Positions::kT5:
       return std::make_unique<T5Positions>(direction, shape.heads, d_model);
     case Positions::kShaw:

@@ -41,11 +41,11 @@ class AttentionPositions {
 };
 
 /// Returns null when self-attention has nothing to do for these positions. shape: as the kernel gets it.
-/// `maps_per_head`: how many of its softmaxes make one head (2 for differential heads).
+/// `softmaxes_per_head`: how many of its softmaxes make one head (2 for differential heads).
 std::unique_ptr<AttentionPositions> make_attention_positions(Positions positions,
                                                              AttentionDirection direction,
                                                              const HeadShape& shape, int d_model,
-                                                             int maps_per_head = 1,
+                                                             int softmaxes_per_head = 1,
                                                              const RotaryOptions& rotary = {});
 
 }  // namespace mh

@@ -24,7 +24,7 @@ void put_output(const LayerWeights& from, LayerWeights& to) {
 
 }  // namespace
 
-Tensor side_by_side(const std::vector<DoubleMatrix>& parts) {
+Tensor concatenated_columns(const std::vector<DoubleMatrix>& parts) {
   int64_t cols = 0;
   for (const DoubleMatrix& part : parts) cols += part.cols();
   Tensor all(parts[0].rows(), cols);
@@ -50,11 +50,11 @@ void put_projection(LayerWeights& to, HeadPart part, const std::vector<HeadMatri
     weights.push_back(head.weight);
     biases.push_back(head.bias);
   }
-  to.values[weight_name(part)] = side_by_side(weights);
-  if (to.geometry.biases == Biases::kAll) to.values[bias_name(part)] = side_by_side(biases);
+  to.values[weight_name(part)] = concatenated_columns(weights);
+  if (to.geometry.biases == Biases::kAll) to.values[bias_name(part)] = concatenated_columns(biases);
 }
 
-LayerWeights begun(const LayerWeights& from, Scores scores) {
+LayerWeights with_outputs_of(const LayerWeights& from, Scores scores) {
   LayerWeights to{.d_model = from.d_model, .geometry = from.geometry, .values = {}};
   to.geometry.input = {};
   to.geometry.scores = scores;

@@ -20,17 +20,18 @@ struct CanonicalOptions {
   bool nearest = false;  // when a W_i has a higher rank than d_key, take the nearest of that rank (not exact)
 };
 
-Tensor side_by_side(const std::vector<DoubleMatrix>& parts);
+/// Returns [p_0 | p_1 | ...]: parts with equal rows, one after the other by columns.
+Tensor concatenated_columns(const std::vector<DoubleMatrix>& parts);
 
 /// Returns the matrices of `count` heads, one for each group of query heads.
 std::vector<HeadMatrix> heads_of(const LayerWeights& layer, HeadPart part, int count);
 /// Puts these heads side by side, and their biases where the geometry has any.
 void put_projection(LayerWeights& to, HeadPart part, const std::vector<HeadMatrix>& heads);
 
-/// Begins the weights of a layer that reads whole rows with what it keeps of `from`: sizes, scale, biases,
+/// Returns the beginning of a layer that reads whole rows, with what it keeps of `from`: sizes, scale, biases,
 /// values, positions, norms and output. W^O becomes the identity if there was none. Queries and keys are
 /// still missing.
-LayerWeights begun(const LayerWeights& from, Scores scores);
+LayerWeights with_outputs_of(const LayerWeights& from, Scores scores);
 
 /// Appends the bias to the weight as one more row, [d + 1, size]; bias_apart() splits them again.
 DoubleMatrix with_bias(const HeadMatrix& head);

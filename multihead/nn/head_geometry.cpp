@@ -17,7 +17,7 @@ namespace {
 
 /// With the sizes that are 0 set to what they stand for. REQUIRES: heads divide d_model where d_key is 0.
 HeadGeometry with_sizes(HeadGeometry g, int d_model) {
-  const int maps = maps_per_head(g);
+  const int maps = softmaxes_per_head(g);
   if (g.d_key == 0) g.d_key = d_model / (maps * g.heads);
   if (g.d_value == 0) g.d_value = static_cast<int>(std::min<int64_t>(int64_t{maps} * g.d_key, INT_MAX));
   if (g.key_heads == 0) g.key_heads = g.heads;
@@ -45,7 +45,7 @@ std::vector<std::string> problems_of(const HeadGeometry& given, int d_model) {
   if (given.heads < 1) add(fmt::format("heads is {}; expected at least 1", given.heads));
   if (!found.empty()) return found;
 
-  const int maps = maps_per_head(given);
+  const int maps = softmaxes_per_head(given);
   if (given.d_key == 0 && d_model % (maps * given.heads) != 0) {
     add(fmt::format("heads is {}, {} does not divide d_model {}; set d_key, for example to {}", given.heads,
                     maps == 1 ? "which" : "twice which", d_model,
@@ -115,14 +115,14 @@ int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::strin
   return d_out;
 }
 
-int maps_per_head(const HeadGeometry& geometry) {
+int softmaxes_per_head(const HeadGeometry& geometry) {
   return weight_scheme_of(geometry).softmaxes();
 }
 
-HeadGeometry of_kernel(const HeadGeometry& geometry) {
+HeadGeometry kernel_geometry(const HeadGeometry& geometry) {
   HeadGeometry g = geometry;
-  g.heads *= maps_per_head(geometry);
-  g.key_heads *= maps_per_head(geometry);
+  g.heads *= softmaxes_per_head(geometry);
+  g.key_heads *= softmaxes_per_head(geometry);
   return g;
 }
 

@@ -254,9 +254,9 @@ HeadGeometry completed(const HeadGeometry& geometry, int d_model, std::string_vi
 /// geometry: completed(). Throws UsageError when the geometry does not allow this d_out.
 int output_size(const HeadGeometry& geometry, int d_model, int d_out, std::string_view layer);
 /// How many softmaxes make one head: 2 for differential heads, else 1.
-int maps_per_head(const HeadGeometry& geometry);
+int softmaxes_per_head(const HeadGeometry& geometry);
 /// Returns the geometry as the kernel sees it, where every softmax is a head.
-HeadGeometry of_kernel(const HeadGeometry& geometry);
+HeadGeometry kernel_geometry(const HeadGeometry& geometry);
 /// How many products a score sums: the size of a query and of a key. geometry: completed().
 int key_size(const HeadGeometry& geometry, int d_model);
 /// Whether each head has its own keys and values. geometry: its sizes are set.

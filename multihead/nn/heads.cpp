@@ -56,7 +56,8 @@ void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blo
 }
 
 std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
-  return query_key_scheme_of(geometry).wrap(scheme_of(geometry).make(of_kernel(geometry), d_model), geometry);
+  return query_key_scheme_of(geometry).wrap(scheme_of(geometry).make(kernel_geometry(geometry), d_model),
+                                            geometry);
 }
 
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,

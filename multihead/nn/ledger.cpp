@@ -17,7 +17,7 @@ class LayerLedger {
   LayerLedger(const HeadGeometry& g, int d_model, int64_t tokens_q, int64_t tokens_k,
               const LedgerOptions& options, AttentionPath path)
       : g_(g),
-        kernel_(of_kernel(g)),
+        kernel_(kernel_geometry(g)),
         shape_(scheme_of(g).shape(kernel_, d_model)),
         weights_(weight_scheme_of(g)),
         norm_(query_key_scheme_of(g)),

@@ -19,7 +19,7 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
   }
   positions_ = make_attention_positions(config.positions, config.direction, heads_->shape(), config.d_model,
-                                        maps_per_head(geometry), config.rotary);
+                                        softmaxes_per_head(geometry), config.rotary);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
   if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);

@@ -253,7 +253,7 @@ class Training {
         remark(fmt::format("going on from {}", store.path(trainer.state().update).string()));
       return;
     }
-    trainer.state().settings = lasting_settings(settings_);
+    trainer.state().settings = fixed_settings(settings_);
     trainer.state().data = data_;
     if (begin_with_) {
       copy_parameters(named_parameters(*begin_with_->model), trainer.adam().parameters(),

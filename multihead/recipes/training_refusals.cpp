@@ -74,12 +74,12 @@ void refuse_changes(const TranslatorSettings& settings, const TrainingState& sav
                     std::vector<std::string> clauses) {
   TranslatorSettings usual;
   usual.preset = settings.preset;
-  const std::vector<Setting> unknown = lasting_settings(resolved(usual));
+  const std::vector<Setting> unknown = fixed_settings(resolved(usual));
   std::vector<Setting> before = saved.settings;
   for (Setting& setting : before)  // older runs wrote "d-key"
     std::replace(setting.name.begin(), setting.name.end(), '-', '_');
   const auto from_run = [&](const TranslatorSettings& now) {
-    return differences(before, lasting_settings(resolved(now)), unknown);
+    return differences(before, fixed_settings(resolved(now)), unknown);
   };
   if (const auto kept = kept_settings(settings.model)) {
     if (const auto wrong = from_run(*kept); !wrong.empty()) {

@@ -174,7 +174,7 @@ EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vo
   return config;
 }
 
-std::vector<Setting> lasting_settings(const TranslatorSettings& settings) {
+std::vector<Setting> fixed_settings(const TranslatorSettings& settings) {
   SettingTexts texts;
   const_cast<TranslatorSettings&>(settings).visit(texts);  // visit() serves reading too, so it is not const
   const bool length_matters = settings.schedule == Schedule::Decay::kLinear;

@@ -259,6 +259,6 @@ EncoderDecoderConfig model_config(const TranslatorSettings& settings, int32_t vo
 /// Returns the settings that must stay the same when a run resumes, as text, because they decide what is
 /// learned. These may change: paths (the contents are compared instead), the length of the run (unless the
 /// schedule depends on it), and how many checkpoints are kept. REQUIRES: settings are resolved.
-std::vector<Setting> lasting_settings(const TranslatorSettings& settings);
+std::vector<Setting> fixed_settings(const TranslatorSettings& settings);
 
 }  // namespace mh

@@ -108,7 +108,7 @@ TEST(TranslatorSettings, JsonHoldsWhatFlagsHold) {
 
 TEST(TranslatorSettings, LastingOnesAreComparedAsText) {
   TranslatorSettings settings = resolved(enough());
-  const std::vector<Setting> before = lasting_settings(settings);
+  const std::vector<Setting> before = fixed_settings(settings);
   EXPECT_EQ(value_of(before, "norm"), "post");
   EXPECT_EQ(value_of(before, "d_model"), "128");
   EXPECT_EQ(value_of(before, "learning_rate"), "0.005");
@@ -118,13 +118,13 @@ TEST(TranslatorSettings, LastingOnesAreComparedAsText) {
   EXPECT_EQ(value_of(before, "train_source"), "absent");
   settings.updates = 99;
   settings.model = "elsewhere";
-  EXPECT_TRUE(differences(before, lasting_settings(settings)).empty());
+  EXPECT_TRUE(differences(before, fixed_settings(settings)).empty());
   settings.seed = 2;
   settings.average_of = AverageOf::kBest;
   settings.label_smoothing = 0;
-  EXPECT_EQ(differences(before, lasting_settings(settings)).size(), 3u);
+  EXPECT_EQ(differences(before, fixed_settings(settings)).size(), 3u);
   settings.schedule = Schedule::Decay::kLinear;  // the rate depends on how long the run is
-  EXPECT_EQ(value_of(lasting_settings(settings), "updates"), "99");
+  EXPECT_EQ(value_of(fixed_settings(settings), "updates"), "99");
 }
 
 TEST(TranslatorSettings, ContradictionsAreRefused) {

@@ -147,7 +147,7 @@ class CollaborativeScheme final : public HeadScheme {
     const HeadGeometry& g = layer.geometry;
     const int shared_size = wanted.shared_size;
     if (shared_size < 1) throw UsageError(fmt::format("shared_size is {}; expected at least 1", shared_size));
-    LayerWeights to = begun(layer, Scores::kCollaborative);
+    LayerWeights to = with_outputs_of(layer, Scores::kCollaborative);
     to.geometry.shared_size = shared_size;
     to.geometry.key_heads = to.geometry.value_heads = g.heads;
     put_projection(to, HeadPart::kValues, heads_of(layer, HeadPart::kValues, g.heads));

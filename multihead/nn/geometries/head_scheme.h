@@ -7,7 +7,7 @@
 // w_k and w_v, with heads side by side.
 //
 // complete() and find_problems() get a description as the user wrote it; all other functions get it
-// completed(). make(), shape() and cost() get it as the kernel sees it (of_kernel()), where `heads` counts
+// completed(). make(), shape() and cost() get it as the kernel sees it (kernel_geometry()), where `heads` counts
 // softmaxes.
 #pragma once
 
@@ -95,7 +95,7 @@ class HeadScheme {
 
   // About conversions. The caller has refused those that would lose something.
   /// Whether w_q, w_k and w_v hold canonical heads side by side, so that single heads can be taken out.
-  virtual bool stands_side_by_side() const { return false; }
+  virtual bool heads_lie_side_by_side() const { return false; }
   /// What to_canonical() does to queries and keys.
   virtual Change change_to_canonical() const { return Change::kProjections; }
   virtual LayerWeights to_canonical(const LayerWeights& layer, const CanonicalOptions& options) const;

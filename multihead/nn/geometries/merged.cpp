@@ -131,7 +131,7 @@ class MergedScheme final : public HeadScheme {
   Change change_to_canonical() const override { return Change::kProducts; }
   LayerWeights to_canonical(const LayerWeights& from, const CanonicalOptions& options) const override {
     const int d_key = options.d_key > 0 ? options.d_key : from.geometry.d_key;
-    LayerWeights to = begun(from, Scores::kQueryKey);
+    LayerWeights to = with_outputs_of(from, Scores::kQueryKey);
     to.geometry.d_key = d_key;
     std::vector<HeadMatrix> queries, keys;
     for (int h = 0; h < from.geometry.heads; ++h) {
@@ -156,7 +156,7 @@ class MergedScheme final : public HeadScheme {
     return to;
   }
   LayerWeights from_heads(const LayerWeights& layer, const HeadGeometry&) const override {
-    LayerWeights to = begun(layer, Scores::kMerged);
+    LayerWeights to = with_outputs_of(layer, Scores::kMerged);
     // Each head its own values: merged heads share but the rows themselves.
     to.geometry.key_heads = to.geometry.value_heads = layer.geometry.heads;
     put_projection(to, HeadPart::kValues, heads_of(layer, HeadPart::kValues, layer.geometry.heads));
@@ -168,8 +168,8 @@ class MergedScheme final : public HeadScheme {
       weights.push_back(product(q.weight.view(), k_transposed.view()));
       biases.push_back(product(q.bias.view(), k_transposed.view()));
     }
-    to.values["w_qk"] = side_by_side(weights);
-    if (layer.geometry.biases == Biases::kAll) to.values["c_qk"] = side_by_side(biases);
+    to.values["w_qk"] = concatenated_columns(weights);
+    if (layer.geometry.biases == Biases::kAll) to.values["c_qk"] = concatenated_columns(biases);
     return to;
   }
 };

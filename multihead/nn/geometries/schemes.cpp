@@ -121,7 +121,7 @@ std::string HeadScheme::formula(const TraceNames& names, HeadPart part, const st
 }
 
 LayerWeights HeadScheme::to_canonical(const LayerWeights& layer, const CanonicalOptions&) const {
-  LayerWeights to = begun(layer, Scores::kQueryKey);
+  LayerWeights to = with_outputs_of(layer, Scores::kQueryKey);
   const HeadShape as = shape(layer.geometry, layer.d_model);
   to.geometry.d_key = as.d_key;
   to.geometry.key_heads = as.key_heads;

@@ -76,7 +76,7 @@ class WholeRowScheme : public HeadScheme {
   std::unique_ptr<Heads> make(const HeadGeometry& g, int d_model) const override {
     return std::make_unique<WholeRowHeads>(g, d_model);
   }
-  bool stands_side_by_side() const override { return true; }
+  bool heads_lie_side_by_side() const override { return true; }
 };
 
 class QueryKeyHeadsScheme final : public WholeRowScheme {
