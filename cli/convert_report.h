@@ -35,8 +35,8 @@ struct ConvertReport {
   Promise promise = Promise::kSame;
   std::vector<Cost> costs;
   std::string compared_on;                                       // "2 pairs of sentences"
-  ModelDifference difference;                                    // from the model that was given
-  std::optional<ModelDifference> from_muted;                     // with Promise::kAsMuted
+  ModelDifference difference = {};                               // from the model that was given
+  std::optional<ModelDifference> from_muted = {};                // with Promise::kAsMuted
   std::optional<BeforeAfter<double>> mean_log_probability = {};  // of a target token, on given sentences
 };
 
