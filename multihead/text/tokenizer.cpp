@@ -12,6 +12,7 @@
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/pre_tokenizer.h"
 #include "multihead/text/tokenizer_json.h"
+#include "multihead/text/tokenizer_parts.h"
 #include "multihead/text/word_model.h"
 
 namespace mh {

@@ -3,6 +3,7 @@
 #include "multihead/io/strict_json.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_json_steps.h"
+#include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
 namespace {

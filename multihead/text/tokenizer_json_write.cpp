@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "multihead/text/tokenizer_json.h"
+#include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
 namespace {

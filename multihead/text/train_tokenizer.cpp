@@ -10,6 +10,7 @@
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/learn_merges.h"
 #include "multihead/text/pre_tokenizer.h"
+#include "multihead/text/tokenizer_parts.h"
 #include "multihead/text/word_model.h"
 
 namespace mh {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "multihead/base/error.h"
+#include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
 namespace {
