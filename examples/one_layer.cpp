@@ -29,9 +29,9 @@ int main() {
   tape.seed(y, dy.view());  // the gradient of the sum of all outputs
   tape.backward();
   std::as_const(layer).visit(
-      "", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& p) {
+      "layer", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& p) {
         if (p.gradient.exists())
-          std::printf("%-4s gradient [%lld, %lld]\n", name.c_str(), static_cast<long long>(p.value.rows()),
+          std::printf("%-9s gradient [%lld, %lld]\n", name.c_str(), static_cast<long long>(p.value.rows()),
                       static_cast<long long>(p.value.cols()));
       }));
 }

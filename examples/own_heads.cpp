@@ -21,7 +21,7 @@ int main() {
   mh::Random random(1);
   layer.initialise(random);
   std::as_const(layer).visit(
-      "layer.", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& parameter) {
+      "layer", mh::ConstParameterVisitor([](const std::string& name, const mh::Parameter& parameter) {
         std::printf("  %-12s [%lld, %lld]\n", name.c_str(), static_cast<long long>(parameter.value.rows()),
                     static_cast<long long>(parameter.value.cols()));
       }));

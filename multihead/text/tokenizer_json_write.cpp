@@ -162,17 +162,17 @@ std::vector<Json> list_of(const std::vector<Step>& steps) {
   return list;
 }
 
-std::string in_quotes(const std::string& text) {
+std::string json_string(const std::string& text) {
   return Json(text).dump();
 }
 
 /// Written by hand: an ordered object of nlohmann's looks through all its keys at each insertion.
 void append_model(std::string& out, const TokenModel& model) {
   const auto or_null = [](const std::string& text) {
-    return text.empty() ? std::string("null") : in_quotes(text);
+    return text.empty() ? std::string("null") : json_string(text);
   };
   const bool bpe = model.kind == TokenModel::Kind::kBpe;
-  const std::string unknown = model.unknown_token ? in_quotes(*model.unknown_token) : "null";
+  const std::string unknown = model.unknown_token ? json_string(*model.unknown_token) : "null";
   out += bpe ? "{\n    \"type\": \"BPE\"" : "{\n    \"type\": \"WordLevel\"";
   if (bpe) {
     const auto flag = [](bool on) { return on ? "true" : "false"; };
@@ -186,7 +186,7 @@ void append_model(std::string& out, const TokenModel& model) {
   out += ",\n    \"vocab\": {";
   const char* separator = "\n      ";
   for (const auto& [token, id] : model.vocabulary) {
-    out.append(separator).append(in_quotes(token)).append(": ").append(std::to_string(id));
+    out.append(separator).append(json_string(token)).append(": ").append(std::to_string(id));
     separator = ",\n      ";
   }
   out += "\n    }";
@@ -196,9 +196,9 @@ void append_model(std::string& out, const TokenModel& model) {
     for (const auto& [left, right] : model.merges) {
       out.append(separator)
           .append("[")
-          .append(in_quotes(left))
+          .append(json_string(left))
           .append(", ")
-          .append(in_quotes(right))
+          .append(json_string(right))
           .append("]");
       separator = ",\n      ";
     }

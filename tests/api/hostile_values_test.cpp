@@ -112,8 +112,8 @@ TEST(HostileValues, Texts) {
   EXPECT_THROW(train_translator({}), UsageError);
   EXPECT_THROW(load_model_folder("nowhere"), FileError);
   EXPECT_THROW(parse_head_name("encoder"), UsageError);
-  EXPECT_THROW(heat_map(Tensor(2, 2).view(), one, one, {.columns = 3}), UsageError);
-  EXPECT_THROW(heat_map(Tensor(2, 2).view(), one, one), UsageError);  // a label for each row and column
+  EXPECT_THROW(heat_map(Tensor(1, 1).view(), one, one, {.columns = 3}), UsageError);
+  EXPECT_THROW(heat_map(Tensor(2, 2).view(), one, one), ShapeError);  // a label for each row and column
 }
 
 }  // namespace

@@ -94,7 +94,9 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
     EXPECT_LE(display_width(line), 80) << line;
     const bool none = line.find(" 0.0  ") == 44 + 5;  // the column of what is correct
     rows += none;
-    if (none) EXPECT_THAT(line, HasSubstr("no head")) << "a head that is never right is no best head";
+    if (none) {
+      EXPECT_THAT(line, HasSubstr("no head")) << "a head that is never right is no best head";
+    }
   }
   EXPECT_GT(rows, 0u) << "nothing scored 0: give other trees";
   EXPECT_THAT(result.out, HasSubstr("best fixed offset: same place"));

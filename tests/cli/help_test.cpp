@@ -34,7 +34,7 @@ std::string page_of(const std::string& verb) {
 // The flags that begin a line of help: "  -i,--input TEXT  ..." is --input.
 std::set<std::string> flags_in(const std::string& help, const char* type = "") {
   std::set<std::string> flags;
-  const std::regex flag(std::string("^ +(?:-[a-z], *)?(--[a-z0-9-]+)") + type);
+  const std::regex flag(std::string("^ {2,6}(?:-[a-z], *)?(--[a-z0-9-]+)") + type);
   for (const std::string& line : lines_of(help)) {
     std::smatch found;
     if (std::regex_search(line, found, flag)) flags.insert(found[1]);
