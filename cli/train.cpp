@@ -11,6 +11,7 @@
 #include "cli/flag_names.h"
 #include "cli/help_format.h"
 #include "cli/setting_flags.h"
+#include "cli/shell_words.h"
 #include "cli/stop_signals.h"
 #include "cli/training_progress.h"
 #include "cli/verbs.h"
@@ -66,7 +67,9 @@ void run(const CLI::App& verb, const TranslatorSettings& settings) {
     try {
       return train_translator(settings, watcher);
     } catch (const Interrupted& stopped) {
-      throw StoppedBySignal(stopped.what(), StopSignals::asked());
+      throw StoppedBySignal(fmt::format("{}; go on with: {} train --model {}", stopped.what(), this_program(),
+                                        shell_word(settings.model)),
+                            StopSignals::asked());
     }
   }();
   if (result.was_finished) {

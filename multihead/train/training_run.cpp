@@ -190,10 +190,9 @@ class Run {
   [[noreturn]] void interrupt() {
     const int64_t update = trainer_.state().update;
     if (update > 0) save();
-    throw Interrupted(
-        update == 0 ? std::string("stopped before the first update; nothing was made yet")
-                    : fmt::format("stopped after update {}, saved in {}; the same command goes on from there",
-                                  update, store_.path(update).string()));
+    throw Interrupted(update == 0 ? std::string("stopped before the first update; nothing was made yet")
+                                  : fmt::format("stopped after update {}, saved in {}", update,
+                                                store_.path(update).string()));
   }
 
   [[noreturn]] void not_finite() {

@@ -64,8 +64,9 @@ TEST(SlowTrain, SignalsSaveExitWith128AndTheirNumberAndTheRunGoesOn) {
     process.kill(signal);
     const Outcome outcome = process.wait();
     EXPECT_EQ(outcome.status, 128 + signal) << outcome.errors;
-    EXPECT_THAT(outcome.errors, HasSubstr(fmt::format("update-{}; the same command goes on",
-                                                      newest_checkpoint(folder / "stopped"))));
+    EXPECT_THAT(outcome.errors,
+                HasSubstr(fmt::format("update-{}; go on with: ", newest_checkpoint(folder / "stopped"))));
+    EXPECT_THAT(outcome.errors, HasSubstr(" train --model "));
   }
   const Outcome last = tool(train_command(folder, "stopped"));
   ASSERT_EQ(last.status, 0) << last.errors;
