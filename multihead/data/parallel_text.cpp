@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "multihead/base/error.h"
-#include "multihead/io/lines.h"
 
 namespace mh {
 
-ParallelText read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target) {
-  ParallelText text{read_lines(source), read_lines(target)};
+ParallelText read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target,
+                                const TextLimits& limits) {
+  ParallelText text{read_lines(source, limits), read_lines(target, limits)};
   for (const auto& [path, lines] : {std::pair{&source, &text.source}, std::pair{&target, &text.target}}) {
     if (lines->empty()) {
       throw FormatError(fmt::format("{}: is empty; expected a sentence a line", path->string()));

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "multihead/io/lines.h"
+
 namespace mh {
 
 /// target[i] is the translation of source[i]. REQUIRES: equal sizes.
@@ -16,8 +18,9 @@ struct ParallelText {
   size_t size() const { return source.size(); }
 };
 
-/// Reads two files, gzip or not. Throws FileError, and FormatError when a file is empty or not UTF-8, or
-/// when the numbers of lines differ (the message has both).
-ParallelText read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target);
+/// Reads two files, gzip or not. Throws FileError, and FormatError when a file is empty, not UTF-8 or
+/// beyond the limits, or when the numbers of lines differ (the message has both).
+ParallelText read_parallel_text(const std::filesystem::path& source, const std::filesystem::path& target,
+                                const TextLimits& limits = {});
 
 }  // namespace mh

@@ -115,7 +115,7 @@ size_t LineSplitter::unpack(std::string_view packed, std::vector<std::string>& l
     taken += piece.taken;
     unpacked_ += static_cast<int64_t>(piece.text.size());
     if (unpacked_ > limits_.max_unpacked) {
-      throw FormatError(fmt::format("{} unpacks to more than {} bytes; if it shall, raise `max_unpacked`",
+      throw FormatError(fmt::format("{} unpacks to more than {} bytes; raise `max_unpacked` if that is meant",
                                     name_, limits_.max_unpacked));
     }
     split(piece.text, lines);

@@ -98,10 +98,12 @@ class Training {
   TrainingResult run() {
     check_settings(given_);
     refuse_foreign_folder(settings_.model);
-    ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target);
+    const TextLimits limits{.max_line_characters = settings_.max_line_characters,
+                            .max_unpacked = settings_.max_unpacked};
+    ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target, limits);
     std::optional<ParallelText> valid_text;
     if (!settings_.valid_source.empty()) {
-      valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target);
+      valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target, limits);
     }
     CheckpointStore store(settings_.model, {.remark = watcher_.remark});
     std::optional<Checkpoint> saved;

@@ -75,9 +75,10 @@ class CheckRanges : public SettingVisitor<CheckRanges> {
   }
 };
 
-constexpr std::array<std::string_view, 11> kMayChange = {
-    "train_source", "train_target", "valid_source", "valid_target", "model",   "tokenizer",
-    "epochs",       "keep",         "log_every",    "average",      "patience"};
+constexpr std::array<std::string_view, 13> kMayChange = {
+    "train_source", "train_target", "valid_source", "valid_target", "model",    "tokenizer",
+    "epochs",       "keep",         "log_every",    "average",      "patience", "max_line_characters",
+    "max_unpacked"};
 
 // Somebody who gives no text may think that a training could go on.
 std::string why_nothing_goes_on(const TranslatorSettings& settings) {

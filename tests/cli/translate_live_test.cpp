@@ -134,12 +134,14 @@ TEST_F(TranslateLive, LimitsAreToldByTheirFlags) {
   EXPECT_EQ(run_tool(verb + "--max-line-characters 5", "a cat\n").status, 0);
   const std::string gzip = "gzip -c | \"$MULTIHEAD\" " + verb;
   expect_error(run_shell(gzip + "--max-unpacked 7", "a cat\nthe dog\n"), 1,
-               "standard input unpacks to more than 7 bytes; if it shall, raise --max-unpacked");
+               "standard input unpacks to more than 7 bytes; raise --max-unpacked if that is meant");
   EXPECT_EQ(run_shell(gzip, "a cat\nthe dog\n").status, 0);
   const std::string file = scratch.write("long", "a cat and a dog\n");
-  for (const char* verb_and_files : {"score '{0}' --source '{1}' --target '{1}'", "heads '{0}' -i '{1}'",
-                                     "convert '{0}' --out '{0}-2' --to merged --source '{1}' --target '{1}'",
-                                     "tokenize '{0}' -i '{1}'", "bleu '{1}' -i '{1}'"}) {
+  for (const char* verb_and_files :
+       {"score '{0}' --source '{1}' --target '{1}'", "heads '{0}' -i '{1}'",
+        "convert '{0}' --out '{0}-2' --to merged --source '{1}' --target '{1}'", "tokenize '{0}' -i '{1}'",
+        "bleu '{1}' -i '{1}'",
+        "train --model '{0}-3' --updates 1 --train-source '{1}' --train-target '{1}'"}) {
     expect_error(
         run_tool(fmt::format(fmt::runtime(verb_and_files), folder, file) + " --max-line-characters 5"), 1,
         "long: line 1 has more than 5 characters");

@@ -144,7 +144,7 @@ TEST(Lines, LimitOfWhatGzipUnpacksTo) {
   const std::string text = "abc\ndef\n", packed = gzip("abc\n") + gzip("def\n");
   EXPECT_EQ(split_lines(packed, "t", {.max_unpacked = 8}).size(), 2u);
   expect_one_line_error([&] { split_lines(packed, "t.gz", {.max_unpacked = 7}); },
-                        "t.gz unpacks to more than 7 bytes; if it shall, raise `max_unpacked`",
+                        "t.gz unpacks to more than 7 bytes; raise `max_unpacked` if that is meant",
                         "two members");
   EXPECT_EQ(split_lines(text, "t", {.max_unpacked = 1}).size(), 2u) << "of gzip alone";
 }
