@@ -28,9 +28,15 @@ CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& h
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
   verb.add_option("-i,--input", flags.input, "Read from this file (gzip or not) instead of standard input")
       ->type_name("FILE");
-  verb.add_option("-o,--output", flags.output, "Write to this file instead of standard output")
-      ->type_name("FILE");
+  add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
   add_limit_flags(verb);
+}
+
+CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& help) {
+  return verb.add_option(name, path, help)->type_name("FILE")->each([](const std::string& given) {
+    if (!given.empty()) check_can_write_file(given);
+  });
 }
 
 void add_limit_flags(CLI::App& verb) {

@@ -29,6 +29,9 @@ void add_text_flags(CLI::App& verb, TextFlags& flags);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
 void add_limit_flags(CLI::App& verb);
+/// A file for results: one that could not be written is refused when the flags are read, before any work.
+CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
+                             const std::string& help);
 
 /// The lines of `path` (gzip or not), or of standard input when it is empty. Throws on what is not UTF-8
 /// (with the line number) and on what is beyond the limits. A remark says when a terminal is waited for.

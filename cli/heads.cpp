@@ -154,7 +154,7 @@ void add_heads(CLI::App& app) {
   verb->add_option(
       "-i,--input", flags->input,
       "Source sentences (gzip or not) from this file, not standard input; not needed with --text");
-  verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   verb->add_option("--target", flags->target,
                    "Their translations, line by line; without: the model's greedy translations");
   verb->add_option("--conllu", flags->conllu,
@@ -180,8 +180,8 @@ void add_heads(CLI::App& app) {
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
   verb->add_option("--save", flags->save,
                    "Save all attention weights on --text: FILE.safetensors, or a folder of .npy files");
-  verb->add_option("--svg", flags->svg,
-                   "Draw an SVG picture on --text: each --head; without --head all heads, small");
+  add_output_flag(*verb, "--svg", flags->svg,
+                  "Draw an SVG picture on --text: each --head; without --head all heads, small");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
   verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()

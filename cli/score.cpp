@@ -65,7 +65,7 @@ void add_score(CLI::App& app) {
   add_model(*verb, flags->model)->required();
   verb->add_option("--source", flags->source, "Source sentences, one per line (gzip or not)")->required();
   verb->add_option("--target", flags->target, "Their translations, line by line")->required();
-  verb->add_option("-o,--output", flags->output, "Write to this file instead of standard output");
+  add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   add_limit_flags(*verb);
   verb->add_flag("--per-token", flags->per_token,
                  "Print each token's log-probability after the sum; the end token comes last");

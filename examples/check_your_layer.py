@@ -1,5 +1,6 @@
 # A multi-head attention written from scratch, checked tensor by tensor against multihead's:
 #   python3 examples/check_your_layer.py build/multihead
+# It needs numpy (Debian: python3-numpy).
 import subprocess, sys, tempfile
 import numpy as np
 

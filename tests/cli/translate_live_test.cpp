@@ -148,6 +148,15 @@ TEST_F(TranslateLive, LimitsAreToldByTheirFlags) {
   }
 }
 
+// The input ends only when nobody reads it any more, so a tool that read it first would not come back.
+TEST_F(TranslateLive, AnOutputThatCannotBeIsRefusedBeforeTheInputIsRead) {
+  for (const char* verb : {"translate", "tokenize", "heads"}) {
+    const std::string tool = fmt::format("yes 'a cat' | \"$MULTIHEAD\" {} '{}' -o ", verb, folder);
+    expect_error(run_shell(tool + "/no/such/folder/out"), 1, "/no/such/folder");
+    expect_error(run_shell(tool + "/proc/out"), 1, "/proc/out");
+  }
+}
+
 TEST_F(TranslateLive, AlignmentFlagsNeedTheAlignment) {
   for (const char* flag : {"--alignment-head 1", "--alignment-layer 0"}) {
     expect_error(run_tool("translate '" + folder + "' " + flag, "a cat"), 2, "--alignment");
