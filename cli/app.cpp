@@ -62,7 +62,7 @@ void add_all(CLI::App& app) {
          "The version, and which kernels run on this machine")
       ->group(kEveryVerb);
   const auto threads = std::make_shared<int>(0);
-  add_number(app, "--threads", *threads, {.low = 0, .high = 1024},
+  add_number(app, "--threads", *threads, {.low = 0, .high = kMostThreads},
              "Threads to use; 0: one for each processor")
       ->default_str("")
       ->group(kEveryVerb);

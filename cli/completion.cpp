@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/common.h"
@@ -18,16 +19,6 @@ namespace mh::cli {
 namespace {
 
 enum class Shell { kBash, kZsh, kFish };
-
-bool listed(const CLI::App* verb) {
-  return !verb->get_group().empty();
-}
-
-std::vector<std::string> listed_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands(listed)) names.push_back(verb->get_name());
-  return names;
-}
 
 const CLI::App& whole_tool(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? verb : whole_tool(*verb.get_parent());
@@ -85,6 +76,11 @@ std::vector<CompletedFlag> completed_flags(const CLI::App& app) {
   return flags;
 }
 
+// "data", "grammar" -> "data grammar".
+std::string path_of(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + " " + name;
+}
+
 void add_verb(std::vector<CompletedVerb>& verbs, const CLI::App& app, const std::string& path) {
   CompletedVerb verb{.path = path,
                      .about = app.get_description(),
@@ -94,8 +90,8 @@ void add_verb(std::vector<CompletedVerb>& verbs, const CLI::App& app, const std:
   for (const CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->get_positional(); }))
     verb.argument = value_of(app, *option);
   verbs.push_back(std::move(verb));
-  for (const CLI::App* of_verb : app.get_subcommands(listed))
-    add_verb(verbs, *of_verb, path.empty() ? of_verb->get_name() : path + " " + of_verb->get_name());
+  for (const CLI::App* of_verb : listed_verbs(app))
+    add_verb(verbs, *of_verb, path_of(path, of_verb->get_name()));
 }
 
 }  // namespace
@@ -104,6 +100,12 @@ std::vector<CompletedVerb> completed_verbs(const CLI::App& app) {
   std::vector<CompletedVerb> verbs;
   add_verb(verbs, app, "");
   return verbs;
+}
+
+const CompletedVerb& next_verb(const std::vector<CompletedVerb>& verbs, const CompletedVerb& verb,
+                               const std::string& name) {
+  return *std::find_if(verbs.begin(), verbs.end(),
+                       [path = path_of(verb.path, name)](const auto& each) { return each.path == path; });
 }
 
 void add_completion(CLI::App& app) {

@@ -43,6 +43,10 @@ struct CompletedVerb {
 /// multihead itself first, then its verbs and theirs.
 std::vector<CompletedVerb> completed_verbs(const CLI::App& app);
 
+/// The verb `name` that follows `verb`. REQUIRES: it is among verb.verbs.
+const CompletedVerb& next_verb(const std::vector<CompletedVerb>& verbs, const CompletedVerb& verb,
+                               const std::string& name);
+
 std::string bash_completion(const std::vector<CompletedVerb>& verbs);
 std::string zsh_completion(const std::vector<CompletedVerb>& verbs);
 std::string fish_completion(const std::vector<CompletedVerb>& verbs);

@@ -65,10 +65,7 @@ std::string fish_completion(const std::vector<CompletedVerb>& verbs) {
     const std::string here = fmt::format("complete -c multihead -n \"__multihead_at '{}{}'\"",
                                          verb.path.empty() ? "" : " ", verb.path);
     for (const std::string& name : verb.verbs) {
-      const std::string path = verb.path.empty() ? name : verb.path + " " + name;
-      for (const CompletedVerb& next : verbs) {
-        if (next.path == path) text += fmt::format("{} -a {} -d {}\n", here, name, fish_quoted(next.about));
-      }
+      text += fmt::format("{} -a {} -d {}\n", here, name, fish_quoted(next_verb(verbs, verb, name).about));
     }
     if (verb.argument.kind != CompletedKind::kNone) text += here + fish_argument(verb.argument) + "\n";
     for (const CompletedFlag& flag : verb.flags) {

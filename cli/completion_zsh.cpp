@@ -59,11 +59,6 @@ std::string zsh_specs(const CompletedFlag& flag) {
   return specs;
 }
 
-const CompletedVerb& verb_at(const std::vector<CompletedVerb>& verbs, const std::string& path) {
-  return *std::find_if(verbs.begin(), verbs.end(),
-                       [&](const CompletedVerb& verb) { return verb.path == path; });
-}
-
 }  // namespace
 
 std::string zsh_completion(const std::vector<CompletedVerb>& verbs) {
@@ -79,9 +74,9 @@ std::string zsh_completion(const std::vector<CompletedVerb>& verbs) {
     }
     std::string names, calls;
     for (const std::string& name : verb.verbs) {
-      const std::string path = verb.path.empty() ? name : verb.path + " " + name;
-      names += fmt::format(" {}\\:\"{}\"", name, zsh_text(verb_at(verbs, path).about));
-      calls += fmt::format("    {}) {} ;;\n", name, zsh_function(path));
+      const CompletedVerb& next = next_verb(verbs, verb, name);
+      names += fmt::format(" {}\\:\"{}\"", name, zsh_text(next.about));
+      calls += fmt::format("    {}) {} ;;\n", name, zsh_function(next.path));
     }
     text += fmt::format(
         " \\\n    '1:verb:(({}))' \\\n    '*::argument:->rest'\n  [[ $state == rest ]] || return\n  case "

@@ -30,14 +30,6 @@ int tell(const std::string& message, int status) {
   return status;
 }
 
-std::vector<std::string> verb_names_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!verb->get_group().empty()) names.push_back(verb->get_name());
-  }
-  return names;
-}
-
 std::vector<std::string> flag_names_of(const CLI::App& verb) {
   std::vector<std::string> names;
   for (const CLI::App* app = &verb; app != nullptr; app = app->get_parent()) {
@@ -76,7 +68,7 @@ std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return what;
   const std::vector<std::string> unknown = app.remaining(true);
   if (!unknown.empty() && unknown.front().starts_with('-')) return not_known(verb, unknown.front());
-  if (!verb_names_of(verb).empty()) return no_verb(verb, unknown.empty() ? "" : unknown.front());
+  if (!listed_names(verb).empty()) return no_verb(verb, unknown.empty() ? "" : unknown.front());
   if (!unknown.empty()) return not_known(verb, unknown.front());
   if (what == "--model is required" && verb.get_option("--model")->get_positional()) {
     return fmt::format("the model folder is missing; give it as {} DIR or --model DIR", typed_name(verb));
@@ -100,7 +92,7 @@ std::string out_of_memory(const CLI::App& verb) {
 }  // namespace
 
 std::string no_verb(const CLI::App& app, const std::string& given) {
-  const std::vector<std::string> verbs = verb_names_of(app);
+  const std::vector<std::string> verbs = listed_names(app);
   if (verbs.empty()) return fmt::format("{} has no verbs, but {} is given", typed_name(app), given);
   const std::string all = fmt::format("{} VERB is one of {}", typed_name(app), fmt::join(verbs, ", "));
   if (given.empty()) return "no verb is given; " + all;

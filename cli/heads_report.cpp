@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "cli/error_line.h"
+#include "cli/common.h"
 #include "lab/studies/report.h"
 #include "multihead/base/error.h"
 
@@ -163,7 +163,7 @@ Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads
 }  // namespace
 
 std::string heads_table(const HeadReport& report) {
-  std::string text = fmt::format("{} sentence{}, {}\n", report.sentences, report.sentences == 1 ? "" : "s",
+  std::string text = fmt::format("{}, {}\n", counted(report.sentences, "sentence"),
                                  report.translated ? "targets by greedy search" : "targets as given");
   std::string attention;
   for (const HeadFigures& head : report.heads) {

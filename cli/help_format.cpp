@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/common.h"
 #include "lab/studies/report.h"
 
 namespace mh::cli {
@@ -129,10 +130,6 @@ std::string examples(std::string footer) {
   return text;
 }
 
-std::vector<const CLI::App*> listed_verbs(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); });
-}
-
 class HelpFormat : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
@@ -233,7 +230,7 @@ class HelpFormat : public CLI::FormatterBase {
     }
     std::string text;
     if (hidden > 0) {
-      text = fmt::format("{} more flag{}: {} --help-all\n", hidden, hidden == 1 ? "" : "s", typed_name(app));
+      text = fmt::format("{}: {} --help-all\n", counted(hidden, "more flag"), typed_name(app));
     }
     return text +
            "Every verb takes --threads N (0: one for each processor), --quiet (no progress,\n"
@@ -273,6 +270,16 @@ void common_flags(CLI::App& verb, std::initializer_list<const char*> flags) {
   for (const CLI::Option* option : verb.get_options()) {
     if (!common.contains(option)) format_of(verb).leave_out(option);
   }
+}
+
+std::vector<const CLI::App*> listed_verbs(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); });
+}
+
+std::vector<std::string> listed_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : listed_verbs(app)) names.push_back(verb->get_name());
+  return names;
 }
 
 std::string typed_name(const CLI::App& verb) {

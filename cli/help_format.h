@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -25,6 +26,9 @@ void name_values(CLI::App& verb, const char* name, std::initializer_list<const c
 void rare_flags(CLI::App& verb, std::initializer_list<const char*> flags);
 void common_flags(CLI::App& verb, std::initializer_list<const char*> flags);
 
+/// The verbs that help lists, of the tool or of a verb; and their names.
+std::vector<const CLI::App*> listed_verbs(const CLI::App& app);
+std::vector<std::string> listed_names(const CLI::App& app);
 /// "multihead data grammar": what one types for this verb.
 std::string typed_name(const CLI::App& verb);
 /// "FILE...", "a|b"; empty for a flag without a value.
