@@ -9,16 +9,33 @@
 #include <cstring>
 
 #include "cli/error_line.h"
+#include "cli/flag_names.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
+#include "multihead/io/setting_visitor.h"
 
 namespace mh::cli {
 namespace {
 bool quiet_wanted = false;
 TextLimits text_limits;
+
+// A flag for each setting, straight into its value.
+class NumberFlags : public SettingVisitor<NumberFlags> {
+ public:
+  explicit NumberFlags(CLI::App& verb) : verb_(verb) {}
+  template <class T, class R>
+  void setting(std::string_view name, T& value, const R& rule, const About& about) {
+    const std::string flag = "--" + flag_name(name);
+    add_number(verb_, flag, value, rule, about.help);
+    rare_flags(verb_, {flag.c_str()});
+  }
+
+ private:
+  CLI::App& verb_;
+};
 }  // namespace
 
 CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help) {
@@ -40,11 +57,8 @@ CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::strin
 }
 
 void add_limit_flags(CLI::App& verb) {
-  add_number(verb, "--max-line-characters", text_limits.max_line_characters, {.low = 1},
-             "Refuse text with a longer line");
-  add_number(verb, "--max-unpacked", text_limits.max_unpacked, {.low = 1},
-             "Refuse a gzip file that unpacks to more bytes");
-  rare_flags(verb, {"--max-line-characters", "--max-unpacked"});
+  NumberFlags flags(verb);
+  text_limits.visit(flags);
 }
 
 std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint) {

@@ -17,6 +17,15 @@ namespace mh {
 struct TextLimits {
   int64_t max_line_characters = 1'000'000;  // Unicode code points of a line
   int64_t max_unpacked = int64_t{8} << 30;  // bytes that the gzip data of one input may unpack to
+
+  template <class V>
+  void visit(V& v) {
+    constexpr int64_t kMost = int64_t{1} << 50;  // more than any file has
+    v("max_line_characters", max_line_characters, {.low = 1, .high = kMost},
+      {.group = "Text", .help = "Refuse text with a longer line"});
+    v("max_unpacked", max_unpacked, {.low = 1, .high = kMost},
+      {.group = "Text", .help = "Refuse a gzip file that unpacks to more bytes"});
+  }
 };
 
 /// The lines of a file, plain or gzip (told by its first bytes), without their "\n" or "\r\n". A last line

@@ -98,8 +98,7 @@ class Training {
   TrainingResult run() {
     check_settings(given_);
     refuse_foreign_folder(settings_.model);
-    const TextLimits limits{.max_line_characters = settings_.max_line_characters,
-                            .max_unpacked = settings_.max_unpacked};
+    const TextLimits& limits = settings_.text_limits;
     ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target, limits);
     std::optional<ParallelText> valid_text;
     if (!settings_.valid_source.empty()) {

@@ -32,9 +32,8 @@ struct TranslatorSettings {
   // Text, a sentence a line, plain or gzip.
   std::string train_source, train_target;
   std::string valid_source, valid_target;  // both or neither
-  int64_t max_line_characters = TextLimits{}.max_line_characters;
-  int64_t max_unpacked = TextLimits{}.max_unpacked;  // bytes that a gzip file may unpack to
-  std::string model;                                 // the folder to write
+  TextLimits text_limits;
+  std::string model;  // the folder to write
 
   // Tokens.
   std::string tokenizer;  // a tokenizer.json; empty: a tokenizer is learned on the training text
@@ -96,7 +95,6 @@ struct TranslatorSettings {
 
   template <class V>
   void visit(V& v) {
-    constexpr int64_t kMostCharacters = int64_t{1} << 50;
     constexpr const char *kText = "Text", *kTokens = "Tokenizer", *kShape = "Model", *kHeads = "Heads",
                          *kLearning = "Learning", *kValidation = "Validation", *kCheckpoints = "Checkpoints";
     v("train_source", train_source, {},
@@ -109,10 +107,7 @@ struct TranslatorSettings {
        .otherwise = "needed"});
     v("valid_source", valid_source, {}, {.group = kText, .help = "Validation text in the source language"});
     v("valid_target", valid_target, {}, {.group = kText, .help = "Its translation"});
-    v("max_line_characters", max_line_characters, {.low = 1, .high = kMostCharacters},
-      {.group = kText, .help = "Refuse text with a longer line"});
-    v("max_unpacked", max_unpacked, {.low = 1, .high = kMostCharacters},
-      {.group = kText, .help = "Refuse a gzip file that unpacks to more bytes"});
+    text_limits.visit(v);
     v("model", model, {},
       {.group = kText,
        .help = "Folder of the trained model; a run that was stopped there goes on",
