@@ -11,15 +11,10 @@ int main(int argc, char** argv) {
     const mh::ModelFolder folder = mh::load_model_folder(argv[1]);
     const mh::SentenceWeights seen = mh::sentence_weights(folder, argv[2]);
     const mh::HeadName head = mh::parse_head_name(argv[3]);
-    const mh::KeptAttention* attention = seen.find(head.attention);
-    if (attention == nullptr || static_cast<size_t>(head.head) >= attention->heads.size()) {
-      return std::fprintf(stderr, "%s has no head %s\n", argv[1], argv[3]), 1;
-    }
     const mh::AttentionKind kind = mh::attention_place(head.attention).kind;
-    std::printf("%s -> %s\n\n%s", argv[2], seen.translation.c_str(),
-                mh::heat_map(attention->heads[static_cast<size_t>(head.head)].view(), seen.query_labels(kind),
-                             seen.key_labels(kind))
-                    .c_str());
+    std::printf(
+        "%s -> %s\n\n%s", argv[2], seen.translation.c_str(),
+        mh::heat_map(seen.weights(head).view(), seen.query_labels(kind), seen.key_labels(kind)).c_str());
   } catch (const mh::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;
   }

@@ -17,4 +17,5 @@
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/inspect_heads.h"

@@ -19,16 +19,13 @@ constexpr WithdrawnResult kWithdrawn[] = {
      "may explain what was said to come from the cut."},
     {"two-matrices-or-one", "002.2, trained",
      "the claim said that trained heads do not need all of their rank, and tested only the formula. The "
-     "published "
-     "heads needed all of it, 16 of 16."},
+     "published heads needed all of it, 16 of 16."},
     {"unique-heads", "003.4, canonical",
      "the claim said that a head goes from a verb to its object. In the canonical models the best head for "
-     "that was "
-     "9.3 ± 8.5 points worse than a fixed offset."},
+     "that was 9.3 ± 8.5 points worse than a fixed offset."},
     {"unique-heads", "003.6, trained",
      "the claim said that tied heads are as good as the one head they amount to, and tested only that free "
-     "heads "
-     "are better. The loss of the tied heads was 1.279 ± 0.491 higher than that of the one head."},
+     "heads are better. The loss of the tied heads was 1.279 ± 0.491 higher than that of the one head."},
 };
 
 }  // namespace

@@ -6,9 +6,10 @@
 #include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "multihead/base/file.h"
 
 namespace {
 
@@ -16,14 +17,6 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 const fs::path kSource = MULTIHEAD_SOURCE;
-
-std::string contents(const fs::path& path) {
-  std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 /// multihead/*.h, from the project's root.
 std::vector<std::string> public_headers() {
@@ -38,14 +31,14 @@ std::vector<std::string> public_headers() {
 std::set<std::string> installed_headers() {
   static const std::regex include_line(R"re(#include "([^"]+)")re");
   std::set<std::string> found;
-  std::vector<std::string> todo = public_headers();
-  while (!todo.empty()) {
-    const std::string header = todo.back();
-    todo.pop_back();
+  std::vector<std::string> pending = public_headers();
+  while (!pending.empty()) {
+    const std::string header = pending.back();
+    pending.pop_back();
     if (!found.insert(header).second) continue;
-    const std::string text = contents(kSource / header);
+    const std::string text = mh::read_file(kSource / header);
     for (std::sregex_iterator at(text.begin(), text.end(), include_line), end; at != end; ++at) {
-      todo.push_back((*at)[1]);
+      pending.push_back((*at)[1]);
     }
   }
   return found;
@@ -60,8 +53,8 @@ TEST(PublicHeaders, AreFewAndNeedFew) {
 }
 
 TEST(PublicHeaders, AreAllInTheOneAndOnThePage) {
-  const std::string all = contents(kSource / "multihead/multihead.h"),
-                    page = contents(kSource / "docs/api.md");
+  const std::string all = mh::read_file(kSource / "multihead/multihead.h"),
+                    page = mh::read_file(kSource / "docs/api.md");
   for (const std::string& header : public_headers()) {
     if (header == "multihead/multihead.h") continue;
     EXPECT_THAT(all, HasSubstr("#include \"" + header + "\""));
@@ -78,7 +71,7 @@ TEST(PublicHeaders, TakeNoCommonWords) {
   static const std::regex function(
       R"re(\n(?:inline |constexpr |static )*[A-Za-z_:<>]+[A-Za-z_:<>,*& ]* [*&]?(add|block|check|copy|describe|fill|find|max|min|normal|print|problems|product|scale|shown|size|sum)\()re");
   for (const std::string& header : installed_headers()) {
-    const std::string text = contents(kSource / header);
+    const std::string text = mh::read_file(kSource / header);
     std::smatch match;
     EXPECT_FALSE(std::regex_search(text, match, function)) << header << ": " << match[1];
   }
@@ -86,7 +79,7 @@ TEST(PublicHeaders, TakeNoCommonWords) {
 
 // Every block of C++ on the page is the body of a function that compiles; `folder` is loaded in the first.
 TEST(SlowApiPage, ProgramsCompile) {
-  const std::string page = contents(kSource / "docs/api.md");
+  const std::string page = mh::read_file(kSource / "docs/api.md");
   const fs::path file = fs::path(MULTIHEAD_BUILD) / "api_page.cpp";
   std::ofstream out(file);
   out << "#include <cstdio>\n#include <string>\n#include <vector>\n#include \"multihead/multihead.h\"\n";

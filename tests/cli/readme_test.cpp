@@ -5,25 +5,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
+#include "multihead/base/file.h"
 #include "tests/cli/run_tool.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string contents(const fs::path& path) {
-  std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::string readme() {
-  return contents(fs::path(MULTIHEAD_SOURCE) / "README.md");
+  return mh::read_file(fs::path(MULTIHEAD_SOURCE) / "README.md");
 }
 
 // The first code block behind a heading.
@@ -43,7 +35,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST(Readme, ShowsTheExampleThatIsBuilt) {
   EXPECT_EQ(block_behind("## A first program"),
-            contents(fs::path(MULTIHEAD_SOURCE) / "examples/translate_sentence.cpp"));
+            mh::read_file(fs::path(MULTIHEAD_SOURCE) / "examples/translate_sentence.cpp"));
 }
 
 TEST(Readme, PointsToWhatIsThere) {
