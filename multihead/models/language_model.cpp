@@ -19,7 +19,7 @@ Loss LanguageModel::loss(Context& context, const Sequences& source, const Sequen
   Loss result{
       .loss = loss, .negative_log_likelihood = sums.negative_log_likelihood, .smoothed = sums.smoothed};
   for (const Var sum : similarity.sums) {
-    const double share = 1.0 / static_cast<double>(similarity.sums.size());
+    const double share = count_parts(similarity.form) / static_cast<double>(similarity.sums.size());
     result.head_similarity += share * static_cast<double>(sum.value()(0, 0));
     const auto factor = static_cast<float>(share * options.disagreement_weight * options.scale);
     if (sum.wants_gradient()) context.tape.seed(sum, {&factor, 1, 1});

@@ -102,19 +102,12 @@ void MultiHeadAttention::record_head_similarity(Context& context, Var q, const K
                                                 Var outputs) const {
   Tape& tape = context.tape;
   std::vector<Var>& sums = context.similarity->sums;
-  switch (context.similarity->form) {
-    case Disagreement::kSubspace:
-      sums.push_back(row_similarity(tape, memory.values, inputs.value_heads));
-      break;
-    case Disagreement::kPositions:
-      sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
-      break;
-    case Disagreement::kOutput:
-      sums.push_back(row_similarity(tape, outputs, heads()));
-      break;
-    case Disagreement::kNone:
-      break;
-  }
+  const Disagreement form = context.similarity->form;
+  if (has_part(form, Disagreement::kSubspace))
+    sums.push_back(row_similarity(tape, memory.values, inputs.value_heads));
+  if (has_part(form, Disagreement::kPositions))
+    sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
+  if (has_part(form, Disagreement::kOutput)) sums.push_back(row_similarity(tape, outputs, heads()));
 }
 
 Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {

@@ -211,7 +211,7 @@ struct TranslatorSettings {
       {.group = kLearning,
        .help =
            "Regulariser that makes heads differ: in their values (subspace), their weights (positions) or "
-           "their outputs (output)"});
+           "their outputs (output), or in several of these"});
     v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
       {.group = kLearning, .help = "Weight of the regulariser of `disagreement` in the loss"});
     v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999},

@@ -51,7 +51,7 @@ TEST(Train, RefusesBadInputInOneLine) {
       {{"--key-heads", "3"}, 2, "key_heads is 3; expected a divisor of the 2 heads, for example 1"},
       {{"--head-output", "concatenation", "--d-value", "3"}, 2, "use a projection or d_value 8"},
       {{"--segments", "random"}, 2, "--segments random needs --segment-size, from 1 to --d-model 16"},
-      {{"--disagreement", "all"}, 2, "none|subspace|positions|output"},
+      {{"--disagreement", "most"}, 2, "none|subspace|positions|output|"},
       {{"--preset", "huge"}, 2, "huge"},
       {{"--no-such-flag"}, 2, "--no-such-flag"},
       {{"--max-length", "2"}, 2, "--max-length"},

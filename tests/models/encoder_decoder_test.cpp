@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -194,15 +195,21 @@ TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) 
 TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
   const Batch source(sources), target(targets);
   const std::vector<int32_t> out(target.ids.size(), 3);
-  for (const Disagreement form : {Disagreement::kSubspace, Disagreement::kPositions, Disagreement::kOutput}) {
-    const auto alike = [&](Tape::Mode mode) {
-      Tape tape(mode);
-      Context context{.tape = tape};
-      VocabularyScratch scratch;
-      return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch)
-          .head_similarity;
-    };
-    EXPECT_EQ(alike(Tape::Mode::kEvaluate), alike(Tape::Mode::kRecord)) << static_cast<int>(form);
+  const auto alike = [&](Disagreement form, Tape::Mode mode) {
+    Tape tape(mode);
+    Context context{.tape = tape};
+    VocabularyScratch scratch;
+    return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch)
+        .head_similarity;
+  };
+  std::map<Disagreement, double> sums;
+  for (const auto& [name, form] : kDisagreementNames) {
+    sums[form] = alike(form, Tape::Mode::kEvaluate);
+    EXPECT_EQ(sums[form], alike(form, Tape::Mode::kRecord)) << name;
+    double parts = 0;
+    for (const Disagreement part : {Disagreement::kSubspace, Disagreement::kPositions, Disagreement::kOutput})
+      parts += has_part(form, part) ? sums[part] : 0;
+    EXPECT_NEAR(sums[form], parts, 1e-5 * (1 + parts)) << name << ": the sum of its parts";
   }
 }
 

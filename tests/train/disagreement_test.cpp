@@ -56,7 +56,8 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, DisagreementTraining,
                          testing::Values(Disagreement::kSubspace, Disagreement::kPositions,
-                                         Disagreement::kOutput));
+                                         Disagreement::kOutput, Disagreement::kSubspaceAndOutput,
+                                         Disagreement::kAll));
 
 }  // namespace
 }  // namespace mh
