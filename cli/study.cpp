@@ -25,7 +25,7 @@ namespace {
 struct StudyFlags {
   std::vector<std::string> names, claims;
   bool all = false, quick = false, paper = false, strict = false, redraw = false;
-  std::string data, out = "study";
+  std::string data, checkpoint, out = "study";
 };
 
 std::string list_of_studies() {
@@ -85,6 +85,7 @@ bool run(const StudyFlags& flags) {
                             : flags.paper ? StudySize::kPaper
                                           : StudySize::kStandard,
                     .data = flags.data,
+                    .checkpoint = flags.checkpoint,
                     .runs = out / "runs",
                     .watcher = {.step = step, .stop = stop}});
   int failed = 0;
@@ -96,6 +97,7 @@ bool run(const StudyFlags& flags) {
                     flags.quick   ? " --quick"
                     : flags.paper ? " --paper --data DIR"
                                   : "");
+    if (!flags.checkpoint.empty()) report.command += " --checkpoint DIR";
     write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
     write_pages(out, report);
     step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds,
@@ -119,16 +121,18 @@ void add_study(CLI::App& app) {
       ->excludes(quick);
   verb->add_option("--data", flags->data,
                    "With --paper: folder of train, val and test_2016_flickr, .en.gz and .de.gz");
+  verb->add_option("--checkpoint", flags->checkpoint,
+                   "Marian folder that claim 002.6 looks into, in place of a model trained here");
   verb->add_option("--out", flags->out,
                    "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
       ->capture_default_str();
-  verb->add_flag("--strict", flags->strict, "Exit 1 when a claim fails");
+  verb->add_flag("--strict", flags->strict, "Exit 1 when a clause of a claim fails");
   verb->add_flag("--redraw", flags->redraw,
                  "Run nothing: draw the pages and plots again from the reports (.json) in --out")
-      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--strict");
+      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--checkpoint", "--strict");
   name_values(*verb, "STUDY", {"name"});
   name_values(*verb, "CLAIM", {"--claim"});
-  name_values(*verb, "DIR", {"--data", "--out"});
+  name_values(*verb, "DIR", {"--data", "--checkpoint", "--out"});
   verb->footer(
       "Example:\n  multihead study\n  multihead study one-product --quick\n  multihead study --all --quick "
       "--out study");
@@ -146,7 +150,7 @@ void add_study(CLI::App& app) {
     } catch (const Interrupted& stopped) {
       throw StoppedBySignal(stopped.what(), StopSignals::asked());
     }
-    if (!right && flags->strict) throw Error("a claim failed; its report says which");
+    if (!right && flags->strict) throw Error("a clause failed; the report says which");
   });
 }
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "lab/studies/equal_start.h"
+#include "lab/studies/lab.h"
 #include "lab/studies/micro_language.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -33,26 +35,53 @@ using Clock = std::chrono::steady_clock;
 constexpr int kCurvePoints = 8;
 constexpr int64_t kMaxLength = 256;
 constexpr int64_t kTokensOfBatch = 1024;
-constexpr int kFormat = 3;  // raise it when a run comes to mean something else
+constexpr int kFormat = 4;  // raise it when a run comes to mean something else
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// CLOCK_PROCESS_CPUTIME_ID or CLOCK_THREAD_CPUTIME_ID: what others do on the machine does not count.
-double cpu_seconds(clockid_t clock) {
+/// Of this thread: what others do on the machine does not count.
+double cpu_seconds() {
   timespec now{};
-  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-EncoderDecoderConfig config_of(const Arm& arm) {
-  EncoderDecoderConfig config = arm.model;
-  config.dropout.weights = arm.attention_dropout;
-  return config;
+/// Of all heads of all attentions: whether each has the bits of its attention's first head.
+bool heads_are_equal(EncoderDecoder& model) {
+  for (const auto& [name, heads] : model.attentions()) {
+    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+    for (const HeadPart part : kHeadParts) {
+      if (!layer.has(weight_name(part))) continue;
+      for (int h = 1; h < heads; ++h) {
+        if (lab::largest_difference(own_part(layer, weight_name(part), h),
+                                    own_part(layer, weight_name(part), 0)) > 0)
+          return false;
+      }
+    }
+  }
+  return true;
 }
 
 }  // namespace
+
+EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed) {
+  EncoderDecoderConfig config = arm.model;
+  if (!arm.columns) return config;
+  const auto add = [&](const std::string& attention) {
+    OwnHeads own{.attention = attention, .geometry = config.heads_of(attention)};
+    own.geometry.input = HeadInput::of_columns(arm.columns(1000 * seed + config.own_heads.size()));
+    config.own_heads.push_back(std::move(own));
+  };
+  for (int layer = 0; layer < config.encoder_layers; ++layer)
+    add(fmt::format("encoder.{}.self_attention", layer));
+  for (int layer = 0; layer < config.decoder_layers; ++layer) {
+    add(fmt::format("decoder.{}.self_attention", layer));
+    add(fmt::format("decoder.{}.cross_attention", layer));
+  }
+  return config;
+}
 
 ArmRunner::ArmRunner(const Options& options)
     : options_(options),
@@ -110,12 +139,14 @@ RunIdentity ArmRunner::identity(const Arm& arm, uint64_t seed) const {
                              .batch_tokens = settings_.batch_tokens,
                              .warmup = warmup_of(arm),
                              .learning_rate = settings_.learning_rate * arm.learning_rate,
+                             .label_smoothing = arm.label_smoothing,
+                             .start = arm.start,
                              .disagreement = arm.disagreement,
                              .disagreement_weight = arm.disagreement_weight,
                              .embedding_scale = arm.embedding_scale,
                              .member = arm.member,
                              .seed = seed};
-  return {settings, config_of(arm)};
+  return {settings, config_of(arm, seed)};
 }
 
 int64_t ArmRunner::updates_of(const Arm& arm) const {
@@ -123,17 +154,19 @@ int64_t ArmRunner::updates_of(const Arm& arm) const {
 }
 
 int64_t ArmRunner::warmup_of(const Arm& arm) const {
-  return std::llround(arm.updates * static_cast<double>(settings_.warmup));
+  return std::llround(arm.warmup * arm.updates * static_cast<double>(settings_.warmup));
 }
 
-ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) {
-  const clockid_t clock = alone ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID;
-  EncoderDecoder model(config_of(arm));
+ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
+  EncoderDecoder model(config_of(arm, seed));
   const uint64_t own_seed = seed + 1000 * arm.member;
   model.initialise(own_seed, arm.embedding_scale);
+  if (arm.start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
+  bool equal = starts_equal(arm.model.geometry.initialisation) && heads_are_equal(model);
   const int64_t updates = updates_of(arm);
   TranslationObjective objective(model, train_,
                                  {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
+                                  .label_smoothing = arm.label_smoothing,
                                   .disagreement = arm.disagreement,
                                   .disagreement_weight = arm.disagreement_weight});
   Trainer trainer(objective, {.schedule = {.peak = settings_.learning_rate * arm.learning_rate,
@@ -152,14 +185,15 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed, bool alone) {
   };
   look(0);
   for (int64_t update = 1; update <= updates; ++update) {
-    const double start = cpu_seconds(clock);
+    const double start = cpu_seconds();
     const UpdateReport report = trainer.update();
-    run.seconds += cpu_seconds(clock) - start;
+    run.seconds += cpu_seconds() - start;
     if (!report.finite) {
       throw Error(
           fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
                       arm.name, seed, update));
     }
+    if (equal && !heads_are_equal(model)) equal = false, run.parted = update;
     if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
     if (options_.watcher.stop && options_.watcher.stop())
       throw Interrupted("the study was stopped; runs that are done are kept");
@@ -206,20 +240,17 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
       units += arm.updates;
     }
   }
-  // Side by side, one on each thread: a small model keeps one thread busier than it would two. Runs that do
-  // not fill the threads come last and have them all.
-  const auto threads = static_cast<size_t>(thread_count());
-  const size_t together = threads > 1 ? jobs.size() / threads * threads : 0;
+  // Side by side, each on one thread: a small model keeps one busier than it would two, and all runs are timed alike.
   std::mutex mutex;
   std::atomic<bool> failed{false};  // then those that have not begun are left
   size_t begun = 0;
-  const auto run = [&](const Job& job, bool alone) {
+  const auto run = [&](const Job& job) {
     if (failed) return;
     {
       const std::lock_guard lock(mutex);
       ++begun;
       if (options_.watcher.step) {
-        const double left = seconds_of_run_ * units / static_cast<double>(alone ? 1 : threads);
+        const double left = seconds_of_run_ * units / static_cast<double>(thread_count());
         options_.watcher.step(fmt::format("run {} of {}: {}, seed {}{}", begun, jobs.size(), job.arm->name,
                                           job.seed,
                                           left > 0 ? fmt::format("; about {:.0f} s to go", left) : ""));
@@ -227,7 +258,7 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
     }
     const auto start = Clock::now();
     try {
-      train(*job.arm, job.seed, alone);
+      train(*job.arm, job.seed);
     } catch (...) {
       failed = true;
       throw;
@@ -236,24 +267,25 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
     seconds_of_run_ = seconds_since(start) / job.arm->updates;
     units -= job.arm->updates;
   };
-  parallel_for(static_cast<int64_t>(together), [&](int64_t i) { run(jobs[static_cast<size_t>(i)], false); });
-  for (size_t i = together; i < jobs.size(); ++i) run(jobs[i], true);
+  parallel_for(std::ssize(jobs), [&](int64_t i) { run(jobs[static_cast<size_t>(i)]); });
 }
 
-const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm) {
-  std::vector<ArmRun>& all = runs_[identity(arm, 0).all()];
+const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm, const std::vector<uint64_t>& seeds) {
+  std::string all_seeds;
+  for (const uint64_t seed : seeds) all_seeds += identity(arm, seed).all();
+  std::vector<ArmRun>& all = runs_[all_seeds];
   if (!all.empty()) return all;
-  prepare({arm});
-  for (const uint64_t seed : seeds()) all.push_back(*find(arm, seed));
+  prepare({arm}, seeds);
+  for (const uint64_t seed : seeds) all.push_back(*find(arm, seed));
   return all;
 }
 
 std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {
-  runs(arm);
+  prepare({arm}, {seed});
   const RunIdentity run = identity(arm, seed);
   const std::string file = log_.weights_of(run, *log_.find(run)).string();
-  if (!std::filesystem::exists(file)) train(arm, seed, true);  // its curve alone was kept
-  return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), arm.model);
+  if (!std::filesystem::exists(file)) train(arm, seed);  // its curve alone was kept
+  return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), config_of(arm, seed));
 }
 
 double ArmRunner::test_loss(EncoderDecoder& model) const {

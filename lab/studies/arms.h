@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lab/studies/claim.h"
 #include "lab/studies/run_log.h"
 #include "lab/studies/study_size.h"
 #include "multihead/models/encoder_decoder.h"
@@ -24,19 +25,30 @@ namespace mh {
 struct Arm {
   std::string name;            // for people; no part of what a run is
   EncoderDecoderConfig model;  // begin with ArmRunner::base()
-  double updates = 1;          // times the size's, and as many times its warmup
-  double learning_rate = 1;    // times the size's
-  float attention_dropout = 0;
+  /// Unset: the model's. Else every attention reads columns of its own, drawn from this number, which is
+  /// another for each attention and each seed.
+  std::function<HeadColumns(uint64_t draw)> columns = {};
+  double updates = 1;        // times the size's, and as many times its warmup
+  double warmup = 1;         // times that
+  double learning_rate = 1;  // times the size's
+  float label_smoothing = 0;
+  Start start = Start::kUsual;
   Disagreement disagreement = Disagreement::kNone;  // a regulariser
   float disagreement_weight = 1;                    // its lambda
   double embedding_scale = 1;                       // embeddings begin as N(0, scale^2 / d_model)
   uint64_t member = 0;                              // of an ensemble: another stream of seeds
 };
+/// The model of a run: with the columns of this seed.
+EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed);
 
 struct ArmWatcher {
   std::function<void(const std::string&)> step;  // "run 3 of 40: canonical, seed 2; about 95 s to go"
   std::function<bool()> stop;                    // true: Interrupted is thrown; runs that are done are kept
 };
+
+/// How tune() goes on: the losses so far, by the power of two that the rate was multiplied with. Returns the
+/// power to try next; none when the lowest loss has a higher one on both sides.
+std::optional<int> next_to_try(const std::map<int, double>& losses);
 
 class ArmRunner {
  public:
@@ -44,6 +56,8 @@ class ArmRunner {
     StudySize size = StudySize::kStandard;
     std::optional<SizeSettings> settings = {};  // in the place of the size's
     std::filesystem::path data = {};  // kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
+    std::filesystem::path checkpoint =
+        {};  // a model folder for claims about what is stored; empty: one made here
     std::filesystem::path runs = "study/runs";
     ArmWatcher watcher = {};
   };
@@ -54,6 +68,7 @@ class ArmRunner {
   void keep_for(std::string_view study) { study_ = study; }
 
   StudySize size() const { return options_.size; }
+  const Options& options() const { return options_; }
   const SizeSettings& settings() const { return settings_; }
   const std::vector<uint64_t>& seeds() const { return settings_.seeds; }
   /// The shape the others differ from, vocabulary and special tokens filled in.
@@ -61,13 +76,19 @@ class ArmRunner {
 
   /// Trains what is not there yet, with progress over all of them.
   void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
+  void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
   /// One run a seed, in the order of the seeds.
-  const std::vector<ArmRun>& runs(const Arm& arm);
-  /// Gives each arm that of half, one and two times the size's learning rate with which its first
-  /// SizeSettings::rate_seeds have the lowest mean loss on validation, after rate_updates of the updates, and
-  /// trains it; half is not tried where twice is better than once. kQuick: leaves them as they are.
+  const std::vector<ArmRun>& runs(const Arm& arm) { return runs(arm, seeds()); }
+  const std::vector<ArmRun>& runs(const Arm& arm, const std::vector<uint64_t>& seeds);
+  /// Gives each arm the learning rate that suits it best, and trains it. The rates tried are the size's times powers
+  /// of two: with the first seed 1 and 2, then further until the lowest loss on validation has a higher one on both
+  /// sides; the two best of them again with SizeSettings::rate_seeds, by the mean. A trial takes rate_updates of the
+  /// updates. kQuick: leaves them as they are.
   void tune(const std::vector<Arm*>& arms);
   void tune(std::vector<Arm>& arms);
+  /// Chooses the weight of each arm's regulariser in the same way, of powers of sqrt(10) at the size's learning rate,
+  /// and then its learning rate. Returns the losses of the two best weights. kQuick: leaves them as they are.
+  Table tune_weight(std::vector<Arm>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
   /// The weights of a run; trained again where only its curve was kept.
@@ -81,13 +102,16 @@ class ArmRunner {
   const TrainingCorpus& test() const { return test_; }
 
  private:
+  /// The losses of each arm's two best powers, as tune() finds them; the arms side by side.
+  std::vector<std::map<int, double>> search(const std::vector<Arm*>& arms,
+                                            const std::function<Arm(const Arm&, int power)>& trial);
+  /// The arm with 2^power times the size's rate, as it is trained to choose its rate.
+  Arm rate_trial(const Arm& arm, int power) const;
   RunIdentity identity(const Arm& arm, uint64_t seed) const;
   int64_t updates_of(const Arm& arm) const;
   int64_t warmup_of(const Arm& arm) const;
   std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const { return log_.find(identity(arm, seed)); }
-  /// alone: no other run is trained meanwhile; it has all threads.
-  ArmRun train(const Arm& arm, uint64_t seed, bool alone);
-  void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
+  ArmRun train(const Arm& arm, uint64_t seed);
 
   Options options_;
   SizeSettings settings_;
@@ -98,7 +122,7 @@ class ArmRunner {
   std::string text_fingerprint_;
   std::string study_ = "runs";
   RunLog log_;
-  std::map<std::string, std::vector<ArmRun>> runs_;  // by RunIdentity::all(), of seed 0
+  std::map<std::string, std::vector<ArmRun>> runs_;  // by RunIdentity::all() of every seed
   double seconds_of_run_ = 0;                        // lately
 };
 

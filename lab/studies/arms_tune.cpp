@@ -1,6 +1,8 @@
 // Which learning rate suits an arm.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -8,37 +10,88 @@
 #include "lab/studies/arms.h"
 
 namespace mh {
+namespace {
+
+constexpr int kMostSteps = 5;  // up and down: an end for an arm that learns nothing
+
+std::vector<uint64_t> first(const std::vector<uint64_t>& seeds, size_t count) {
+  return {seeds.begin(), seeds.begin() + static_cast<ptrdiff_t>(count)};
+}
+
+int best_of(const std::map<int, double>& losses) {
+  return std::min_element(losses.begin(), losses.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+int worst_of(const std::map<int, double>& losses) {
+  return std::max_element(losses.begin(), losses.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+}  // namespace
+
+std::optional<int> next_to_try(const std::map<int, double>& losses) {
+  for (const int power : {0, 1}) {
+    if (!losses.contains(power)) return power;
+  }
+  const int best = best_of(losses);
+  if (best == losses.begin()->first && best > -kMostSteps) return best - 1;
+  if (best == losses.rbegin()->first && best < kMostSteps) return best + 1;
+  return std::nullopt;
+}
+
+Arm ArmRunner::rate_trial(const Arm& arm, int power) const {
+  Arm trial = arm;
+  trial.learning_rate = std::ldexp(1.0, power);
+  trial.updates *= settings_.rate_updates;
+  return trial;
+}
+
+std::vector<std::map<int, double>> ArmRunner::search(const std::vector<Arm*>& arms,
+                                                     const std::function<Arm(const Arm&, int power)>& trial) {
+  const std::vector<uint64_t> first_seed = first(seeds(), 1), some = first(seeds(), settings_.rate_seeds);
+  const auto loss = [&](const Arm& arm, const std::vector<uint64_t>& of) {
+    double sum = 0;
+    for (const uint64_t seed : of) sum += find(arm, seed)->curve.back().loss;
+    return sum / static_cast<double>(of.size());
+  };
+  std::vector<std::map<int, double>> losses(arms.size());
+  for (;;) {
+    std::vector<Arm> trials;
+    std::vector<std::pair<size_t, int>> tried;
+    for (size_t i = 0; i < arms.size(); ++i) {
+      const std::optional<int> power = next_to_try(losses[i]);
+      if (!power) continue;
+      tried.emplace_back(i, *power);
+      trials.push_back(trial(*arms[i], *power));
+    }
+    if (trials.empty()) break;
+    prepare(trials, first_seed);
+    for (size_t t = 0; t < trials.size(); ++t)
+      losses[tried[t].first][tried[t].second] = loss(trials[t], first_seed);
+  }
+  // One seed may be lucky: the two best are compared again.
+  std::vector<Arm> again;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    while (losses[i].size() > 2) losses[i].erase(worst_of(losses[i]));
+    for (const auto& [power, one] : losses[i]) again.push_back(trial(*arms[i], power));
+  }
+  prepare(again, some);
+  for (size_t i = 0; i < arms.size(); ++i) {
+    for (auto& [power, one] : losses[i]) one = loss(trial(*arms[i], power), some);
+  }
+  return losses;
+}
 
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
   if (size() == StudySize::kQuick) return;
-  const std::vector<uint64_t> some(seeds().begin(),
-                                   seeds().begin() + static_cast<ptrdiff_t>(settings_.rate_seeds));
-  const auto trial = [&](const Arm& arm, double factor) {
-    Arm other = arm;
-    other.learning_rate = factor;
-    other.updates *= settings_.rate_updates;
-    return other;
-  };
-  const auto loss = [&](const Arm& arm, double factor) {
-    double sum = 0;
-    for (const uint64_t seed : some) sum += find(trial(arm, factor), seed)->curve.back().loss;
-    return sum;
-  };
-  std::vector<Arm> tried;
-  for (const Arm* arm : arms) {
-    for (const double factor : {1.0, 2.0}) tried.push_back(trial(*arm, factor));
-  }
-  prepare(tried, some);
-  tried.clear();
-  for (Arm* arm : arms) {
-    arm->learning_rate = loss(*arm, 1) < loss(*arm, 2) ? 1 : 2;
-    if (arm->learning_rate == 1) tried.push_back(trial(*arm, 0.5));
-  }
-  prepare(tried, some);
+  const auto losses = search(arms, [this](const Arm& arm, int power) { return rate_trial(arm, power); });
   std::vector<Arm> tuned;
-  for (Arm* arm : arms) {
-    if (arm->learning_rate == 1 && loss(*arm, 0.5) < loss(*arm, 1)) arm->learning_rate = 0.5;
-    tuned.push_back(*arm);
+  for (size_t i = 0; i < arms.size(); ++i) {
+    arms[i]->learning_rate = std::ldexp(1.0, best_of(losses[i]));
+    tuned.push_back(*arms[i]);
   }
   prepare(tuned);
 }
@@ -47,6 +100,32 @@ void ArmRunner::tune(std::vector<Arm>& arms) {
   std::vector<Arm*> all;
   for (Arm& arm : arms) all.push_back(&arm);
   tune(all);
+}
+
+Table ArmRunner::tune_weight(std::vector<Arm>& arms) {
+  Table table{
+      "validation loss of the two best lambdas, at the size's learning rate", {"arm", "lambda", "loss"}, {}};
+  if (size() == StudySize::kQuick) return table;
+  std::vector<Arm*> all;
+  for (Arm& arm : arms) all.push_back(&arm);
+  const auto with_weight = [](const Arm& arm, int power) {
+    Arm trial = arm;
+    trial.disagreement_weight = static_cast<float>(std::pow(10, power / 2.0));
+    return trial;
+  };
+  const auto losses = search(all, [&](const Arm& arm, int power) {
+    Arm trial = with_weight(arm, power);
+    trial.updates *= settings_.rate_updates;
+    return trial;
+  });
+  for (size_t i = 0; i < arms.size(); ++i) {
+    arms[i] = with_weight(arms[i], best_of(losses[i]));
+    for (const auto& [power, loss] : losses[i])
+      table.rows.push_back(
+          {arms[i].name, fmt::format("{:.2g}", std::pow(10, power / 2.0)), fmt::format("{:.3f}", loss)});
+  }
+  tune(arms);
+  return table;
 }
 
 std::string ArmRunner::rate_of(const Arm& arm) const {

@@ -1,28 +1,61 @@
-// The report of a study: its claims, each with what was measured, the tolerance and the verdict.
+// The report of a study: its claims, each with its clauses, tables and plots. A clause is one thing that is
+// either so or not: what was asked, what was measured, the verdict.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lab/studies/plot.h"
+#include "multihead/base/enum_names.h"
+
 namespace mh {
 
 enum class Verdict {
-  kPass,
-  kFail,
-  kUndecided,  // the interval covers the tolerance
-  kMeasured,   // no prediction; the figures are the result
-  kWithdrawn,  // an earlier result that does not stand; the claim says only why
+  kPass,       // what was measured is what was asked
+  kFail,       // it is the opposite of what was asked
+  kUndecided,  // the interval over the seeds covers the limit that was asked
+  kMeasured,   // nothing was predicted; the figures are the result
 };
+inline constexpr EnumNames<Verdict> kVerdictNames = {{"PASS", Verdict::kPass},
+                                                     {"FAIL", Verdict::kFail},
+                                                     {"UNDECIDED", Verdict::kUndecided},
+                                                     {"MEASURED", Verdict::kMeasured}};
 std::string_view verdict_name(Verdict verdict);  // "PASS", ...
 
-/// Whether the statement that the original question or one of its answers makes is right.
+/// What a verdict rests on.
+enum class Evidence {
+  kAlgebra,  // small layers with random weights: a formula holds, or this program is at fault
+  kTrained,  // trained models, several seeds: may fail
+};
+inline constexpr EnumNames<Evidence> kEvidenceNames = {{"algebra", Evidence::kAlgebra},
+                                                       {"trained", Evidence::kTrained}};
+std::string_view evidence_name(Evidence evidence);
+
+/// What it means for the words of the original question or answer that a clause passes.
+enum class OriginalSays {
+  kNothing,   // the original does not speak of it
+  kSame,      // it says the same
+  kOpposite,  // it says the opposite
+};
+inline constexpr EnumNames<OriginalSays> kOriginalSaysNames = {{"nothing", OriginalSays::kNothing},
+                                                               {"same", OriginalSays::kSame},
+                                                               {"opposite", OriginalSays::kOpposite}};
+
+/// Whether the statement that the original makes is right; follows from the verdicts (settle()).
 enum class OriginalStatement {
   kRight,
   kHalfRight,
   kWrong,
+  kOpen,     // the clauses that speak of it are undecided
   kNotMade,  // the original does not state what the claim states
 };
+inline constexpr EnumNames<OriginalStatement> kOriginalStatementNames = {
+    {"right", OriginalStatement::kRight},
+    {"half right", OriginalStatement::kHalfRight},
+    {"wrong", OriginalStatement::kWrong},
+    {"open", OriginalStatement::kOpen},
+    {"not made", OriginalStatement::kNotMade}};
 std::string_view original_statement_name(OriginalStatement statement);  // "right", "half right", ...
 
 /// Rows of cells; the first column stands at the left, the others at the right.
@@ -39,89 +72,85 @@ struct Table {
   }
 };
 
-enum class PlotKind {
-  kLines,   // y over x
-  kStrips,  // a row for each series: its numbers y as points, and their mean with its 95 % interval
-};
-
-/// A line or strip of a plot; low and high: an interval around y, or empty.
-struct Series {
-  std::string name;
-  std::vector<double> x, y, low, high;
+struct Clause {
+  std::string statement = {};  // a sentence
+  std::string asked = {};      // what PASS asks for; empty with kMeasured
+  std::string measured = {};   // figures
+  Verdict verdict = Verdict::kMeasured;
+  Evidence kind = Evidence::kAlgebra;
+  OriginalSays original = OriginalSays::kNothing;
 
   template <class V>
   void visit(V& v) {
-    v("name", name);
-    v("x", x);
-    v("y", y);
-    v("low", low);
-    v("high", high);
+    v("statement", statement);
+    v("verdict", verdict, kVerdictNames);
+    v("kind", kind, kEvidenceNames);
+    v("asked", asked);
+    v("measured", measured);
+    v("original", original, kOriginalSaysNames);
   }
 };
 
-struct Plot {
-  std::string title, x_label, y_label;
-  bool log_x = false;
-  std::vector<Series> series;
-  PlotKind kind = PlotKind::kLines;
-
-  template <class V>
-  void visit(V& v) {
-    v("title", title);
-    v("x_label", x_label);
-    v("y_label", y_label);
-    v("log_x", log_x);
-    v("series", series);
-    v("kind", kind, {{"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}});
-  }
-};
+/// A clause of algebra: it passes when `right`.
+Clause algebraic(std::string statement, std::string asked, std::string measured, bool right,
+                 OriginalSays original = OriginalSays::kNothing);
+/// A clause for which nothing was predicted.
+Clause measured_only(std::string statement, std::string measured, Evidence kind = Evidence::kTrained);
 
 struct Claim {
   std::string id = {};              // "000.1"
-  std::string statement = {};       // a sentence
+  std::string statement = {};       // what it is about, a sentence
+  std::string remark = {};          // what a reader must know before the clauses; empty: nothing
   std::string original_words = {};  // quoted, with their author; empty: there are none
-  OriginalStatement original_statement = OriginalStatement::kNotMade;
-  std::string measured = {};   // a sentence with figures
-  std::string tolerance = {};  // what PASS asks for; empty with kMeasured
-  Verdict verdict = Verdict::kMeasured;
-  bool trained = false;  // rests on trained models; else on algebra, which may not fail
+  /// What the original leaves out or mixes up, said kindly; empty: nothing. It may say only what no verdict
+  /// can change.
+  std::string original_remark = {};
+  std::vector<Clause> clauses = {};
   std::vector<Table> tables = {};
   std::vector<Plot> plots = {};
-  std::string withdrawn = {};  // with kWithdrawn: why, a sentence; then there is nothing else but the id
+  // These follow from the clauses (settle()).
+  Verdict verdict = Verdict::kMeasured;
+  Evidence kind = Evidence::kAlgebra;
+  OriginalStatement original_statement = OriginalStatement::kNotMade;
 
   template <class V>
   void visit(V& v) {
     v("id", id);
     v("statement", statement);
+    v("verdict", verdict, kVerdictNames);
+    v("kind", kind, kEvidenceNames);
+    v("remark", remark);
     v("original_words", original_words);
-    v("original_statement", original_statement,
-      {{"right", OriginalStatement::kRight},
-       {"half right", OriginalStatement::kHalfRight},
-       {"wrong", OriginalStatement::kWrong},
-       {"not made", OriginalStatement::kNotMade}});
-    v("measured", measured);
-    v("tolerance", tolerance);
-    v("verdict", verdict,
-      {{"PASS", Verdict::kPass},
-       {"FAIL", Verdict::kFail},
-       {"UNDECIDED", Verdict::kUndecided},
-       {"MEASURED", Verdict::kMeasured},
-       {"WITHDRAWN", Verdict::kWithdrawn}});
-    v("trained", trained);
+    v("original_statement", original_statement, kOriginalStatementNames);
+    v("original_remark", original_remark);
+    v("clauses", clauses);
     v("tables", tables);
     v("plots", plots);
-    v("withdrawn", withdrawn);
   }
 };
 
+/// Sets what follows from a claim's clauses:
+///   verdict             FAIL when a clause fails; else UNDECIDED when one is undecided; else PASS when one
+///                       passes; else MEASURED
+///   kind                trained when a clause is
+///   original_statement  of the clauses that speak of the original: a PASS that says the same and a FAIL that
+///                       says the opposite are for it, the other two against it. Right: all are for it.
+///                       Wrong: all are against it. Half right: some of each. Open: some are undecided, and
+///                       the others do not make it half right
+void settle(Claim& claim);
+
+/// "(a)", "(b)": what a page calls clause number `index`.
+std::string clause_letter(size_t index);
+
 struct StudyReport {
-  std::string name;        // "split-or-project"
-  std::string question;    // as it was asked
-  std::string answer;      // in plain words, a paragraph
-  std::string conclusion;  // two sentences whose words depend on what was measured
-  std::string size;        // "quick", "standard", "paper"
-  std::string command;     // that repeats it
-  std::string machine;     // dispatch target and threads
+  std::string name = {};      // "split-or-project"
+  std::string question = {};  // as it was asked
+  std::string answer = {};    // in plain words, by the verdicts; empty when only some claims were checked
+  std::string note = {};      // on the size, what its models can show; empty: nothing
+  std::string picture = {};   // the claim whose first plot shows the answer at a glance; empty: none
+  std::string size = {};      // "quick", "standard", "paper"
+  std::string command = {};   // that repeats it
+  std::string machine = {};   // dispatch target and threads
   double seconds = 0;
   std::vector<Claim> claims = {};
 
@@ -130,7 +159,8 @@ struct StudyReport {
     v("name", name);
     v("question", question);
     v("answer", answer);
-    v("conclusion", conclusion);
+    v("note", note);
+    v("picture", picture);
     v("size", size);
     v("command", command);
     v("machine", machine);
@@ -138,6 +168,7 @@ struct StudyReport {
     v("claims", claims);
   }
 
+  /// How many clauses have this verdict.
   int count(Verdict verdict) const;
 };
 

@@ -1,12 +1,13 @@
 #include "lab/studies/comparison.h"
-#include "multihead/models/encoder_decoder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
+
+#include "lab/studies/equal_start.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {
@@ -15,16 +16,29 @@ double mean_of(const std::vector<ArmRun>& runs, const std::function<double(const
   return interval_of(of_runs(runs, number)).mean;
 }
 
-/// Validation loss after that much training, between the points of the curve.
-double loss_at(const ArmRun& run, double seconds) {
-  for (size_t i = 1; i < run.curve.size(); ++i) {
-    const CurvePoint &a = run.curve[i - 1], &b = run.curve[i];
-    if (seconds > b.seconds && i + 1 < run.curve.size()) continue;
-    const double share =
-        b.seconds > a.seconds ? std::clamp((seconds - a.seconds) / (b.seconds - a.seconds), 0.0, 1.0) : 1;
-    return a.loss + share * (b.loss - a.loss);
-  }
-  return std::numeric_limits<double>::quiet_NaN();
+double median_of(const std::vector<ArmRun>& runs, const std::function<double(const ArmRun&)>& number) {
+  std::vector<double> numbers = of_runs(runs, number);
+  std::sort(numbers.begin(), numbers.end());
+  return (numbers[(numbers.size() - 1) / 2] + numbers[numbers.size() / 2]) / 2;
+}
+
+bool is_paper(const ArmRunner& runner) {
+  return runner.size() == StudySize::kPaper;
+}
+
+/// The arm's name, and its seeds that never left a plateau.
+std::string name_with_plateaus(ArmRunner& runner, const Arm& arm) {
+  std::string text = arm.name;
+  for (const auto& [seed, loss] : plateaus(runner.runs(arm)))
+    text += fmt::format(" (seed {} stayed at {:.2f})", seed, loss);
+  return text;
+}
+
+std::string score_text(ArmRunner& runner, const std::vector<ArmRun>& runs) {
+  return interval_text(
+      interval_of(
+          of_runs(runs, [&](const ArmRun& run) { return is_paper(runner) ? run.bleu : 100 * run.exact; })),
+      1);
 }
 
 }  // namespace
@@ -40,57 +54,111 @@ std::vector<double> losses(const std::vector<ArmRun>& runs) {
   return of_runs(runs, [](const ArmRun& run) { return run.loss; });
 }
 
+std::vector<std::pair<uint64_t, double>> plateaus(const std::vector<ArmRun>& runs) {
+  std::vector<double> sorted = losses(runs);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::pair<uint64_t, double>> found;
+  for (const ArmRun& run : runs) {
+    if (run.loss > sorted[(sorted.size() - 1) / 2] + 1) found.emplace_back(run.seed, run.loss);
+  }
+  return found;
+}
+
+std::vector<double> loss_difference(ArmRunner& runner, const Arm& a, const Arm& b) {
+  return paired(losses(runner.runs(a)), losses(runner.runs(b)));
+}
+
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
-  const bool paper = runner.size() == StudySize::kPaper;
-  Table table{std::move(caption),
-              {"arm", "rate", "params", "loss", "minus first", paper ? "BLEU" : "exact %", "CPU s"},
-              {}};
+  Table table{
+      std::move(caption),
+      {"arm", "rate", "params", "loss", "minus first", is_paper(runner) ? "BLEU" : "exact %", "CPU s"},
+      {}};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
-    const auto score = [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; };
     table.rows.push_back(
-        {arm.name, runner.rate_of(arm), std::to_string(runs[0].parameters),
+        {name_with_plateaus(runner, arm), runner.rate_of(arm), std::to_string(runs[0].parameters),
          interval_text(interval_of(losses(runs))),
-         &arm == &arms.front()
-             ? ""
-             : interval_text(difference_of(losses(runs), losses(runner.runs(arms.front())))),
-         fmt::format("{:.1f}", mean_of(runs, score)),
+         &arm == &arms.front() ? "" : interval_text(interval_of(loss_difference(runner, arm, arms.front()))),
+         score_text(runner, runs),
          fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});
   }
   return table;
 }
 
-Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
-  Table table{std::move(caption), {"arm", "CPU ms an update", "validation loss then", "minus first"}, {}};
-  std::vector<std::vector<double>> then;
-  for (const Arm& arm : arms) {
-    std::vector<double> numbers;
-    for (size_t seed = 0; seed < runner.seeds().size(); ++seed) {
-      double quickest = std::numeric_limits<double>::infinity();
-      for (const Arm& other : arms) quickest = std::min(quickest, runner.runs(other)[seed].seconds);
-      numbers.push_back(loss_at(runner.runs(arm)[seed], quickest));
+TwoStarts two_starts(Arm arm) {
+  TwoStarts both{arm, std::move(arm)};
+  both.equal.start = Start::kEqualVariances;
+  both.usual.start = Start::kUsual;
+  both.usual.name += ", usual start";
+  return both;
+}
+
+std::vector<Arm*> both(std::vector<TwoStarts>& arms) {
+  std::vector<Arm*> all;
+  for (TwoStarts& arm : arms) all.insert(all.end(), {&arm.equal, &arm.usual});
+  return all;
+}
+
+Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStarts>& arms,
+                   std::string caption) {
+  Table table{std::move(caption),
+              {"arm", "params", "equal start: rate", "loss", "minus first", "usual start: rate", "loss",
+               "minus first", "its scores, output"},
+              {}};
+  const auto add = [&](const Arm& equal, const Arm& usual, bool first) {
+    const auto cells = [&](const Arm& arm) {
+      return std::vector<std::string>{
+          runner.rate_of(arm), interval_text(interval_of(losses(runner.runs(arm)))),
+          first ? "" : interval_text(interval_of(loss_difference(runner, arm, base)))};
+    };
+    const StartVariances start = start_variances(config_of(usual, 1), Start::kUsual, 1);
+    std::string name = name_with_plateaus(runner, equal);
+    if (!first) name += name_with_plateaus(runner, usual).substr(usual.name.size());
+    std::vector<std::string> row = {std::move(name), std::to_string(runner.runs(equal)[0].parameters)};
+    for (const Arm* arm : {&equal, &usual}) {
+      for (std::string& cell : cells(*arm)) row.push_back(std::move(cell));
     }
-    then.push_back(numbers);
-    const double update = mean_of(
-        runner.runs(arm), [](const ArmRun& run) { return run.seconds / static_cast<double>(run.updates); });
-    table.rows.push_back({arm.name, fmt::format("{:.2f}", 1e3 * update), interval_text(interval_of(numbers)),
-                          &arm == &arms.front() ? "" : interval_text(difference_of(numbers, then.front()))});
-  }
+    row.push_back(fmt::format("{:.2f}, {:.2f}", start.scores, start.output));
+    table.rows.push_back(std::move(row));
+  };
+  add(base, base, true);
+  for (const TwoStarts& arm : arms) add(arm.equal, arm.usual, false);
   return table;
 }
 
+double share_of_updates(double quickest_seconds, double seconds) {
+  const double share = quickest_seconds / seconds;
+  return share > 0.95 ? 1 : std::max(0.05, std::round(20 * share) / 20);
+}
+
+std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
+  runner.prepare(arms);
+  std::vector<double> seconds;
+  for (const Arm& arm : arms)
+    seconds.push_back(median_of(runner.runs(arm), [](const ArmRun& run) { return run.seconds; }));
+  const double quickest = *std::min_element(seconds.begin(), seconds.end());
+  for (size_t i = 0; i < arms.size(); ++i) {
+    const double share = share_of_updates(quickest, seconds[i]);
+    if (share == 1) continue;
+    arms[i].updates *= share;
+    arms[i].name += fmt::format(", {:.0f} % of the updates", 100 * share);
+  }
+  runner.prepare(arms);
+  return arms;
+}
+
 Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
-  Plot plot{std::move(title), "update", "validation loss a token", false, {}};
+  Plot plot{.title = std::move(title), .x_label = "update", .y_label = "validation loss a token"};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
-    Series series{arm.name, {}, {}, {}, {}};
+    Series series{.name = arm.name};
+    for (const ArmRun& run : runs) {
+      series.lines.emplace_back();
+      for (size_t i = 1; i < run.curve.size(); ++i) series.lines.back().push_back(run.curve[i].loss);
+    }
     for (size_t i = 1; i < runs[0].curve.size(); ++i) {
-      const Interval at = interval_of(of_runs(runs, [&](const ArmRun& run) { return run.curve[i].loss; }));
       series.x.push_back(static_cast<double>(runs[0].curve[i].update));
-      series.y.push_back(at.mean);
-      if (runs.size() < 2) continue;
-      series.low.push_back(at.low());
-      series.high.push_back(at.high());
+      series.y.push_back(mean_of(runs, [&](const ArmRun& run) { return run.curve[i].loss; }));
     }
     plot.series.push_back(std::move(series));
   }
@@ -98,14 +166,11 @@ Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string tit
 }
 
 Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
-  Plot plot{std::move(title),
-            "test loss a token: seeds, mean, 95 % interval",
-            "test loss a token, mean over seeds",
-            false,
-            {},
-            PlotKind::kStrips};
-  for (const Arm& arm : arms)
-    plot.series.push_back({.name = arm.name, .x = {}, .y = losses(runner.runs(arm)), .low = {}, .high = {}});
+  Plot plot{.title = std::move(title),
+            .x_label = "test loss a token: seeds, mean, 95 % interval",
+            .y_label = "test loss a token, mean over seeds",
+            .kind = PlotKind::kStrips};
+  for (const Arm& arm : arms) plot.series.push_back({.name = arm.name, .y = losses(runner.runs(arm))});
   return plot;
 }
 
@@ -121,6 +186,17 @@ EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t paramet
   model.encoder_ff = std::max(1, model.encoder_ff + more);
   model.decoder_ff = std::max(1, model.decoder_ff + more);
   return model;
+}
+
+Arm as_large_as(Arm arm, const Arm& other) {
+  const EncoderDecoderConfig fitted = with_parameters(config_of(arm, 1), parameters_of(config_of(other, 1)));
+  arm.model.encoder_ff = fitted.encoder_ff;
+  arm.model.decoder_ff = fitted.decoder_ff;
+  return arm;
+}
+
+Arm canonical_arm(const ArmRunner& runner) {
+  return runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads));
 }
 
 Arm with_geometry(Arm arm, const HeadGeometry& geometry) {

@@ -1,4 +1,6 @@
 // A study's report for a reader at a terminal, as Markdown with plots, and as JSON (to_json of io/config.h).
+// Both texts have the same order: question, answer, one picture, how many clauses have which verdict, an
+// overview, the claims with their clauses, what the originals say, the command that repeats it.
 #pragma once
 
 #include <string>
@@ -9,18 +11,25 @@
 
 namespace mh {
 
-/// Lines of at most 80 columns: the question, the claims one by one with tables and verdicts, the conclusion.
-/// Of a withdrawn claim both reports print "Withdrawn:" and the reason, and nothing else.
+/// Lines of at most 80 columns.
 std::string report_for_terminal(const StudyReport& report);
 
-/// A page: first the answer in plain words, then the evidence. Plots are files beside it.
+/// Plots are files beside the page.
 struct MarkdownReport {
   std::string text;
   std::vector<std::pair<std::string, std::string>> plots;  // file name, SVG
 };
 MarkdownReport report_as_markdown(const StudyReport& report);
 
-/// "The original statement is right: ...". REQUIRES: the claim has original words.
+/// "3 clauses: 2 pass, 1 fail, 0 undecided, 0 measured without a prediction".
+std::string clause_count(const StudyReport& report);
+/// Claims and their statements, kinds, verdicts, and whether the original statement is right.
+Table overview(const StudyReport& report);
+/// "001.2 FAIL, trained"; the number alone stands for a claim "001.2, trained".
+std::string heading_of(const Claim& claim);
+/// The first plot of the claim StudyReport::picture; null when there is none.
+const Plot* picture_of(const StudyReport& report);
+/// "Half right: (a) and (c) say the same and pass; (b) says the opposite and passes. Remark."
 std::string about_the_original(const Claim& claim);
 
 /// Words of `text` in lines of at most `width` columns, each begun by `indent`, all but the first by
@@ -28,9 +37,12 @@ std::string about_the_original(const Claim& claim);
 std::string wrapped(const std::string& text, const std::string& indent = "", size_t width = 80,
                     const std::string& further = "");
 
-/// A plot as a picture of its own: axes, lines, intervals as bands, a legend; or strips, with their names.
+/// A plot as a picture of its own: lines over axes with a legend, strips with their names, or heat maps with
+/// their words. Throws ShapeError when the rows of a matrix differ in length or its names are not as many as
+/// rows and columns.
 std::string plot_as_svg(const Plot& plot);
-/// A bar for each series, its last point or, of a strip, its mean; in 80 columns.
+/// In 80 columns: a bar for each series, its last point or, of a strip, its mean; shades for matrices. Throws
+/// as plot_as_svg() does.
 std::string plot_for_terminal(const Plot& plot, const std::string& indent);
 
 }  // namespace mh

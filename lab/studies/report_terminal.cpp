@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "lab/studies/plot_parts.h"
 #include "lab/studies/report.h"
 #include "lab/studies/statistics.h"
 #include "multihead/analysis/heat_map.h"
@@ -17,48 +18,6 @@ size_t width_of(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return "PASS";
-    case Verdict::kFail:
-      return "FAIL";
-    case Verdict::kUndecided:
-      return "UNDECIDED";
-    case Verdict::kMeasured:
-      return "MEASURED";
-    case Verdict::kWithdrawn:
-      break;
-  }
-  return "WITHDRAWN";
-}
-
-std::string_view original_statement_name(OriginalStatement statement) {
-  switch (statement) {
-    case OriginalStatement::kRight:
-      return "right";
-    case OriginalStatement::kHalfRight:
-      return "half right";
-    case OriginalStatement::kWrong:
-      return "wrong";
-    case OriginalStatement::kNotMade:
-      break;
-  }
-  return "not made";
-}
-
-std::string about_the_original(const Claim& claim) {
-  if (claim.original_statement == OriginalStatement::kNotMade)
-    return "The original does not state this. It says: " + claim.original_words;
-  return fmt::format("The original statement is {}: {}", original_statement_name(claim.original_statement),
-                     claim.original_words);
-}
-
-int StudyReport::count(Verdict verdict) const {
-  return static_cast<int>(std::count_if(claims.begin(), claims.end(),
-                                        [&](const Claim& claim) { return claim.verdict == verdict; }));
-}
 
 std::string wrapped(const std::string& text, const std::string& indent, size_t width,
                     const std::string& further) {
@@ -167,23 +126,21 @@ std::string table_for_terminal(const Table& table, const std::string& indent) {
   return text;
 }
 
-/// What the bar of a series shows: the last point, or the mean.
+/// The number that a bar shows: the last point, or the mean.
 double shown_number(const Plot& plot, const Series& series) {
   return plot.kind == PlotKind::kStrips ? interval_of(series.y).mean : series.y.back();
 }
 
-}  // namespace
-
-std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
-  constexpr double kBar = 30;
+std::string bars(const Plot& plot, const std::string& indent) {
+  constexpr double kBar = 30, kName = 30;
   size_t name_width = 0;
   double most = 0;
   for (const Series& series : plot.series) {
     if (series.y.empty()) continue;
-    name_width = std::max(name_width, width_of(series.name));
+    name_width = std::max(name_width, std::min<size_t>(kName, width_of(series.name)));
     most = std::max(most, std::abs(shown_number(plot, series)));
   }
-  std::string text = wrapped(plot.title + " (" + plot.y_label + "):", indent);
+  std::string text;
   for (const Series& series : plot.series) {
     if (series.y.empty()) continue;
     const double share = most > 0 ? std::abs(shown_number(plot, series)) / most : 0;
@@ -192,30 +149,77 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
     for (int i = 0; i < eighths / 8; ++i) bar += "█";
     constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     bar += kParts[eighths % 8];
-    text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(series.name, name_width, true), bar,
-                        shown_number(plot, series));
+    text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(cell_text(series.name, kName), name_width, true),
+                        bar, shown_number(plot, series));
   }
   return text;
 }
 
-std::string report_for_terminal(const StudyReport& report) {
-  std::string text = wrapped(report.question) + "\n";
-  for (const Claim& claim : report.claims) {
-    if (claim.verdict == Verdict::kWithdrawn) {
-      text += wrapped(fmt::format("{} Withdrawn: {}", claim.id, claim.withdrawn)) + "\n";
-      continue;
-    }
-    text += wrapped(fmt::format("{}  {}", claim.id, claim.statement));
-    for (const Table& table : claim.tables) text += table_for_terminal(table, "    ");
-    for (const Plot& plot : claim.plots) text += plot_for_terminal(plot, "    ");
-    text += wrapped("measured: " + claim.measured, "    ");
-    if (!claim.original_words.empty()) text += wrapped(about_the_original(claim), "    ");
-    text += wrapped(fmt::format("{}{}", verdict_name(claim.verdict),
-                                claim.tolerance.empty() ? "" : " (asked: " + claim.tolerance + ")"),
-                    "    ") +
-            "\n";
+std::string shaded(const Plot& plot, const std::string& indent) {
+  const std::string begin = indent + "  ";
+  std::string text;
+  for (const Series& series : plot.series) {
+    const Tensor weights = matrix_of(series);
+    const MatrixNames names = names_of(plot, weights.view());
+    text += wrapped(series.name, begin);
+    const std::string map =
+        heat_map(weights.view(), names.rows, names.columns, {.columns = 80 - static_cast<int>(begin.size())});
+    for (size_t at = 0; at < map.size(); at = map.find('\n', at) + 1)
+      text += begin + map.substr(at, map.find('\n', at) + 1 - at);
   }
-  return report.conclusion.empty() ? text : text + wrapped(report.conclusion);
+  return text + begin + heat_map_legend(HeatMapOptions::Cells::kShades);
+}
+
+/// "PASS  trained  (a) A sentence."
+std::string clause_for_terminal(const Clause& clause, size_t index) {
+  constexpr char kSpace = '\1';  // one that wrapped() keeps
+  std::string text =
+      wrapped(fmt::format("{0}{3}{3}{1}{3}{3}{2} {4}", verdict_name(clause.verdict),
+                          evidence_name(clause.kind), clause_letter(index), kSpace, clause.statement),
+              "  ", 80, "    ");
+  std::replace(text.begin(), text.end(), kSpace, ' ');
+  if (!clause.asked.empty()) text += wrapped("asked: " + clause.asked, "      ", 80, "  ");
+  if (!clause.measured.empty()) text += wrapped("measured: " + clause.measured, "      ", 80, "  ");
+  return text;
+}
+
+}  // namespace
+
+std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
+  const std::string& label = plot.kind == PlotKind::kLines    ? plot.y_label
+                             : plot.kind == PlotKind::kStrips ? plot.x_label
+                                                              : std::string();
+  return wrapped(plot.title + (label.empty() ? "" : " (" + label + ")") + ":", indent) +
+         (plot.kind == PlotKind::kMatrices ? shaded(plot, indent) : bars(plot, indent));
+}
+
+std::string report_for_terminal(const StudyReport& report) {
+  const std::string indent = "  ";
+  std::string text = wrapped(report.question) + "\n";
+  if (!report.answer.empty()) text += wrapped(report.answer) + "\n";
+  const Plot* const picture = picture_of(report);
+  if (picture != nullptr) text += plot_for_terminal(*picture, "") + "\n";
+  text += wrapped(clause_count(report) + "." + (report.note.empty() ? "" : " " + report.note)) +
+          table_for_terminal(overview(report), "") + "\n";
+  for (const Claim& claim : report.claims) {
+    text += wrapped(fmt::format("{}. {}", heading_of(claim), claim.statement));
+    if (!claim.remark.empty()) text += wrapped(claim.remark, "    ");
+    for (size_t i = 0; i < claim.clauses.size(); ++i) text += clause_for_terminal(claim.clauses[i], i);
+    for (const Table& table : claim.tables) text += table_for_terminal(table, indent);
+    for (const Plot& plot : claim.plots) {
+      if (&plot != picture) text += plot_for_terminal(plot, indent);
+    }
+    text += "\n";
+  }
+  std::string originals;
+  for (const Claim& claim : report.claims) {
+    if (claim.original_words.empty()) continue;
+    originals += wrapped(claim.id + ": " + claim.original_words, "", 80, "  ") +
+                 wrapped(about_the_original(claim), "  ");
+  }
+  if (!originals.empty()) text += "What the originals say\n" + originals + "\n";
+  return text + wrapped(fmt::format("Repeat with: {} ({}, {:.0f} s).", report.command, report.machine,
+                                    report.seconds));
 }
 
 }  // namespace mh

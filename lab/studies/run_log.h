@@ -33,6 +33,14 @@ struct CurvePoint {
   }
 };
 
+/// How large the projections of a run's attentions are at the start.
+enum class Start {
+  kUsual,           // as the geometry is initialised
+  kEqualVariances,  // then scaled: scores, values and output have the variances of canonical heads (equal_start.h)
+};
+inline constexpr EnumNames<Start> kStartNames = {{"usual", Start::kUsual},
+                                                 {"equal_variances", Start::kEqualVariances}};
+
 struct ArmRun {
   std::string arm;
   uint64_t seed = 0;
@@ -43,6 +51,8 @@ struct ArmRun {
   int64_t updates = 0;
   int64_t parameters = 0;
   int64_t activation_bytes = 0;  // kept for the backward pass, of the last batch
+  /// The first update after which heads that started equal differ in a bit; 0: never, or they did not.
+  int64_t parted = 0;
   std::vector<CurvePoint> curve = {};
 
   template <class V>
@@ -56,6 +66,7 @@ struct ArmRun {
     v("updates", updates);
     v("parameters", parameters);
     v("activation_bytes", activation_bytes);
+    v("parted", parted);
     v("curve", curve);
   }
 };
@@ -68,6 +79,8 @@ struct RunSettings {
   std::string text;    // its fingerprint
   int64_t updates = 0, batch_tokens = 0, warmup = 0;
   double learning_rate = 0;
+  float label_smoothing = 0;
+  Start start = Start::kUsual;
   Disagreement disagreement = Disagreement::kNone;
   float disagreement_weight = 1;
   double embedding_scale = 1;
@@ -82,6 +95,8 @@ struct RunSettings {
     v("batch_tokens", batch_tokens);
     v("warmup", warmup);
     v("learning_rate", learning_rate);
+    v("label_smoothing", label_smoothing);
+    v("start", start, kStartNames);
     v("disagreement", disagreement, kDisagreementNames);
     v("disagreement_weight", disagreement_weight);
     v("embedding_scale", embedding_scale);

@@ -2,45 +2,151 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <numeric>
 #include <vector>
+
+#include "multihead/base/error.h"
 
 namespace mh {
 namespace {
 
-/// The 97.5 % quantile of Student's t, by degrees of freedom (Abramowitz and Stegun 1964, table 26.10).
-double student(size_t degrees) {
-  constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                               2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-  return degrees <= std::size(kTable) ? kTable[degrees - 1] : 1.96 + 2.4 / static_cast<double>(degrees);
+/// The 97.5 % quantile of Student's t, by halving.
+double quantile(int degrees) {
+  double low = 0, high = 1000;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (student_probability(middle, degrees) < 1 - kLevel / 2 ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Twice P(T >= t) for t = (mean - bound) / error: how unlikely so large a mean is at the bound.
+double upper(const Interval& mean, double error, int degrees, double bound) {
+  if (error == 0) return mean.mean > bound ? 0 : 1;
+  return std::min(1.0, 2 * (1 - student_probability((mean.mean - bound) / error, degrees)));
+}
+
+Decision decide_alone(const Question& question) {
+  Decision d{.interval = interval_of(question.numbers)};
+  const int degrees = static_cast<int>(question.numbers.size()) - 1;
+  if (degrees < 1) return d;
+  const double error = d.interval.half / quantile(degrees);
+  const auto p_above = [&](double bound) { return upper(d.interval, error, degrees, bound); };
+  const auto p_below = [&](double bound) {
+    return upper({-d.interval.mean, d.interval.half}, error, degrees, -bound);
+  };
+  const double bound = question.limit.bound;
+  double pass = 1, fail = 1;
+  switch (question.limit.kind) {
+    case Limit::Kind::kAbove:
+      pass = p_above(bound), fail = p_below(bound);
+      break;
+    case Limit::Kind::kBelow:
+      pass = p_below(bound), fail = p_above(bound);
+      break;
+    case Limit::Kind::kWithin:
+      pass = std::max(p_above(-bound), p_below(bound)), fail = std::min(p_above(bound), p_below(-bound));
+      break;
+  }
+  d.verdict = pass < fail ? Verdict::kPass : Verdict::kFail;
+  d.p = std::min(pass, fail);
+  return d;
+}
+
+std::string limit_text(const Limit& limit, const std::string& unit) {
+  switch (limit.kind) {
+    case Limit::Kind::kAbove:
+      return fmt::format("above {:g}{}", limit.bound, unit);
+    case Limit::Kind::kBelow:
+      return fmt::format("below {:g}{}", limit.bound, unit);
+    case Limit::Kind::kWithin:
+      break;
+  }
+  return fmt::format("between -{0:g}{1} and {0:g}{1}", limit.bound, unit);
 }
 
 }  // namespace
 
+double student_probability(double t, int degrees) {
+  // With theta = atan(t / sqrt(n)), P(|T| <= t) is a finite sum of powers of cos(theta).
+  const double theta = std::atan(std::abs(t) / std::sqrt(degrees)), cosine = std::cos(theta),
+               sine = std::sin(theta);
+  double term = degrees % 2 == 0 ? 1 : cosine, sum = degrees == 1 ? 0 : term;
+  for (int k = degrees % 2 == 0 ? 2 : 3; k <= degrees - 2; k += 2) {
+    term *= cosine * cosine * (k - 1) / k;
+    sum += term;
+  }
+  const double inside = degrees % 2 == 0 ? sine * sum : 2 / std::numbers::pi * (theta + sine * sum);
+  return t < 0 ? (1 - inside) / 2 : (1 + inside) / 2;
+}
+
 Interval interval_of(std::span<const double> numbers) {
   const auto n = static_cast<double>(numbers.size());
-  double sum = 0, squares = 0;
-  for (const double x : numbers) sum += x;
-  const double mean = sum / n;
-  for (const double x : numbers) squares += (x - mean) * (x - mean);
+  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / n;
   if (numbers.size() < 2) return {mean, std::numeric_limits<double>::infinity()};
-  return {mean, student(numbers.size() - 1) * std::sqrt(squares / (n - 1) / n)};
+  double squares = 0;
+  for (const double x : numbers) squares += (x - mean) * (x - mean);
+  return {mean, quantile(static_cast<int>(numbers.size()) - 1) * std::sqrt(squares / (n - 1) / n)};
+}
+
+std::vector<double> paired(std::span<const double> a, std::span<const double> b) {
+  MH_ASSERT(a.size() == b.size());
+  std::vector<double> differences;
+  for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+  return differences;
 }
 
 Interval difference_of(std::span<const double> a, std::span<const double> b) {
-  std::vector<double> differences;
-  for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
-  return interval_of(differences);
+  return interval_of(paired(a, b));
 }
 
-Verdict above(const Interval& interval, double bound) {
-  if (interval.low() > bound) return Verdict::kPass;
-  return interval.high() < bound ? Verdict::kFail : Verdict::kUndecided;
+std::vector<double> holm(std::span<const double> p) {
+  std::vector<size_t> order(p.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] < p[b]; });
+  std::vector<double> corrected(p.size());
+  double before = 0;
+  for (size_t k = 0; k < order.size(); ++k)
+    corrected[order[k]] = before =
+        std::max(before, std::min(1.0, p[order[k]] * static_cast<double>(order.size() - k)));
+  return corrected;
 }
 
-Verdict below(const Interval& interval, double bound) {
-  return above({-interval.mean, interval.half}, -bound);
+std::vector<Decision> decide(std::span<const Question> questions) {
+  std::vector<Decision> decisions;
+  for (const Question& question : questions) decisions.push_back(decide_alone(question));
+  std::vector<double> p;
+  for (const Decision& d : decisions) p.push_back(d.p);
+  p = holm(p);
+  for (size_t i = 0; i < p.size(); ++i) {
+    decisions[i].p = p[i];
+    if (p[i] > kLevel) decisions[i].verdict = Verdict::kUndecided;
+  }
+  return decisions;
+}
+
+void add_predictions(Claim& claim, const std::vector<Prediction>& predictions) {
+  std::vector<Question> questions;
+  for (const Prediction& p : predictions) questions.push_back({p.by_seed, p.limit});
+  const std::vector<Decision> decisions = decide(questions);
+  for (size_t i = 0; i < predictions.size(); ++i) {
+    const Prediction& p = predictions[i];
+    const Decision& d = decisions[i];
+    claim.clauses.push_back(
+        {.statement = p.statement,
+         .asked = fmt::format("{}: {}", p.quantity, limit_text(p.limit, p.unit)),
+         .measured = fmt::format(
+             "{}{}, {} seeds, p {}{}", interval_text(d.interval, p.digits), p.unit, p.by_seed.size(),
+             d.p < 0.001 ? "< 0.001" : fmt::format("= {:.3f}", d.p),
+             predictions.size() > 1 ? fmt::format(" (Holm's, of {} comparisons)", predictions.size()) : ""),
+         .verdict = d.verdict,
+         .kind = Evidence::kTrained,
+         .original = p.original});
+  }
 }
 
 std::string interval_text(const Interval& interval, int digits) {

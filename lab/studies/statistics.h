@@ -1,8 +1,9 @@
-// The mean over a few seeds with its 95 % interval, and the verdict that follows from it.
+// What a few seeds say of a mean: its 95 % interval, and the verdict on a limit that was set beforehand.
 #pragma once
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "lab/studies/claim.h"
 
@@ -16,13 +17,65 @@ struct Interval {
   double high() const { return mean + half; }
 };
 Interval interval_of(std::span<const double> numbers);
-/// Of a_i - b_i: the same seed on both sides. REQUIRES: equal sizes.
+/// a_i - b_i: the same seed on both sides. REQUIRES: equal sizes.
+std::vector<double> paired(std::span<const double> a, std::span<const double> b);
+/// Of a_i - b_i.
 Interval difference_of(std::span<const double> a, std::span<const double> b);
 
-/// PASS when the whole interval lies above (below) the bound, FAIL when it lies wholly on the other side,
-/// UNDECIDED else.
-Verdict above(const Interval& interval, double bound);
-Verdict below(const Interval& interval, double bound);
+/// P(T <= t) of Student's t with so many degrees of freedom (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
+double student_probability(double t, int degrees);
+
+/// What is asked of a mean.
+struct Limit {
+  enum class Kind {
+    kAbove,   // the mean is above `bound`
+    kBelow,   // it is below `bound`
+    kWithin,  // it is between -bound and bound: as good as, with this margin
+  };
+  Kind kind = Kind::kAbove;
+  double bound = 0;
+
+  static Limit above(double bound) { return {Kind::kAbove, bound}; }
+  static Limit below(double bound) { return {Kind::kBelow, bound}; }
+  static Limit within(double margin) { return {Kind::kWithin, margin}; }
+};
+
+/// The values of p of several comparisons, corrected (Holm 1979): the k-th smallest of m is multiplied by m - k + 1, and
+/// is at least the one before it.
+std::vector<double> holm(std::span<const double> p);
+/// PASS and FAIL have a corrected p of at most this.
+inline constexpr double kLevel = 0.05;
+
+struct Decision {
+  Verdict verdict = Verdict::kUndecided;
+  Interval interval;  // 95 %, of this mean alone
+  double p = 1;       // corrected; PASS and FAIL have at most 0.05
+};
+
+/// The means of several lists of numbers, each with its limit, decided together.
+///   p of one   twice the probability, were the mean at the limit, of numbers at least as far on that side
+///              (t test). PASS: all numbers are on the side that was asked. FAIL: on the other. Within a
+///              margin: PASS needs both limits (two one-sided tests, Schuirmann 1987), FAIL one of them
+/// A verdict is PASS or FAIL when p, corrected by holm(), is at most kLevel, else UNDECIDED; so all verdicts together are
+/// wrong with at most 5 %. One comparison alone is decided by whether its 95 % interval covers the limit.
+struct Question {
+  std::vector<double> numbers;
+  Limit limit;
+};
+std::vector<Decision> decide(std::span<const Question> questions);
+
+/// A clause about the mean over seeds of a number or a difference.
+struct Prediction {
+  std::string statement;  // a sentence
+  std::string quantity;   // "loss of sliced minus canonical"
+  std::vector<double> by_seed;
+  Limit limit;
+  OriginalSays original = OriginalSays::kNothing;
+  int digits = 3;
+  std::string unit = {};  // " %", " points"
+};
+/// Adds a clause for each, decided together.
+void add_predictions(Claim& claim, const std::vector<Prediction>& predictions);
 
 /// "2.134 ± 0.012"; "2.134" when there is no interval.
 std::string interval_text(const Interval& interval, int digits = 3);

@@ -1,10 +1,10 @@
 // A study answers one question, e.g. "is the input split or duplicated?", with claims that are checked.
 // There is one study for each of the five questions, and one for Table 3 of Vaswani et al. 2017.
 //
-// A claim rests either on algebra or on training. An AlgebraCheck builds small layers with random weights
-// and measures that a formula holds (lab.h). A TrainedCheck trains models that differ in one thing, its
-// arms, with several seeds (arms.h), and compares their losses. Each returns a Claim with what was
-// measured, the tolerance and the verdict (claim.h). run_study() collects them in a report (report.h).
+// A claim is a list of clauses, each with its own verdict (claim.h). An AlgebraCheck builds small layers with
+// random weights and measures that formulas hold (lab.h). A TrainedCheck trains models that differ in one thing,
+// its arms, with several seeds (arms.h), and compares them (statistics.h). run_study() collects the claims in a
+// report; its answer is made of sentences, each of which follows from the verdict of a clause.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,45 @@
 namespace mh {
 
 class ArmRunner;
-struct Arm;
 
 /// The input of an algebraic check.
 struct AlgebraCase {
   uint64_t seed = 1;
-  bool mistaken = false;  // with the mistake that the check's comment names: then the verdict must be FAIL
+  /// 1 ...: with the mistake that the check's comment names for this clause, which must then FAIL. 0: none.
+  int mistake = 0;
 };
 struct AlgebraCheck {
   std::string_view id;
   Claim (*run)(const AlgebraCase&);
 };
 
-/// A claim that rests on trained models. The runner keeps the trained runs, so that claims and studies
-/// share them.
+/// A claim that rests on trained models. The runner keeps the trained runs, so that claims and studies share them.
 struct TrainedCheck {
   std::string_view id;
-  /// What run() needs, so that the arms of all claims are trained as one.
-  std::vector<Arm> (*arms)(const ArmRunner& runner);
   Claim (*run)(ArmRunner& runner);
-  /// run() gives the arms the learning rates that suit them (ArmRunner::tune), but for the quick size: then
-  /// there is nothing to train beforehand.
-  bool tunes = false;
+  /// Compares with published results by BLEU: on real text only.
+  bool paper_only = false;
+};
+
+/// A sentence of an answer: one of three, by the verdict of a clause.
+struct Sentence {
+  std::string_view claim;  // "000.7"
+  size_t clause = 0;       // 0: its first
+  std::string_view pass;
+  std::string_view fail = {};       // empty: that of a broken program, for clauses of algebra
+  std::string_view undecided = {};  // empty: nothing is said
 };
 
 struct Study {
   std::string_view name, question;
-  std::string_view answer;                // in plain words
+  std::span<const Sentence> answer;
+  std::string_view picture;               // the claim whose first plot shows the answer
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
   std::span<const TrainedCheck> trained;
-  /// Returns two sentences. REQUIRES: `claims` has all claims of the study.
-  std::string (*conclusion)(const std::vector<Claim>& claims);
 };
+/// The sentences that follow from the verdicts. REQUIRES: `claims` has all claims and clauses that they name.
+std::string answer_of(std::span<const Sentence> sentences, const std::vector<Claim>& claims);
+
 std::span<const Study> studies();
 /// Returns a study by name. Throws UsageError listing the names.
 const Study& find_study(std::string_view name);
@@ -63,13 +70,13 @@ struct StudyWatcher {
   std::function<bool()> stop;                    // true: throw Interrupted; runs that are done are kept
 };
 
-/// Returns a kept report with the answer, the conclusion and the withdrawn claims of this version; its figures
-/// stay, and nothing is run. Throws UsageError when there is no such study, FormatError when a claim is missing
-/// that the conclusion needs.
+/// Returns a kept report with what this version says of its figures: question, answer, and what follows from
+/// the clauses. Nothing is run. Throws UsageError when there is no such study, FormatError when a claim is
+/// missing that the answer needs.
 StudyReport redrawn(StudyReport kept);
 
 /// Checks the given claims of a study ("001.4"), or all of them, in the order of their ids. The report of
-/// only some claims has no conclusion. Throws as check_claims() does.
+/// only some claims has no answer. Throws as check_claims() does.
 StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims = {},
                       const StudyWatcher& watcher = {});
 

@@ -34,7 +34,7 @@ SizeSettings size_settings(StudySize size) {
       model.d_model = 64;
       model.encoder_ff = model.decoder_ff = 128;
       model.dropout = {};
-      s.updates = 600, s.batch_tokens = 1200, s.warmup = 150, s.learning_rate = 7e-3;
+      s.updates = 600, s.batch_tokens = 1200, s.warmup = 240, s.learning_rate = 7e-3;
       s.seeds = {1, 2, 3, 4, 5};
       break;
     case StudySize::kPaper:
@@ -43,7 +43,7 @@ SizeSettings size_settings(StudySize size) {
       model.encoder_ff = model.decoder_ff = 128;
       model.dropout = {.residual = 0.1f};
       s.vocabulary = 2000;  // with twice as many tokens half of the time goes to the output layer
-      s.updates = 1500, s.batch_tokens = 4096, s.warmup = 300, s.learning_rate = 1e-2;
+      s.updates = 1500, s.batch_tokens = 4096, s.warmup = 600, s.learning_rate = 1e-2;
       s.seeds = {1, 2, 3}, s.rate_seeds = 1, s.rate_updates = 1.0 / 3;
       break;
   }

@@ -11,7 +11,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using testing::StartsWith;
 
 TEST(StudyVerb, ListsTheStudies) {
   const ToolResult result = run_tool("study");
@@ -27,11 +26,13 @@ TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
   const ToolResult result = run_tool("study one-product --quick --strict --out " + (folder / "out"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("Why is it called multi-head"), HasSubstr("004.4"), HasSubstr("PASS (asked:"),
-                    HasSubstr("One product is how the heads are computed")));
+              AllOf(HasSubstr("Why is it called multi-head"), HasSubstr("004.4"),
+                    HasSubstr("PASS  algebra  (a)"), HasSubstr("One product is how the heads are computed")));
   const auto report = nlohmann::json::parse(folder.read("out/one-product.json"));
-  EXPECT_EQ(report["claims"].size(), 6u);
+  EXPECT_EQ(report["claims"].size(), 7u);
   EXPECT_EQ(report["claims"][0]["verdict"], "PASS");
+  EXPECT_EQ(report["claims"][0]["clauses"][0]["verdict"], "PASS");
+  EXPECT_EQ(report["claims"][0]["clauses"][0]["kind"], "algebra");
   EXPECT_THAT(folder.read("out/one-product.md"), HasSubstr("# Why is it called multi-head"));
 }
 
@@ -45,20 +46,23 @@ TEST(StudyVerb, RunsTheClaimsAskedFor) {
               HasSubstr("two-matrices-or-one --claim 002.3 002.8 --quick`"));
 }
 
-TEST(StudyVerb, SaysWhatIsWithdrawnAndNothingElse) {
+TEST(StudyVerb, LooksIntoACheckpointThatTransformersWrote) {
   const ScratchFolder folder;
   const ToolResult result =
-      run_tool("study split-or-project --claim 000.7 --quick --out " + (folder / "out"));
+      run_tool("study two-matrices-or-one --claim 002.6 --quick --out " + (folder / "out") +
+               " --checkpoint " + MULTIHEAD_TEST_DATA "/marian/relu");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
-              StartsWith("Is the input split over the heads, or duplicated for each?\n\n"
-                         "000.7 Withdrawn: sliced, canonical and wide heads did not start alike."));
-  for (const char* other : {"measured", "PASS", "loss", " 0."})
-    EXPECT_THAT(result.out, Not(HasSubstr(other)));
-  EXPECT_TRUE(std::filesystem::is_empty(folder / "out/runs"));
-  const auto claim = nlohmann::json::parse(folder.read("out/split-or-project.json"))["claims"][0];
-  EXPECT_EQ(claim["verdict"], "WITHDRAWN");
-  EXPECT_THAT(folder.read("out/split-or-project.md"), HasSubstr("## 000.7 WITHDRAWN\n\nWithdrawn: sliced,"));
+              AllOf(HasSubstr("the folder that was given"), HasSubstr("model.encoder.layers.0.self_attn")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out/runs")) << "nothing is trained";
+}
+
+TEST(StudyVerb, RefusesClaimsOfRealTextWithoutIt) {
+  const ScratchFolder folder;
+  const ToolResult result =
+      run_tool("study two-matrices-or-one --claim 002.9 --quick --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("claim 002.9 needs real text: add --paper --data DIR"));
 }
 
 TEST(StudyVerb, DrawsPagesAgainFromReports) {

@@ -8,7 +8,8 @@
 namespace mh::split_or_project {
 
 std::span<const AlgebraCheck> algebra();
-/// 000.6 and 000.7.
+/// 000.6 to 000.8.
 std::span<const TrainedCheck> trained();
+Claim fixed_head_size(ArmRunner& runner);  // 000.8
 
 }  // namespace mh::split_or_project

@@ -1,6 +1,5 @@
+// 000.6 and 000.7: heads of other number and input, trained.
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/split_or_project/claims.h"
@@ -8,86 +7,97 @@
 namespace mh::split_or_project {
 namespace {
 
-struct Arms {
-  Arm canonical, one, two, eight;
-  Arm sliced, wide;
-  Arm canonical_equal, sliced_equal;  // with the parameters of the wide one, by d_ff
-};
-
-Arms make(const ArmRunner& runner) {
-  Arms a;
-  const int d = runner.settings().model.d_model, h = runner.settings().model.encoder_heads;
-  a.canonical = runner.base(fmt::format("canonical, {} heads", h));
-  a.one = with_heads(runner.base("1 head"), 1);
-  a.two = with_heads(runner.base("2 heads"), 2);
-  a.eight = with_heads(runner.base("8 heads"), 8);
-  HeadGeometry slices = runner.settings().model.geometry, wide = slices;
-  slices.input = HeadInput::slices();
-  wide.d_key = wide.d_value = d;
-  a.sliced = with_geometry(runner.base("sliced input"), slices);
-  a.wide = with_geometry(runner.base("wide, d_k = d"), wide);
-  const int64_t most = parameters_of(a.wide.model);
-  a.canonical_equal = a.canonical;
-  a.canonical_equal.name += ", larger d_ff";
-  a.canonical_equal.model = with_parameters(a.canonical.model, most);
-  a.sliced_equal = a.sliced;
-  a.sliced_equal.name += ", larger d_ff";
-  a.sliced_equal.model = with_parameters(a.sliced.model, most);
-  return a;
-}
-
-Claim more_heads(ArmRunner& runner, const Arms& a) {
-  Claim claim{.id = "000.6",
-              .statement = "Several heads of d/h are better than one of d at equal cost.",
-              .original_words =
-                  "\"It is shown in [1] that multi-head attention works better.\" (Vaswani et al.: h = 1 "
-                  "24.9 BLEU, h = 8 25.8)",
-              .original_statement = OriginalStatement::kRight,
-              .tolerance = "the 95 % interval of the loss of h = 1 minus that of the base lies above 0",
-              .trained = true};
-  const Interval gain = difference_of(losses(runner.runs(a.one)), losses(runner.runs(a.canonical)));
-  claim.tables.push_back(
-      arm_table(runner, {a.one, a.two, a.canonical, a.eight}, "equal parameters and multiplications"));
-  claim.plots.push_back(curve_plot(runner, {a.one, a.two, a.canonical, a.eight}, "Heads at equal cost"));
-  claim.measured = fmt::format("loss of one head minus loss of {}: {}, over {} seeds",
-                               a.canonical.model.encoder_heads, interval_text(gain), runner.seeds().size());
-  claim.verdict = above(gain, 0);
+Claim more_heads(ArmRunner& runner) {
+  const int h = runner.settings().model.encoder_heads;
+  std::vector<Arm> arms = {canonical_arm(runner), with_heads(runner.base("1 head"), 1),
+                           with_heads(runner.base("2 heads"), 2), with_heads(runner.base("8 heads"), 8)};
+  runner.tune(arms);
+  Claim claim{
+      .id = "000.6",
+      .statement = "Several heads of size d/h and one head of size d, at equal cost.",
+      .original_words =
+          "\"It is shown in [1] that multi-head attention works better.\" (Vaswani et al. 2017: h = 1 "
+          "24.9 BLEU, h = 8 25.8)"};
+  claim.tables.push_back(arm_table(runner, arms, "equal parameters and multiplications"));
+  claim.plots.push_back(loss_plot(runner, arms, "Heads at equal cost"));
+  claim.plots.push_back(curve_plot(runner, arms, "Heads at equal cost, through training"));
+  add_predictions(claim, {{.statement = fmt::format("One head is worse than {}.", h),
+                           .quantity = fmt::format("loss of one head minus loss of {}", h),
+                           .by_seed = loss_difference(runner, arms[1], arms[0]),
+                           .limit = Limit::above(0),
+                           .original = OriginalSays::kSame},
+                          {.statement = "One head is worse than two.",
+                           .quantity = "loss of one head minus loss of two",
+                           .by_seed = loss_difference(runner, arms[1], arms[2]),
+                           .limit = Limit::above(0),
+                           .original = OriginalSays::kSame},
+                          {.statement = fmt::format("Eight heads are as good as {}.", h),
+                           .quantity = fmt::format("loss of eight heads minus loss of {}", h),
+                           .by_seed = loss_difference(runner, arms[3], arms[0]),
+                           .limit = Limit::within(kMargin)}});
   return claim;
 }
 
-Claim three_ways(ArmRunner& runner, Arms a) {
-  runner.tune({&a.canonical, &a.sliced, &a.wide, &a.canonical_equal, &a.sliced_equal});
+Claim three_inputs(ArmRunner& runner) {
+  const EncoderDecoderConfig& base = runner.settings().model;
+  Arm canonical = canonical_arm(runner);
+  Arm sliced = runner.base("sliced input"), wide = runner.base("wide, d_k = d");
+  sliced.model.geometry.input = HeadInput::slices();
+  wide.model.geometry.d_key = wide.model.geometry.d_value = base.d_model;
+  Arm large = as_large_as(canonical, wide), large_sliced = as_large_as(sliced, wide);
+  large.name += ", larger d_ff";
+  large_sliced.name += ", larger d_ff";
+  std::vector<TwoStarts> arms = {two_starts(sliced), two_starts(wide), two_starts(large_sliced)};
+  std::vector<Arm*> all = both(arms);
+  all.insert(all.end(), {&canonical, &large});
+  runner.tune(all);
+  const TwoStarts &s = arms[0], &w = arms[1], &l = arms[2];
+  const std::vector<Arm> timed = at_equal_time(runner, {canonical, s.equal, w.equal});
+
   Claim claim{
       .id = "000.7",
       .statement =
-          "Sliced, canonical and wide heads on the same data: as they are, at equal parameters, at equal "
-          "time. Except in the quick size, each arm has the learning rate that gave it the lowest loss on "
-          "validation.",
+          "Heads that read a slice of the row, the whole row, and the whole row at full size (wide), from "
+          "starts of equal variance. Each arm has a learning rate of its own.",
       .original_words =
-          "\"Passing only a subset of the embedding vector would likely result in a worse representation.\"",
-      .original_statement = OriginalStatement::kRight,
-      .tolerance = "at equal parameters the 95 % interval of sliced minus canonical lies above 0",
-      .trained = true};
-  claim.tables.push_back(arm_table(runner, {a.canonical, a.sliced, a.wide}, "as they are, equal d_model"));
-  claim.tables.push_back(
-      arm_table(runner, {a.canonical_equal, a.sliced_equal, a.wide}, "equal parameters, by d_ff"));
-  claim.tables.push_back(equal_time_table(runner, {a.canonical, a.sliced, a.wide},
-                                          "equal time: when the quickest arm had ended"));
+          "\"Passing only a subset of the embedding vector would likely result in a worse "
+          "representation.\""};
+  claim.tables.push_back(starts_table(runner, canonical, {s, w}, "as they are, equal d_model"));
+  claim.tables.push_back(starts_table(runner, large, {l, w}, "equal parameters, by d_ff"));
+  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
   Table memory{"bytes of one batch kept for the backward pass", {"arm", "MiB"}, {}};
-  for (const Arm* arm : {&a.canonical, &a.sliced, &a.wide}) {
+  for (const Arm* arm : std::initializer_list<const Arm*>{&canonical, &s.equal, &w.equal}) {
     memory.rows.push_back(
         {arm->name,
          fmt::format("{:.1f}", static_cast<double>(runner.runs(*arm)[0].activation_bytes) / (1 << 20))});
   }
   claim.tables.push_back(std::move(memory));
-  claim.plots.push_back(curve_plot(runner, {a.canonical, a.sliced, a.wide, a.canonical_equal, a.sliced_equal},
-                                   "What a head sees"));
-  const Interval cost =
-      difference_of(losses(runner.runs(a.sliced_equal)), losses(runner.runs(a.canonical_equal)));
-  const Interval wide = difference_of(losses(runner.runs(a.wide)), losses(runner.runs(a.canonical_equal)));
-  claim.measured = fmt::format("at equal parameters: sliced minus canonical {}, wide minus canonical {}",
-                               interval_text(cost), interval_text(wide));
-  claim.verdict = above(cost, 0);
+  claim.plots.push_back(loss_plot(runner, {large, l.equal, l.usual, w.equal, w.usual},
+                                  "What a head reads, at equal parameters"));
+  claim.plots.push_back(
+      curve_plot(runner, {canonical, s.equal, w.equal}, "What a head reads, through training"));
+  add_predictions(claim, {{.statement = "At equal parameters sliced heads are worse than canonical ones.",
+                           .quantity = "loss of sliced minus canonical",
+                           .by_seed = loss_difference(runner, l.equal, large),
+                           .limit = Limit::above(0),
+                           .original = OriginalSays::kSame},
+                          {.statement = "In equal time sliced heads are worse than canonical ones.",
+                           .quantity = "loss of sliced minus canonical",
+                           .by_seed = loss_difference(runner, timed[1], timed[0]),
+                           .limit = Limit::above(0),
+                           .original = OriginalSays::kSame}});
+  claim.clauses.push_back(
+      measured_only("Wide heads beside canonical ones.",
+                    fmt::format("loss of wide minus canonical: at equal parameters {}, in equal time {}",
+                                interval_text(interval_of(loss_difference(runner, w.equal, large))),
+                                interval_text(interval_of(loss_difference(runner, timed[2], timed[0]))))));
+  claim.clauses.push_back(measured_only(
+      "The start matters: from their usual start sliced heads begin with four times the variance of scores.",
+      fmt::format(
+          "at equal parameters, loss of sliced from its usual start minus canonical {}, minus sliced from "
+          "the equal start {}",
+          interval_text(interval_of(loss_difference(runner, l.usual, large))),
+          interval_text(interval_of(loss_difference(runner, l.usual, l.equal))))));
   return claim;
 }
 
@@ -95,19 +105,7 @@ Claim three_ways(ArmRunner& runner, Arms a) {
 
 std::span<const TrainedCheck> trained() {
   static constexpr TrainedCheck kChecks[] = {
-      {"000.6",
-       [](const ArmRunner& r) {
-         const Arms a = make(r);
-         return std::vector{a.canonical, a.one, a.two, a.eight};
-       },
-       [](ArmRunner& r) { return more_heads(r, make(r)); }},
-      {"000.7",
-       [](const ArmRunner& r) {
-         const Arms a = make(r);
-         return std::vector{a.canonical, a.sliced, a.wide, a.canonical_equal, a.sliced_equal};
-       },
-       [](ArmRunner& r) { return three_ways(r, make(r)); }, true},
-  };
+      {"000.6", more_heads}, {"000.7", three_inputs}, {"000.8", fixed_head_size, true}};
   return kChecks;
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "lab/studies/comparison.h"
@@ -15,17 +14,6 @@ namespace {
 
 using lab::Matrix;
 using lab::product_transposed;
-
-struct Arms {
-  Arm canonical, merged, doubled;
-};
-Arms make(const ArmRunner& runner) {
-  Arms a{runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads)),
-         runner.base("merged W_i"), runner.base("doubled projection")};
-  a.merged.model.geometry.scores = Scores::kMerged;
-  a.doubled.model.geometry.scores = Scores::kDoubled;
-  return a;
-}
 
 /// The parameters of every attention of a model, by the attention's name.
 struct AttentionParameters {
@@ -50,8 +38,8 @@ void put(Parameter& p, int head, const Matrix& numbers) {
   p.changed();
 }
 
-/// Every head's W_i^Q W_i^K^T becomes the nearest matrix of this rank; its query bias follows as well as it
-/// can.
+}  // namespace
+
 void truncate(EncoderDecoder& model, int heads, int64_t rank) {
   AttentionParameters attentions(model);
   for (auto& [name, p] : attentions.of) {
@@ -75,185 +63,193 @@ void truncate(EncoderDecoder& model, int heads, int64_t rank) {
   }
 }
 
-Claim ranks(ArmRunner& runner, const Arms& a) {
-  const int heads = a.canonical.model.encoder_heads, key = a.canonical.model.d_model / heads;
-  Claim claim{
-      .id = "002.2",
-      .statement = "rank(W_i) <= d_k: what two thin matrices give up is rank.",
-      .original_words = "\"I understand now, actually the resulting W matrix is rank deficient.\"",
-      .original_statement = OriginalStatement::kRight,
-      .tolerance =
-          "singular values beyond d_k at most 1e-6 of the largest; truncated to d_k the loss moves by at "
-          "most 1e-3",
-      .trained = true};
-  const auto model = runner.trained(a.canonical, runner.seeds()[0]);
-  AttentionParameters attentions(*model);
-  double beyond = 0;
-  Plot spectra{"Singular values of trained heads' W_i", "number", "relative to the largest", false, {}};
+namespace {
+
+/// Of every attention of a trained canonical model, by name: the singular values of its heads' W_i^Q W_i^K^T, each
+/// relative to the largest, the mean over heads.
+std::map<std::string, std::vector<double>> spectra_of(EncoderDecoder& model, int heads) {
+  std::map<std::string, std::vector<double>> spectra;
+  AttentionParameters attentions(model);
   for (auto& [name, p] : attentions.of) {
-    Series mean{name, {}, std::vector<double>(static_cast<size_t>(key), 0), {}, {}};
-    for (int n = 1; n <= key; ++n) mean.x.push_back(n);
+    const int64_t key = p.at("w_q")->value.cols() / heads;
+    std::vector<double>& mean = spectra[name];
     for (int h = 0; h < heads; ++h) {
       const auto values =
           svd(product_transposed(head_of(*p.at("w_q"), h, key), head_of(*p.at("w_k"), h, key)).view()).values;
-      for (size_t n = 0; n < values.size(); ++n) {
-        if (n < static_cast<size_t>(key))
-          mean.y[n] += values[n] / values[0] / heads;
-        else
-          beyond = std::max(beyond, values[n] / values[0]);
-      }
+      mean.resize(values.size(), 0);
+      for (size_t n = 0; n < values.size(); ++n) mean[n] += values[n] / values[0] / heads;
     }
-    spectra.series.push_back(std::move(mean));
   }
-  const double whole = runner.test_loss(*model);
-  truncate(*model, heads, key);
-  const double moved = std::abs(runner.test_loss(*model) - whole);
-  claim.measured = fmt::format(
-      "singular values beyond d_k = {}: at most {:.1e} of the largest; truncation to d_k moves the loss by "
-      "{:.1e}",
-      key, beyond, moved);
-  claim.plots.push_back(std::move(spectra));
-  claim.verdict = beyond <= 1e-6 && moved <= 1e-3 ? Verdict::kPass : Verdict::kFail;
-  return claim;
+  return spectra;
 }
 
-/// The loss when every head keeps less of its rank than it has.
-Claim rank_needed(ArmRunner& runner, const Arms& a) {
-  const int heads = a.canonical.model.encoder_heads, key = a.canonical.model.d_model / heads;
+Claim ranks(ArmRunner& runner) {
+  Arm canonical = canonical_arm(runner);
+  runner.tune({&canonical});
+  const int heads = canonical.model.encoder_heads, key = canonical.model.d_model / heads;
   Claim claim{
-      .id = "002.2, trained", .statement = "How much of its rank d_k a trained head needs.", .trained = true};
-  const double whole = runner.test_loss(*runner.trained(a.canonical, runner.seeds()[0]));
-  Table table{"test loss against rank kept in every head", {"rank", "loss", "more than all"}, {}};
-  Plot plot{"Loss against the rank kept",
-            "rank of W_i",
-            "test loss a token",
-            true,
-            {{"all heads truncated", {}, {}, {}, {}}}};
-  int enough = key;
-  for (int rank = key; rank >= 1; rank = rank > 4 ? rank / 2 : rank - 1) {
-    const auto cut = runner.trained(a.canonical, runner.seeds()[0]);
-    truncate(*cut, heads, rank);
-    const double loss = runner.test_loss(*cut);
-    if (loss - whole <= 0.01) enough = rank;
-    table.rows.push_back(
-        {std::to_string(rank), fmt::format("{:.4f}", loss), fmt::format("{:+.4f}", loss - whole)});
-    plot.series[0].x.insert(plot.series[0].x.begin(), rank);
-    plot.series[0].y.insert(plot.series[0].y.begin(), loss);
+      .id = "002.2",
+      .statement =
+          "rank(W_i) <= d_k: what two thin matrices give up is rank. How much of it trained heads need.",
+      .original_words = "\"I understand now, actually the resulting W matrix is rank deficient.\""};
+  std::vector<int> kept;
+  for (int rank = key; rank >= 1; rank = rank > 4 ? rank / 2 : rank - 1) kept.push_back(rank);
+  double beyond = 0;
+  std::map<int, std::vector<double>> more;  // loss beyond that of the whole model, by rank kept and by seed
+  Plot spectra{.title = "Singular values of trained heads' W_i, first seed",
+               .x_label = "number",
+               .y_label = "relative to the largest"};
+  for (const uint64_t seed : runner.seeds()) {
+    const auto model = runner.trained(canonical, seed);
+    for (const auto& [name, values] : spectra_of(*model, heads)) {
+      for (size_t n = static_cast<size_t>(key); n < values.size(); ++n) beyond = std::max(beyond, values[n]);
+      if (seed != runner.seeds()[0]) continue;
+      Series series{.name = name};
+      for (int n = 0; n < key; ++n)
+        series.x.push_back(n + 1), series.y.push_back(values[static_cast<size_t>(n)]);
+      spectra.series.push_back(std::move(series));
+    }
+    const double whole = runner.test_loss(*model);
+    for (const int rank : kept) {
+      const auto cut = runner.trained(canonical, seed);
+      truncate(*cut, heads, rank);
+      more[rank].push_back(runner.test_loss(*cut) - whole);
+    }
   }
-  claim.measured = fmt::format("of rank {}, {} is enough for a loss within 0.01", key, enough);
+  Table table{"test loss beyond that of the whole model, by the rank kept in every head",
+              {"rank", "loss beyond"},
+              {}};
+  Plot plot{.title = "Loss against the rank kept",
+            .x_label = "rank of W_i",
+            .y_label = "test loss a token, beyond the whole model's",
+            .log_x = true,
+            .series = {{.name = "all heads truncated"}}};
+  plot.series[0].lines.resize(runner.seeds().size());
+  for (const int rank : kept)
+    table.rows.push_back({std::to_string(rank), interval_text(interval_of(more[rank]), 4)});
+  for (const auto& [rank, numbers] : more) {
+    plot.series[0].x.push_back(rank);
+    plot.series[0].y.push_back(interval_of(numbers).mean);
+    for (size_t i = 0; i < numbers.size(); ++i) plot.series[0].lines[i].push_back(numbers[i]);
+  }
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));
+  claim.plots.push_back(std::move(spectra));
+  Clause deficient = algebraic("A trained head's W_i [d, d] has rank d_k at most.",
+                               "singular values beyond d_k at most 1e-6 of the largest",
+                               fmt::format("beyond d_k = {}: at most {:.1e} of the largest, {} seeds", key,
+                                           beyond, runner.seeds().size()),
+                               beyond <= 1e-6, OriginalSays::kSame);
+  deficient.kind = Evidence::kTrained;
+  claim.clauses.push_back(std::move(deficient));
+  add_predictions(claim, {{.statement = "Truncation to rank d_k changes nothing.",
+                           .quantity = "loss truncated to d_k minus whole",
+                           .by_seed = more[key],
+                           .limit = Limit::within(0.001),
+                           .digits = 6},
+                          {.statement = "Trained heads do not need all of their rank: half of it is as good.",
+                           .quantity = fmt::format("loss truncated to {} minus whole", key / 2),
+                           .by_seed = more[key / 2],
+                           .limit = Limit::within(0.01),
+                           .digits = 4}});
   return claim;
 }
 
-double seconds_of(int d_model, int key, Scores scores, int tokens) {
-  lab::Layer layer({.heads = 2, .d_key = key, .d_value = 16, .scores = scores, .biases = Biases::kNone},
-                   d_model, 1);
-  Random random(1, 23);
-  const Matrix x = lab::random_matrix(tokens, d_model, random);
-  return layer.forward_seconds(x);
-}
-
-Claim times(ArmRunner&, const Arms&) {
-  Claim claim{
-      .id = "002.3",
-      .statement =
-          "In time, too, one matrix pays off only for wide keys or few words: merged wins iff T (d - d_k) < "
-          "d (2 d_k - d).",
-      .original_words =
-          "\"In deep learning applications, I think it would be very inefficient\" (of two matrices).",
-      .original_statement = OriginalStatement::kHalfRight,
-      .trained = true};
-  Table table{
-      "a layer's forward pass, 2 heads", {"T, d, d_k", "two us", "one us", "quicker", "formula says"}, {}};
-  int agree = 0;
-  for (const auto& [t, d, k] :
-       {std::array{16, 256, 256}, std::array{64, 256, 224}, std::array{512, 256, 64},
-        std::array{512, 128, 32}, std::array{32, 128, 128}, std::array{1024, 128, 96}}) {
-    const double two = seconds_of(d, k, Scores::kQueryKey, t), one = seconds_of(d, k, Scores::kMerged, t);
-    const bool merged_wins = int64_t{t} * (d - k) < int64_t{d} * (2 * k - d);
-    agree += merged_wins == (one < two);
-    table.rows.push_back({fmt::format("{}, {}, {}", t, d, k), fmt::format("{:.0f}", 1e6 * two),
-                          fmt::format("{:.0f}", 1e6 * one), one < two ? "one" : "two",
-                          merged_wins ? "one" : "two"});
-  }
-  claim.measured = fmt::format("the clock agrees with the count of multiplications in {} of {} shapes", agree,
-                               table.rows.size());
-  claim.tables.push_back(std::move(table));
-  return claim;
-}
-
-Claim merged(ArmRunner& runner, const Arms& a) {
-  Claim claim{.id = "002.4",
-              .statement =
-                  "One merged W_i for each head beside two factors, trained from starts whose scores have "
-                  "equal variance.",
-              .original_words = "\"Why did the authors not define only a W_i?\"",
-              .trained = true};
-  claim.tables.push_back(
-      arm_table(runner, {a.canonical, a.merged}, "merged has d^2 numbers a head, factored 2 d d_k"));
-  const auto model = runner.trained(a.merged, runner.seeds()[0]);
-  const int heads = a.merged.model.encoder_heads, d = a.merged.model.d_model;
-  double effective = 0, largest = 0;
-  int matrices = 0;
-  model->visit([&](const std::string& name, Parameter& p) {
+/// The effective rank, exp of the entropy of the squared singular values, of every merged head of a model.
+std::vector<double> effective_ranks(EncoderDecoder& model, int heads) {
+  std::vector<double> ranks;
+  const int d = model.config().d_model;
+  model.visit([&](const std::string& name, Parameter& p) {
     if (name.find(".w_qk") == std::string::npos) return;
     for (int h = 0; h < heads; ++h) {
       const auto values = svd(head_of(p, h, d).view()).values;
       double sum = 0, entropy = 0;
       for (const double v : values) sum += v * v;
       for (const double v : values) entropy -= v > 0 ? v * v / sum * std::log(v * v / sum) : 0;
-      effective += std::exp(entropy);
-      largest = std::max(largest, std::exp(entropy));
-      ++matrices;
+      ranks.push_back(std::exp(entropy));
     }
   });
-  const Interval difference = difference_of(losses(runner.runs(a.merged)), losses(runner.runs(a.canonical)));
-  claim.plots.push_back(curve_plot(runner, {a.canonical, a.merged}, "One matrix or two"));
-  claim.measured = fmt::format(
-      "loss of merged minus factored {}; the effective rank that merged heads end with is {:.1f} in the mean "
-      "and at most {:.1f} of {} (factored could have {})",
-      interval_text(difference), effective / matrices, largest, d, d / heads);
+  return ranks;
+}
+
+Claim merged(ArmRunner& runner) {
+  Arm canonical = canonical_arm(runner), one = runner.base("merged W_i");
+  one.model.geometry.scores = Scores::kMerged;
+  Arm large = as_large_as(canonical, one);
+  large.name += ", larger d_ff";
+  std::vector<TwoStarts> arms = {two_starts(one)};
+  std::vector<Arm*> all = both(arms);
+  all.insert(all.end(), {&canonical, &large});
+  runner.tune(all);
+  const Arm& equal = arms[0].equal;
+  const std::vector<Arm> timed = at_equal_time(runner, {canonical, equal});
+  Claim claim{.id = "002.4",
+              .statement = "One merged W_i for each head beside two factors, from starts of equal variance.",
+              .original_words = "\"Why did the authors not define only a W_i?\""};
+  claim.tables.push_back(
+      starts_table(runner, canonical, arms, "as they are: d^2 numbers a head against 2 d d_k"));
+  claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));
+  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
+  claim.plots.push_back(loss_plot(runner, {canonical, large, equal, arms[0].usual}, "One matrix or two"));
+  std::vector<double> ranks;
+  const int key = canonical.model.d_model / canonical.model.encoder_heads;
+  for (const uint64_t seed : runner.seeds()) {
+    const std::vector<double> all_ranks =
+        effective_ranks(*runner.trained(equal, seed), equal.model.encoder_heads);
+    ranks.push_back(interval_of(all_ranks).mean);
+  }
+  add_predictions(claim,
+                  {{.statement = "At equal parameters two factors are as good as one matrix.",
+                    .quantity = "loss of merged minus factored",
+                    .by_seed = loss_difference(runner, equal, large),
+                    .limit = Limit::within(kMargin)},
+                   {.statement = "In equal time two factors are as good as one matrix.",
+                    .quantity = "loss of merged minus factored",
+                    .by_seed = loss_difference(runner, timed[1], timed[0]),
+                    .limit = Limit::within(kMargin)},
+                   {.statement = "Merged heads make use of a rank that factors of d_k columns cannot have.",
+                    .quantity = "effective rank of a merged head at the end, the mean over heads",
+                    .by_seed = ranks,
+                    .limit = Limit::above(key),
+                    .digits = 1}});
   return claim;
 }
 
-Claim doubled(ArmRunner& runner, const Arms& a) {
-  Claim claim{
-      .id = "002.5, trained",
-      .statement =
-          "The doubled projection can express no more than one matrix, but training takes another path.",
-      .original_words = "",
-      .trained = true};
-  claim.tables.push_back(arm_table(runner, {a.canonical, a.doubled}, "x W^Q W_i^Q beside x W_i^Q"));
-  claim.plots.push_back(curve_plot(runner, {a.canonical, a.doubled}, "A matrix before each head's"));
-  const Interval difference = difference_of(losses(runner.runs(a.doubled)), losses(runner.runs(a.canonical)));
-  claim.measured = fmt::format("loss of doubled minus canonical {}", interval_text(difference));
+Claim doubled(ArmRunner& runner) {
+  Arm canonical = canonical_arm(runner), two = runner.base("doubled projection");
+  two.model.geometry.scores = Scores::kDoubled;
+  Arm large = as_large_as(canonical, two);
+  large.name += ", larger d_ff";
+  std::vector<TwoStarts> arms = {two_starts(two)};
+  std::vector<Arm*> all = both(arms);
+  all.insert(all.end(), {&canonical, &large});
+  runner.tune(all);
+  const Arm& equal = arms[0].equal;
+  Claim claim{.id = "002.5, trained",
+              .statement =
+                  "The doubled projection x W^Q W_i^Q can express no more than one matrix; it is trained "
+                  "beside one."};
+  claim.tables.push_back(starts_table(runner, canonical, arms, "x W^Q W_i^Q beside x W_i^Q"));
+  claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));
+  claim.plots.push_back(
+      loss_plot(runner, {canonical, large, equal, arms[0].usual}, "A matrix before each head's"));
+  add_predictions(claim, {{.statement = "The second matrix gains nothing: one is as good.",
+                           .quantity = "loss of doubled minus canonical",
+                           .by_seed = loss_difference(runner, equal, canonical),
+                           .limit = Limit::within(kMargin)},
+                          {.statement = "Its parameters do more in the feed-forward layer.",
+                           .quantity = "loss of doubled minus canonical with as many parameters",
+                           .by_seed = loss_difference(runner, equal, large),
+                           .limit = Limit::above(0)}});
   return claim;
 }
 
 }  // namespace
 
 std::span<const TrainedCheck> trained() {
-  static constexpr TrainedCheck kChecks[] = {
-      {"002.2", [](const ArmRunner& r) { return std::vector{make(r).canonical}; },
-       [](ArmRunner& r) { return ranks(r, make(r)); }},
-      {"002.2, trained", [](const ArmRunner& r) { return std::vector{make(r).canonical}; },
-       [](ArmRunner& r) { return rank_needed(r, make(r)); }},
-      {"002.3", [](const ArmRunner&) { return std::vector<Arm>(); },
-       [](ArmRunner& r) { return times(r, make(r)); }},
-      {"002.4",
-       [](const ArmRunner& r) {
-         const Arms a = make(r);
-         return std::vector{a.canonical, a.merged};
-       },
-       [](ArmRunner& r) { return merged(r, make(r)); }},
-      {"002.5, trained",
-       [](const ArmRunner& r) {
-         const Arms a = make(r);
-         return std::vector{a.canonical, a.doubled};
-       },
-       [](ArmRunner& r) { return doubled(r, make(r)); }},
-  };
+  static constexpr TrainedCheck kChecks[] = {{"002.2", ranks},          {"002.3, times", times},
+                                             {"002.4", merged},         {"002.5, trained", doubled},
+                                             {"002.6, loaded", loaded}, {"002.9", shared_keys, true}};
   return kChecks;
 }
 

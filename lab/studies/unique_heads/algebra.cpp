@@ -5,9 +5,29 @@
 #include <cmath>
 
 #include "lab/studies/lab.h"
+#include "lab/studies/unique_heads/algebra.h"
 #include "lab/studies/unique_heads/claims.h"
 
 namespace mh::unique_heads {
+
+void copy_head(lab::Layer& layer, int from, int to, bool output) {
+  const int d_key = layer.geometry().d_key, d_value = layer.geometry().d_value;
+  for (const char* name : {"w_q", "w_k", "w_v"}) {
+    lab::Matrix w = layer.parameter(name);
+    const int size = name[2] == 'v' ? d_value : d_key;
+    for (int64_t r = 0; r < w.rows(); ++r) {
+      for (int c = 0; c < size; ++c) w(r, to * size + c) = w(r, from * size + c);
+    }
+    layer.set(name, w);
+  }
+  if (!output) return;
+  lab::Matrix o = layer.parameter("w_o");
+  for (int r = 0; r < d_value; ++r) {
+    for (int64_t c = 0; c < o.cols(); ++c) o(to * d_value + r, c) = o(from * d_value + r, c);
+  }
+  layer.set("w_o", o);
+}
+
 namespace {
 
 using namespace lab;
@@ -15,148 +35,121 @@ using namespace lab;
 constexpr int kModel = 14, kHeads = 3, kKey = 5, kValue = 4;
 const HeadGeometry kPlain{.heads = kHeads, .d_key = kKey, .d_value = kValue, .biases = Biases::kNone};
 
-/// Numbers of head `to` become those of head `from` (a copy); of W_i^O too when asked.
-void copy_head(Layer& layer, int from, int to, bool output) {
-  for (const char* name : {"w_q", "w_k", "w_v"}) {
-    Matrix w = layer.parameter(name);
-    const int size = name[2] == 'v' ? kValue : kKey;
-    for (int64_t r = 0; r < w.rows(); ++r) {
-      for (int c = 0; c < size; ++c) w(r, to * size + c) = w(r, from * size + c);
-    }
-    layer.set(name, w);
-  }
-  if (!output) return;
-  Matrix o = layer.parameter("w_o");
-  for (int r = 0; r < kValue; ++r) {
-    for (int64_t c = 0; c < o.cols(); ++c) o(to * kValue + r, c) = o(from * kValue + r, c);
-  }
-  layer.set("w_o", o);
-}
-
-/// mistaken: the blocks of W^O stay where they are.
+/// mistake 1: the blocks of W^O stay where they are; 2: the copy keeps a W^V of its own.
 Claim permuted(const AlgebraCase& a) {
   Claim claim{.id = "003.1",
-              .statement =
-                  "Same input, different weights: exchange two heads with their W_i^O and the layer's output "
-                  "stays as it is.",
+              .statement = "All heads get the same input; what differs are their weights and nothing else.",
               .original_words =
                   "\"The reason each head is different is because they each learn a different set of weight "
-                  "matrices ... the input to each attention head is the same.\"",
-              .original_statement = OriginalStatement::kRight,
-              .tolerance = "relative difference at most 1e-6"};
+                  "matrices ... the input to each attention head is the same.\""};
   Random random(a.seed, 31);
   const Matrix x = random_matrix(9, kModel, random);
-  Layer layer(kPlain, kModel, a.seed);
-  const Matrix before = layer.output(x);
+  Layer layer(kPlain, kModel, a.seed), copied(kPlain, kModel, a.seed);
+  const Matrix before = layer.output(x), own_values = copied.parameter("w_v");
   for (const char* name : {"w_q", "w_k", "w_v"}) {
     Matrix w = layer.parameter(name);
     const int size = name[2] == 'v' ? kValue : kKey;
     for (int64_t r = 0; r < w.rows(); ++r) std::swap_ranges(&w(r, 0), &w(r, 0) + size, &w(r, 2 * size));
     layer.set(name, w);
   }
-  if (!a.mistaken) {
+  if (a.mistake != 1) {
     Matrix o = layer.parameter("w_o");
     std::swap_ranges(&o(0, 0), &o(0, 0) + kValue * kModel, &o(2 * kValue, 0));
     layer.set("w_o", o);
   }
   const double difference = largest_difference(layer.output(x), before) / largest(before);
-  claim.measured =
-      fmt::format("heads 0 and 2 of {} exchanged: largest relative difference {:.1e}", kHeads, difference);
-  claim.verdict = difference <= 1e-6 ? Verdict::kPass : Verdict::kFail;
+  copy_head(copied, 0, 2, false);
+  if (a.mistake == 2) copied.set("w_v", own_values);
+  const Matrix heads = copied.heads(x);
+  const double apart = largest_difference(columns(heads, 0, kValue), columns(heads, 2 * kValue, 3 * kValue));
+  claim.clauses = {
+      algebraic("Exchange the weights of two heads, their W_i^O too, and the layer's output stays as it is.",
+                "relative difference at most 1e-6",
+                fmt::format("heads 0 and 2 of {}: largest relative difference {:.2g}", kHeads, difference),
+                difference <= 1e-6, OriginalSays::kSame),
+      algebraic("Give two heads the same W^Q, W^K and W^V, and their outputs are the same.",
+                "a difference of exactly 0",
+                fmt::format("heads 0 and 2 of {}: largest difference {:.2g}", kHeads, apart), apart == 0,
+                OriginalSays::kSame)};
   return claim;
 }
 
-struct HeadGradient {
-  double size, difference;  // of the first head's; from the second head's
-};
-HeadGradient gradients_of_pair(Layer& layer, const Matrix& x, const Matrix& seed) {
-  layer.clear_gradients();
-  layer.output_gradients(x, seed);
-  HeadGradient found{0, 0};
-  for (const char* name : {"w_q", "w_k", "w_v"}) {
-    const int size = name[2] == 'v' ? kValue : kKey;
-    const Matrix g = layer.gradient(name);
-    const Matrix first = columns(g, 0, size);
-    found.size = std::max(found.size, largest(first));
-    found.difference = std::max(found.difference, largest_difference(first, columns(g, size, 2 * size)));
+/// How many of 64 numbers of a row change a head when they are changed: the fewest of 8 heads.
+int fewest_numbers_read(const char* preset, uint64_t seed) {
+  constexpr int kMany = 8, kNumbers = 64, kPart = kNumbers / kMany;
+  Random random(seed, 33);
+  const Matrix x = random_matrix(4, kNumbers, random);
+  Layer layer(geometry_preset(preset, kMany, kNumbers), kNumbers, seed);
+  const Matrix before = layer.heads(x);
+  std::vector<int> read(kMany);
+  for (int c = 0; c < kNumbers; ++c) {
+    Matrix changed = x;
+    for (int64_t t = 0; t < x.rows(); ++t) changed(t, c) += 1;
+    const Matrix difference = sum(layer.heads(changed), before, -1);
+    for (int h = 0; h < kMany; ++h)
+      read[static_cast<size_t>(h)] += largest(columns(difference, h * kPart, (h + 1) * kPart)) > 0;
   }
-  return found;
+  return *std::min_element(read.begin(), read.end());
 }
 
-/// mistaken: the twin keeps a W_i^O of its own.
-Claim equal_gradients(const AlgebraCase& a) {
-  Claim claim{.id = "003.2",
-              .statement =
-                  "Equal heads with equal W_i^O receive equal gradients, so they stay equal; random unequal "
-                  "ones do not. The converse fails: with W^O = 0 unequal heads get equal gradients, zeros.",
-              .original_words =
-                  "\"Nothing really prevents the weights from being different ... gradient descent learns to "
-                  "do that.\" What prevents it is an equal start.",
-              .original_statement = OriginalStatement::kHalfRight,
-              .tolerance = "equal heads: bit for bit; unequal ones: different; W^O = 0: all exactly 0"};
-  Random random(a.seed, 32);
-  const Matrix x = random_matrix(8, kModel, random), seed = random_matrix(8, kModel, random);
-  Layer equal(kPlain, kModel, a.seed), unequal(kPlain, kModel, a.seed), silent(kPlain, kModel, a.seed);
-  copy_head(equal, 0, 1, !a.mistaken);
-  silent.set("w_o", Matrix(int64_t{kHeads} * kValue, kModel));
-  const HeadGradient twins = gradients_of_pair(equal, x, seed), others = gradients_of_pair(unequal, x, seed),
-                     none = gradients_of_pair(silent, x, seed);
-  claim.tables.push_back(
-      {"gradients of W^Q, W^K, W^V of two heads",
-       {"heads", "largest", "largest difference"},
-       {{"equal, equal W_i^O", fmt::format("{:.3g}", twins.size), fmt::format("{:.3g}", twins.difference)},
-        {"unequal", fmt::format("{:.3g}", others.size), fmt::format("{:.3g}", others.difference)},
-        {"unequal, W^O = 0", fmt::format("{:.3g}", none.size), fmt::format("{:.3g}", none.difference)}}});
-  claim.measured = fmt::format(
-      "equal heads: gradients {}; unequal heads: {:.2g} apart where the largest is {:.2g}; "
-      "W^O = 0: largest {}",
-      twins.difference == 0 ? "bit for bit the same" : fmt::format("{:.2g} apart", twins.difference),
-      others.difference, others.size, none.size);
-  const bool right =
-      twins.difference == 0 && twins.size > 0 && others.difference > 1e-3 * others.size && none.size == 0;
-  claim.verdict = right ? Verdict::kPass : Verdict::kFail;
-  return claim;
-}
-
-/// mistaken: all heads share one projection where each should have its own.
+/// mistake 1 to 6: the layer of that clause is another one; 7: Tensor2Tensor's d_k is that of all heads
+/// together; 8: the heads get slices.
 Claim narrow_and_wide(const AlgebraCase& a) {
   constexpr int kWide = 512, kMany = 8;
   Claim claim{
       .id = "003.3",
       .statement =
-          "\"Narrow\" and \"wide\" mean several things: parameters of W^Q, W^K, W^V and W^O at d = 512, "
-          "h = 8.",
+          "\"Narrow\" and \"wide\" mean several things, which cost from 12,288 to 8,388,608 parameters (W^Q, "
+          "W^K, "
+          "W^V and W^O at d = 512, h = 8).",
       .original_words =
           "\"narrow self-attention in which the original input is split into smaller chunks ... wide "
-          "self-attention in which the whole input gets fed into each head\"; Tensor2Tensor and BERT were "
-          "called wide there, but their d_k is d/h, not d.",
-      .original_statement = OriginalStatement::kHalfRight,
-      .tolerance =
-          "the counts of layers made here: 12,288; 98,304; with W^O 262,144 more; 1,048,576; 8,388,608"};
+          "self-attention in which the whole input gets fed into each head\"; \"the original transformer "
+          "code "
+          "in Tensor2Tensor, and also BERT's code, uses attention the way I described (which is considered "
+          "'wide self-attention')\".",
+      .original_remark =
+          "Whether a head reads the whole row, and whether its d_k is d or d/h, are two questions; "
+          "\"wide\" was used for both."};
   struct Row {
     const char* name;
     const char* preset;
     int64_t expected;
+    const char* mistaken;
   };
-  Table table{"", {"layer", "preset", "parameters"}, {}};
-  bool right = true;
-  std::string counts;
+  Table table{"counted in layers made here", {"layer", "preset", "parameters"}, {}};
+  int number = 0;
   for (const Row& row :
-       {Row{"Bloem narrow, one s x s for all heads", "bloem-narrow-shared", 12'288},
-        Row{"Bloem narrow, an s x s a head", "bloem-narrow", 98'304},
-        Row{"the same and W^O", "bloem-narrow-output", 98'304 + 262'144},
-        Row{"canonical, no biases", "tensor2tensor", 1'048'576},
-        Row{"Bloem wide, d_k = d", "bloem-wide", 8'388'608},
-        Row{"Bloem's fourth: d x d, then slices", "bloem-fourth", 786'432 + 98'304 + 262'144}}) {
-    const char* preset = a.mistaken && row.expected == 98'304 ? "bloem-narrow-shared" : row.preset;
-    Layer layer(geometry_preset(preset, kMany, kWide), kWide, a.seed);
-    right = right && layer.parameter_count() == row.expected;
-    table.rows.push_back({row.name, row.preset, std::to_string(layer.parameter_count())});
-    counts += (counts.empty() ? "" : ", ") + table.rows.back()[2];
+       {Row{"Bloem's narrow heads with one s x s projection for all", "bloem-narrow-shared", 12'288,
+            "bloem-narrow"},
+        Row{"Bloem's narrow heads with an s x s projection each", "bloem-narrow", 98'304,
+            "bloem-narrow-shared"},
+        Row{"Bloem's narrow heads with W^O", "bloem-narrow-output", 98'304 + 262'144, "bloem-narrow"},
+        Row{"Tensor2Tensor's canonical heads (d_k = d/h)", "tensor2tensor", 1'048'576, "bloem-wide"},
+        Row{"Bloem's wide heads (d_k = d)", "bloem-wide", 8'388'608, "tensor2tensor"},
+        Row{"heads of Bloem's fourth form (d x d, then slices)", "bloem-fourth", 786'432 + 98'304 + 262'144,
+            "bloem-wide"}}) {
+    Layer layer(geometry_preset(a.mistake == ++number ? row.mistaken : row.preset, kMany, kWide), kWide,
+                a.seed);
+    const int64_t count = layer.parameter_count();
+    const std::string expected = fmt::format("{}", fmt::group_digits(row.expected)),
+                      counted = fmt::format("{}", fmt::group_digits(count));
+    table.rows.push_back({row.name, row.preset, counted});
+    claim.clauses.push_back(algebraic(fmt::format("A layer of {} has {} parameters.", row.name, expected),
+                                      expected, "counted: " + counted, count == row.expected));
   }
-  claim.measured = "counted in layers made here: " + counts;
+  Layer canonical(geometry_preset("tensor2tensor", kMany, kWide), kWide, a.seed);
+  const int d_key = canonical.geometry().d_key * (a.mistake == 7 ? kMany : 1);
+  claim.clauses.push_back(
+      algebraic("Tensor2Tensor's heads are not wide heads in Bloem's sense: their d_k is d/h, not d.",
+                fmt::format("d_k = {}", kWide / kMany), fmt::format("d_k = {} of d = {}", d_key, kWide),
+                d_key == kWide / kMany, OriginalSays::kOpposite));
+  const int fewest = fewest_numbers_read(a.mistake == 8 ? "bloem-narrow" : "tensor2tensor", a.seed);
+  claim.clauses.push_back(algebraic(
+      "Tensor2Tensor's heads are wide in the sense of the answer: each of them reads the whole row.",
+      "each of 8 heads depends on 64 of 64 numbers of a row", fmt::format("at least {} of 64", fewest),
+      fewest == 64, OriginalSays::kSame));
   claim.tables.push_back(std::move(table));
-  claim.verdict = right ? Verdict::kPass : Verdict::kFail;
   return claim;
 }
 
@@ -181,82 +174,37 @@ Matrix without_head_1(Layer& layer, const Matrix& x, bool add_output, uint64_t s
   return smaller.output(x);
 }
 
-/// mistaken: the twin's W_i^O is forgotten.
+/// mistake 1: the twin's W_i^O is forgotten; 2: the unequal heads are equal.
 Claim duplicates(const AlgebraCase& a) {
   Claim claim{
       .id = "003.6",
-      .statement =
-          "Of two equal heads one can be removed by adding its W_i^O to its twin's; of two unequal "
-          "ones not: n heads of which two are equal are n - 1.",
+      .statement = "A layer with two equal heads computes what a layer with one head less can compute.",
       .original_words =
           "\"If a model has n features, but 2 of them are the same, then the model effectively has n-1 "
-          "features.\"",
-      .original_statement = OriginalStatement::kRight,
-      .tolerance = "equal heads: relative difference at most 1e-6; unequal: above 0.01"};
+          "features.\""};
   Random random(a.seed, 36);
   const Matrix x = random_matrix(9, kModel, random);
   Layer twins(kPlain, kModel, a.seed), others(kPlain, kModel, a.seed);
   copy_head(twins, 0, 1, false);
+  if (a.mistake == 2) copy_head(others, 0, 1, false);
   const Matrix with_twin = twins.output(x), with_other = others.output(x);
   const double equal =
-      largest_difference(without_head_1(twins, x, !a.mistaken, a.seed), with_twin) / largest(with_twin);
+      largest_difference(without_head_1(twins, x, a.mistake != 1, a.seed), with_twin) / largest(with_twin);
   const double unequal =
       largest_difference(without_head_1(others, x, true, a.seed), with_other) / largest(with_other);
-  claim.measured =
-      fmt::format("removed an equal head: {:.1e} of the output; an unequal one: {:.2f}", equal, unequal);
-  claim.verdict = equal <= 1e-6 && unequal > 0.01 ? Verdict::kPass : Verdict::kFail;
+  claim.clauses = {
+      algebraic("Of two equal heads one can be removed by adding its W_i^O to that of the other.",
+                "relative difference at most 1e-6", fmt::format("largest relative difference {:.2g}", equal),
+                equal <= 1e-6, OriginalSays::kSame),
+      algebraic("Of two unequal heads none can be removed in this way.", "relative difference above 0.01",
+                fmt::format("largest relative difference {:.2f}", unequal), unequal > 0.01,
+                OriginalSays::kSame)};
   return claim;
 }
 
-/// mistaken: one layer too few is counted.
-Claim path_length(const AlgebraCase& a) {
-  constexpr int kTokens = 17, kRow = 8;
-  Claim claim{
-      .id = "003.7",
-      .statement =
-          "One layer of full attention relates any two positions; with a window of w words to either "
-          "side it takes ceil(distance / w) layers.",
-      .original_words =
-          "\"In the Transformer this is reduced to a constant number of operations, albeit at the cost "
-          "of reduced effective resolution\" (from the paper).",
-      .original_statement = OriginalStatement::kRight,
-      .tolerance = "dy_8/dx_j is exactly 0 beyond layers times window, and not 0 within"};
-  Random random(a.seed, 37);
-  const Matrix x = random_matrix(kTokens, kModel, random);
-  Table table{"positions that row 8 of 17 depends on", {"window", "layers", "from", "to", "formula"}, {}};
-  bool right = true;
-  for (const auto& [window, layers] :
-       {std::pair(0, 1), std::pair(2, 1), std::pair(2, 2), std::pair(2, 3), std::pair(3, 2)}) {
-    std::vector<std::unique_ptr<Layer>> stack;
-    for (int l = 0; l < layers; ++l)
-      stack.push_back(std::make_unique<Layer>(kPlain, kModel, a.seed + static_cast<uint64_t>(l)));
-    const Matrix gradient =
-        stack_gradient(stack, x, kRow, window == 0 ? Mask::none() : Mask::window(window, window));
-    int from = kTokens, to = -1;
-    for (int t = 0; t < kTokens; ++t) {
-      bool any = false;
-      for (int c = 0; c < kModel; ++c) any = any || gradient(t, c) != 0;
-      if (any) from = std::min(from, t), to = t;
-    }
-    const int reach = window == 0 ? kTokens : window * (layers - a.mistaken);
-    const int low = std::max(0, kRow - reach), high = std::min(kTokens - 1, kRow + reach);
-    right = right && from == low && to == high;
-    table.rows.push_back({window == 0 ? "none" : std::to_string(window), std::to_string(layers),
-                          std::to_string(from), std::to_string(to), fmt::format("{} ... {}", low, high)});
-  }
-  claim.measured =
-      fmt::format("the Jacobian's zeros lie where the formula says for {} stacks", table.rows.size());
-  if (!right) claim.measured = "the Jacobian's zeros lie elsewhere than the formula says";
-  claim.tables.push_back(std::move(table));
-  claim.verdict = right ? Verdict::kPass : Verdict::kFail;
-  return claim;
-}
-
-constexpr AlgebraCheck kChecks[] = {{"003.1", permuted},
-                                    {"003.2", equal_gradients},
-                                    {"003.3", narrow_and_wide},
-                                    {"003.6", duplicates},
-                                    {"003.7", path_length}};
+constexpr AlgebraCheck kChecks[] = {{"003.1", permuted},        {"003.2", equal_gradients},
+                                    {"003.3", narrow_and_wide}, {"003.5", averaging_bound},
+                                    {"003.6", duplicates},      {"003.7", path_length}};
 
 }  // namespace
 

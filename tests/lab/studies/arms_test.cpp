@@ -1,21 +1,20 @@
-// Runs are kept: a study that was stopped resumes with the missing runs, and a run is found again by its
-// configuration.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
+// How arms are trained: runs are kept, so a study that was stopped resumes with those it lacks, and a run is found
+// again by its configuration.
+#include "lab/studies/arms.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <filesystem>
-#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
 
-#include "lab/studies/arms.h"
-#include "lab/studies/comparison.h"
 #include "lab/studies/micro_language.h"
-#include "lab/studies/report.h"
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/io/lines.h"
-#include "tests/support/scratch_folder.h"
+#include "multihead/nn/head_columns.h"
+#include "tests/lab/studies/tiny_runner.h"
 
 namespace mh {
 namespace {
@@ -44,7 +43,7 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   int begun = 0;
   std::atomic<bool> stop{false};
   const int threads = thread_count();
-  set_thread_count(2);  // two runs side by side, then one
+  set_thread_count(2);  // two runs side by side
   ArmRunner::Options options{.size = StudySize::kQuick, .runs = folder.path() / "runs"};
   options.watcher.step = [&](const std::string&) { stop = ++begun == 3; };
   options.watcher.stop = [&] { return stop.load(); };
@@ -57,9 +56,13 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
     EXPECT_EQ(begun, 3);
   }
   stop = false;
+  // The third begins when the first of two side by side ends; the other may still be at work, and is stopped too.
+  const auto kept = static_cast<int>(read_lines((options.runs / "runs.jsonl").string()).size());
+  EXPECT_GE(kept, 1);
+  EXPECT_LT(kept, 3);
   ArmRunner runner(options);
   ASSERT_EQ(runner.runs(arm).size(), 3u);
-  EXPECT_EQ(begun, 4) << "the runs of two seeds were there; one was missing";
+  EXPECT_EQ(begun, 3 + 3 - kept) << "only the missing runs are trained";
   const ArmRun first = runner.runs(arm)[0];
   EXPECT_EQ(first.updates, 24);
   EXPECT_LT(first.curve.back().loss, first.curve.front().loss);
@@ -82,98 +85,113 @@ TEST(SlowArms, GoOnWhereTheyWereStoppedAndAreFoundAgain) {
   set_thread_count(threads);
 }
 
-TEST(SlowArms, AreTunedByTheirLossOnValidation) {
-  SizeSettings settings = size_settings(StudySize::kStandard);
-  settings.grammar.train = 2000, settings.grammar.valid = settings.grammar.test = 40;
-  settings.model.d_model = 32;
-  settings.updates = 60, settings.batch_tokens = 400, settings.warmup = 12;
-  settings.seeds = {1, 2}, settings.rate_seeds = 1, settings.rate_updates = 1.0 / 3;
-  struct Case {
-    double rate, best;
-    int runs;  // trials of 20 updates, and one whole run for each of two seeds
+TEST(Arms, TrainOnlyTheSeedThatIsAskedFor) {
+  test::TinyRunner runner;
+  const Arm arm = runner->base("base");
+  const auto seeds = [&] {
+    std::multiset<int> trained;
+    for (const auto& run : runner.kept()) trained.insert(run["seed"].get<int>());
+    return trained;
   };
-  for (const auto& [rate, best, runs] : {Case{1e-3, 2, 2 + 2}, Case{0.3, 0.5, 3 + 2}}) {
-    const test::ScratchFolder folder;
-    settings.learning_rate = rate;
-    ArmRunner runner({.size = StudySize::kStandard, .settings = settings, .runs = folder.path() / "runs"});
-    Arm arm = runner.base("base");
-    runner.tune({&arm});
-    EXPECT_EQ(arm.learning_rate, best) << rate;
-    EXPECT_EQ(runner.rate_of(arm), fmt::format("{:g}", rate * best));
-    EXPECT_EQ(std::ssize(read_lines(folder.path() / "runs" / "runs.jsonl")), runs)
-        << "half the rate is tried only where twice is no better";
-    EXPECT_EQ(runner.runs(arm)[0].updates, 60);
+  runner->trained(arm, 2);
+  EXPECT_EQ(seeds(), (std::multiset<int>{2}));
+  runner->trained(arm, 2);
+  EXPECT_EQ(seeds(), (std::multiset<int>{2}));
+  const auto& fresh = runner->runs(arm, {7, 5});
+  ASSERT_EQ(fresh.size(), 2u);
+  EXPECT_EQ(fresh[0].seed, 7u) << "in the order that was asked for";
+  EXPECT_EQ(fresh[1].seed, 5u);
+  EXPECT_EQ(seeds(), (std::multiset<int>{2, 5, 7}));
+  EXPECT_EQ(runner->runs(arm).size(), 2u);
+  EXPECT_EQ(seeds(), (std::multiset<int>{1, 2, 5, 7}));
+  EXPECT_EQ(runner->runs(arm, {7, 5}).size(), 2u);
+  EXPECT_EQ(runner.steps.size(), 4u);
+}
+
+TEST(Arms, WarmUpForTheirShareOfTheUpdates) {
+  SizeSettings settings = test::tiny_settings();
+  settings.updates = 16, settings.warmup = 4;
+  test::TinyRunner runner(settings);
+  Arm arm = runner->base("base"), longer = arm, none = arm;
+  arm.updates = 0.5;
+  longer.updates = 0.5, longer.warmup = 3;
+  none.updates = 0.001, none.warmup = 0;
+  std::vector<double> losses;
+  for (const Arm* one : {&arm, &longer, &none}) losses.push_back(runner->runs(*one, {1})[0].loss);
+  const auto kept = runner.kept();
+  ASSERT_EQ(kept.size(), 3u);
+  EXPECT_EQ(kept[0]["is"]["updates"], 8);
+  EXPECT_EQ(kept[0]["is"]["warmup"], 2);
+  EXPECT_EQ(kept[1]["is"]["updates"], 8);
+  EXPECT_EQ(kept[1]["is"]["warmup"], 6);
+  EXPECT_EQ(kept[2]["is"]["updates"], 1) << "at least one";
+  EXPECT_FALSE(kept[2]["is"].contains("warmup"));
+  EXPECT_NE(losses[0], losses[1]);
+}
+
+Arm random_columns_arm(const ArmRunner& runner) {
+  Arm arm = runner.base("random columns");
+  arm.model.geometry.d_key = arm.model.geometry.d_value = 4;
+  arm.columns = [](uint64_t draw) { return random_columns(4, 4, 16, draw); };
+  return arm;
+}
+
+TEST(ConfigOf, DrawsColumnsForEachAttentionAndEachSeed) {
+  test::TinyRunner runner;
+  const Arm arm = random_columns_arm(*runner);
+  std::set<HeadColumns> drawn;
+  for (const uint64_t seed : {1, 2, 3}) {
+    const EncoderDecoderConfig config = config_of(arm, seed);
+    EXPECT_EQ(config_of(arm, seed).own_heads, config.own_heads) << "the same when asked again";
+    std::vector<std::string> names;
+    for (const OwnHeads& own : config.own_heads) {
+      names.push_back(own.attention);
+      EXPECT_EQ(own.geometry.input.kind, HeadInput::Kind::kColumns);
+      EXPECT_EQ(own.geometry.heads, 4);
+      EXPECT_EQ(own.geometry.d_value, 4);
+      EXPECT_TRUE(drawn.insert(own.geometry.input.columns).second) << seed << " " << own.attention;
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"encoder.0.self_attention", "decoder.0.self_attention",
+                                               "decoder.0.cross_attention"}));
   }
+  EXPECT_TRUE(config_of(runner->base("base"), 1).own_heads.empty());
+}
+
+TEST(ConfigOf, IsPartOfWhatARunIs) {
+  test::TinyRunner runner;
+  const Arm arm = random_columns_arm(*runner);
+  Arm other = arm;
+  other.columns = [](uint64_t draw) { return random_columns(4, 4, 16, draw + 500); };
+  const double loss = runner->runs(arm, {1})[0].loss;
+  EXPECT_NE(runner->runs(other, {1})[0].loss, loss);
+  Arm renamed = arm;
+  renamed.name = "another name";
+  EXPECT_EQ(runner->runs(renamed, {1})[0].loss, loss) << "a name is no part of what a run is";
+  EXPECT_EQ(runner.steps.size(), 2u);
+  const auto kept = runner.kept();
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_NE(kept[0]["is"]["model"], kept[1]["is"]["model"]);
+  EXPECT_EQ(runner->trained(arm, 1)->parameter_count(), kept[0]["parameters"]);
+}
+
+TEST(Arms, SayWhenHeadsThatStartEqualPart) {
+  using enum HeadInitialisation;
+  test::TinyRunner runner;
+  const auto parted = [&](HeadInitialisation initialisation, float weights_dropout) {
+    Arm arm = runner->base("base");
+    arm.model.geometry.initialisation = initialisation;
+    arm.model.dropout.weights = weights_dropout;
+    return runner->runs(arm, {1})[0].parted;
+  };
+  EXPECT_EQ(parted(kXavierPacked, 0), 0) << "these never were equal";
+  EXPECT_EQ(parted(kEqualWithNoise, 0), 0) << "nor these";
+  EXPECT_EQ(parted(kEqual, 0), 0) << "these stay equal";
+  EXPECT_EQ(parted(kEqual, 0.3f), 1) << "each head has dropout of its own";
+  EXPECT_EQ(parted(kEqualInput, 0), 1) << "each head's gradient comes through its own W_i^O";
 }
 
 TEST(Arms, RealTextNeedsItsFolder) {
   EXPECT_THROW(ArmRunner({.size = StudySize::kPaper}), UsageError);
-}
-
-TEST(Comparison, FeedForwardMakesParametersEqual) {
-  EncoderDecoderConfig model = size_settings(StudySize::kStandard).model;
-  model.vocabulary_size = 101;
-  EncoderDecoderConfig sliced = model;
-  sliced.geometry.input = HeadInput::slices();
-  const int64_t target = parameters_of(model);
-  EXPECT_LT(parameters_of(sliced), target);
-  EXPECT_NEAR(static_cast<double>(parameters_of(with_parameters(sliced, target))),
-              static_cast<double>(target), 4 * (2 * 64 + 1) / 2.0 + 1);
-}
-
-TEST(Statistics, IntervalsAreStudents) {
-  const Interval i = interval_of(std::vector<double>{1, 2, 3, 4});
-  EXPECT_DOUBLE_EQ(i.mean, 2.5);
-  EXPECT_NEAR(i.half, 3.182 * 1.2909944487 / 2, 1e-9);  // scipy.stats.t.interval(0.95, 3, 2.5, sem)
-  EXPECT_EQ(above(i, 0), Verdict::kPass);
-  EXPECT_EQ(above(i, 2), Verdict::kUndecided);
-  EXPECT_EQ(above(i, 5), Verdict::kFail);
-  EXPECT_EQ(below(i, 5), Verdict::kPass);
-  EXPECT_EQ(above(interval_of(std::vector<double>{7}), 0), Verdict::kUndecided) << "one seed says nothing";
-}
-
-TEST(Report, TerminalLinesFitAndMarkdownHasPlots) {
-  StudyReport report{.name = "n",
-                     .question = "Why?",
-                     .answer = "So.",
-                     .conclusion = "Thus.",
-                     .size = "quick",
-                     .command = "c",
-                     .machine = "m"};
-  Claim claim{.id = "000.1, trained",
-              .statement = std::string(30, 'x') + " says that a < b",
-              .measured = "1 | 2",
-              .tolerance = "3",
-              .verdict = Verdict::kFail};
-  claim.tables.push_back({"caption", {"a", "b"}, {{"x|y", "2"}}});
-  claim.plots.push_back({"title <1>", "x", "y", false, {{"s", {1, 2}, {3, 4}, {2, 3}, {4, 5}}}});
-  report.claims.push_back(claim);
-  EXPECT_EQ(report.count(Verdict::kFail), 1);
-  EXPECT_THAT(report_for_terminal(report), testing::HasSubstr("FAIL (asked: 3)"));
-  const MarkdownReport page = report_as_markdown(report);
-  EXPECT_THAT(page.text, testing::HasSubstr("| x\\|y | 2 |"));
-  ASSERT_EQ(page.plots.size(), 1u);
-  EXPECT_EQ(page.plots[0].first, "n-000.1--trained-1.svg") << "no spaces in links";
-  EXPECT_THAT(page.text, testing::HasSubstr(page.plots[0].first));
-  EXPECT_THAT(page.plots[0].second,
-              testing::AllOf(testing::HasSubstr("title &lt;1&gt;"), testing::HasSubstr("<polygon")));
-
-  const Plot strips{.title = "t",
-                    .x_label = "x",
-                    .y_label = "y",
-                    .series = {{"one", {}, {1, 2, 6}, {}, {}}, {"a <b>", {}, {4}, {}, {}}},
-                    .kind = PlotKind::kStrips};
-  const std::string picture = plot_as_svg(strips);
-  EXPECT_THAT(picture,
-              testing::AllOf(testing::HasSubstr(">one<"), testing::HasSubstr("a &lt;b&gt;"),
-                             testing::HasSubstr("opacity=\"0.25\""), testing::Not(testing::HasSubstr("nan")),
-                             testing::Not(testing::HasSubstr("inf"))));
-  size_t points = 0;
-  for (size_t at = 0; (at = picture.find("<circle", at)) != std::string::npos; ++at) ++points;
-  EXPECT_EQ(points, 4u);
-  EXPECT_THAT(plot_for_terminal(strips, ""),
-              testing::AllOf(testing::HasSubstr(" 3\n"), testing::HasSubstr(" 4\n")));
-  EXPECT_EQ(wrapped("aa bb cc", "  ", 7, "  "), "  aa bb\n    cc\n");
 }
 
 }  // namespace

@@ -1,0 +1,171 @@
+// 001.2, trained: from which starts heads become different, and when equal heads part.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "lab/studies/comparison.h"
+#include "lab/studies/diversity/claims.h"
+
+namespace mh::diversity {
+namespace {
+
+constexpr float kDropout = 0.1f;
+
+Arm start(const ArmRunner& runner, const char* name, HeadInitialisation initialisation,
+          DropoutRates dropout) {
+  Arm arm = runner.base(name);
+  arm.model.geometry.initialisation = initialisation;
+  arm.model.dropout = dropout;
+  return arm;
+}
+
+std::vector<int64_t> parted(const std::vector<ArmRun>& runs) {
+  std::vector<int64_t> updates;
+  for (const ArmRun& run : runs) updates.push_back(run.parted);
+  return updates;
+}
+
+std::string parted_text(const std::vector<ArmRun>& runs) {
+  std::vector<std::string> seeds;
+  for (const int64_t update : parted(runs)) seeds.push_back(update == 0 ? "never" : std::to_string(update));
+  return fmt::format("{}", fmt::join(seeds, ", "));
+}
+
+/// A fact that holds for every seed or fails.
+Clause of_every_seed(std::string statement, std::string asked, std::string measured, bool right) {
+  Clause clause = algebraic(std::move(statement), std::move(asked), std::move(measured), right);
+  clause.kind = Evidence::kTrained;
+  return clause;
+}
+
+}  // namespace
+
+Claim starts_trained(ArmRunner& runner) {
+  using enum HeadInitialisation;
+  const DropoutRates none = runner.settings().model.dropout;
+  DropoutRates residual = none, weights = none;
+  residual.residual = kDropout;
+  weights.weights = kDropout;
+  enum : size_t {
+    kBase,
+    kByHead,
+    kWhole,
+    kRows,
+    kTwins,
+    kTwinsInput,
+    kNoisy,
+    kCopied,
+    kTwinsResidual,
+    kWholeResidual,
+    kTwinsWeights,
+    kWholeWeights
+  };
+  std::vector<Arm> arms = {start(runner, "Xavier, fans (d, 3 d)", kXavierPacked, none),
+                           start(runner, "Xavier, fans (d, d_k)", kXavierHead, none),
+                           start(runner, "Xavier, fans (d, d)", kXavier, none),
+                           start(runner, "orthogonal by head", kOrthogonal, none),
+                           start(runner, "all heads equal", kEqual, none),
+                           start(runner, "equal but for W_i^O", kEqualInput, none),
+                           start(runner, "equal, noise of 1e-6", kEqualWithNoise, none),
+                           start(runner, "W^K a copy of W^Q", kCopiedKeys, none),
+                           start(runner, "all equal, residual dropout 0.1", kEqual, residual),
+                           start(runner, "fans (d, d), residual dropout 0.1", kXavier, residual),
+                           start(runner, "all equal, weights' dropout 0.1", kEqual, weights),
+                           start(runner, "fans (d, d), weights' dropout 0.1", kXavier, weights)};
+  runner.tune(arms);
+  Claim claim{
+      .id = "001.2, trained",
+      .statement =
+          "Trained from those starts. Equal, noisy and copied heads start with fans (d, d), and are compared "
+          "with random heads that start so.",
+      .original_words = ""};
+  claim.tables.push_back(
+      arm_table(runner, {arms[kWhole], arms[kTwins], arms[kTwinsInput], arms[kNoisy], arms[kCopied]},
+                "starts with fans (d, d)"));
+  claim.tables.push_back(arm_table(runner, {arms[kBase], arms[kByHead], arms[kWhole], arms[kRows]},
+                                   "random starts of other sizes"));
+  claim.tables.push_back(
+      arm_table(runner, {arms[kWholeResidual], arms[kTwinsResidual]}, "with residual dropout of 0.1"));
+  claim.tables.push_back(arm_table(runner, {arms[kWholeWeights], arms[kTwinsWeights]},
+                                   "with dropout of 0.1 of the attention weights"));
+  Table table{"heads at the end of training",
+              {"start", "cos Att", "JS, nats", "distance", "first update apart, by seed"},
+              {}};
+  Plot plot{.title = "How far apart heads are, by start",
+            .x_label = "update",
+            .y_label = "Jensen-Shannon divergence of two heads' rows, nats"};
+  const std::set<size_t> shown = {kWhole, kTwins, kTwinsInput, kNoisy, kTwinsResidual, kTwinsWeights};
+  for (const Arm& arm : arms) {
+    const auto& runs = runner.runs(arm);
+    const auto at = [&](size_t i, const auto& number) {
+      return interval_of(
+          of_runs(runs, [&](const ArmRun& run) { return std::invoke(number, run.curve[i].heads); }));
+    };
+    const size_t last = runs[0].curve.size() - 1;
+    const bool equal = starts_equal(arm.model.geometry.initialisation);
+    table.rows.push_back(
+        {arm.name, interval_text(at(last, &HeadTelemetry::output)),
+         interval_text(at(last, &HeadTelemetry::divergence)),
+         interval_text(at(last, &HeadTelemetry::distance)),
+         equal && arm.model.geometry.initialisation != kEqualWithNoise ? parted_text(runs) : "0"});
+    Series series{.name = arm.name};
+    for (const ArmRun& run : runs) {
+      series.lines.emplace_back();
+      for (const CurvePoint& point : run.curve) series.lines.back().push_back(point.heads.divergence);
+    }
+    for (size_t i = 0; i <= last; ++i) {
+      series.x.push_back(static_cast<double>(runs[0].curve[i].update));
+      series.y.push_back(at(i, &HeadTelemetry::divergence).mean);
+    }
+    // The rest would hide what the picture is for.
+    if (shown.contains(static_cast<size_t>(&arm - arms.data()))) plot.series.push_back(std::move(series));
+  }
+  claim.tables.push_back(std::move(table));
+  claim.plots.push_back(std::move(plot));
+  claim.plots.push_back(loss_plot(runner, arms, "Starts, trained"));
+
+  const auto plain = parted(runner.runs(arms[kTwins])), residuals = parted(runner.runs(arms[kTwinsResidual])),
+             weighted = parted(runner.runs(arms[kTwinsWeights]));
+  const auto never = [](const std::vector<int64_t>& updates) {
+    return std::all_of(updates.begin(), updates.end(), [](int64_t u) { return u == 0; });
+  };
+  claim.clauses.push_back(of_every_seed(
+      "Heads that start equal stay equal, bit for bit, without dropout.", "no seed's heads part",
+      "first update apart, by seed: " + parted_text(runner.runs(arms[kTwins])), never(plain)));
+  claim.clauses.push_back(of_every_seed(
+      "Residual dropout does not tell equal heads apart.", "no seed's heads part",
+      "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsResidual])), never(residuals)));
+  claim.clauses.push_back(
+      of_every_seed("Dropout of the attention weights tells equal heads apart at once.",
+                    "apart after the first update, every seed",
+                    "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsWeights])),
+                    std::all_of(weighted.begin(), weighted.end(), [](int64_t u) { return u == 1; })));
+  const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
+  add_predictions(claim, {{.statement = "Heads that start equal end worse than heads that start random.",
+                           .quantity = "loss of equal minus random",
+                           .by_seed = minus(kTwins, kWhole),
+                           .limit = Limit::above(0)},
+                          {.statement = "Noise of 1e-6 is enough: such heads end as good as random ones.",
+                           .quantity = "loss of noisy minus random",
+                           .by_seed = minus(kNoisy, kWhole),
+                           .limit = Limit::within(kMargin)},
+                          {.statement = "Other W_i^O are enough: such heads end as good as random ones.",
+                           .quantity = "loss of equal but for W_i^O minus random",
+                           .by_seed = minus(kTwinsInput, kWhole),
+                           .limit = Limit::within(kMargin)},
+                          {.statement = "W^K that starts as a copy of W^Q costs nothing.",
+                           .quantity = "loss of copied minus random",
+                           .by_seed = minus(kCopied, kWhole),
+                           .limit = Limit::within(kMargin)},
+                          {.statement = "With dropout of the weights an equal start costs nothing.",
+                           .quantity = "loss of equal minus random, both with it",
+                           .by_seed = minus(kTwinsWeights, kWholeWeights),
+                           .limit = Limit::within(kMargin)}});
+  return claim;
+}
+
+}  // namespace mh::diversity

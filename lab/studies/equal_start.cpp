@@ -1,0 +1,90 @@
+#include "lab/studies/equal_start.h"
+
+#include <cmath>
+#include <string>
+
+#include "lab/studies/lab.h"
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+using lab::Matrix;
+
+double squares(const Matrix& a) {
+  return lab::norm(a) * lab::norm(a);
+}
+
+/// W_i^Q W_i^K^T [d, d].
+Matrix scores_of(const LayerWeights& layer, int head) {
+  if (layer.geometry.scores == Scores::kMerged) return own_part(layer, "w_qk", head);
+  return lab::product_transposed(head_matrix(layer, HeadPart::kQueries, head).weight,
+                                 head_matrix(layer, HeadPart::kKeys, head).weight);
+}
+
+void multiply(LayerWeights& layer, const std::string& name, double factor) {
+  const auto found = layer.values.find(name);
+  if (found == layer.values.end()) return;
+  for (int64_t i = 0; i < found->second.size(); ++i)
+    found->second.data()[i] = static_cast<float>(found->second.data()[i] * factor);
+}
+
+}  // namespace
+
+StartVariances start_variances(const LayerWeights& layer) {
+  const HeadGeometry& g = layer.geometry;
+  MH_ASSERT(g.query_key_norm == QueryKeyNorm::kNone);
+  StartVariances v;
+  Matrix output(layer.d_model, layer.d_model);
+  for (int h = 0; h < g.heads; ++h) {
+    const double scale = static_cast<double>(*g.scale);
+    v.scores += scale * scale * squares(scores_of(layer, h)) / g.heads;
+    const Matrix value = head_matrix(layer, HeadPart::kValues, h).weight;
+    v.values += squares(value) / g.d_value / g.heads;
+    if (!layer.has("w_o")) continue;
+    const Matrix all = in_double(layer.values.at("w_o").view());
+    const Matrix own = lab::transposed(
+        lab::columns(lab::transposed(all), int64_t{h} * g.d_value, int64_t{h + 1} * g.d_value));
+    output = lab::sum(output, lab::product(value, own));
+  }
+  v.output = layer.has("w_o") ? squares(output) / layer.d_model : v.values;
+  return v;
+}
+
+void set_start_variances(LayerWeights& layer, const StartVariances& wanted) {
+  const StartVariances now = start_variances(layer);
+  const double scores = std::sqrt(wanted.scores / now.scores);
+  multiply(layer, "w_qk", scores);
+  // Where keys are queries (Scores::kTied) there is no w_k, and the one factor counts twice as well.
+  for (const char* name : {"w_q", "w_k"}) multiply(layer, name, std::sqrt(scores));
+  const bool has_output = layer.has("w_o");
+  const double values = std::sqrt((has_output ? wanted.values : wanted.output) / now.values);
+  multiply(layer, "w_v", values);
+  multiply(layer, "w_o", std::sqrt(wanted.output / now.output) / values);
+}
+
+void set_start_variances(EncoderDecoder& model, const StartVariances& wanted) {
+  for (const auto& [name, heads] : model.attentions()) {
+    MultiHeadAttention& attention = model.attention(name);
+    LayerWeights layer = weights_of(attention, model.config().d_model);
+    set_start_variances(layer, wanted);
+    put_weights(layer, attention);
+  }
+}
+
+StartVariances start_variances(const EncoderDecoderConfig& config, Start start, uint64_t seed) {
+  EncoderDecoder model(config);
+  model.initialise(seed);
+  if (start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
+  StartVariances mean;
+  const auto all = model.attentions();
+  for (const auto& [name, heads] : all) {
+    const StartVariances one = start_variances(weights_of(model.attention(name), config.d_model));
+    mean.scores += one.scores / static_cast<double>(all.size());
+    mean.values += one.values / static_cast<double>(all.size());
+    mean.output += one.output / static_cast<double>(all.size());
+  }
+  return mean;
+}
+
+}  // namespace mh

@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "lab/studies/plot_parts.h"
+#include "multihead/analysis/heat_map_svg.h"
+#include "multihead/base/error.h"
+
+namespace mh {
+
+/// The heat maps of heat_map_svg.h below the plot's title.
+std::string matrices_as_svg(const Plot& plot) {
+  std::vector<Tensor> weights;
+  std::vector<MatrixNames> names;
+  for (const Series& s : plot.series) {
+    weights.push_back(matrix_of(s));
+    names.push_back(names_of(plot, weights.back().view()));
+  }
+  std::vector<HeatMapPanel> panels;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    panels.push_back({.title = plot.series[i].name,
+                      .caption = plot.y_label,
+                      .weights = weights[i].view(),
+                      .queries = names[i].rows,
+                      .keys = names[i].columns});
+  }
+  std::string maps = heat_maps_as_svg(panels);
+  double width = 0, height = 0;
+  const size_t box = maps.find("viewBox");
+  MH_ASSERT(box != std::string::npos &&
+            std::sscanf(maps.c_str() + box, "viewBox=\"0 0 %lf %lf\"", &width, &height) == 2);
+  const Heading heading(plot.title, width - 32);
+  const double top = heading.bottom() - 8;
+  maps.insert(maps.find(' '), fmt::format(" y=\"{}\" width=\"{}\" height=\"{}\"", top, width, height));
+  return heading.draw(std::max(width, 400.0), top + height, 16) + maps + "</svg>\n";
+}
+
+}  // namespace mh

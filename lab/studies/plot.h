@@ -1,0 +1,54 @@
+// A plot of a claim: lines, strips of seeds, or matrices of weights. report.h draws it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/base/enum_names.h"
+
+namespace mh {
+
+enum class PlotKind {
+  kLines,     // y over x, the seeds as thin lines behind it
+  kStrips,    // a row for each series: its numbers y as points, and their mean with its 95 % interval
+  kMatrices,  // a heat map for each series: weights of queries (rows) for keys (columns)
+};
+inline constexpr EnumNames<PlotKind> kPlotKindNames = {
+    {"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}, {"matrices", PlotKind::kMatrices}};
+
+struct Series {
+  std::string name = {};
+  std::vector<double> x = {}, y = {};
+  /// kLines: what y is the mean of, one line [x] for each seed; kMatrices: the rows of the matrix, numbers from 0 to 1.
+  std::vector<std::vector<double>> lines = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("name", name);
+    v("x", x);
+    v("y", y);
+    v("lines", lines);
+  }
+};
+
+struct Plot {
+  std::string title = {}, x_label = {}, y_label = {};
+  bool log_x = false;
+  std::vector<Series> series = {};
+  PlotKind kind = PlotKind::kLines;
+  std::vector<std::string> row_names = {}, column_names = {};  // of kMatrices: words of queries and of keys
+
+  template <class V>
+  void visit(V& v) {
+    v("title", title);
+    v("x_label", x_label);
+    v("y_label", y_label);
+    v("log_x", log_x);
+    v("series", series);
+    v("kind", kind, kPlotKindNames);
+    v("row_names", row_names);
+    v("column_names", column_names);
+  }
+};
+
+}  // namespace mh

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/studies/plot_parts.h"
+#include "lab/studies/statistics.h"
+#include "multihead/analysis/svg.h"
+
+namespace mh {
+
+/// A row a series; a dashed line goes down from the first one's mean.
+std::string strips_as_svg(const Plot& plot) {
+  constexpr double kRow = 24, kSpan = 460, kBelow = 50;
+  double names = 0;
+  Axis x;
+  for (const Series& s : plot.series) {
+    names = std::max(names, text_width(s.name));
+    for (const double v : s.y) x.meet(v);
+    if (s.y.empty()) continue;
+    const Interval mean = interval_of(s.y);
+    x.meet(mean.low()), x.meet(mean.high());
+  }
+  x.from = 30 + names;
+  x.to = x.from + kSpan;
+  x.widen(0.03);
+  const Heading heading(plot.title, x.to);
+  const double top = heading.bottom(), bottom = top + kRow * static_cast<double>(plot.series.size());
+  std::string out = heading.draw(x.to + 30, bottom + kBelow, 16) + x_axis(x, plot.x_label, top, bottom);
+  for (size_t i = 0; i < plot.series.size(); ++i) {
+    const Series& s = plot.series[i];
+    if (s.y.empty()) continue;
+    const double at = top + kRow * (static_cast<double>(i) + 0.5);
+    const Interval mean = interval_of(s.y);
+    if (i == 0 && x.takes(mean.mean)) {
+      out += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" "
+          "stroke-dasharray=\"4 3\"/>\n",
+          x.place(mean.mean), top, bottom);
+    }
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x.from - 10, at + 4,
+                       xml_text(s.name));
+    if (std::isfinite(mean.half)) {
+      out += fmt::format(
+          "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"8\" "
+          "opacity=\"0.25\"/>\n",
+          x.place(mean.low()), x.place(mean.high()), at, at, kPlotColours[0]);
+    }
+    if (x.takes(mean.mean)) {
+      out += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" "
+          "stroke-width=\"2\"/>\n",
+          x.place(mean.mean), at - 8, at + 8, kPlotColours[0]);
+    }
+    for (const double v : s.y) {
+      if (!x.takes(v)) continue;
+      out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\" opacity=\"0.8\"/>\n",
+                         x.place(v), at, kPlotColours[1]);
+    }
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace mh

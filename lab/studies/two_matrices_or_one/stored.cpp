@@ -1,0 +1,201 @@
+// 002.6: what a model folder stores of an attention.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include "lab/studies/lab.h"
+#include "lab/studies/two_matrices_or_one/claims.h"
+#include "multihead/base/error.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/families/marian.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh::two_matrices_or_one {
+namespace {
+
+using namespace lab;
+
+constexpr const char* kAttention = "encoder.0.self_attention";
+
+class OpenFolder {
+ public:
+  explicit OpenFolder(const std::filesystem::path& path)
+      : folder_(load_model_folder(path)), file_(SafetensorsFile::open(folder_.path / "model.safetensors")) {}
+
+  const EncoderDecoderConfig& config() const { return folder_.translator().config(); }
+  MultiHeadAttention& attention() const { return folder_.model->attention(kAttention); }
+  const SafetensorsFile& file() const { return file_; }
+
+  /// The tensors of that attention in the file: those beside its W^Q.
+  std::vector<TensorEntry> tensors() const {
+    const std::string w_q = place("w_q").names[0];
+    // "model.encoder.layers.0.self_attn.q_proj.weight" or "encoder.0.self_attention.w_q"
+    const std::string attention = w_q.substr(0, w_q.find("self_att"));
+    std::vector<TensorEntry> found;
+    for (const TensorEntry& tensor : file_.entries()) {
+      if (tensor.name.find(attention + "self_att") == 0 && tensor.name.find("norm") == std::string::npos)
+        found.push_back(tensor);
+    }
+    return found;
+  }
+  /// A parameter as the file has it.
+  Matrix stored(const char* name) const {
+    const TensorPlace at = place(name);
+    const std::vector<int64_t>& shape = file_.shape(at.names[0]);
+    const std::vector<float> floats = file_.floats(at.names[0]);
+    Matrix a(shape.size() == 1 ? 1 : shape[0], shape.back());
+    std::copy(floats.begin(), floats.end(), a.data());
+    return at.layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
+  }
+
+ private:
+  TensorPlace place(const char* name) const {
+    return encoder_decoder_place(folder_.model_type, fmt::format("{}.{}", kAttention, name), {});
+  }
+  ModelFolder folder_;
+  SafetensorsFile file_;
+};
+
+Matrix plus_row(Matrix a, const Matrix& row) {
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) a(i, j) += row(0, j);
+  }
+  return a;
+}
+
+/// Concat(head_1, ...) as the model's own layer computes it.
+Matrix heads_of(const MultiHeadAttention& layer, const Matrix& x) {
+  const Tensor rows = in_float(x);
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())});
+  Tape tape;
+  Context context{.tape = tape};
+  return in_double(layer
+                       .self_heads(context, tape.constant(const_cast<Tensor&>(rows).view()),
+                                   {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none())
+                       .value());
+}
+
+/// A folder that is gone with this object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-study-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw FileError("cannot make a folder like " + pattern);
+    path_ = pattern;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
+  const OpenFolder folder(path);
+  const int d = folder.config().d_model, heads = folder.config().encoder_heads, size = d / heads;
+  Claim claim{
+      .id = "002.6",
+      .statement =
+          "A model stores one matrix W_i^{Q*} [d, d/h] for each head's queries, and so for its keys and "
+          "values: there is no W^Q before it.",
+      .original_words =
+          "\"Matrices W^Q, W^K, W^V (each d_model x d_model) are completely removed instead.\" \"Q_i(x) = x "
+          "W_i^{Q*} = x W^Q W_i^{Q*} = Q W_i^Q.\" JimSi: \"I would really like to know if this is redundant "
+          "now and it can be head_i = Attention(Q_i, K_i, V_i).\"",
+      .original_remark =
+          "The star in x W^Q W_i^{Q*} is a slip of the pen: the line above it has W_i^{Q*} = W^Q W_i^Q, so x "
+          "W_i^{Q*} = x W^Q W_i^Q. The stored matrix is the one with the star."};
+  Table table{fmt::format("the file's tensors of the first encoder attention, d = {}, h = {}", d, heads),
+              {"tensor", "shape"},
+              {}};
+  int matrices = 0, biases = 0, others = 0;
+  for (const TensorEntry& tensor : folder.tensors()) {
+    const std::vector<int64_t>& shape = tensor.shape;
+    const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
+    (row && shape.back() == d                                         ? biases
+     : shape.size() == 2 && shape[0] == d && shape[1] == heads * size ? matrices
+                                                                      : others)++;
+    std::string text;
+    for (const int64_t n : shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
+    table.rows.push_back({tensor.name, "[" + text + "]"});
+  }
+  claim.tables.push_back(std::move(table));
+  claim.clauses.push_back(algebraic(
+      "An attention in the file is four matrices [d, d], for queries, keys, values and output, with their "
+      "biases [d], and nothing else.",
+      "4 matrices, 4 biases, 0 others",
+      fmt::format("{} matrices [{}, {}], {} biases [{}], {} others", matrices, d, d, biases, d, others),
+      matrices == 4 && biases == 4 && others == 0, OriginalSays::kSame));
+
+  Random random(a.seed, 26);
+  const Matrix x = random_matrix(7, d, random);
+  const auto projected = [&](const char* w, const char* b, int head) {
+    const auto own = [&](const char* name) {
+      return columns(folder.stored(name), head * size, (head + 1) * size);
+    };
+    return plus_row(product(x, own(w)), own(b));
+  };
+  const int head = a.mistake == 2 ? 1 : 0;
+  const Matrix q = projected("w_q", "b_q", head), k = projected("w_k", "b_k", head),
+               v = projected("w_v", "b_v", head);
+  const Matrix own = product(softmax_rows(scaled(product_transposed(q, k), 1 / std::sqrt(size))), v);
+  const Matrix expected = columns(heads_of(folder.attention(), x), 0, size);
+  const double difference = largest_difference(own, expected) / largest(expected);
+  claim.clauses.push_back(algebraic(
+      "The d columns are the heads' d/h columns side by side: head_0 = Attention(Q_0, K_0, V_0) follows from "
+      "the first d/h columns of three of the matrices.",
+      "equal to the head's output in the model to 1e-5 of the largest",
+      fmt::format("largest difference {:.1e} with columns 0 ... {} of {}", difference, size - 1, d),
+      difference <= 1e-5, OriginalSays::kSame));
+
+  // Any W^Q that can be inverted splits the stored matrix: W_0^Q = (W^Q)^-1 W_0^{Q*}.
+  const Matrix star = columns(folder.stored("w_q"), 0, size);
+  const Matrix before = random_rotation(d, random), after = product(transposed(before), star);
+  const Matrix once = product(x, star);
+  const Matrix split = product(product(x, a.mistake == 3 ? transposed(before) : before), after);
+  const double same = largest_difference(split, once) / largest(once);
+  claim.clauses.push_back(algebraic(
+      "W_i^{Q*} = W^Q W_i^Q is one matrix of the stored shape [d, d/h], and x W^Q W_i^Q = x W_i^{Q*}.",
+      "equal to 1e-10 of the largest, for a random W^Q and the W_0^Q that gives the stored matrix",
+      fmt::format("[{}, {}]; largest difference {:.1e}", star.rows(), star.cols(), same), same <= 1e-10,
+      OriginalSays::kSame));
+  const Matrix twice = product(a.mistake == 4 ? x : product(x, before), star);
+  const double apart = norm(sum(twice, once, -1)) / norm(once);
+  claim.clauses.push_back(
+      algebraic("x W^Q W_i^{Q*}, as it is printed, is something else: W^Q is in W_i^{Q*} already.",
+                "further than 0.1 of the norm from x W_i^{Q*}", fmt::format("{:.2f} of the norm away", apart),
+                apart > 0.1, OriginalSays::kOpposite));
+  return claim;
+}
+
+}  // namespace
+
+Claim stored(const std::filesystem::path& folder) {
+  return look_into(folder, {});
+}
+
+/// mistake 1: a doubled model is looked into; 2: head 1's columns are taken for head 0's; 3: W^Q transposed;
+/// 4: W^Q is left out.
+Claim stored_afresh(const AlgebraCase& a) {
+  EncoderDecoderConfig config = transformer_preset("tiny");
+  config.vocabulary_size = 11;
+  config.encoder_layers = config.decoder_layers = 1;
+  if (a.mistake == 1) config.geometry.scores = Scores::kDoubled;
+  EncoderDecoder model(config);
+  model.initialise(a.seed);
+  const ScratchFolder scratch;
+  save_model_folder(scratch.path() / "model", model);
+  return look_into(scratch.path() / "model", a);
+}
+
+}  // namespace mh::two_matrices_or_one

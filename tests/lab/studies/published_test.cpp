@@ -1,0 +1,120 @@
+// Reports that were kept: what this version says of their figures, and that the published pages are what it draws
+// from the published reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "lab/studies/report.h"
+#include "lab/studies/study.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/config.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+/// All claims of a study, with as many clauses as its answer asks for, as an earlier version kept them.
+StudyReport kept_report(const Study& study, Verdict verdict) {
+  StudyReport report;
+  report.name = study.name;
+  report.question = "an old question";
+  report.answer = "an old answer";
+  const auto add = [&](std::string_view id) {
+    Claim claim{.id = std::string(id),
+                .statement = "A statement.",
+                .clauses = {{.statement = "A clause.", .measured = "12.5 of 37", .verdict = verdict}},
+                .tables = {{"a table", {"loss"}, {{"0.125"}}}}};
+    for (const Sentence& sentence : study.answer) {
+      if (sentence.claim == id)
+        claim.clauses.resize(std::max(claim.clauses.size(), sentence.clause + 1), claim.clauses.front());
+    }
+    report.claims.push_back(std::move(claim));
+  };
+  for (const AlgebraCheck& check : study.algebra) add(check.id);
+  for (const TrainedCheck& check : study.trained) add(check.id);
+  return report;
+}
+
+TEST(Redrawn, SaysWhatThisVersionSaysAndKeepsFigures) {
+  for (const Study& study : studies()) {
+    SCOPED_TRACE(std::string(study.name));
+    const StudyReport kept = kept_report(study, Verdict::kFail), report = redrawn(kept);
+    EXPECT_EQ(report.question, study.question);
+    EXPECT_EQ(report.answer, answer_of(study.answer, kept.claims));
+    EXPECT_EQ(report.picture, study.picture);
+    ASSERT_EQ(report.claims.size(), kept.claims.size());
+    for (const Claim& claim : report.claims) {
+      EXPECT_EQ(claim.verdict, Verdict::kFail) << claim.id << " follows from its clauses";
+      EXPECT_EQ(claim.clauses[0].measured, "12.5 of 37");
+      EXPECT_EQ(claim.tables.size(), 1u);
+    }
+  }
+}
+
+TEST(Redrawn, LeavesAReportOfSomeClaimsWithoutAnAnswer) {
+  StudyReport kept = kept_report(find_study("diversity"), Verdict::kPass);
+  kept.answer.clear();
+  std::erase_if(kept.claims, [](const Claim& claim) { return !claim.id.starts_with("001.4"); });
+  const size_t claims = kept.claims.size();
+  ASSERT_GT(claims, 0u);
+  const StudyReport report = redrawn(kept);
+  EXPECT_EQ(report.answer, "");
+  EXPECT_EQ(report.claims.size(), claims);
+}
+
+TEST(Redrawn, SaysWhatIsMissing) {
+  const Study& study = find_study("one-product");
+  StudyReport kept = kept_report(study, Verdict::kPass);
+  ASSERT_FALSE(study.answer.empty());
+  const std::string needed(study.answer.front().claim);
+  std::erase_if(kept.claims, [&](const Claim& claim) { return claim.id == needed; });
+  try {
+    redrawn(kept);
+    FAIL();
+  } catch (const FormatError& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("one-product"), HasSubstr(needed)));
+  }
+  kept.name = "two-products";
+  EXPECT_THROW(redrawn(kept), UsageError);
+}
+
+class PublishedPages : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublishedPages, AreWhatIsDrawnOfTheirReports) {
+  const fs::path folder = fs::path(MULTIHEAD_SOURCE) / "docs" / GetParam();
+  if (!fs::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  std::set<std::string> plots, drawn;
+  int pages = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".svg") plots.insert(entry.path().filename());
+    if (entry.path().extension() != ".json") continue;
+    SCOPED_TRACE(entry.path().string());
+    const std::string text = read_file(entry.path());
+    StudyReport kept;
+    ASSERT_NO_THROW(from_json(kept, text, entry.path().string()));
+    const StudyReport report = redrawn(kept);
+    EXPECT_TRUE(to_json(report) == text) << "run: multihead study --redraw --out " << folder;
+    const MarkdownReport page = report_as_markdown(report);
+    fs::path file = entry.path();
+    EXPECT_TRUE(page.text == read_file(file.replace_extension(".md")));
+    for (const auto& [name, svg] : page.plots) {
+      drawn.insert(name);
+      EXPECT_TRUE(svg == read_file(folder / name)) << name;
+    }
+    ++pages;
+  }
+  EXPECT_GT(pages, 0);
+  EXPECT_EQ(plots, drawn);
+}
+
+INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("answers"));
+
+}  // namespace
+}  // namespace mh
