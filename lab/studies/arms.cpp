@@ -48,6 +48,14 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+void check_finite(const ArmRun& run) {
+  if (run.diverged > 0) {
+    throw Error(
+        fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
+                    run.arm, run.seed, run.diverged));
+  }
+}
+
 /// Of all heads of all attentions: whether each has the bits of its attention's first head.
 bool heads_are_equal(EncoderDecoder& model) {
   for (const auto& [name, heads] : model.attentions()) {
@@ -179,22 +187,26 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
                                         tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
   const auto look = [&](int64_t update) {
-    CurvePoint point{.update = update, .seconds = run.seconds, .loss = validation(model).loss};
-    point.heads = head_telemetry(model, valid_);
-    run.curve.push_back(point);
+    const double loss = validation(model).loss;
+    if (!std::isfinite(loss)) {
+      run.diverged = update;
+      return;
+    }
+    run.curve.push_back(
+        {.update = update, .seconds = run.seconds, .loss = loss, .heads = head_telemetry(model, valid_)});
   };
   look(0);
   for (int64_t update = 1; update <= updates; ++update) {
     const double start = cpu_seconds();
     const UpdateReport report = trainer.update();
     run.seconds += cpu_seconds() - start;
-    if (!report.finite) {
-      throw Error(
-          fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
-                      arm.name, seed, update));
-    }
+    if (!report.finite) run.diverged = update;
     if (equal && !heads_are_equal(model)) equal = false, run.parted = update;
     if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
+    if (run.diverged > 0) {
+      log_.keep(study_, identity(arm, seed), run);
+      return run;
+    }
     if (options_.watcher.stop && options_.watcher.stop())
       throw Interrupted("the study was stopped; runs that are done are kept");
   }
@@ -276,13 +288,19 @@ const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm, const std::vector<uin
   std::vector<ArmRun>& all = runs_[all_seeds];
   if (!all.empty()) return all;
   prepare({arm}, seeds);
-  for (const uint64_t seed : seeds) all.push_back(*find(arm, seed));
+  for (const uint64_t seed : seeds) {
+    const ArmRun run = *find(arm, seed);
+    if (run.diverged > 0) all.clear();
+    check_finite(run);
+    all.push_back(run);
+  }
   return all;
 }
 
 std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {
   prepare({arm}, {seed});
   const RunIdentity run = identity(arm, seed);
+  check_finite(*log_.find(run));
   const std::string file = log_.weights_of(run, *log_.find(run)).string();
   if (!std::filesystem::exists(file)) train(arm, seed);  // its curve alone was kept
   return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), config_of(arm, seed));

@@ -77,13 +77,13 @@ class ArmRunner {
   /// Trains what is not there yet, with progress over all of them.
   void prepare(const std::vector<Arm>& arms) { prepare(arms, seeds()); }
   void prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds);
-  /// One run a seed, in the order of the seeds.
+  /// One run a seed, in the order of the seeds. Throws Error when the loss of one became no number.
   const std::vector<ArmRun>& runs(const Arm& arm) { return runs(arm, seeds()); }
   const std::vector<ArmRun>& runs(const Arm& arm, const std::vector<uint64_t>& seeds);
   /// Gives each arm the learning rate that suits it best, and trains it. The rates tried are the size's times powers
   /// of two: with the first seed 1 and 2, then further until the lowest loss on validation has a higher one on both
   /// sides; the two best of them again with SizeSettings::rate_seeds, by the mean. A trial takes rate_updates of the
-  /// updates. kQuick: leaves them as they are.
+  /// updates; where its loss becomes no number, the rate is the worst. kQuick: leaves them as they are.
   void tune(const std::vector<Arm*>& arms);
   void tune(std::vector<Arm>& arms);
   /// Chooses the weight of each arm's regulariser in the same way, of powers of sqrt(10) at the size's learning rate,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,10 @@ std::vector<std::map<int, double>> ArmRunner::search(const std::vector<Arm*>& ar
   const std::vector<uint64_t> first_seed = first(seeds(), 1), some = first(seeds(), settings_.rate_seeds);
   const auto loss = [&](const Arm& arm, const std::vector<uint64_t>& of) {
     double sum = 0;
-    for (const uint64_t seed : of) sum += find(arm, seed)->curve.back().loss;
+    for (const uint64_t seed : of) {
+      const ArmRun run = *find(arm, seed);
+      sum += run.diverged > 0 ? std::numeric_limits<double>::infinity() : run.curve.back().loss;
+    }
     return sum / static_cast<double>(of.size());
   };
   std::vector<std::map<int, double>> losses(arms.size());

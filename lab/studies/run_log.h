@@ -51,6 +51,7 @@ struct ArmRun {
   int64_t updates = 0;
   int64_t parameters = 0;
   int64_t activation_bytes = 0;  // kept for the backward pass, of the last batch
+  int64_t diverged = 0;          // the update whose loss was no number, where training ended; 0: none
   /// The first update after which heads that started equal differ in a bit; 0: never, or they did not.
   int64_t parted = 0;
   std::vector<CurvePoint> curve = {};
@@ -66,6 +67,7 @@ struct ArmRun {
     v("updates", updates);
     v("parameters", parameters);
     v("activation_bytes", activation_bytes);
+    v("diverged", diverged);
     v("parted", parted);
     v("curve", curve);
   }

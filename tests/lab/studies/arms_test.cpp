@@ -2,6 +2,7 @@
 // again by its configuration.
 #include "lab/studies/arms.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -188,6 +189,23 @@ TEST(Arms, SayWhenHeadsThatStartEqualPart) {
   EXPECT_EQ(parted(kEqual, 0), 0) << "these stay equal";
   EXPECT_EQ(parted(kEqual, 0.3f), 1) << "each head has dropout of its own";
   EXPECT_EQ(parted(kEqualInput, 0), 1) << "each head's gradient comes through its own W_i^O";
+}
+
+TEST(Arms, ALossThatIsNoNumberEndsTheRunAndIsKept) {
+  SizeSettings settings = test::tiny_settings();
+  settings.learning_rate = 1e38;
+  test::TinyRunner tiny(settings);
+  const Arm arm = tiny->base("too quick");
+  try {
+    tiny->runs(arm);
+    FAIL() << "expected an Error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("arm too quick, seed 1: the loss of update"));
+  }
+  EXPECT_THROW(tiny->trained(arm, 2), Error);
+  const auto kept = tiny.kept();
+  ASSERT_EQ(kept.size(), 2u) << "so it is not trained again";
+  EXPECT_GT(kept[0]["diverged"], 0);
 }
 
 TEST(Arms, RealTextNeedsItsFolder) {

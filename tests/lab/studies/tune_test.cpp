@@ -45,6 +45,13 @@ TEST(NextToTry, StopsAfterFiveStepsEitherWay) {
   EXPECT_EQ(next_to_try(rising), -5);
 }
 
+TEST(NextToTry, LeavesRatesAtWhichTheLossIsNoNumber) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(next_to_try({{0, 2.0}, {1, kNone}}), -1);
+  EXPECT_EQ(next_to_try({{0, kNone}, {1, kNone}}), -1);
+  EXPECT_EQ(next_to_try({{-1, 3.0}, {0, 2.0}, {1, kNone}}), std::nullopt);
+}
+
 TEST(NextToTry, TakesTheSmallerOfTwoRatesThatAreEquallyGood) {
   EXPECT_EQ(next_to_try({{0, 2.0}, {1, 2.0}}), -1);
   EXPECT_EQ(next_to_try({{-1, 3.0}, {0, 2.0}, {1, 2.0}}), std::nullopt);
