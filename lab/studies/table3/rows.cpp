@@ -61,9 +61,9 @@ std::vector<Row> rows(const ArmRunner& runner) {
   add(fmt::format("(C) d_ff={}", ff * 2), {"d_ff=4096", 4.75, 26.2}, feed_forward(ff * 2));
   add("(D) smoothing 0", {"smoothing 0", 4.67, 25.3}, [](Arm& arm) { arm.label_smoothing = 0; });
   add("(D) smoothing 0.2", {"smoothing 0.2", 5.47, 25.7}, [](Arm& arm) { arm.label_smoothing = 0.2f; });
-  if (runner.size() != StudySize::kPaper) return all;
   add("(D) dropout 0", {"dropout 0", 5.77, 24.6}, [](Arm& arm) { arm.model.dropout.residual = 0; });
   add("(D) dropout 0.2", {"dropout 0.2", 4.95, 25.5}, [](Arm& arm) { arm.model.dropout.residual = 0.2f; });
+  if (runner.size() != StudySize::kPaper) return all;
   add("(E) learned positions", {"learned positions", 4.92, 25.7},
       [](Arm& arm) { arm.model.positions = Positions::kLearned; });
   add(fmt::format("big: d={}, h=16, d_ff={}, dropout 0.3", d * 2, ff * 2), {"big", 4.33, 26.4}, [](Arm& arm) {

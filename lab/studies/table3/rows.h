@@ -22,8 +22,7 @@ struct Row {
   std::optional<Arm> usual = {};  // from its usual start, where that is not the base's
 };
 /// The base first: 3 + 3 layers and 8 heads, half of the paper's 6 layers, so that every row is the paper's own part
-/// or multiple of it. Rows (A) to (C), and label smoothing of (D). At the size of the paper, where text can be
-/// learned by heart, also dropout of (D), learned positions (E) and big.
+/// or multiple of it. Rows (A) to (D). At the size of the paper also learned positions (E) and big.
 std::vector<Row> rows(const ArmRunner& runner);
 
 /// A difference from the base, here and in the paper; better is below 0 for losses and perplexity, above 0 for BLEU.
