@@ -12,9 +12,9 @@
 namespace mh {
 
 enum class StudySize {
-  kQuick,     // one layer on a micro language: all studies in a minute on two cores
-  kStandard,  // two layers on the built-in grammar: 76 minutes of CPU time, before 001.3 tuned
-  kPaper,     // real parallel text, the model of kStandard, 1,500 updates of 4,096 tokens: hours
+  kQuick,  // one layer on a micro language: all studies in minutes
+  kStandard,  // two layers on the built-in grammar: about a quarter of a minute of CPU time a run, hundreds of runs
+  kPaper,  // real parallel text, the model of kStandard, 1,500 updates of 4,096 tokens: hours
 };
 std::string_view size_name(StudySize size);  // "quick", ...
 
