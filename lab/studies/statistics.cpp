@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "multihead/base/error.h"
@@ -67,6 +68,12 @@ std::string limit_text(const Limit& limit, const std::string& unit) {
       break;
   }
   return fmt::format("between -{0:g}{1} and {0:g}{1}", limit.bound, unit);
+}
+
+/// A margin can be left on either side, which FAIL alone does not say.
+std::string_view side_of(const Limit& limit, const Decision& d) {
+  if (limit.kind != Limit::Kind::kWithin || d.verdict != Verdict::kFail) return "";
+  return d.interval.mean > 0 ? ", higher than the margin" : ", lower than the margin";
 }
 
 }  // namespace
@@ -140,8 +147,8 @@ void add_predictions(Claim& claim, const std::vector<Prediction>& predictions) {
         {.statement = p.statement,
          .asked = fmt::format("{}: {}", p.quantity, limit_text(p.limit, p.unit)),
          .measured = fmt::format(
-             "{}{}, {} seeds, p {}{}", interval_text(d.interval, p.digits), p.unit, p.by_seed.size(),
-             d.p < 0.001 ? "< 0.001" : fmt::format("= {:.3f}", d.p),
+             "{}{}{}, {} seeds, p {}{}", interval_text(d.interval, p.digits), p.unit, side_of(p.limit, d),
+             p.by_seed.size(), d.p < 0.001 ? "< 0.001" : fmt::format("= {:.3f}", d.p),
              predictions.size() > 1 ? fmt::format(" (Holm's, of {} comparisons)", predictions.size()) : ""),
          .verdict = d.verdict,
          .kind = Evidence::kTrained,
@@ -150,8 +157,10 @@ void add_predictions(Claim& claim, const std::vector<Prediction>& predictions) {
 }
 
 std::string interval_text(const Interval& interval, int digits) {
-  if (!std::isfinite(interval.half)) return fmt::format("{:.{}f}", interval.mean, digits);
-  return fmt::format("{:.{}f} ± {:.{}f}", interval.mean, digits, interval.half, digits);
+  // No "-0.000".
+  const double mean = std::abs(interval.mean) < 0.5 * std::pow(10, -digits) ? 0 : interval.mean;
+  if (!std::isfinite(interval.half)) return fmt::format("{:.{}f}", mean, digits);
+  return fmt::format("{:.{}f} ± {:.{}f}", mean, digits, interval.half, digits);
 }
 
 }  // namespace mh

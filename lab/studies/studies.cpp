@@ -66,7 +66,8 @@ constexpr Sentence kMatrices[] = {
      "Trained heads needed it: half of it was not enough.",
      "Whether trained heads need all of that, these runs leave open."},
     {"002.4", 0, "At equal parameters, models with two factors were as good as models with one matrix.",
-     "At equal parameters, models with two factors were not as good as models with one matrix, or better.",
+     "At equal parameters, models with two factors were not as good as models with one matrix, or they were "
+     "better.",
      "Whether two factors are as good as one matrix at equal parameters, these runs leave open."}};
 
 constexpr Sentence kUnique[] = {

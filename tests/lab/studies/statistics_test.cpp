@@ -246,5 +246,24 @@ TEST(Predictions, OfOneComparisonDoNotSpeakOfHolm) {
   EXPECT_EQ(claim.clauses[0].verdict, kUndecided);
 }
 
+TEST(Prediction, SaysOnWhichSideAMarginIsLeft) {
+  Claim claim;
+  add_predictions(
+      claim,
+      {{.statement = "As good.", .quantity = "q", .by_seed = {2, 2.01, 1.99}, .limit = Limit::within(1)}});
+  add_predictions(
+      claim,
+      {{.statement = "As good.", .quantity = "q", .by_seed = {-2, -2.01, -1.99}, .limit = Limit::within(1)}});
+  add_predictions(
+      claim,
+      {{.statement = "As good.", .quantity = "q", .by_seed = {0.1, -0.1, 0.01}, .limit = Limit::within(1)}});
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  EXPECT_NE(claim.clauses[0].measured.find("higher than the margin"), std::string::npos);
+  EXPECT_NE(claim.clauses[1].measured.find("lower than the margin"), std::string::npos);
+  EXPECT_EQ(claim.clauses[2].verdict, Verdict::kPass);
+  EXPECT_EQ(claim.clauses[2].measured.find("margin"), std::string::npos);
+  EXPECT_EQ(interval_text({-1e-9, 1e-8}), "0.000 ± 0.000");
+}
+
 }  // namespace
 }  // namespace mh
