@@ -91,6 +91,10 @@ EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed) {
   return config;
 }
 
+GrammarCorpus built_in_corpus(StudySize size, const GrammarOptions& options) {
+  return size == StudySize::kQuick ? make_micro_corpus(1, 8000, 100, 200) : make_grammar_corpus(options);
+}
+
 ArmRunner::ArmRunner(const Options& options)
     : options_(options),
       settings_(options.settings.value_or(size_settings(options.size))),
@@ -112,8 +116,7 @@ ArmRunner::ArmRunner(const Options& options)
     text.lowercase = true;
     text.vocabulary_size = settings_.vocabulary;
   } else {
-    GrammarCorpus corpus = options.size == StudySize::kQuick ? make_micro_corpus(1, 8000, 100, 200)
-                                                             : make_grammar_corpus(settings_.grammar);
+    GrammarCorpus corpus = built_in_corpus(options.size, settings_.grammar);
     train = parallel_text(corpus.train), valid = parallel_text(corpus.valid),
     test = parallel_text(corpus.test);
     test_sentences_ = std::move(corpus.test);
@@ -285,16 +288,14 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
 const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm, const std::vector<uint64_t>& seeds) {
   std::string all_seeds;
   for (const uint64_t seed : seeds) all_seeds += identity(arm, seed).all();
-  std::vector<ArmRun>& all = runs_[all_seeds];
-  if (!all.empty()) return all;
+  if (const auto known = runs_.find(all_seeds); known != runs_.end()) return known->second;
   prepare({arm}, seeds);
+  std::vector<ArmRun> all;
   for (const uint64_t seed : seeds) {
-    const ArmRun run = *find(arm, seed);
-    if (run.diverged > 0) all.clear();
-    check_finite(run);
-    all.push_back(run);
+    all.push_back(*find(arm, seed));
+    check_finite(all.back());
   }
-  return all;
+  return runs_[all_seeds] = std::move(all);
 }
 
 std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed) {

@@ -46,6 +46,9 @@ struct ArmWatcher {
   std::function<bool()> stop;                    // true: Interrupted is thrown; runs that are done are kept
 };
 
+/// The built-in text of the quick or the standard size.
+GrammarCorpus built_in_corpus(StudySize size, const GrammarOptions& options);
+
 /// How tune() goes on: the losses so far, by the power of two that the rate was multiplied with. Returns the
 /// power to try next; none when the lowest loss has a higher one on both sides.
 std::optional<int> next_to_try(const std::map<int, double>& losses);
@@ -104,9 +107,7 @@ class ArmRunner {
  private:
   /// The losses of each arm's two best powers, as tune() finds them; the arms side by side.
   std::vector<std::map<int, double>> search(const std::vector<Arm*>& arms,
-                                            const std::function<Arm(const Arm&, int power)>& trial);
-  /// The arm with 2^power times the size's rate, as it is trained to choose its rate.
-  Arm rate_trial(const Arm& arm, int power) const;
+                                            const std::function<Arm(const Arm&, int power)>& changed);
   RunIdentity identity(const Arm& arm, uint64_t seed) const;
   int64_t updates_of(const Arm& arm) const;
   int64_t warmup_of(const Arm& arm) const;

@@ -31,6 +31,20 @@ int worst_of(const std::map<int, double>& losses) {
       ->first;
 }
 
+Arm with_rate(Arm arm, int power) {
+  arm.learning_rate = std::ldexp(1.0, power);
+  return arm;
+}
+
+double weight_of(int power) {
+  return std::pow(10, power / 2.0);
+}
+
+Arm with_weight(Arm arm, int power) {
+  arm.disagreement_weight = static_cast<float>(weight_of(power));
+  return arm;
+}
+
 }  // namespace
 
 std::optional<int> next_to_try(const std::map<int, double>& losses) {
@@ -43,16 +57,14 @@ std::optional<int> next_to_try(const std::map<int, double>& losses) {
   return std::nullopt;
 }
 
-Arm ArmRunner::rate_trial(const Arm& arm, int power) const {
-  Arm trial = arm;
-  trial.learning_rate = std::ldexp(1.0, power);
-  trial.updates *= settings_.rate_updates;
-  return trial;
-}
-
-std::vector<std::map<int, double>> ArmRunner::search(const std::vector<Arm*>& arms,
-                                                     const std::function<Arm(const Arm&, int power)>& trial) {
+std::vector<std::map<int, double>> ArmRunner::search(
+    const std::vector<Arm*>& arms, const std::function<Arm(const Arm&, int power)>& changed) {
   const std::vector<uint64_t> first_seed = first(seeds(), 1), some = first(seeds(), settings_.rate_seeds);
+  const auto trial = [&](const Arm& arm, int power) {
+    Arm other = changed(arm, power);
+    other.updates *= settings_.rate_updates;
+    return other;
+  };
   const auto loss = [&](const Arm& arm, const std::vector<uint64_t>& of) {
     double sum = 0;
     for (const uint64_t seed : of) {
@@ -91,10 +103,10 @@ std::vector<std::map<int, double>> ArmRunner::search(const std::vector<Arm*>& ar
 
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
   if (size() == StudySize::kQuick) return;
-  const auto losses = search(arms, [this](const Arm& arm, int power) { return rate_trial(arm, power); });
+  const auto losses = search(arms, with_rate);
   std::vector<Arm> tuned;
   for (size_t i = 0; i < arms.size(); ++i) {
-    arms[i]->learning_rate = std::ldexp(1.0, best_of(losses[i]));
+    *arms[i] = with_rate(*arms[i], best_of(losses[i]));
     tuned.push_back(*arms[i]);
   }
   prepare(tuned);
@@ -112,21 +124,12 @@ Table ArmRunner::tune_weight(std::vector<Arm>& arms) {
   if (size() == StudySize::kQuick) return table;
   std::vector<Arm*> all;
   for (Arm& arm : arms) all.push_back(&arm);
-  const auto with_weight = [](const Arm& arm, int power) {
-    Arm trial = arm;
-    trial.disagreement_weight = static_cast<float>(std::pow(10, power / 2.0));
-    return trial;
-  };
-  const auto losses = search(all, [&](const Arm& arm, int power) {
-    Arm trial = with_weight(arm, power);
-    trial.updates *= settings_.rate_updates;
-    return trial;
-  });
+  const auto losses = search(all, with_weight);
   for (size_t i = 0; i < arms.size(); ++i) {
     arms[i] = with_weight(arms[i], best_of(losses[i]));
     for (const auto& [power, loss] : losses[i])
       table.rows.push_back(
-          {arms[i].name, fmt::format("{:.2g}", std::pow(10, power / 2.0)), fmt::format("{:.3f}", loss)});
+          {arms[i].name, fmt::format("{:.2g}", weight_of(power)), fmt::format("{:.3f}", loss)});
   }
   tune(arms);
   return table;

@@ -27,6 +27,13 @@ Clause algebraic(std::string statement, std::string asked, std::string measured,
           .original = original};
 }
 
+Clause of_every_model(std::string statement, std::string asked, std::string measured, bool right,
+                      OriginalSays original) {
+  Clause clause = algebraic(std::move(statement), std::move(asked), std::move(measured), right, original);
+  clause.kind = Evidence::kTrained;
+  return clause;
+}
+
 Clause measured_only(std::string statement, std::string measured, Evidence kind) {
   return {.statement = std::move(statement), .measured = std::move(measured), .kind = kind};
 }

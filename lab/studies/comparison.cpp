@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lab/studies/equal_start.h"
+#include "lab/studies/lab.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
@@ -16,19 +17,13 @@ double mean_of(const std::vector<ArmRun>& runs, const std::function<double(const
   return interval_of(of_runs(runs, number)).mean;
 }
 
-double median_of(const std::vector<ArmRun>& runs, const std::function<double(const ArmRun&)>& number) {
-  std::vector<double> numbers = of_runs(runs, number);
-  std::sort(numbers.begin(), numbers.end());
-  return (numbers[(numbers.size() - 1) / 2] + numbers[numbers.size() / 2]) / 2;
-}
-
 bool is_paper(const ArmRunner& runner) {
   return runner.size() == StudySize::kPaper;
 }
 
-/// The arm's name, and its seeds that never left a plateau.
-std::string name_with_plateaus(ArmRunner& runner, const Arm& arm) {
-  std::string text = arm.name;
+/// The seeds of an arm that never left a plateau, to stand behind its name.
+std::string plateaus_text(ArmRunner& runner, const Arm& arm) {
+  std::string text;
   for (const auto& [seed, loss] : plateaus(runner.runs(arm)))
     text += fmt::format(" (seed {} stayed at {:.2f})", seed, loss);
   return text;
@@ -76,7 +71,7 @@ Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string cap
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     table.rows.push_back(
-        {name_with_plateaus(runner, arm), runner.rate_of(arm), std::to_string(runs[0].parameters),
+        {arm.name + plateaus_text(runner, arm), runner.rate_of(arm), std::to_string(runs[0].parameters),
          interval_text(interval_of(losses(runs))),
          &arm == &arms.front() ? "" : interval_text(interval_of(loss_difference(runner, arm, arms.front()))),
          score_text(runner, runs),
@@ -112,9 +107,9 @@ Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStar
           first ? "" : interval_text(interval_of(loss_difference(runner, arm, base)))};
     };
     const StartVariances start = start_variances(config_of(usual, 1), Start::kUsual, 1);
-    std::string name = name_with_plateaus(runner, equal);
-    if (!first) name += name_with_plateaus(runner, usual).substr(usual.name.size());
-    std::vector<std::string> row = {std::move(name), std::to_string(runner.runs(equal)[0].parameters)};
+    std::vector<std::string> row = {
+        equal.name + plateaus_text(runner, equal) + (first ? "" : plateaus_text(runner, usual)),
+        std::to_string(runner.runs(equal)[0].parameters)};
     for (const Arm* arm : {&equal, &usual}) {
       for (std::string& cell : cells(*arm)) row.push_back(std::move(cell));
     }
@@ -135,7 +130,7 @@ std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
   runner.prepare(arms);
   std::vector<double> seconds;
   for (const Arm& arm : arms)
-    seconds.push_back(median_of(runner.runs(arm), [](const ArmRun& run) { return run.seconds; }));
+    seconds.push_back(lab::median(of_runs(runner.runs(arm), [](const ArmRun& run) { return run.seconds; })));
   const double quickest = *std::min_element(seconds.begin(), seconds.end());
   for (size_t i = 0; i < arms.size(); ++i) {
     const double share = share_of_updates(quickest, seconds[i]);
@@ -147,18 +142,30 @@ std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
   return arms;
 }
 
+void add_point(Series& series, double x, const std::vector<double>& by_seed) {
+  series.x.push_back(x);
+  series.y.push_back(interval_of(by_seed).mean);
+  series.lines.resize(by_seed.size());
+  for (size_t seed = 0; seed < by_seed.size(); ++seed) series.lines[seed].push_back(by_seed[seed]);
+}
+
+Series telemetry_series(const std::vector<ArmRun>& runs, std::string name, double HeadTelemetry::*number) {
+  Series series{.name = std::move(name)};
+  for (size_t i = 0; i < runs[0].curve.size(); ++i) {
+    add_point(series, static_cast<double>(runs[0].curve[i].update),
+              of_runs(runs, [i, number](const ArmRun& run) { return run.curve[i].heads.*number; }));
+  }
+  return series;
+}
+
 Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
   Plot plot{.title = std::move(title), .x_label = "update", .y_label = "validation loss a token"};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     Series series{.name = arm.name};
-    for (const ArmRun& run : runs) {
-      series.lines.emplace_back();
-      for (size_t i = 1; i < run.curve.size(); ++i) series.lines.back().push_back(run.curve[i].loss);
-    }
     for (size_t i = 1; i < runs[0].curve.size(); ++i) {
-      series.x.push_back(static_cast<double>(runs[0].curve[i].update));
-      series.y.push_back(mean_of(runs, [&](const ArmRun& run) { return run.curve[i].loss; }));
+      add_point(series, static_cast<double>(runs[0].curve[i].update),
+                of_runs(runs, [i](const ArmRun& run) { return run.curve[i].loss; }));
     }
     plot.series.push_back(std::move(series));
   }
@@ -195,12 +202,29 @@ Arm as_large_as(Arm arm, const Arm& other) {
   return arm;
 }
 
+Arm enlarged(Arm arm, const Arm& other) {
+  arm = as_large_as(std::move(arm), other);
+  arm.name += ", larger d_ff";
+  return arm;
+}
+
+double mebibytes_kept(ArmRunner& runner, const Arm& arm) {
+  return static_cast<double>(runner.runs(arm)[0].activation_bytes) / (1 << 20);
+}
+
 Arm canonical_arm(const ArmRunner& runner) {
   return runner.base(fmt::format("canonical, {} heads", runner.settings().model.encoder_heads));
 }
 
-Arm with_geometry(Arm arm, const HeadGeometry& geometry) {
-  arm.model.geometry = geometry;
+Arm sliced_arm(const ArmRunner& runner) {
+  Arm arm = runner.base("sliced input");
+  arm.model.geometry.input = HeadInput::slices();
+  return arm;
+}
+
+Arm wide_arm(const ArmRunner& runner) {
+  Arm arm = runner.base("wide, d_k = d");
+  arm.model.geometry.d_key = arm.model.geometry.d_value = arm.model.d_model;
   return arm;
 }
 

@@ -49,6 +49,10 @@ std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms);
 /// The share of its updates that an arm has time for. REQUIRES: seconds > 0.
 double share_of_updates(double quickest_seconds, double seconds);
 
+/// Adds the point x to a line of a plot: the mean of the numbers, and each seed's to its thin line.
+void add_point(Series& series, double x, const std::vector<double>& by_seed);
+/// A number of the heads' telemetry against updates, from the start on.
+Series telemetry_series(const std::vector<ArmRun>& runs, std::string name, double HeadTelemetry::*number);
 /// Validation loss against updates: the mean over seeds, each seed a thin line.
 Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
 /// Test loss of each arm's seeds, one strip for each arm.
@@ -59,11 +63,16 @@ int64_t parameters_of(const EncoderDecoderConfig& model);
 EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t parameters);
 /// The arm with as many parameters as `other` has, by d_ff.
 Arm as_large_as(Arm arm, const Arm& other);
+/// The same, named for it: "canonical, 4 heads, larger d_ff".
+Arm enlarged(Arm arm, const Arm& other);
+/// What a batch keeps for the backward pass.
+double mebibytes_kept(ArmRunner& runner, const Arm& arm);
 
 /// "canonical, 4 heads": the arm that the others differ from.
 Arm canonical_arm(const ArmRunner& runner);
-/// An arm whose attentions have this geometry.
-Arm with_geometry(Arm arm, const HeadGeometry& geometry);
+/// Heads that read a slice of the row each, and heads of full size, d_k = d.
+Arm sliced_arm(const ArmRunner& runner);
+Arm wide_arm(const ArmRunner& runner);
 /// h heads on both sides; d_key as the geometry says, d / h where it leaves it open.
 Arm with_heads(Arm arm, int heads);
 

@@ -92,9 +92,8 @@ Matrix softmax_rows(Matrix scores) {
 }
 
 double median(std::vector<double> numbers) {
-  const auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), middle, numbers.end());
-  return *middle;
+  std::sort(numbers.begin(), numbers.end());
+  return (numbers[(numbers.size() - 1) / 2] + numbers[numbers.size() / 2]) / 2;
 }
 
 std::vector<Head> random_heads(const HeadSizes& s, Random& random) {

@@ -39,7 +39,7 @@ double norm(const Matrix& a);
 /// Of the matrices as vectors; 0 when one of them is 0.
 double cosine(const Matrix& a, const Matrix& b);
 Matrix softmax_rows(Matrix scores);
-/// REQUIRES: an odd number of them.
+/// Of an even number of them the mean of the middle two. REQUIRES: at least one.
 double median(std::vector<double> numbers);
 
 /// Head i of a canonical layer: W_i^Q and W_i^K [d, d_k], W_i^V [d, d_v], and its block W_i^O [d_v, d].

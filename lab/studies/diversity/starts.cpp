@@ -35,13 +35,6 @@ std::string parted_text(const std::vector<ArmRun>& runs) {
   return fmt::format("{}", fmt::join(seeds, ", "));
 }
 
-/// A fact that holds for every seed or fails.
-Clause of_every_seed(std::string statement, std::string asked, std::string measured, bool right) {
-  Clause clause = algebraic(std::move(statement), std::move(asked), std::move(measured), right);
-  clause.kind = Evidence::kTrained;
-  return clause;
-}
-
 }  // namespace
 
 Claim starts_trained(ArmRunner& runner) {
@@ -113,17 +106,9 @@ Claim starts_trained(ArmRunner& runner) {
          interval_text(at(last, &HeadTelemetry::divergence)),
          interval_text(at(last, &HeadTelemetry::distance)),
          equal && arm.model.geometry.initialisation != kEqualWithNoise ? parted_text(runs) : "0"});
-    Series series{.name = arm.name};
-    for (const ArmRun& run : runs) {
-      series.lines.emplace_back();
-      for (const CurvePoint& point : run.curve) series.lines.back().push_back(point.heads.divergence);
-    }
-    for (size_t i = 0; i <= last; ++i) {
-      series.x.push_back(static_cast<double>(runs[0].curve[i].update));
-      series.y.push_back(at(i, &HeadTelemetry::divergence).mean);
-    }
     // The rest would hide what the picture is for.
-    if (shown.contains(static_cast<size_t>(&arm - arms.data()))) plot.series.push_back(std::move(series));
+    if (shown.contains(static_cast<size_t>(&arm - arms.data())))
+      plot.series.push_back(telemetry_series(runs, arm.name, &HeadTelemetry::divergence));
   }
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));
@@ -134,17 +119,17 @@ Claim starts_trained(ArmRunner& runner) {
   const auto never = [](const std::vector<int64_t>& updates) {
     return std::all_of(updates.begin(), updates.end(), [](int64_t u) { return u == 0; });
   };
-  claim.clauses.push_back(of_every_seed(
+  claim.clauses.push_back(of_every_model(
       "Heads that start equal stay equal, bit for bit, without dropout.", "no seed's heads part",
       "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsNone])), never(plain)));
-  claim.clauses.push_back(of_every_seed(
+  claim.clauses.push_back(of_every_model(
       "Residual dropout does not tell equal heads apart.", "no seed's heads part",
       "first update apart, by seed: " + parted_text(runner.runs(arms[kTwins])), never(residual)));
   claim.clauses.push_back(
-      of_every_seed("Dropout of the attention weights tells equal heads apart at once.",
-                    "apart after the first update, every seed",
-                    "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsWeights])),
-                    std::all_of(weighted.begin(), weighted.end(), [](int64_t u) { return u == 1; })));
+      of_every_model("Dropout of the attention weights tells equal heads apart at once.",
+                     "apart after the first update, every seed",
+                     "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsWeights])),
+                     std::all_of(weighted.begin(), weighted.end(), [](int64_t u) { return u == 1; })));
   const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
   add_predictions(claim, {{.statement = "Heads that start equal end worse than heads that start random.",
                            .quantity = "loss of equal minus random",

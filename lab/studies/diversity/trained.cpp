@@ -30,19 +30,13 @@ Claim from_the_start(ArmRunner& runner) {
   Plot plot{.title = "How far apart heads are, through training",
             .x_label = "update",
             .y_label = "Jensen-Shannon divergence of two heads' rows, nats",
-            .series = {{.name = "random start"}}};
+            .series = {telemetry_series(runs, "random start", &HeadTelemetry::divergence)}};
   for (size_t i = 0; i <= last; ++i) {
     const auto cell = [&](const auto& number) { return interval_text(interval_of(at(i, number))); };
     table.rows.push_back({std::to_string(runs[0].curve[i].update), cell(&HeadTelemetry::subspace),
                           cell(&HeadTelemetry::positions), cell(&HeadTelemetry::output),
                           cell(&HeadTelemetry::divergence), cell(&HeadTelemetry::entropy),
                           cell(&HeadTelemetry::distance)});
-    plot.series[0].x.push_back(static_cast<double>(runs[0].curve[i].update));
-    plot.series[0].y.push_back(interval_of(at(i, &HeadTelemetry::divergence)).mean);
-  }
-  for (const ArmRun& run : runs) {
-    plot.series[0].lines.emplace_back();
-    for (const CurvePoint& point : run.curve) plot.series[0].lines.back().push_back(point.heads.divergence);
   }
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));

@@ -47,15 +47,8 @@ Claim fixed_head_size(ArmRunner& runner) {
     table.rows.push_back({std::to_string(counts[i]),
                           interval_text(interval_of(losses(runner.runs(arms[divided[i]])))),
                           interval_text(interval_of(losses(runner.runs(arms[fixed[i]]))))});
-    size_t at = 0;
-    for (const size_t arm : {divided[i], fixed[i]}) {
-      const std::vector<double> numbers = losses(runner.runs(arms[arm]));
-      Series& series = plot.series[at++];
-      series.lines.resize(numbers.size());
-      series.x.push_back(counts[i]);
-      series.y.push_back(interval_of(numbers).mean);
-      for (size_t seed = 0; seed < numbers.size(); ++seed) series.lines[seed].push_back(numbers[seed]);
-    }
+    add_point(plot.series[0], counts[i], losses(runner.runs(arms[divided[i]])));
+    add_point(plot.series[1], counts[i], losses(runner.runs(arms[fixed[i]])));
   }
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));

@@ -39,14 +39,9 @@ Claim more_heads(ArmRunner& runner) {
 }
 
 Claim three_inputs(ArmRunner& runner) {
-  const EncoderDecoderConfig& base = runner.settings().model;
   Arm canonical = canonical_arm(runner);
-  Arm sliced = runner.base("sliced input"), wide = runner.base("wide, d_k = d");
-  sliced.model.geometry.input = HeadInput::slices();
-  wide.model.geometry.d_key = wide.model.geometry.d_value = base.d_model;
-  Arm large = as_large_as(canonical, wide), large_sliced = as_large_as(sliced, wide);
-  large.name += ", larger d_ff";
-  large_sliced.name += ", larger d_ff";
+  const Arm sliced = sliced_arm(runner), wide = wide_arm(runner), large_sliced = enlarged(sliced, wide);
+  Arm large = enlarged(canonical, wide);
   std::vector<TwoStarts> arms = {two_starts(sliced), two_starts(wide), two_starts(large_sliced)};
   std::vector<Arm*> all = both(arms);
   all.insert(all.end(), {&canonical, &large});
@@ -67,9 +62,7 @@ Claim three_inputs(ArmRunner& runner) {
   claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
   Table memory{"bytes of one batch kept for the backward pass", {"arm", "MiB"}, {}};
   for (const Arm* arm : std::initializer_list<const Arm*>{&canonical, &s.equal, &w.equal}) {
-    memory.rows.push_back(
-        {arm->name,
-         fmt::format("{:.1f}", static_cast<double>(runner.runs(*arm)[0].activation_bytes) / (1 << 20))});
+    memory.rows.push_back({arm->name, fmt::format("{:.1f}", mebibytes_kept(runner, *arm))});
   }
   claim.tables.push_back(std::move(memory));
   claim.plots.push_back(loss_plot(runner, {large, l.equal, l.usual, w.equal, w.usual},

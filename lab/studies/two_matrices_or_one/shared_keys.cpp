@@ -48,8 +48,6 @@ Claim shared_keys(ArmRunner& runner) {
             .y_label = "test loss a token",
             .log_x = true,
             .series = {{.name = "heads of D_k/h"}, {.name = "collaborative"}}};
-  plot.series[0].lines.resize(runner.seeds().size());
-  plot.series[1].lines.resize(runner.seeds().size());
   for (size_t i = pairs.size(); i-- > 0;) {
     const auto [own, shared] = pairs[i];
     const int size = arms[shared].model.geometry.shared_size;
@@ -57,14 +55,8 @@ Claim shared_keys(ArmRunner& runner) {
                       {std::to_string(size), fmt::format("{:g}", static_cast<double>(size) / d),
                        interval_text(interval_of(loss_difference(runner, arms[own], arms[0]))),
                        interval_text(interval_of(loss_difference(runner, arms[shared], arms[0])))});
-    size_t at = 0;
-    for (const size_t arm : {own, shared}) {
-      const std::vector<double> numbers = losses(runner.runs(arms[arm]));
-      Series& series = plot.series[at++];
-      series.x.push_back(size);
-      series.y.push_back(interval_of(numbers).mean);
-      for (size_t seed = 0; seed < numbers.size(); ++seed) series.lines[seed].push_back(numbers[seed]);
-    }
+    add_point(plot.series[0], size, losses(runner.runs(arms[own])));
+    add_point(plot.series[1], size, losses(runner.runs(arms[shared])));
   }
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));

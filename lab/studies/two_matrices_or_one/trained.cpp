@@ -124,24 +124,18 @@ Claim ranks(ArmRunner& runner) {
             .y_label = "test loss a token, beyond the whole model's",
             .log_x = true,
             .series = {{.name = "all heads truncated"}}};
-  plot.series[0].lines.resize(runner.seeds().size());
   for (const int rank : kept)
     table.rows.push_back({std::to_string(rank), interval_text(interval_of(more[rank]), 4)});
-  for (const auto& [rank, numbers] : more) {
-    plot.series[0].x.push_back(rank);
-    plot.series[0].y.push_back(interval_of(numbers).mean);
-    for (size_t i = 0; i < numbers.size(); ++i) plot.series[0].lines[i].push_back(numbers[i]);
-  }
+  for (const auto& [rank, numbers] : more) add_point(plot.series[0], rank, numbers);
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));
   claim.plots.push_back(std::move(spectra));
-  Clause deficient = algebraic("A trained head's W_i [d, d] has rank d_k at most.",
-                               "singular values beyond d_k at most 1e-6 of the largest",
-                               fmt::format("beyond d_k = {}: at most {:.1e} of the largest, {} seeds", key,
-                                           beyond, runner.seeds().size()),
-                               beyond <= 1e-6, OriginalSays::kSame);
-  deficient.kind = Evidence::kTrained;
-  claim.clauses.push_back(std::move(deficient));
+  claim.clauses.push_back(
+      of_every_model("A trained head's W_i [d, d] has rank d_k at most.",
+                     "singular values beyond d_k at most 1e-6 of the largest",
+                     fmt::format("beyond d_k = {}: at most {:.1e} of the largest, {} seeds", key, beyond,
+                                 runner.seeds().size()),
+                     beyond <= 1e-6, OriginalSays::kSame));
   add_predictions(claim, {{.statement = "Truncation to rank d_k changes nothing.",
                            .quantity = "loss truncated to d_k minus whole",
                            .by_seed = more[key],
@@ -172,15 +166,25 @@ std::vector<double> effective_ranks(EncoderDecoder& model, int heads) {
   return ranks;
 }
 
-Claim merged(ArmRunner& runner) {
-  Arm canonical = canonical_arm(runner), one = runner.base("merged W_i");
-  one.model.geometry.scores = Scores::kMerged;
-  Arm large = as_large_as(canonical, one);
-  large.name += ", larger d_ff";
-  std::vector<TwoStarts> arms = {two_starts(one)};
-  std::vector<Arm*> all = both(arms);
-  all.insert(all.end(), {&canonical, &large});
+/// An arm with other scores, from both starts, beside the canonical one as it is and with as many parameters; each
+/// has its learning rate.
+struct OtherScores {
+  Arm canonical, large;
+  std::vector<TwoStarts> arms;  // one
+};
+OtherScores other_scores(ArmRunner& runner, const char* name, Scores scores) {
+  Arm other = runner.base(name);
+  other.model.geometry.scores = scores;
+  const Arm canonical = canonical_arm(runner);
+  OtherScores found{canonical, enlarged(canonical, other), {two_starts(other)}};
+  std::vector<Arm*> all = both(found.arms);
+  all.insert(all.end(), {&found.canonical, &found.large});
   runner.tune(all);
+  return found;
+}
+
+Claim merged(ArmRunner& runner) {
+  const auto [canonical, large, arms] = other_scores(runner, "merged W_i", Scores::kMerged);
   const Arm& equal = arms[0].equal;
   const std::vector<Arm> timed = at_equal_time(runner, {canonical, equal});
   Claim claim{.id = "002.4",
@@ -216,14 +220,7 @@ Claim merged(ArmRunner& runner) {
 }
 
 Claim doubled(ArmRunner& runner) {
-  Arm canonical = canonical_arm(runner), two = runner.base("doubled projection");
-  two.model.geometry.scores = Scores::kDoubled;
-  Arm large = as_large_as(canonical, two);
-  large.name += ", larger d_ff";
-  std::vector<TwoStarts> arms = {two_starts(two)};
-  std::vector<Arm*> all = both(arms);
-  all.insert(all.end(), {&canonical, &large});
-  runner.tune(all);
+  const auto [canonical, large, arms] = other_scores(runner, "doubled projection", Scores::kDoubled);
   const Arm& equal = arms[0].equal;
   Claim claim{.id = "002.5, trained",
               .statement =

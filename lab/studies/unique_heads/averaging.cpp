@@ -110,9 +110,8 @@ Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int update
   }
   const auto add = [&](const char* statement, std::string asked, std::string measured, bool right,
                        OriginalSays original) {
-    Clause clause = algebraic(statement, std::move(asked), std::move(measured), right, original);
-    clause.kind = Evidence::kTrained;
-    claim.clauses.push_back(std::move(clause));
+    claim.clauses.push_back(
+        of_every_model(statement, std::move(asked), std::move(measured), right, original));
   };
   const std::string in_draws = fmt::format(" in each of {} draws of P and R", draws.size());
   claim.clauses.push_back(algebraic("The bound for one head is more than two heads may miss.",

@@ -166,8 +166,7 @@ FreshSentences fresh_sentences(const ArmRunner& runner) {
   const size_t chosen_on = quick ? 100 : 400, scored_on = quick ? 200 : 800;
   const auto drawn = static_cast<int64_t>(3 * (chosen_on + scored_on));  // known ones are dropped
   GrammarOptions options = runner.settings().grammar;
-  // The text of the runner, made again as ArmRunner makes it.
-  const GrammarCorpus old = quick ? make_micro_corpus(1, 8000, 100, 200) : make_grammar_corpus(options);
+  const GrammarCorpus old = built_in_corpus(runner.size(), options);  // the runner's
   std::set<std::string> known;
   for (const auto* part : {&old.train, &old.valid, &old.test, &runner.test_sentences()}) {
     for (const GrammarSentence& sentence : *part) {

@@ -43,22 +43,15 @@ Claim distances(ArmRunner& runner) {
   Plot plot{.title = "How far apart heads are",
             .x_label = "update",
             .y_label = "Jensen-Shannon divergence of two heads' rows, nats",
-            .series = {{.name = "random start"}, {.name = "equal start"}}};
+            .series = {telemetry_series(runner.runs(free_arm), "random start", &HeadTelemetry::divergence),
+                       telemetry_series(runner.runs(tied), "equal start", &HeadTelemetry::divergence)}};
   Table table{
       "Jensen-Shannon divergence of two heads' rows, nats", {"update", "random start", "equal start"}, {}};
   const auto& first = runner.runs(free_arm)[0].curve;
   for (size_t i = 0; i < first.size(); ++i) {
     table.rows.push_back({std::to_string(first[i].update)});
-    size_t at = 0;
-    for (const Arm* arm : {&free_arm, &tied}) {
-      const std::vector<double> numbers = divergence(runner.runs(*arm), i);
-      Series& series = plot.series[at++];
-      series.lines.resize(numbers.size());
-      table.rows.back().push_back(interval_text(interval_of(numbers), 4));
-      series.x.push_back(static_cast<double>(first[i].update));
-      series.y.push_back(interval_of(numbers).mean);
-      for (size_t seed = 0; seed < numbers.size(); ++seed) series.lines[seed].push_back(numbers[seed]);
-    }
+    for (const Arm* arm : {&free_arm, &tied})
+      table.rows.back().push_back(interval_text(interval_of(divergence(runner.runs(*arm), i)), 4));
   }
   const size_t last = first.size() - 1;
   claim.tables.push_back(std::move(table));
@@ -76,10 +69,6 @@ Claim distances(ArmRunner& runner) {
   return claim;
 }
 
-double mebibytes(ArmRunner& runner, const Arm& arm) {
-  return static_cast<double>(runner.runs(arm)[0].activation_bytes) / (1 << 20);
-}
-
 std::vector<double> seconds(ArmRunner& runner, const Arm& arm) {
   return of_runs(runner.runs(arm), [](const ArmRun& run) { return run.seconds; });
 }
@@ -88,12 +77,10 @@ Claim wide_is_better(ArmRunner& runner) {
   const EncoderDecoderConfig& base = runner.settings().model;
   Arm canonical = canonical_arm(runner);
   Arm narrow = runner.base("Bloem narrow, one s x s"),
-      fourth = runner.base("Bloem's fourth: d x d, then slices"), sliced = runner.base("sliced input"),
-      wide = runner.base("wide, d_k = d");
+      fourth = runner.base("Bloem's fourth: d x d, then slices"), sliced = sliced_arm(runner),
+      wide = wide_arm(runner);
   narrow.model.geometry = geometry_preset("bloem-narrow-shared", base.encoder_heads, base.d_model);
   fourth.model.geometry = geometry_preset("bloem-fourth", base.encoder_heads, base.d_model);
-  sliced.model.geometry.input = HeadInput::slices();
-  wide.model.geometry.d_key = wide.model.geometry.d_value = base.d_model;
   std::vector<TwoStarts> arms = {two_starts(narrow), two_starts(fourth), two_starts(sliced),
                                  two_starts(wide)};
   std::vector<Arm*> all = both(arms);
@@ -121,7 +108,7 @@ Claim wide_is_better(ArmRunner& runner) {
        std::initializer_list<const Arm*>{&canonical, &n, &arms[1].equal, &arms[2].equal, &w}) {
     const auto& runs = runner.runs(*arm);
     cost.rows.push_back({arm->name, std::to_string(runs[0].parameters),
-                         fmt::format("{:.1f}", mebibytes(runner, *arm)),
+                         fmt::format("{:.1f}", mebibytes_kept(runner, *arm)),
                          fmt::format("{:.1f}", 1e3 * interval_of(seconds(runner, *arm)).mean /
                                                    static_cast<double>(runs[0].updates))});
   }
@@ -151,12 +138,10 @@ Claim wide_is_better(ArmRunner& runner) {
                            .original = OriginalSays::kSame,
                            .digits = 2,
                            .unit = " times"}});
-  Clause memory =
-      algebraic("Wide heads take more memory than narrow ones.", "more bytes kept for the backward pass",
-                fmt::format("{:.1f} MiB against {:.1f} MiB", mebibytes(runner, w), mebibytes(runner, n)),
-                mebibytes(runner, w) > mebibytes(runner, n), OriginalSays::kSame);
-  memory.kind = Evidence::kTrained;
-  claim.clauses.push_back(std::move(memory));
+  claim.clauses.push_back(of_every_model(
+      "Wide heads take more memory than narrow ones.", "more bytes kept for the backward pass",
+      fmt::format("{:.1f} MiB against {:.1f} MiB", mebibytes_kept(runner, w), mebibytes_kept(runner, n)),
+      mebibytes_kept(runner, w) > mebibytes_kept(runner, n), OriginalSays::kSame));
   return claim;
 }
 

@@ -127,12 +127,6 @@ std::vector<double> minus(ArmRunner& runner, const Arm& a, const Arm& b) {
   return numbers;
 }
 
-Arm sliced_arm(const ArmRunner& runner) {
-  Arm arm = runner.base("sliced");
-  arm.model.geometry.input = HeadInput::slices();
-  return arm;
-}
-
 TEST(ArmTable, ComparesWithTheFirst) {
   test::TinyRunner tiny;
   ArmRunner& runner = *tiny;
@@ -177,7 +171,7 @@ TEST(StartsTable, HasBothStartsWithTheirDifferencesFromTheBase) {
               testing::ElementsAre(canonical.name, std::to_string(parameters_of(canonical.model)), "0.007",
                                    loss, "", "0.007", loss, "", variances(canonical)));
   EXPECT_THAT(table.rows[1],
-              testing::ElementsAre("sliced", std::to_string(parameters_of(sliced.equal.model)), "0.007",
+              testing::ElementsAre("sliced input", std::to_string(parameters_of(sliced.equal.model)), "0.007",
                                    text(losses(runner.runs(sliced.equal))),
                                    text(minus(runner, sliced.equal, canonical)), "0.014",
                                    text(losses(runner.runs(sliced.usual))),
