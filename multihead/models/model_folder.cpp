@@ -28,6 +28,7 @@ constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 constexpr const char* kTokenizer = "tokenizer.json";
 constexpr const char* kTargetTokenizer = "target_tokenizer.json";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kChatTemplate = "chat_template.jinja";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
 bool is_there(const fs::path& path) {
@@ -70,6 +71,11 @@ void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t v
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
+  if (facts.source_vocabulary == 0) {
+    // A causal model pads nothing, and may end with another token than the tokenizer, e.g. after a chat.
+    names.end.clear();
+    names.pad.clear();
+  }
   auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
   if (!names.unknown.empty() && !tokenizer.id_of(names.unknown))
     mismatches.push_back(fmt::format("it has no unknown token {}", in_quotes(names.unknown)));
@@ -228,9 +234,11 @@ ModelFolder load_model_folder(const fs::path& asked) {
   folder.model = make_model(files, plan);
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
-    special =
-        read_tokenizer_config(read_regular_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
+    const std::string config = read_regular_file(path / kTokenizerConfig);
+    special = read_tokenizer_config(config, (path / kTokenizerConfig).string());
+    folder.chat_template = read_chat_template(config, (path / kTokenizerConfig).string());
   }
+  if (is_there(path / kChatTemplate)) folder.chat_template = read_regular_file(path / kChatTemplate);
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
   if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
@@ -244,6 +252,8 @@ ModelFolder load_model_folder(const fs::path& asked) {
     folder.suppressed = read_suppressed_tokens(read_regular_file(path / generation),
                                                (path / generation).string(), facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path / generation);
+    folder.end_tokens =
+        read_end_tokens(read_regular_file(path / generation), (path / generation).string(), facts.vocabulary);
   }
   read_weights(files, plan, *folder.model);
   return folder;
