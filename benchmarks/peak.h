@@ -1,10 +1,13 @@
-// The processor's float32 peak: a loop of multiply-adds on every thread at once.
+// What this machine can do at most: float32 operations in a loop of multiply-adds, and bytes read from memory, on
+// every thread at once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "benchmarks/beside_peer.h"
+#include "multihead/base/aligned.h"
 #include "multihead/base/thread_pool.h"
 
 namespace mh {
@@ -39,13 +42,42 @@ inline double peak_gflops() {
   std::vector<double> seconds;
   for (int i = 0; i < 5; ++i) {
     const Stopwatch watch;
-    parallel_for(threads,
-                     [&](int64_t t) { sums[static_cast<size_t>(t)] += multiply_adds(kRounds, 0.5f); });
+    parallel_for(threads, [&](int64_t t) { sums[static_cast<size_t>(t)] += multiply_adds(kRounds, 0.5f); });
     seconds.push_back(watch.seconds());
   }
   volatile float kept = sums[0];  // or the loop would be left out
   (void)kept;
   return 2.0 * 16 * 16 * kRounds * threads / median(seconds) / 1e9;
+}
+
+MULTIHEAD_FASTEST inline float sum_of(const Sixteen* from, int64_t count) {
+  Sixteen sums[8] = {};
+  for (int64_t i = 0; i < count; i += 8) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) sums[j] += from[i + j];
+  }
+  for (int i = 1; i < 8; ++i) sums[0] += sums[i];
+  return sums[0][0];
+}
+
+/// GB/s when all threads read 1 GiB in order.
+inline double read_gigabytes() {
+  constexpr int64_t kVectors = int64_t{1} << 24, kTasks = 256;
+  AlignedBuffer<float> memory(kVectors * 16);
+  std::fill_n(memory.data(), memory.size(), 0.5f);  // pages that nobody has written to are one page of zeros
+  std::vector<float> sums(kTasks);
+  std::vector<double> seconds;
+  for (int i = 0; i < 5; ++i) {
+    const Stopwatch watch;
+    parallel_for(kTasks, [&](int64_t t) {
+      const auto* from = reinterpret_cast<const Sixteen*>(memory.data()) + t * (kVectors / kTasks);
+      sums[static_cast<size_t>(t)] = sum_of(from, kVectors / kTasks);
+    });
+    seconds.push_back(watch.seconds());
+  }
+  volatile float kept = sums[0];
+  (void)kept;
+  return static_cast<double>(kVectors) * sizeof(Sixteen) / median(seconds) / 1e9;
 }
 
 }  // namespace mh

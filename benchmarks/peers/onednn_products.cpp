@@ -21,7 +21,8 @@ int main() {
     std::vector<double> seconds;
     for (int i = 0; i < calls; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      if (dnnl_sgemm('N', 'N', m, n, k, 1, a.data(), k, b.data(), n, 0, c.data(), n) != dnnl_success) return 1;
+      if (dnnl_sgemm('N', 'N', m, n, k, 1, a.data(), k, b.data(), n, 0, c.data(), n) != dnnl_success)
+        return 1;
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
