@@ -11,6 +11,7 @@ namespace mh {
 #define MULTIHEAD_FAMILIES(LINE) \
   LINE(Bert)                     \
   LINE(Gpt2)                     \
+  LINE(Llama)                    \
   LINE(Marian)                   \
   LINE(Multihead)
 
