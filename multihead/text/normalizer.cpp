@@ -2,6 +2,8 @@
 
 #include "multihead/text/bert_normalizer.h"
 #include "multihead/text/character_classes.h"
+#include "multihead/text/precompiled.h"
+#include "multihead/text/sentence_piece_normalizer.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -120,6 +122,15 @@ void normalize(const std::vector<NormalizerStep>& steps, AlignedText& text) {
         break;
       case Kind::kBert:
         apply_bert(step, text);
+        break;
+      case Kind::kNmt:
+        apply_nmt(text);
+        break;
+      case Kind::kPrecompiled:
+        apply_precompiled(step.character_map, text);
+        break;
+      case Kind::kSentencePiece:
+        apply_sentence_piece(step, text);
         break;
     }
   }

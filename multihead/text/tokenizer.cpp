@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
+#include "multihead/text/character_map.h"
 #include "multihead/text/decoder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/normalizer.h"
@@ -84,6 +85,7 @@ struct Tokenizer::Pipeline {
         before_normalizing.add(token, token.content);
       }
     }
+    for (const NormalizerStep& step : parts.normalizers) CharacterMap::check(step.character_map);
     for (const PostProcessorStep& step : parts.post_processors) {
       for (const TemplateToken& token : step.special_tokens) {
         for (const int32_t id : token.ids) {
@@ -151,9 +153,11 @@ struct Tokenizer::Pipeline {
       size_t at = 0;
       for (const Symbol& symbol : symbols) {
         result.ids.push_back(symbol.id);
-        result.tokens.push_back(tokens[symbol.id]);
+        const bool by_text = symbol.id == model.unknown_id() && model.names_unknown_by_text();
+        result.tokens.push_back(by_text ? pieces.text.text.substr(piece.begin + at, symbol.length)
+                                        : tokens[symbol.id]);
         result.offsets.push_back(range(at, at + symbol.length));
-        at += symbol.length;
+        if (!symbol.shared) at += symbol.length;
       }
     }
     return result;

@@ -1,7 +1,7 @@
 // Tokenizer: turns text into token ids, and ids back into text. It reads and writes Hugging Face's
 // tokenizer.json, so the tokenizers of existing models can be used, and the `tokenizers` library opens
 // ours. Models: byte-pair encoding (Sennrich et al. 2016), WordPiece
-// (BERT) and whole words. train_tokenizer.h learns one
+// (BERT), Unigram (Kudo 2018) and whole words. train_tokenizer.h learns one
 // from text; tokenizer_parts.h shows the steps of the pipeline.
 //
 //   const Tokenizer tokenizer = Tokenizer::from_json(read_file(path), path);
@@ -35,7 +35,7 @@ struct Encoding {
 /// once.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json: WordLevel, WordPiece and BPE models. Throws FormatError in one line that starts with
+  /// Reads tokenizer.json: WordLevel, WordPiece, BPE and Unigram models. Throws FormatError in one line that starts with
   /// `file_name_for_errors` on anything malformed, contradictory or not supported (naming the type).
   /// The file's truncation is kept (truncation()) but not obeyed, so that no text is cut off silently; its
   /// padding is ignored.

@@ -24,19 +24,45 @@ std::pair<std::string, std::string> read_merge(const JsonNode& node) {
   return {merge.substr(0, space), merge.substr(space + 1)};
 }
 
+void read_unigram(const JsonNode& node, TokenModel& model) {
+  const JsonNode vocabulary = node.at("vocab");
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const JsonNode entry = vocabulary.item(i);
+    if (entry.size() != 2) entry.fail("expected a piece and its score");
+    const JsonNode score = entry.item(1);
+    if (!score.value().is_number()) score.fail("expected a number");
+    const auto id = static_cast<int32_t>(i);
+    model.vocabulary.emplace_back(entry.item(0).text(), id);
+    model.pieces.push_back({.text = entry.item(0).text(), .score = score.value().get<double>(), .id = id});
+  }
+  model.byte_fallback = node.flag("byte_fallback", false);
+  const auto unknown = node.find("unk_id");
+  if (!unknown) return;
+  const auto id = static_cast<size_t>(unknown->number());
+  if (id >= model.pieces.size()) {
+    unknown->fail(fmt::format("expected an id below {}, got {}", model.pieces.size(), id));
+  }
+  model.unknown_token = model.pieces[id].text;
+}
+
 TokenModel read_model(const JsonNode& node) {
   TokenModel model;
   const auto type = node.find("type");
   using Kind = TokenModel::Kind;
   if (type) {
-    constexpr std::array kNames = {"WordLevel", "BPE", "WordPiece"};
+    constexpr std::array kNames = {"WordLevel", "BPE", "WordPiece", "Unigram"};
     model.kind = type->choice<Kind>(kNames);
   } else {  // old files name none
     model.kind = node.find("merges")                     ? Kind::kBpe
+                 : node.at("vocab").value().is_array()   ? Kind::kUnigram
                  : node.find("max_input_chars_per_word") ? Kind::kWordPiece
                                                          : Kind::kWordLevel;
   }
 
+  if (model.kind == Kind::kUnigram) {
+    read_unigram(node, model);
+    return model;
+  }
   const JsonNode vocabulary = node.at("vocab");
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
   for (const auto& [token, id] : vocabulary.value().items()) {

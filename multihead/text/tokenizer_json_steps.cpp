@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "multihead/text/base64.h"
+
 namespace mh {
 namespace {
 
@@ -183,6 +185,15 @@ void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps) {
       {"Prepend", Step::Kind::kPrepend,
        [](const JsonNode& prepend, Step& step) { step.content = prepend.at("prepend").text(); }},
       {"Replace", Step::Kind::kReplace, read_replace<false, Step>},
+      {"Nmt", Step::Kind::kNmt},
+      {"Precompiled", Step::Kind::kPrecompiled,
+       [](const JsonNode& precompiled, Step& step) {
+         const auto map = precompiled.find("precompiled_charsmap");
+         if (!map) return;
+         const auto bytes = from_base64(map->text());
+         if (!bytes) map->fail("expected base64");
+         step.character_map = *bytes;
+       }},
       {"BertNormalizer", Step::Kind::kBert,
        [](const JsonNode& bert, Step& step) {
          step.clean_text = bert.flag("clean_text", true);

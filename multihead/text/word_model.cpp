@@ -21,12 +21,16 @@ WordModel::WordModel(const TokenModel& model)
       suffix_(model.end_of_word_suffix),
       fuse_unknown_(model.fuse_unknown),
       byte_fallback_(model.byte_fallback),
-      ignore_merges_(model.ignore_merges) {
+      ignore_merges_(model.ignore_merges),
+      looks_up_unknown_(model.looks_up_unknown) {
   vocabulary_.reserve(model.vocabulary.size());
   for (const auto& [token, id] : model.vocabulary) vocabulary_.emplace(token, id);
   if (model.unknown_token) unknown_ = id_of(*model.unknown_token);
 
   if (kind_ == TokenModel::Kind::kWordPiece) word_piece_.emplace(model);
+  if (kind_ == TokenModel::Kind::kUnigram) unigram_.emplace(model);
+  if (kind_ == TokenModel::Kind::kScoredBpe) scored_bpe_.emplace(model);
+  for (const ScoredPiece& piece : model.pieces) piece_ids_.push_back(piece.id);
 
   int32_t rank = 0;
   for (const auto& [left, right] : model.merges) {
@@ -66,6 +70,7 @@ void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) con
     if (!word_piece_->split(word, pieces)) append_unknown_word(word, pieces);
     return;
   }
+  if (unigram_ || scored_bpe_) return append_scored(word, pieces);
   {
     std::shared_lock lock(mutex_);
     if (const auto found = known_words_.find(word); found != known_words_.end()) {
@@ -88,6 +93,40 @@ void WordModel::append_unknown_word(std::string_view word, std::vector<Symbol>& 
         fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
   }
   pieces.push_back({*unknown_, static_cast<uint32_t>(word.size())});
+}
+
+void WordModel::append_scored(std::string_view text, std::vector<Symbol>& pieces) const {
+  size_t at = 0;
+  size_t unknown_length = 0;  // of unknown characters before `at`
+  const auto flush_unknown = [&] {
+    if (unknown_length > 0) append_unknown_run(text.substr(at - unknown_length, unknown_length), pieces);
+    unknown_length = 0;
+  };
+  for (const auto& [piece, length] : unigram_ ? unigram_->best_parts(text) : scored_bpe_->parts(text)) {
+    if (piece < 0 || (looks_up_unknown_ && piece_ids_[piece] == unknown_)) {
+      unknown_length += length;
+    } else {
+      flush_unknown();
+      pieces.push_back({piece_ids_[piece], length});
+    }
+    at += length;
+  }
+  flush_unknown();
+}
+
+void WordModel::append_unknown_run(std::string_view run, std::vector<Symbol>& pieces) const {
+  const auto length = static_cast<uint32_t>(run.size());
+  const auto id = looks_up_unknown_ ? id_of(run) : std::nullopt;
+  if (id) {
+    pieces.push_back({*id, length});
+    return;
+  }
+  const size_t before = pieces.size();
+  if (!byte_fallback_ || !append_bytes(run, pieces)) return append_unknown_word(run, pieces);
+  for (size_t i = before; i < pieces.size(); ++i) {
+    pieces[i].length = length;
+    pieces[i].shared = i + 1 < pieces.size();
+  }
 }
 
 void WordModel::split_word(std::string_view word, std::vector<Symbol>& symbols) const {

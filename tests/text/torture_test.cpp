@@ -49,7 +49,8 @@ TEST_P(Torture, AgreesAfterWritingAndReadingBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Torture,
-                         testing::Values("word_piece_uncased", "word_piece_cased", "word_piece_accents"),
+                         testing::Values("word_piece_uncased", "word_piece_cased", "word_piece_accents",
+                                         "unigram_metaspace", "unigram_bytes"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(Truncation, IsKeptNotObeyed) {
