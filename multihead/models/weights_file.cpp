@@ -107,6 +107,10 @@ std::string without_prefix(const std::string& tensor, const std::vector<std::str
 
 }  // namespace
 
+std::string tensor_of(const WeightFiles& files, const FolderPlan& plan, std::string_view parameter) {
+  return find_tensor(files, plan.prefixes, plan.place(parameter));
+}
+
 std::string write_weights(const Model& model,
                           const std::function<TensorPlace(std::string_view parameter)>& place_of) {
   std::vector<NamedTensor> tensors;

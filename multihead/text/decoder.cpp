@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "multihead/base/utf8.h"
-#include "multihead/text/pre_tokenizer.h"
+#include "multihead/text/byte_level.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {

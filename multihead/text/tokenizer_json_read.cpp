@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "multihead/io/strict_json.h"
 #include "multihead/text/tokenizer_json.h"
@@ -26,13 +27,15 @@ std::pair<std::string, std::string> read_merge(const JsonNode& node) {
 TokenModel read_model(const JsonNode& node) {
   TokenModel model;
   const auto type = node.find("type");
-  const std::string name = type                  ? type->text()
-                           : node.find("merges") ? "BPE"
-                                                 : "WordLevel";  // old files name none
-  if (name != "BPE" && name != "WordLevel") {
-    type->fail(fmt::format("{} is not supported; expected BPE or WordLevel", in_quotes(name)));
+  using Kind = TokenModel::Kind;
+  if (type) {
+    constexpr std::array kNames = {"WordLevel", "BPE", "WordPiece"};
+    model.kind = type->choice<Kind>(kNames);
+  } else {  // old files name none
+    model.kind = node.find("merges")                     ? Kind::kBpe
+                 : node.find("max_input_chars_per_word") ? Kind::kWordPiece
+                                                         : Kind::kWordLevel;
   }
-  model.kind = name == "BPE" ? TokenModel::Kind::kBpe : TokenModel::Kind::kWordLevel;
 
   const JsonNode vocabulary = node.at("vocab");
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
@@ -45,7 +48,15 @@ TokenModel read_model(const JsonNode& node) {
   std::sort(model.vocabulary.begin(), model.vocabulary.end(),
             [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto unknown = node.find("unk_token")) model.unknown_token = unknown->text();
-  if (model.kind == TokenModel::Kind::kWordLevel) return model;
+  if (model.kind == Kind::kWordLevel) return model;
+  if (model.kind == Kind::kWordPiece) {
+    if (!model.unknown_token) model.unknown_token = "[UNK]";
+    model.continuing_subword_prefix = node.text("continuing_subword_prefix", "##");
+    if (const auto most = node.find("max_input_chars_per_word")) {
+      model.max_input_chars_per_word = most->number();
+    }
+    return model;
+  }
 
   if (const auto dropout = node.find("dropout")) {
     if (!dropout->value().is_number() || dropout->value().get<double>() != 0) {
@@ -83,6 +94,12 @@ TokenizerParts read_tokenizer_json(std::string_view json, std::string_view file)
   parts.model = read_model(root.at("model"));
   if (const auto node = root.find("added_tokens")) {
     for (const JsonNode& token : node->items()) parts.added_tokens.push_back(read_added_token(token));
+  }
+  if (const auto node = root.find("truncation")) {
+    constexpr std::array kDirections = {"Right", "Left"};
+    const auto direction = node->find("direction");
+    parts.truncation = {.max_length = node->at("max_length").number(),
+                        .keeps_the_end = direction && direction->choice<int>(kDirections) == 1};
   }
   if (const auto node = root.find("normalizer")) read_steps(*node, parts.normalizers);
   if (const auto node = root.find("pre_tokenizer")) read_steps(*node, parts.pre_tokenizers);

@@ -73,6 +73,12 @@ Json json_of(const NormalizerStep& step) {
       return {{"type", "Strip"}, {"strip_left", step.left}, {"strip_right", step.right}};
     case Kind::kPrepend:
       return {{"type", "Prepend"}, {"prepend", step.content}};
+    case Kind::kBert:
+      return {{"type", "BertNormalizer"},
+              {"clean_text", step.clean_text},
+              {"handle_chinese_chars", step.handle_chinese_chars},
+              {"strip_accents", step.strip_accents ? Json(*step.strip_accents) : Json()},
+              {"lowercase", step.lowercase}};
     case Kind::kReplace:
       break;
   }
@@ -86,6 +92,8 @@ Json json_of(const PreTokenizerStep& step) {
       return {{"type", "Whitespace"}};
     case Kind::kWhitespaceSplit:
       return {{"type", "WhitespaceSplit"}};
+    case Kind::kBert:
+      return {{"type", "BertPreTokenizer"}};
     case Kind::kMetaspace:
       return metaspace(step);
     case Kind::kByteLevel:
@@ -116,6 +124,18 @@ Json json_of(const std::vector<TemplatePiece>& pieces) {
 
 Json json_of(const PostProcessorStep& step) {
   if (step.kind == PostProcessorStep::Kind::kByteLevel) return byte_level(step);
+  if (step.kind == PostProcessorStep::Kind::kRoberta) {
+    const auto named_id = [&](size_t place) {
+      const auto token = std::find_if(step.special_tokens.begin(), step.special_tokens.end(),
+                                      [&](const auto& t) { return t.name == step.single[place].special; });
+      return Json::array({token->name, token->ids[0]});
+    };
+    return {{"type", "RobertaProcessing"},
+            {"sep", named_id(2)},
+            {"cls", named_id(0)},
+            {"trim_offsets", step.trim_offsets},
+            {"add_prefix_space", step.add_prefix_space}};
+  }
   Json specials = Json::object();
   for (const TemplateToken& token : step.special_tokens) {
     specials[token.name] = Json{{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
@@ -155,6 +175,14 @@ Json json_of(const AddedToken& token) {
           {"special", token.special}};
 }
 
+Json json_of(const std::optional<Truncation>& truncation) {
+  if (!truncation) return nullptr;
+  return {{"direction", truncation->keeps_the_end ? "Left" : "Right"},
+          {"max_length", truncation->max_length},
+          {"strategy", "LongestFirst"},
+          {"stride", 0}};
+}
+
 template <class Step>
 std::vector<Json> list_of(const std::vector<Step>& steps) {
   std::vector<Json> list;
@@ -171,9 +199,11 @@ void append_model(std::string& out, const TokenModel& model) {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? std::string("null") : json_string(text);
   };
-  const bool bpe = model.kind == TokenModel::Kind::kBpe;
+  using Kind = TokenModel::Kind;
+  const bool bpe = model.kind == Kind::kBpe;
   const std::string unknown = model.unknown_token ? json_string(*model.unknown_token) : "null";
-  out += bpe ? "{\n    \"type\": \"BPE\"" : "{\n    \"type\": \"WordLevel\"";
+  constexpr std::array kNames = {"WordLevel", "BPE", "WordPiece"};
+  out.append("{\n    \"type\": \"").append(kNames[static_cast<size_t>(model.kind)]).append("\"");
   if (bpe) {
     const auto flag = [](bool on) { return on ? "true" : "false"; };
     out += ",\n    \"dropout\": null,\n    \"unk_token\": " + unknown;
@@ -182,6 +212,11 @@ void append_model(std::string& out, const TokenModel& model) {
     out += std::string(",\n    \"fuse_unk\": ") + flag(model.fuse_unknown);
     out += std::string(",\n    \"byte_fallback\": ") + flag(model.byte_fallback);
     out += std::string(",\n    \"ignore_merges\": ") + flag(model.ignore_merges);
+  }
+  if (model.kind == Kind::kWordPiece) {
+    out += ",\n    \"unk_token\": " + unknown;
+    out += ",\n    \"continuing_subword_prefix\": " + json_string(model.continuing_subword_prefix);
+    out += ",\n    \"max_input_chars_per_word\": " + std::to_string(model.max_input_chars_per_word);
   }
   out += ",\n    \"vocab\": {";
   const char* separator = "\n      ";
@@ -203,7 +238,7 @@ void append_model(std::string& out, const TokenModel& model) {
       separator = ",\n      ";
     }
     out += "\n    ]";
-  } else if (model.unknown_token) {
+  } else if (model.kind == Kind::kWordLevel && model.unknown_token) {
     out += ",\n    \"unk_token\": " + unknown;
   }
   out += "\n  }";
@@ -213,7 +248,7 @@ void append_model(std::string& out, const TokenModel& model) {
 
 std::string write_tokenizer_json(const TokenizerParts& parts) {
   const Json head = {{"version", "1.0"},
-                     {"truncation", nullptr},
+                     {"truncation", json_of(parts.truncation)},
                      {"padding", nullptr},
                      {"added_tokens", list_of(parts.added_tokens)},
                      {"normalizer", sequence("normalizers", list_of(parts.normalizers))},

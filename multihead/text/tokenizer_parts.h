@@ -27,19 +27,32 @@ struct Pattern {
 };
 
 struct NormalizerStep {
-  enum class Kind { kNfc, kNfkc, kNfd, kNfkd, kLowercase, kStrip, kStripAccents, kPrepend, kReplace };
+  enum class Kind { kNfc, kNfkc, kNfd, kNfkd, kLowercase, kStrip, kStripAccents, kPrepend, kReplace, kBert };
   Kind kind = Kind::kNfc;
-  bool left = true;          ///< strip
-  bool right = true;         ///< strip
-  Pattern pattern = {};      ///< replace
-  std::string content = {};  ///< prepend, replace
+  bool left = true;                        ///< strip
+  bool right = true;                       ///< strip
+  Pattern pattern = {};                    ///< replace
+  std::string content = {};                ///< prepend, replace
+  bool clean_text = true;                  ///< bert: removes control characters; whitespace becomes ' '
+  bool handle_chinese_chars = true;        ///< bert: puts spaces around ideographs
+  std::optional<bool> strip_accents = {};  ///< bert; none: as `lowercase`
+  bool lowercase = true;                   ///< bert
 };
 
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 enum class PrependScheme { kAlways, kFirst, kNever };
 
 struct PreTokenizerStep {
-  enum class Kind { kWhitespace, kWhitespaceSplit, kMetaspace, kByteLevel, kPunctuation, kDigits, kSplit };
+  enum class Kind {
+    kWhitespace,
+    kWhitespaceSplit,
+    kMetaspace,
+    kByteLevel,
+    kPunctuation,
+    kDigits,
+    kSplit,
+    kBert
+  };
   Kind kind = Kind::kWhitespace;
   std::string replacement = "\u2581";  ///< metaspace: one character that stands for a space
   PrependScheme prepend_scheme = PrependScheme::kAlways;  ///< metaspace
@@ -66,13 +79,14 @@ struct TemplateToken {
 };
 
 struct PostProcessorStep {
-  enum class Kind { kTemplateProcessing, kByteLevel };
+  /// kRoberta: the offsets of kByteLevel, then the template. BERT's own is a template.
+  enum class Kind { kTemplateProcessing, kByteLevel, kRoberta };
   Kind kind = Kind::kTemplateProcessing;
   std::vector<TemplatePiece> single = {};
   std::vector<TemplatePiece> pair = {};  ///< kept for writing: multihead encodes one text at a time
   std::vector<TemplateToken> special_tokens = {};
-  bool add_prefix_space = true;  ///< byte_level
-  bool trim_offsets = true;      ///< byte_level: offsets leave out the spaces around a word
+  bool add_prefix_space = true;  ///< byte_level, roberta
+  bool trim_offsets = true;      ///< byte_level, roberta: offsets leave out the spaces around a word
   bool use_regex = true;         ///< byte_level: kept for writing
 };
 
@@ -106,17 +120,24 @@ struct AddedToken {
 
 /// The model: splits a word into tokens of the vocabulary.
 struct TokenModel {
-  enum class Kind { kWordLevel, kBpe };
+  enum class Kind { kWordLevel, kBpe, kWordPiece };
   Kind kind = Kind::kBpe;
   std::vector<std::pair<std::string, int32_t>> vocabulary = {};
   std::optional<std::string> unknown_token = {};
+  std::string continuing_subword_prefix = {};  ///< bpe, word_piece; empty: none
+  int32_t max_input_chars_per_word = 100;      ///< word_piece: longer words are unknown
   // For BPE only:
   std::vector<std::pair<std::string, std::string>> merges = {};  ///< in order of rank
-  std::string continuing_subword_prefix = {};                    ///< empty: none
   std::string end_of_word_suffix = {};                           ///< empty: none
   bool fuse_unknown = false;   ///< neighbouring unknown characters become one token
   bool byte_fallback = false;  ///< an unknown character becomes its bytes, <0x00> … <0xFF>
   bool ignore_merges = false;  ///< a word that is in the vocabulary becomes that token without merging
+};
+
+/// How a file wants long texts cut; this library leaves that to the caller.
+struct Truncation {
+  int32_t max_length = 0;      ///< in tokens, those of the template included
+  bool keeps_the_end = false;  ///< direction Left: the start is cut off
 };
 
 struct TokenizerParts {
@@ -126,6 +147,7 @@ struct TokenizerParts {
   std::vector<PostProcessorStep> post_processors = {};
   std::vector<DecoderStep> decoders = {};  ///< none: tokens joined by spaces
   TokenModel model;
+  std::optional<Truncation> truncation = {};
 };
 
 }  // namespace mh

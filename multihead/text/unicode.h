@@ -18,6 +18,7 @@ inline size_t utf8_length(char lead) {
 /// text.size().
 char32_t next_character(std::string_view text, size_t& at);
 void append_utf8(std::string& text, char32_t character);
+bool is_ascii(std::string_view text);
 /// Makes valid UTF-8 of any bytes: each maximal broken part becomes U+FFFD, as Unicode recommends
 /// (and Rust does).
 std::string to_valid_utf8(std::string_view bytes);
@@ -25,7 +26,7 @@ std::string to_valid_utf8(std::string_view bytes);
 bool is_whitespace(char32_t character);   ///< White_Space
 bool is_letter(char32_t character);       ///< L*
 bool is_number(char32_t character);       ///< N*
-bool is_mark(char32_t character);         ///< M*, what "strip accents" removes
+bool is_mark(char32_t character);         ///< M*
 bool is_punctuation(char32_t character);  ///< P*
 bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.

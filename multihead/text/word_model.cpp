@@ -26,6 +26,8 @@ WordModel::WordModel(const TokenModel& model)
   for (const auto& [token, id] : model.vocabulary) vocabulary_.emplace(token, id);
   if (model.unknown_token) unknown_ = id_of(*model.unknown_token);
 
+  if (kind_ == TokenModel::Kind::kWordPiece) word_piece_.emplace(model);
+
   int32_t rank = 0;
   for (const auto& [left, right] : model.merges) {
     const auto known = [&](const std::string& token) {
@@ -53,12 +55,15 @@ std::optional<int32_t> WordModel::id_of(std::string_view token) const {
 
 void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) const {
   if (kind_ == TokenModel::Kind::kWordLevel) {
-    const auto id = id_of(word);
-    if (!id && !unknown_) {
-      throw FormatError(
-          fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
+    if (const auto id = id_of(word)) {
+      pieces.push_back({*id, static_cast<uint32_t>(word.size())});
+    } else {
+      append_unknown_word(word, pieces);
     }
-    pieces.push_back({id ? *id : *unknown_, static_cast<uint32_t>(word.size())});
+    return;
+  }
+  if (word_piece_) {
+    if (!word_piece_->split(word, pieces)) append_unknown_word(word, pieces);
     return;
   }
   {
@@ -75,6 +80,14 @@ void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) con
     std::unique_lock lock(mutex_);
     if (known_words_.size() < kMostKnownWords) known_words_.emplace(word, std::move(symbols));
   }
+}
+
+void WordModel::append_unknown_word(std::string_view word, std::vector<Symbol>& pieces) const {
+  if (!unknown_) {
+    throw FormatError(
+        fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
+  }
+  pieces.push_back({*unknown_, static_cast<uint32_t>(word.size())});
 }
 
 void WordModel::split_word(std::string_view word, std::vector<Symbol>& symbols) const {
