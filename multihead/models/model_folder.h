@@ -38,6 +38,11 @@ struct ModelFolder {
   std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
   /// Tokens that generation_config.json forbids; rising; usually the pad token.
   std::vector<int32_t> suppressed;
+  /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
+  std::vector<int32_t> end_tokens;
+  /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
+  /// chat_template.jinja); empty: there is none.
+  std::string chat_template;
 
   /// Returns one line for the user when a checkpoint was read, saying which; else an empty text.
   std::string remark() const;
@@ -59,6 +64,8 @@ struct ModelFolder {
 /// newest checkpoint that has both; ModelFolder::checkpoint says which. Throws FileError or FormatError: a
 /// missing or damaged file, another architecture, all differences between config.json and the weights, a
 /// tokenizer that does not match the model.
+///
+/// A file whose name ends with .gguf is read instead of a folder (models/gguf_folder.h).
 ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {

@@ -89,7 +89,8 @@ constexpr ConfigNames kLlamaFields = {.vocabulary = "vocab_size",
 
 RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
   if (f.rope && f.older_rope && *f.rope != *f.older_rope)
-    wrong.emplace_back("rope_parameters and rope_scaling differ; keep the one that the model was trained with");
+    wrong.emplace_back(
+        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
   const RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
   RotaryOptions rotary{.base = rope.base.value_or(f.base.value_or(10000))};
   rotary.scaling.kind = rope.kind ? *rope.kind : rope.older_kind.value_or(RotaryScaling::Kind::kNone);
@@ -184,10 +185,10 @@ std::string with_one_end(std::string_view json, std::string_view name) {
       end != document.end() && end->is_array() && !end->empty())
     *end = nlohmann::json((*end)[0]);
   if (document.contains("quantization_config"))
-    throw FormatError(
-        fmt::format("{}: quantization_config: quantised weights in safetensors are not read; expected F32, F16 "
-                    "or BF16, or take the model as a .gguf file",
-                    name));
+    throw FormatError(fmt::format(
+        "{}: quantization_config: quantised weights in safetensors are not read; expected F32, F16 "
+        "or BF16, or take the model as a .gguf file",
+        name));
   return document.dump();
 }
 
@@ -205,15 +206,16 @@ FolderPlan read_llama(std::string_view json, std::string_view name) {
     for (std::string& problem : problems_of(config, kLlamaFields)) wrong.push_back(std::move(problem));
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
-  return {.model_type = "llama",
-          .least_parameters = least_parameters(config),
-          .make = [config](const WeightFiles&) { return std::make_unique<CausalModel>(config); },
-          .place = llama_place,
-          .no_weight =
-              [tied = config.tied](const std::string& tensor, const WeightFiles&, const Model&, Differences&) {
-                // The tied output, and angles that older versions saved.
-                return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
-              }};
+  return {
+      .model_type = "llama",
+      .least_parameters = least_parameters(config),
+      .make = [config](const WeightFiles&) { return std::make_unique<CausalModel>(config); },
+      .place = llama_place,
+      .no_weight =
+          [tied = config.tied](const std::string& tensor, const WeightFiles&, const Model&, Differences&) {
+            // The tied output, and angles that older versions saved.
+            return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
+          }};
 }
 
 }  // namespace

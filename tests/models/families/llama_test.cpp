@@ -79,7 +79,8 @@ TEST(DamagedLlama, ConfigurationsThatDoNotFitAreRefused) {
   damaged.with("num_attention_heads", 5,
                "num_key_value_heads is 3; expected a divisor of num_attention_heads 5");
   damaged.with("head_dim", 5, "rotary");
-  damaged.with("head_dim", 8, "shape of model.layers.0.self_attn.q_proj.weight: expected [48,24], got [60,24]");
+  damaged.with("head_dim", 8,
+               "shape of model.layers.0.self_attn.q_proj.weight: expected [48,24], got [60,24]");
   damaged.with("head_dim", 1 << 20, "head_dim: expected an integer from 1 to 1024");
   damaged.with("attention_bias", true, "missing: model.layers.0.self_attn.q_proj.bias");
   damaged.with("mlp_bias", true, "missing: model.layers.0.mlp.gate_proj.bias");
