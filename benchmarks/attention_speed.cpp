@@ -19,50 +19,13 @@
 #include <vector>
 
 #include "benchmarks/beside_peer.h"
+#include "benchmarks/peak.h"
 #include "multihead/base/file.h"
 #include "multihead/base/ragged.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
 
 namespace {
-
-using Sixteen = float __attribute__((vector_size(64), aligned(64)));
-
-// Measured as gcc compiles it; another compiler knows no such attributes.
-#if defined(__GNUC__) && !defined(__clang__)
-#define MULTIHEAD_FASTEST \
-  __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("fp-contract=fast")))
-#else
-#define MULTIHEAD_FASTEST
-#endif
-
-// 16 sums of 16 lanes hide the latency of a multiply-add on any machine in use.
-MULTIHEAD_FASTEST float multiply_adds(int64_t rounds, float factor) {
-  Sixteen sums[16];
-  for (int i = 0; i < 16; ++i) sums[i] = Sixteen{} + static_cast<float>(i);  // equal ones would be merged
-  for (int64_t i = 0; i < rounds; ++i) {
-#pragma GCC unroll 16
-    for (auto& sum : sums) sum = sum * factor + factor;
-  }
-  for (int i = 1; i < 16; ++i) sums[0] += sums[i];
-  return sums[0][0];
-}
-
-double peak_gflops() {
-  constexpr int64_t kRounds = 2'000'000;
-  const int threads = mh::thread_count();
-  std::vector<float> sums(static_cast<size_t>(threads));
-  std::vector<double> seconds;
-  for (int i = 0; i < 5; ++i) {
-    const mh::Stopwatch watch;
-    mh::parallel_for(threads,
-                     [&](int64_t t) { sums[static_cast<size_t>(t)] += multiply_adds(kRounds, 0.5f); });
-    seconds.push_back(watch.seconds());
-  }
-  volatile float kept = sums[0];  // or the loop would be left out
-  (void)kept;
-  return 2.0 * 16 * 16 * kRounds * threads / mh::median(seconds) / 1e9;
-}
 
 std::vector<int32_t> numbers_of(const std::string& line) {
   std::istringstream words(line);
@@ -148,7 +111,7 @@ struct Work {
 };
 
 double answer(const std::string& what, std::istringstream& rest, std::unique_ptr<Work>& work) {
-  if (what == "peak") return peak_gflops();
+  if (what == "peak") return mh::peak_gflops();
   if (what == "memory") return mh::peak_mebibytes();
   if (what == "shape") {
     std::string folder, mask;

@@ -1,4 +1,4 @@
-// multihead convert: the same model with other heads.
+// multihead convert: the same model with other heads, or a GGUF file as a model folder.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/convert_gguf.h"
 #include "cli/convert_report.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
@@ -24,6 +25,7 @@
 #include "multihead/generate/score.h"
 #include "multihead/models/convert_model.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/models/gguf_folder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
@@ -209,13 +211,22 @@ double mean_log_probability(const EncoderDecoder& model, const Sentences& senten
   return sum / static_cast<double>(tokens);
 }
 
-void run(const ConvertFlags& flags) {
-  const Plan plan = plan_of(flags);
+void check_out(const ConvertFlags& flags) {
   std::error_code code;
   if (std::filesystem::exists(flags.out, code)) {
     throw UsageError(fmt::format("--out {} exists; name a new folder, so that no model is lost", flags.out));
   }
   check_can_write_folder(flags.out);
+}
+
+void run(const ConvertFlags& flags) {
+  if (is_gguf(flags.model)) {
+    refuse_head_flags(*flags.verb);
+    check_out(flags);
+    return write_gguf_as_folder(flags.model, flags.out, flags.json);
+  }
+  const Plan plan = plan_of(flags);
+  check_out(flags);
   const ModelFolder folder = load_model(flags.model);
   EncoderDecoder& model = folder.translator();
   const Sentences sentences = sentences_of(flags, folder);
@@ -253,9 +264,10 @@ void run(const ConvertFlags& flags) {
 
 void add_convert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* verb = flags->verb =
-      app.add_subcommand("convert", "Rebuild a model with other heads, and measure how its outputs change");
-  add_model(*verb, flags->model)->required();
+  CLI::App* verb = flags->verb = app.add_subcommand(
+      "convert",
+      "Rebuild a model with other heads and measure the change, or write a .gguf file as a folder");
+  add_model(*verb, flags->model, "The model folder, or a .gguf file")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},
@@ -306,7 +318,8 @@ void add_convert(CLI::App& app) {
       "  multihead convert model --out one-key --to grouped --key-heads 1\n"
       "  multihead convert model --out merged --to merged --source test.en --target test.de\n"
       "  multihead convert model --out pruned --remove encoder.0.self_attention.3 \\\n"
-      "    --remove encoder.1.self_attention.0");
+      "    --remove encoder.1.self_attention.0\n"
+      "  multihead convert model.gguf --out folder");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -35,6 +35,8 @@ struct FileSize {
 };
 
 std::vector<FileSize> files_of(const std::filesystem::path& folder) {
+  if (std::filesystem::is_regular_file(folder))  // a .gguf file
+    return {{folder.filename().string(), std::filesystem::file_size(folder)}};
   std::vector<FileSize> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.is_regular_file()) files.push_back({entry.path().filename().string(), entry.file_size()});

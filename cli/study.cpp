@@ -121,8 +121,9 @@ void add_study(CLI::App& app) {
       ->excludes(quick);
   verb->add_option("--data", flags->data,
                    "With --paper: folder of train, val and test_2016_flickr, .en.gz and .de.gz");
-  verb->add_option("--checkpoint", flags->checkpoint,
-                   "Marian folder that claim 002.6 looks into, in place of a model trained here");
+  verb->add_option(
+      "--checkpoint", flags->checkpoint,
+      "Folder of a translator or an encoder that claim 002.6 looks into, in place of a model trained here");
   verb->add_option("--out", flags->out,
                    "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
       ->capture_default_str();

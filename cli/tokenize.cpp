@@ -15,6 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/models/gguf_folder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
@@ -44,6 +45,7 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   if (flags.tokenizer.empty() == flags.model.empty()) {
     throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
   }
+  if (is_gguf(flags.model)) return load_gguf_tokenizer(flags.model);
   const std::filesystem::path path = flags.model.empty()
                                          ? std::filesystem::path(flags.tokenizer)
                                          : std::filesystem::path(flags.model) / "tokenizer.json";
@@ -153,7 +155,7 @@ void add_tokenize(CLI::App& app) {
       verb->get_option("--input"),
       verb->get_option("--output"),
       verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
-      add_model(*verb, flags->model, "Use the tokenizer.json of this model folder"),
+      add_model(*verb, flags->model, "Use the tokenizer of this model folder or .gguf file"),
       ids,
       verb->add_flag("--offsets", flags->offsets, "Write begin:end of each token, in characters of the line")
           ->excludes(ids)

@@ -178,22 +178,24 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
   float* inverse_deviation = kept ? tape.arena().array<float>(rows).data() : nullptr;
   const ConstMatrixView bias = parameters != nullptr ? parameters->bias() : ConstMatrixView();
   const PackedMatrix* packed = parameters != nullptr ? &parameters->weights().packed() : nullptr;
-  if (packed != nullptr) check_product(x.value(), *packed, sum);
-  for_row_blocks(rows, [&](int64_t begin, int64_t end) {
-    const MatrixView block = sum.rows_between(begin, end), in = x.value().rows_between(begin, end);
-    if (packed != nullptr) {
-      detail::multiply_rows(in, *packed, block, Write::kOverwrite);
-      add_bias(bias, block);
-    } else {
-      copy_or_add(in, block, Write::kOverwrite);
-    }
+  const auto after_product = [&](int64_t begin, int64_t end) {
+    const MatrixView block = sum.rows_between(begin, end);
+    add_bias(bias, block);
     drop(drops, block, begin);
     copy_or_add(residual.value().rows_between(begin, end), block, Write::kAdd);
     if (normed) {
       mh::normalise(norms.values(), block, y.value().rows_between(begin, end), kept ? mean + begin : nullptr,
                     kept ? inverse_deviation + begin : nullptr);
     }
-  });
+  };
+  if (packed != nullptr) {
+    multiply(x.value(), *packed, sum, Write::kOverwrite, after_product);
+  } else {
+    for_row_blocks(rows, [&](int64_t begin, int64_t end) {
+      copy_or_add(x.value().rows_between(begin, end), sum.rows_between(begin, end), Write::kOverwrite);
+      after_product(begin, end);
+    });
+  }
   // ds = Norm'(s) dy;  d residual = ds;  dz = dropout(ds);  dx = dz W^T;  dW += x^T dz;  db += sum dz
   tape.record(y, [&tape, x, y, residual, sum, mean, inverse_deviation, drops, norms, normed, parameters] {
     const MatrixView dz = y.gradient();

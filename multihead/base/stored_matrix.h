@@ -23,6 +23,19 @@ inline float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+/// float16 (IEEE 754 binary16), exactly.
+inline float from_float16(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1Fu;
+  const uint32_t mantissa = half & 0x3FFu;
+  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));  // infinity, NaN
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal, exact
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
 /// [rows, cols] in memory that somebody else owns and nobody changes. Number (i, j) lies i * row_stride +
 /// j * col_stride numbers after the first; one of the strides is 1. The bytes need no alignment.
 struct StoredMatrix {

@@ -13,6 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stored_matrix.h"
 #include "multihead/io/safetensors_header.h"
 #include "multihead/io/strict_json.h"
 
@@ -22,18 +23,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the bytes of tensors are copied as they are");
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // the reference's bound
-
-float half_to_float(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1Fu;
-  const uint32_t mantissa = half & 0x3FFu;
-  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));  // infinity, NaN
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;  // subnormal, exact
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-}
 
 template <class Stored, class Out, class Convert>
 void convert_all(std::string_view bytes, std::span<Out> out, Convert convert) {
@@ -188,11 +177,9 @@ void SafetensorsFile::read_floats(std::string_view name, std::span<float> out) c
       state_->read(state_->data_start + tensor.begin, reinterpret_cast<char*>(out.data()), out.size_bytes());
       return;
     case DType::kF16:
-      return convert_all<uint16_t>(bytes(name), out, half_to_float);
+      return convert_all<uint16_t>(bytes(name), out, from_float16);
     case DType::kBF16:
-      return convert_all<uint16_t>(bytes(name), out, [](uint16_t high) {
-        return std::bit_cast<float>(static_cast<uint32_t>(high) << 16);
-      });
+      return convert_all<uint16_t>(bytes(name), out, from_bfloat16);
     case DType::kF64:
       return convert_all<double>(bytes(name), out, [](double x) { return static_cast<float>(x); });
     default:

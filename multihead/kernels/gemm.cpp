@@ -22,13 +22,14 @@ int64_t panel_width() {
   return kPanel;
 }
 
-// C [m, n] (+)= A B for a block of rows. B's panels in turn, each in blocks of k that stay in the nearest
-// cache while all rows of A pass over them.
-void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool add) {
+// C [m, n] (+)= A B for a block of rows and the panels [first, last) of B: one after the other, each in blocks of
+// k that stay in the nearest cache while all rows of A pass over them.
+void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
+                   int64_t last) {
   for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, b.rows() - k0);
-    for (int64_t p = 0, column = 0; column < b.cols(); ++p, column += kPanel) {
-      const int64_t width = std::min(kPanel, b.cols() - column);
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t column = p * kPanel, width = std::min(kPanel, b.cols() - column);
       multiply_panel(
           {.data = a.data + k0, .row_stride = a.stride, .k_stride = 1, .rows = a.rows, .depth = depth},
           b.panel_data(p) + k0 * kPanel, c.data + column, c.stride, width, add || k0 > 0);
@@ -126,7 +127,18 @@ void PackedMatrix::pack_transposed(std::span<const StoredMatrix> parts) {
 }
 
 void detail::multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
-  HWY_DYNAMIC_DISPATCH(multiply_rows)(a, b, c, write == Write::kAdd);
+  HWY_DYNAMIC_DISPATCH(multiply_rows)(a, b, c, write == Write::kAdd, 0, b.panels());
+}
+
+void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
+  // A task's work: reading a number of B costs as much as multiplying eight rows by it.
+  constexpr int64_t kReading = 8, kWork = 1 << 20;
+  const int64_t work = std::max<int64_t>(1, b.rows() * b.panel() * (a.rows + kReading)),
+                panels = (kWork + work - 1) / work, tasks = (b.panels() + panels - 1) / panels;
+  mh::parallel_for(tasks, [&](int64_t task) {
+    HWY_DYNAMIC_DISPATCH(multiply_rows)
+    (a, b, c, write == Write::kAdd, task * panels, std::min(b.panels(), (task + 1) * panels));
+  });
 }
 
 void detail::run_row_tasks(int64_t rows, void (*run)(void*, int64_t, int64_t), void* body) {

@@ -38,6 +38,7 @@ class PackedMatrix {
   int64_t rows() const { return rows_; }    // K
   int64_t cols() const { return cols_; }    // N
   int64_t panel() const { return panel_; }  // columns of a panel; the last panel is filled with zeros
+  int64_t panels() const { return panel_ > 0 ? (cols_ + panel_ - 1) / panel_ : 0; }
   /// Panel p: [K, panel], contiguous.
   const float* panel_data(int64_t p) const { return data_.data() + p * rows_ * panel_; }
 
@@ -56,6 +57,8 @@ inline constexpr int64_t kRowsPerTask = 48;
 namespace detail {
 /// C[rows] (+)= A[rows] B on the calling thread.
 void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
+/// C (+)= A B; the threads share the panels of B.
+void multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
 void run_row_tasks(int64_t rows, void (*run)(void*, int64_t begin, int64_t end), void* body);
 }  // namespace detail
 
@@ -82,6 +85,11 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);
 template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows) {
   check_product(a, b, c);
+  if (a.rows <= kRowsPerTask) {
+    detail::multiply_by_panels(a, b, c, write);
+    if (a.rows > 0) after_rows(int64_t{0}, a.rows);
+    return;
+  }
   for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
     detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);
     after_rows(begin, end);

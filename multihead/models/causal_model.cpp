@@ -22,7 +22,7 @@ const CausalConfig& checked(const CausalConfig& config) {
 
 std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
-  check_sizes(found, config.embedding, config.max_positions, names);
+  check_sizes(found, config.embedding, config.positions, config.max_positions, names);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (config.stack.mask.kind == StackMask::Kind::kNone)
     found.emplace_back("a causal decoder must not see what is to come; set its mask to causal or a window");

@@ -25,14 +25,15 @@ std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_v
   return fmt::format("{} is {}; expected a divisor of {} {}", heads_name, heads, d_model_name, d_model);
 }
 
-void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions,
-                 const ConfigNames& names) {
+void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, Positions positions,
+                 int64_t max_positions, const ConfigNames& names) {
   constexpr int64_t kLargestTable = int64_t{1} << 26;  // numbers of a table of positions
   check_range(found, names.vocabulary, embedding.vocabulary, 2, 1 << 24);
   check_range(found, names.d_model, embedding.d_model, 1, 1 << 16);
   check_range(found, names.max_positions, max_positions, 1, 1 << 20);
   check_range(found, "token_types", embedding.token_types, 0, 1024);
-  if (found.empty() && max_positions * embedding.d_model > kLargestTable) {
+  const bool has_table = positions == Positions::kLearned || positions == Positions::kSinusoidal;
+  if (found.empty() && has_table && max_positions * embedding.d_model > kLargestTable) {
     found.push_back(fmt::format("{} is {}; expected at most {} with {} {}", names.max_positions,
                                 max_positions, kLargestTable / embedding.d_model, names.d_model,
                                 embedding.d_model));

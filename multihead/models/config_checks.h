@@ -19,8 +19,8 @@ inline constexpr uint32_t kFirstEmbeddingSite = 1u << 20, kSecondEmbeddingSite =
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
                  int64_t high);
 void check_rate(std::vector<std::string>& found, std::string_view name, float rate);
-void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, int64_t max_positions,
-                 const ConfigNames& names);
+void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, Positions positions,
+                 int64_t max_positions, const ConfigNames& names);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
 
 /// "n_head is 5; expected a divisor of n_embd 768".

@@ -23,7 +23,7 @@ const EncoderConfig& checked(const EncoderConfig& config) {
 
 std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
-  check_sizes(found, config.embedding, config.max_positions, names);
+  check_sizes(found, config.embedding, config.positions, config.max_positions, names);
   check_range(found, "position_offset", config.position_offset, 0, 1024);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (config.stack.mask.kind != StackMask::Kind::kNone)

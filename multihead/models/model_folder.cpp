@@ -13,6 +13,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/marian.h"
+#include "multihead/models/gguf_folder.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/text/in_quotes.h"
@@ -71,11 +72,8 @@ void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t v
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
   if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
-  if (facts.source_vocabulary == 0) {
-    // A causal model pads nothing, and may end with another token than the tokenizer, e.g. after a chat.
-    names.end.clear();
-    names.pad.clear();
-  }
+  // A causal model may pad with nothing, and end with other tokens than its tokenizer says, e.g. in chats.
+  if (facts.source_vocabulary == 0) names.end = names.pad = "";
   auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
   if (!names.unknown.empty() && !tokenizer.id_of(names.unknown))
     mismatches.push_back(fmt::format("it has no unknown token {}", in_quotes(names.unknown)));
@@ -217,6 +215,7 @@ std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_
 }
 
 ModelFolder load_model_folder(const fs::path& asked) {
+  if (is_gguf(asked)) return load_gguf(asked);
   require_folder(asked);
   ModelFolder folder;
   if (!holds_model(asked)) folder.checkpoint = newest_checkpoint(asked);

@@ -64,6 +64,8 @@ struct ModelFolder {
 /// newest checkpoint that has both; ModelFolder::checkpoint says which. Throws FileError or FormatError: a
 /// missing or damaged file, another architecture, all differences between config.json and the weights, a
 /// tokenizer that does not match the model.
+///
+/// A file whose name ends with .gguf is read instead of a folder (models/gguf_folder.h).
 ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {

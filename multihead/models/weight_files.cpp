@@ -49,23 +49,48 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
 
 }  // namespace
 
-void Differences::throw_if_any(const std::string& file) const {
+void Differences::throw_if_any(const std::string& file, const std::string& description,
+                               const std::string& remedy) const {
   std::vector<std::string> clauses;
   if (!missing_.empty()) clauses.push_back("missing: " + listed(missing_, ", "));
   if (!others_.empty()) clauses.push_back(listed(others_, "; "));
   if (!unused_.empty()) clauses.push_back("not used: " + listed(unused_, ", "));
   if (clauses.empty()) return;
-  throw FormatError(fmt::format("{} does not fit config.json: {}; take both files from the same model", file,
-                                fmt::join(clauses, "; ")));
+  throw FormatError(
+      fmt::format("{} does not fit {}: {}; {}", file, description, fmt::join(clauses, "; "), remedy));
+}
+
+StoredNumbers StoredNumbers::of(std::vector<float> numbers) {
+  auto kept = std::make_shared<std::vector<float>>(std::move(numbers));
+  const auto* data = reinterpret_cast<const std::byte*>(kept->data());
+  return {.data = data, .type = NumberType::kFloat32, .keeper = std::move(kept)};
+}
+
+int64_t WeightTensor::elements() const {
+  int64_t product = 1;
+  for (const int64_t size : shape) product *= size;
+  return product;
 }
 
 WeightFiles::WeightFiles(SafetensorsFile file, std::string name) : name_(std::move(name)) {
-  add(std::move(file));
+  add(std::make_shared<const SafetensorsFile>(std::move(file)));
 }
 
-void WeightFiles::add(SafetensorsFile file) {
-  for (const TensorEntry& entry : file.entries()) where_.emplace(entry.name, files_.size());
-  files_.push_back(std::move(file));
+void WeightFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
+  for (const TensorEntry& entry : file->entries()) {
+    WeightTensor tensor{.shape = entry.shape, .type = dtype_name(entry.dtype), .numbers = nullptr};
+    const std::string& name = entry.name;  // lives in the file
+    if (entry.dtype == DType::kF32 || entry.dtype == DType::kBF16) {
+      const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
+      tensor.numbers = [file, type, &name] {
+        SafetensorsFile::Mapped mapped = file->mapped(name);
+        return StoredNumbers{.data = mapped.data, .type = type, .keeper = std::move(mapped.keeper)};
+      };
+    } else if (entry.dtype == DType::kF16 || entry.dtype == DType::kF64) {
+      tensor.numbers = [file, &name] { return StoredNumbers::of(file->floats(name)); };
+    }
+    tensors_.emplace(name, std::move(tensor));
+  }
 }
 
 WeightFiles WeightFiles::open(const fs::path& folder) {
@@ -80,46 +105,46 @@ WeightFiles WeightFiles::open(const fs::path& folder) {
   const std::map<std::string, std::string> map = weight_map(index);
   std::set<std::string> shards;
   for (const auto& [tensor, file] : map) shards.insert(file);
-  std::map<std::string, size_t> numbers;
-  for (const std::string& shard : shards) {
-    numbers[shard] = found.files_.size();
-    found.files_.push_back(SafetensorsFile::open(folder / shard));
-  }
+  std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
+  for (const std::string& shard : shards)
+    files[shard] = std::make_shared<const SafetensorsFile>(SafetensorsFile::open(folder / shard));
   std::vector<std::string> wrong;
   for (const auto& [tensor, shard] : map) {
-    const size_t number = numbers.at(shard);
-    if (!found.files_[number].contains(tensor))
-      wrong.push_back(fmt::format("{} is not in {}", tensor, shard));
-    found.where_.emplace(tensor, number);
+    if (!files.at(shard)->contains(tensor)) wrong.push_back(fmt::format("{} is not in {}", tensor, shard));
   }
-  for (const auto& [shard, number] : numbers) {
-    for (const TensorEntry& entry : found.files_[number].entries()) {
+  for (const auto& [shard, file] : files) {
+    for (const TensorEntry& entry : file->entries()) {
       if (const auto at = map.find(entry.name); at == map.end() || at->second != shard)
         wrong.push_back(fmt::format("{} of {} is not listed", entry.name, shard));
     }
+    found.add(file);
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", found.name_, listed(wrong, "; ")));
   return found;
 }
 
-const SafetensorsFile& WeightFiles::file_of(std::string_view tensor) const {
-  const auto found = where_.find(tensor);
-  if (found == where_.end())
-    throw FormatError(fmt::format("{}: no tensor {}", name_, json_excerpt(std::string(tensor))));
-  return files_[found->second];
+const WeightTensor& WeightFiles::tensor(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end())
+    throw FormatError(fmt::format("{}: no tensor {}", name_, json_excerpt(std::string(name))));
+  return found->second;
 }
 
-std::vector<std::string> WeightFiles::tensors() const {
-  std::vector<std::string> names;
-  for (const auto& [name, file] : where_) names.push_back(name);
-  return names;
+std::vector<float> WeightFiles::floats(std::string_view name) const {
+  const WeightTensor& found = tensor(name);
+  if (!found.numbers)
+    throw FormatError(fmt::format("{}: tensor {}: expected floating-point numbers, got {}", name_,
+                                  json_excerpt(std::string(name)), found.type));
+  const StoredNumbers stored = found.numbers();
+  std::vector<float> numbers(static_cast<size_t>(found.elements()));
+  StoredMatrix{.data = stored.data, .type = stored.type, .rows = 1, .cols = found.elements()}.read_row(
+      0, 0, found.elements(), numbers.data());
+  return numbers;
 }
 
 double WeightFiles::elements() const {
   double sum = 0;
-  for (const SafetensorsFile& file : files_) {
-    for (const TensorEntry& entry : file.entries()) sum += static_cast<double>(entry.elements());
-  }
+  for (const auto& [name, tensor] : tensors_) sum += static_cast<double>(tensor.elements());
   return sum;
 }
 

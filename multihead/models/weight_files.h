@@ -1,16 +1,19 @@
-// WeightFiles: the safetensors files of one model: model.safetensors, or the shards that
-// model.safetensors.index.json lists.
+// WeightFiles: the named tensors of one model: those of model.safetensors, of the shards that
+// model.safetensors.index.json lists, or of a GGUF file (gguf_weights.h).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "multihead/base/stored_matrix.h"
 #include "multihead/io/safetensors.h"
 
 namespace mh {
@@ -25,39 +28,61 @@ class Differences {
   void unused(const std::string& name) { unused_.push_back(name); }
   void other(std::string clause) { others_.push_back(std::move(clause)); }
 
-  /// Throws FormatError "FILE does not fit config.json: missing: ...; shape of X: ...; not used: ...".
-  void throw_if_any(const std::string& file) const;
+  /// Throws FormatError "FILE does not fit DESCRIPTION: missing: ...; shape of X: ...; not used: ...; REMEDY".
+  void throw_if_any(const std::string& file, const std::string& description, const std::string& remedy) const;
 
  private:
   std::vector<std::string> missing_, unused_, others_;
 };
 
+/// Numbers in C order, as a file has them or converted to float32. Valid as long as `keeper` lives.
+struct StoredNumbers {
+  const std::byte* data = nullptr;
+  NumberType type = NumberType::kFloat32;
+  std::shared_ptr<const void> keeper = nullptr;
+
+  static StoredNumbers of(std::vector<float> numbers);
+};
+
+/// A tensor of a file of weights, whatever the file's format.
+struct WeightTensor {
+  std::vector<int64_t> shape;
+  std::string type;  // as the file calls it, for messages
+  /// Maps the numbers, or converts them; empty when they are no floating-point numbers.
+  std::function<StoredNumbers()> numbers;
+
+  int64_t elements() const;
+};
+
 class WeightFiles {
  public:
+  using Tensors = std::map<std::string, WeightTensor, std::less<>>;
+
   /// Opens the files of a model folder. Throws FileError or FormatError on a missing or damaged file, and
   /// on an index that names a file outside of the folder or missing tensors.
   static WeightFiles open(const std::filesystem::path& folder);
   /// Uses one open file. Errors call it `name`.
   explicit WeightFiles(SafetensorsFile file, std::string name);
+  WeightFiles(Tensors tensors, std::string name) : name_(std::move(name)), tensors_(std::move(tensors)) {}
 
   /// The name in error messages.
   const std::string& name() const { return name_; }
-  bool contains(std::string_view tensor) const { return where_.contains(tensor); }
-  /// The file that holds a tensor. Throws FormatError when none does.
-  const SafetensorsFile& file_of(std::string_view tensor) const;
-  const TensorEntry& entry(std::string_view tensor) const { return file_of(tensor).entry(tensor); }
-  /// The names of all tensors, sorted.
-  std::vector<std::string> tensors() const;
+  bool contains(std::string_view tensor) const { return tensors_.contains(tensor); }
+  /// Throws FormatError when there is no such tensor.
+  const WeightTensor& tensor(std::string_view name) const;
+  /// A tensor's numbers in C order as float32. Throws FormatError also when they are no floating-point numbers.
+  std::vector<float> floats(std::string_view name) const;
+  /// All tensors by their names, sorted.
+  const Tensors& tensors() const { return tensors_; }
   /// How many numbers all tensors have together.
   double elements() const;
 
  private:
   WeightFiles() = default;
-  void add(SafetensorsFile file);
+  void add(const std::shared_ptr<const SafetensorsFile>& file);
 
   std::string name_;
-  std::vector<SafetensorsFile> files_;
-  std::map<std::string, size_t, std::less<>> where_;  // tensor -> file
+  Tensors tensors_;
 };
 
 }  // namespace mh

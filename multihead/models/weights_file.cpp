@@ -29,17 +29,11 @@ std::vector<int64_t> shape_in_file(const Weight& value, const TensorPlace& place
   return {value.rows(), cols};
 }
 
-bool is_floating(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
-}
-
 void refuse_far_too_large(const WeightFiles& files, const FolderPlan& plan) {
   const double present = files.elements();
   if (plan.least_parameters <= 4 * present + 1e6) return;  // near enough to list each difference
-  throw FormatError(
-      fmt::format("{} holds {:.0f} numbers, but config.json describes a model of at least {:.0f}; take both "
-                  "files from the same model",
-                  files.name(), present, plan.least_parameters));
+  throw FormatError(fmt::format("{} holds {:.0f} numbers, but {} describes a model of at least {:.0f}; {}",
+                                files.name(), present, plan.description, plan.least_parameters, plan.remedy));
 }
 
 /// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
@@ -71,29 +65,20 @@ int64_t not_finite(const StoredMatrix& matrix) {
 /// Gives a parameter its tensor, or says why not.
 void read_parameter(const WeightFiles& files, const std::string& tensor, const TensorPlace& place,
                     Parameter& parameter, Differences& differences) {
-  const TensorEntry& entry = files.entry(tensor);
+  const WeightTensor& found = files.tensor(tensor);
   const std::vector<int64_t> expected = shape_in_file(parameter.value, place);
-  if (entry.shape != expected) {
+  if (found.shape != expected) {
     differences.other(fmt::format("shape of {}: expected [{}], got [{}]", tensor, fmt::join(expected, ","),
-                                  fmt::join(entry.shape, ",")));
+                                  fmt::join(found.shape, ",")));
     return;
   }
-  if (!is_floating(entry.dtype)) {
-    differences.other(
-        fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, dtype_name(entry.dtype)));
+  if (!found.numbers) {
+    differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, found.type));
     return;
   }
-  const SafetensorsFile& file = files.file_of(tensor);
-  if (entry.dtype == DType::kF32 || entry.dtype == DType::kBF16) {
-    SafetensorsFile::Mapped mapped = file.mapped(tensor);
-    const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
-    parameter.value = Weight(matrix_of(mapped.data, type, parameter.value, place), std::move(mapped.keeper));
-  } else {
-    auto numbers = std::make_shared<std::vector<float>>(file.floats(tensor));
-    const auto* data = reinterpret_cast<const std::byte*>(numbers->data());
-    parameter.value =
-        Weight(matrix_of(data, NumberType::kFloat32, parameter.value, place), std::move(numbers));
-  }
+  StoredNumbers numbers = found.numbers();
+  parameter.value =
+      Weight(matrix_of(numbers.data, numbers.type, parameter.value, place), std::move(numbers.keeper));
   parameter.changed();
   if (const int64_t bad = not_finite(parameter.value.stored()); bad > 0) {
     differences.other(
@@ -121,6 +106,10 @@ std::string without_prefix(const std::string& tensor, const std::vector<std::str
 }
 
 }  // namespace
+
+std::string tensor_of(const WeightFiles& files, const FolderPlan& plan, std::string_view parameter) {
+  return find_tensor(files, plan.prefixes, plan.place(parameter));
+}
 
 std::string write_weights(const Model& model,
                           const std::function<TensorPlace(std::string_view parameter)>& place_of) {
@@ -168,12 +157,12 @@ void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model
       differences.missing(plan.prefixes.front() + place.names.front());
     }
   });
-  for (const std::string& tensor : files.tensors()) {
+  for (const auto& [tensor, stored] : files.tensors()) {
     if (used.contains(tensor)) continue;
     if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, model, differences))
       differences.unused(tensor);
   }
-  differences.throw_if_any(files.name());
+  differences.throw_if_any(files.name(), plan.description, plan.remedy);
 }
 
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {

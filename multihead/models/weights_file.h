@@ -24,5 +24,7 @@ std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& 
 /// The same in two steps, for callers that inspect the model before its weights are read.
 std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan);
 void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model);
+/// Returns the name of the tensor that a parameter is read from; empty when the files have none.
+std::string tensor_of(const WeightFiles& files, const FolderPlan& plan, std::string_view parameter);
 
 }  // namespace mh

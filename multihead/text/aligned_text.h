@@ -29,12 +29,13 @@ struct AlignedText {
   /// Appends bytes [begin, end) of `other` with their origins.
   void append(const AlignedText& other, size_t begin, size_t end);
   AlignedText slice(size_t begin, size_t end) const;
+  /// The text with its characters rewritten. One that replaces takes the origin of the one it replaces, an
+  /// inserted one that of the character before it; removed ones leave nothing (so "e" + accent -> "é" comes
+  /// from the "e" alone, as in Hugging Face).
+  AlignedText rewritten(const std::vector<Rewritten>& characters) const;
   /// Origin of byte `at`; {0, 0} when not tracked.
   CharacterRange from(size_t at) const { return tracked ? origin[at] : CharacterRange{0, 0}; }
 };
-
-/// Applies the normalizers to a text, in order.
-void normalize(const std::vector<NormalizerStep>& steps, AlignedText& text);
 
 /// Part of a text: bytes [begin, end).
 struct Part {

@@ -13,6 +13,7 @@ namespace mh {
 struct Symbol {
   int32_t id;
   uint32_t length;
+  bool shared = false;  ///< the next piece covers the same bytes
 };
 
 /// Which pairs of tokens are merged, in which order, and into which token.

@@ -1,5 +1,6 @@
 #include "multihead/text/decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -7,7 +8,7 @@
 #include <utility>
 
 #include "multihead/base/utf8.h"
-#include "multihead/text/pre_tokenizer.h"
+#include "multihead/text/byte_level.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -84,6 +85,12 @@ std::optional<char> named_byte(std::string_view piece) {
   return static_cast<char>(value);
 }
 
+/// Bytes of the character that `lead` starts; 1 for one that starts none.
+size_t lead_length(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
 void from_byte_fallback(std::vector<std::string>& pieces) {
   std::vector<std::string> result;
   std::string bytes;
@@ -119,6 +126,42 @@ void strip_pieces(const DecoderStep& step, std::vector<std::string>& pieces) {
   }
 }
 
+/// As SentencePiece decodes: bytes, U+2581 for spaces, no space before the text, the unknown token's sign.
+void from_sentence_piece(const DecoderStep& step, std::vector<std::string>& pieces) {
+  std::string text, bytes;
+  const auto flush = [&] {
+    for (size_t at = 0; at < bytes.size();) {  // each byte that starts no character becomes U+FFFD
+      size_t length = std::min(lead_length(bytes[at]), bytes.size() - at);
+      if (first_invalid_utf8(std::string_view(bytes).substr(at, length)) != std::string_view::npos)
+        length = 0;
+      text += length > 0 ? bytes.substr(at, length) : "\uFFFD";
+      at += std::max<size_t>(length, 1);
+    }
+    bytes.clear();
+  };
+  bool starts = step.trims_the_start;
+  for (std::string& piece : pieces) {
+    if (const auto byte = named_byte(piece)) {
+      bytes += *byte;
+      starts = false;
+      continue;
+    }
+    flush();
+    if (piece == step.unknown) {
+      text += " \u2047 ";
+      starts = false;
+      continue;
+    }
+    replace_all(piece, step.replacement, " ");
+    size_t begin = 0;
+    while (starts && begin < piece.size() && piece[begin] == ' ') ++begin;
+    text.append(piece, begin);
+    starts = starts && text.empty();
+  }
+  flush();
+  pieces = {text};
+}
+
 std::string joined(const std::vector<std::string>& pieces, std::string_view separator) {
   std::string text;
   for (size_t i = 0; i < pieces.size(); ++i) text.append(i > 0 ? separator : "").append(pieces[i]);
@@ -143,6 +186,9 @@ std::string decode_pieces(const std::vector<DecoderStep>& steps, std::vector<std
         break;
       case Kind::kWordPiece:
         from_word_piece(step, pieces);
+        break;
+      case Kind::kSentencePiece:
+        from_sentence_piece(step, pieces);
         break;
       case Kind::kFuse:
         pieces = {joined(pieces, "")};

@@ -9,6 +9,26 @@
 #include "multihead/text/unicode.h"
 
 namespace mh {
+
+bool is_left_whole(char32_t c) {
+  struct Range {
+    char32_t first;
+    char32_t last;
+  };
+  constexpr std::array<Range, 10> kNewer = {{{0x32FF, 0x32FF},
+                                             {0xA7F2, 0xA7F4},
+                                             {0xAB69, 0xAB69},
+                                             {0x10781, 0x10785},
+                                             {0x10787, 0x107B0},
+                                             {0x107B2, 0x107BA},
+                                             {0x11938, 0x11938},
+                                             {0x1E030, 0x1E06D},
+                                             {0x1F16C, 0x1F16C},
+                                             {0x1FBF0, 0x1FBF9}}};
+  return std::any_of(kNewer.begin(), kNewer.end(),
+                     [&](const Range& r) { return r.first <= c && c <= r.last; });
+}
+
 namespace {
 
 /// Below this, every character is a starter and none is ever the second part of a composition.
@@ -19,6 +39,10 @@ int combining_class(char32_t c) {
 }
 
 void append_decomposed(std::vector<Rewritten>& out, char32_t c, bool compatibility) {
+  if (c >= 0x32FF && is_left_whole(c)) {
+    out.push_back({c, 0});
+    return;
+  }
   std::array<utf8proc_int32_t, 32> parts;  // the longest decomposition has 18 characters
   const auto options =
       static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatibility ? UTF8PROC_COMPAT : 0));
@@ -45,7 +69,8 @@ void sort_marks(std::vector<Rewritten>& text) {
 
 /// The primary composite of a and b, or 0.
 char32_t composed(char32_t a, char32_t b) {
-  if (b < kFirstCombining) return 0;
+  // utf8proc 2.8 lets U+11A7, which is no trailing consonant, vanish into the syllable before it.
+  if (b < kFirstCombining || b == 0x11A7) return 0;
   std::array<utf8proc_int32_t, 3> pair = {static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b),
                                           0};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);

@@ -2,7 +2,6 @@
 // splits each word into tokens.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,13 +24,5 @@ struct Pieces {
 
 /// Applies the steps to the words. Added tokens stay as they are; empty words are removed.
 void pre_tokenize(const std::vector<PreTokenizerStep>& steps, Pieces& pieces);
-
-/// GPT-2's words: contractions, " letters", " digits", " other", whitespace. The parts cover the text.
-std::vector<Part> gpt2_words(std::string_view text);
-
-/// The printable character, in UTF-8, by which GPT-2 writes each byte.
-const std::array<std::string, 256>& byte_level_alphabet();
-/// The byte that a character of this alphabet stands for; -1 for other characters.
-int byte_of_character(char32_t character);
 
 }  // namespace mh

@@ -8,8 +8,11 @@
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
+#include "multihead/text/character_map.h"
 #include "multihead/text/decoder.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/normalizer.h"
+#include "multihead/text/post_processor.h"
 #include "multihead/text/pre_tokenizer.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
@@ -51,56 +54,6 @@ std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
   return tokens;
 }
 
-bool is_padding_space(char32_t c) {
-  return c == U'\u0120' || is_whitespace(c);
-}  // Ġ: a byte-level space
-
-/// Leaves the spaces around a word out of its offsets (ByteLevel's trim_offsets).
-void trim_offsets(const PostProcessorStep& step, Encoding& encoding) {
-  for (size_t i = 0; i < encoding.ids.size(); ++i) {
-    const std::string& token = encoding.tokens[i];
-    auto& [begin, end] = encoding.offsets[i];
-    int32_t leading = 0;
-    int32_t trailing = 0;
-    bool in_front = true;
-    for (size_t at = 0; at < token.size();) {
-      if (is_padding_space(next_character(token, at))) {
-        leading += in_front ? 1 : 0;
-        ++trailing;
-      } else {
-        in_front = false;
-        trailing = 0;
-      }
-    }
-    if (leading > 0) {
-      const bool first = i == 0 || begin == 0;
-      if (first && step.add_prefix_space) --leading;  // that one was put there by the pre-tokenizer
-      begin = std::min(begin + leading, end);
-    }
-    if (trailing > 0 && end >= trailing) end = std::max(end - trailing, begin);
-  }
-}
-
-/// Puts the tokens of a template around the text.
-Encoding from_template(const PostProcessorStep& step, const Encoding& text) {
-  Encoding result;
-  for (const TemplatePiece& piece : step.single) {
-    if (piece.sequence == 'A') {
-      result.ids.insert(result.ids.end(), text.ids.begin(), text.ids.end());
-      result.tokens.insert(result.tokens.end(), text.tokens.begin(), text.tokens.end());
-      result.offsets.insert(result.offsets.end(), text.offsets.begin(), text.offsets.end());
-    }
-    if (piece.sequence != 0) continue;
-    for (const TemplateToken& token : step.special_tokens) {
-      if (token.name != piece.special) continue;
-      result.ids.insert(result.ids.end(), token.ids.begin(), token.ids.end());
-      result.tokens.insert(result.tokens.end(), token.tokens.begin(), token.tokens.end());
-      result.offsets.resize(result.ids.size(), {0, 0});
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 struct Tokenizer::Pipeline {
@@ -132,6 +85,7 @@ struct Tokenizer::Pipeline {
         before_normalizing.add(token, token.content);
       }
     }
+    for (const NormalizerStep& step : parts.normalizers) CharacterMap::check(step.character_map);
     for (const PostProcessorStep& step : parts.post_processors) {
       for (const TemplateToken& token : step.special_tokens) {
         for (const int32_t id : token.ids) {
@@ -199,9 +153,11 @@ struct Tokenizer::Pipeline {
       size_t at = 0;
       for (const Symbol& symbol : symbols) {
         result.ids.push_back(symbol.id);
-        result.tokens.push_back(tokens[symbol.id]);
+        const bool by_text = symbol.id == model.unknown_id() && model.names_unknown_by_text();
+        result.tokens.push_back(by_text ? pieces.text.text.substr(piece.begin + at, symbol.length)
+                                        : tokens[symbol.id]);
         result.offsets.push_back(range(at, at + symbol.length));
-        at += symbol.length;
+        if (!symbol.shared) at += symbol.length;
       }
     }
     return result;
@@ -225,36 +181,26 @@ std::string Tokenizer::to_json() const {
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
   Encoding encoding = pipeline_->encode(text);
-  for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
-    if (step.kind == PostProcessorStep::Kind::kByteLevel) {
-      if (step.trim_offsets) trim_offsets(step, encoding);
-    } else if (add_special_tokens) {
-      encoding = from_template(step, encoding);
-    }
-  }
+  post_process(pipeline_->parts.post_processors, add_special_tokens, encoding);
   return encoding;
 }
 
 std::vector<int32_t> Tokenizer::encode_ids(std::string_view text, bool add_special_tokens) const {
   const Pieces pieces = pipeline_->pieces_of(text, false);
-  Encoding encoding;
+  std::vector<int32_t> ids;
   std::vector<Symbol> symbols;
   for (const Piece& piece : pieces.pieces) {
     if (piece.token >= 0) {
-      encoding.ids.push_back(piece.token);
+      ids.push_back(piece.token);
       continue;
     }
     symbols.clear();
     pipeline_->model.tokenize(std::string_view(pieces.text.text).substr(piece.begin, piece.end - piece.begin),
                               symbols);
-    for (const Symbol& symbol : symbols) encoding.ids.push_back(symbol.id);
+    for (const Symbol& symbol : symbols) ids.push_back(symbol.id);
   }
-  for (const PostProcessorStep& step : pipeline_->parts.post_processors) {
-    if (add_special_tokens && step.kind == PostProcessorStep::Kind::kTemplateProcessing) {
-      encoding = from_template(step, encoding);
-    }
-  }
-  return std::move(encoding.ids);
+  if (add_special_tokens) post_process_ids(pipeline_->parts.post_processors, ids);
+  return ids;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
@@ -285,6 +231,11 @@ const std::string& Tokenizer::token_of(int32_t id) const {
 
 std::optional<int32_t> Tokenizer::unknown_id() const {
   return pipeline_->model.unknown_id();
+}
+
+std::optional<int32_t> Tokenizer::truncation() const {
+  const auto& truncation = pipeline_->parts.truncation;
+  return truncation ? std::optional(truncation->max_length) : std::nullopt;
 }
 
 }  // namespace mh

@@ -1,6 +1,7 @@
 // Tokenizer: turns text into token ids, and ids back into text. It reads and writes Hugging Face's
 // tokenizer.json, so the tokenizers of existing models can be used, and the `tokenizers` library opens
-// ours. Models: byte-pair encoding (Sennrich et al. 2016) and whole words. train_tokenizer.h learns one
+// ours. Models: byte-pair encoding (Sennrich et al. 2016), WordPiece
+// (BERT), Unigram (Kudo 2018) and whole words. train_tokenizer.h learns one
 // from text; tokenizer_parts.h shows the steps of the pipeline.
 //
 //   const Tokenizer tokenizer = Tokenizer::from_json(read_file(path), path);
@@ -34,9 +35,10 @@ struct Encoding {
 /// once.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json: WordLevel and BPE models. Throws FormatError in one line that starts with
+  /// Reads tokenizer.json: WordLevel, WordPiece, BPE and Unigram models. Throws FormatError in one line that starts with
   /// `file_name_for_errors` on anything malformed, contradictory or not supported (naming the type).
-  /// Truncation and padding settings in the file are ignored: no text is cut off silently.
+  /// The file's truncation is kept (truncation()) but not obeyed, so that no text is cut off silently; its
+  /// padding is ignored.
   static Tokenizer from_json(std::string_view json, std::string_view file_name_for_errors);
   /// Throws FormatError on parts that contradict each other: ids must be 0 … n-1 without holes.
   explicit Tokenizer(TokenizerParts parts);
@@ -59,6 +61,8 @@ class Tokenizer {
   const std::string& token_of(int32_t id) const;
   /// The id of the unknown token, which stands for text that the vocabulary does not have.
   std::optional<int32_t> unknown_id() const;
+  /// How many tokens the file wants a text cut to, those of the template included: the caller's to obey.
+  std::optional<int32_t> truncation() const;
 
  private:
   struct Pipeline;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "multihead/io/strict_json.h"
 #include "multihead/text/tokenizer_json.h"
@@ -23,17 +24,45 @@ std::pair<std::string, std::string> read_merge(const JsonNode& node) {
   return {merge.substr(0, space), merge.substr(space + 1)};
 }
 
+void read_unigram(const JsonNode& node, TokenModel& model) {
+  const JsonNode vocabulary = node.at("vocab");
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    const JsonNode entry = vocabulary.item(i);
+    if (entry.size() != 2) entry.fail("expected a piece and its score");
+    const JsonNode score = entry.item(1);
+    if (!score.value().is_number()) score.fail("expected a number");
+    const auto id = static_cast<int32_t>(i);
+    model.vocabulary.emplace_back(entry.item(0).text(), id);
+    model.pieces.push_back({.text = entry.item(0).text(), .score = score.value().get<double>(), .id = id});
+  }
+  model.byte_fallback = node.flag("byte_fallback", false);
+  const auto unknown = node.find("unk_id");
+  if (!unknown) return;
+  const auto id = static_cast<size_t>(unknown->number());
+  if (id >= model.pieces.size()) {
+    unknown->fail(fmt::format("expected an id below {}, got {}", model.pieces.size(), id));
+  }
+  model.unknown_token = model.pieces[id].text;
+}
+
 TokenModel read_model(const JsonNode& node) {
   TokenModel model;
   const auto type = node.find("type");
-  const std::string name = type                  ? type->text()
-                           : node.find("merges") ? "BPE"
-                                                 : "WordLevel";  // old files name none
-  if (name != "BPE" && name != "WordLevel") {
-    type->fail(fmt::format("{} is not supported; expected BPE or WordLevel", in_quotes(name)));
+  using Kind = TokenModel::Kind;
+  if (type) {
+    constexpr std::array kNames = {"WordLevel", "BPE", "WordPiece", "Unigram"};
+    model.kind = type->choice<Kind>(kNames);
+  } else {  // old files name none
+    model.kind = node.find("merges")                     ? Kind::kBpe
+                 : node.at("vocab").value().is_array()   ? Kind::kUnigram
+                 : node.find("max_input_chars_per_word") ? Kind::kWordPiece
+                                                         : Kind::kWordLevel;
   }
-  model.kind = name == "BPE" ? TokenModel::Kind::kBpe : TokenModel::Kind::kWordLevel;
 
+  if (model.kind == Kind::kUnigram) {
+    read_unigram(node, model);
+    return model;
+  }
   const JsonNode vocabulary = node.at("vocab");
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
   for (const auto& [token, id] : vocabulary.value().items()) {
@@ -45,7 +74,15 @@ TokenModel read_model(const JsonNode& node) {
   std::sort(model.vocabulary.begin(), model.vocabulary.end(),
             [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto unknown = node.find("unk_token")) model.unknown_token = unknown->text();
-  if (model.kind == TokenModel::Kind::kWordLevel) return model;
+  if (model.kind == Kind::kWordLevel) return model;
+  if (model.kind == Kind::kWordPiece) {
+    if (!model.unknown_token) model.unknown_token = "[UNK]";
+    model.continuing_subword_prefix = node.text("continuing_subword_prefix", "##");
+    if (const auto most = node.find("max_input_chars_per_word")) {
+      model.max_input_chars_per_word = most->number();
+    }
+    return model;
+  }
 
   if (const auto dropout = node.find("dropout")) {
     if (!dropout->value().is_number() || dropout->value().get<double>() != 0) {
@@ -83,6 +120,12 @@ TokenizerParts read_tokenizer_json(std::string_view json, std::string_view file)
   parts.model = read_model(root.at("model"));
   if (const auto node = root.find("added_tokens")) {
     for (const JsonNode& token : node->items()) parts.added_tokens.push_back(read_added_token(token));
+  }
+  if (const auto node = root.find("truncation")) {
+    constexpr std::array kDirections = {"Right", "Left"};
+    const auto direction = node->find("direction");
+    parts.truncation = {.max_length = node->at("max_length").number(),
+                        .keeps_the_end = direction && direction->choice<int>(kDirections) == 1};
   }
   if (const auto node = root.find("normalizer")) read_steps(*node, parts.normalizers);
   if (const auto node = root.find("pre_tokenizer")) read_steps(*node, parts.pre_tokenizers);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "multihead/text/base64.h"
+
 namespace mh {
 namespace {
 
@@ -135,6 +137,35 @@ void read_template_processing(const JsonNode& node, PostProcessorStep& step) {
   if (texts != 1) node.at("single").fail(fmt::format("expected the sequence A once, got it {} times", texts));
 }
 
+TemplateToken read_named_id(const JsonNode& node) {
+  if (node.size() != 2) node.fail("expected a token and its id");
+  const std::string& name = node.item(0).text();
+  return {.name = name, .ids = {node.item(1).number()}, .tokens = {name}};
+}
+
+/// BertProcessing and RobertaProcessing name two tokens: CLS A SEP, and for a pair CLS A SEP B SEP or
+/// CLS A SEP SEP B SEP.
+void read_cls_and_sep(const JsonNode& node, bool roberta, PostProcessorStep& step) {
+  step.special_tokens = {read_named_id(node.at("cls")), read_named_id(node.at("sep"))};
+  const int32_t second = roberta ? 0 : 1;
+  const auto special = [&](size_t i, int32_t type_id) {
+    return TemplatePiece{.sequence = 0, .special = step.special_tokens[i].name, .type_id = type_id};
+  };
+  step.single = {special(0, 0), {.sequence = 'A'}, special(1, 0)};
+  step.pair = step.single;
+  if (roberta) step.pair.push_back(special(1, 0));
+  step.pair.push_back({.sequence = 'B', .special = "", .type_id = second});
+  step.pair.push_back(special(1, second));
+}
+void read_bert_processing(const JsonNode& node, PostProcessorStep& step) {
+  read_cls_and_sep(node, false, step);
+}
+void read_roberta_processing(const JsonNode& node, PostProcessorStep& step) {
+  read_cls_and_sep(node, true, step);
+  step.trim_offsets = node.flag("trim_offsets", true);
+  step.add_prefix_space = node.flag("add_prefix_space", true);
+}
+
 }  // namespace
 
 void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps) {
@@ -154,6 +185,22 @@ void read_steps(const JsonNode& node, std::vector<NormalizerStep>& steps) {
       {"Prepend", Step::Kind::kPrepend,
        [](const JsonNode& prepend, Step& step) { step.content = prepend.at("prepend").text(); }},
       {"Replace", Step::Kind::kReplace, read_replace<false, Step>},
+      {"Nmt", Step::Kind::kNmt},
+      {"Precompiled", Step::Kind::kPrecompiled,
+       [](const JsonNode& precompiled, Step& step) {
+         const auto map = precompiled.find("precompiled_charsmap");
+         if (!map) return;
+         const auto bytes = from_base64(map->text());
+         if (!bytes) map->fail("expected base64");
+         step.character_map = *bytes;
+       }},
+      {"BertNormalizer", Step::Kind::kBert,
+       [](const JsonNode& bert, Step& step) {
+         step.clean_text = bert.flag("clean_text", true);
+         step.handle_chinese_chars = bert.flag("handle_chinese_chars", true);
+         if (bert.find("strip_accents")) step.strip_accents = bert.flag("strip_accents", true);
+         step.lowercase = bert.flag("lowercase", true);
+       }},
   };
   read_steps_of<Step>(node, "normalizers", kTypes, steps);
 }
@@ -165,6 +212,7 @@ void read_steps(const JsonNode& node, std::vector<PreTokenizerStep>& steps) {
       {"WhitespaceSplit", Step::Kind::kWhitespaceSplit},
       {"Metaspace", Step::Kind::kMetaspace, read_metaspace<Step>},
       {"ByteLevel", Step::Kind::kByteLevel, read_byte_level<Step>},
+      {"BertPreTokenizer", Step::Kind::kBert},
       {"Punctuation", Step::Kind::kPunctuation,
        [](const JsonNode& punctuation, Step& step) {
          if (const auto behavior = punctuation.find("behavior")) step.behavior = read_behavior(*behavior);
@@ -188,6 +236,8 @@ void read_steps(const JsonNode& node, std::vector<PostProcessorStep>& steps) {
   static constexpr StepType<Step> kTypes[] = {
       {"TemplateProcessing", Step::Kind::kTemplateProcessing, read_template_processing},
       {"ByteLevel", Step::Kind::kByteLevel, read_byte_level<Step>},
+      {"BertProcessing", Step::Kind::kTemplateProcessing, read_bert_processing},
+      {"RobertaProcessing", Step::Kind::kRoberta, read_roberta_processing},
   };
   read_steps_of<Step>(node, "processors", kTypes, steps);
 }

@@ -2,13 +2,21 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "multihead/base/error.h"
+#include "multihead/text/base64.h"
 #include "multihead/text/tokenizer_json.h"
+#include "multihead/text/tokenizer_json_model.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+[[noreturn]] void fail_as_sentence_piece() {
+  throw UsageError(
+      "a tokenizer of a SentencePiece model cannot be written as tokenizer.json; copy the model's file");
+}
 
 /// null, the one step, or all of them as a sequence.
 Json sequence(const char* key, std::vector<Json> steps) {
@@ -73,6 +81,18 @@ Json json_of(const NormalizerStep& step) {
       return {{"type", "Strip"}, {"strip_left", step.left}, {"strip_right", step.right}};
     case Kind::kPrepend:
       return {{"type", "Prepend"}, {"prepend", step.content}};
+    case Kind::kNmt:
+      return {{"type", "Nmt"}};
+    case Kind::kPrecompiled:
+      return {{"type", "Precompiled"}, {"precompiled_charsmap", to_base64(step.character_map)}};
+    case Kind::kSentencePiece:
+      fail_as_sentence_piece();
+    case Kind::kBert:
+      return {{"type", "BertNormalizer"},
+              {"clean_text", step.clean_text},
+              {"handle_chinese_chars", step.handle_chinese_chars},
+              {"strip_accents", step.strip_accents ? Json(*step.strip_accents) : Json()},
+              {"lowercase", step.lowercase}};
     case Kind::kReplace:
       break;
   }
@@ -86,6 +106,8 @@ Json json_of(const PreTokenizerStep& step) {
       return {{"type", "Whitespace"}};
     case Kind::kWhitespaceSplit:
       return {{"type", "WhitespaceSplit"}};
+    case Kind::kBert:
+      return {{"type", "BertPreTokenizer"}};
     case Kind::kMetaspace:
       return metaspace(step);
     case Kind::kByteLevel:
@@ -116,6 +138,18 @@ Json json_of(const std::vector<TemplatePiece>& pieces) {
 
 Json json_of(const PostProcessorStep& step) {
   if (step.kind == PostProcessorStep::Kind::kByteLevel) return byte_level(step);
+  if (step.kind == PostProcessorStep::Kind::kRoberta) {
+    const auto named_id = [&](size_t place) {
+      const auto token = std::find_if(step.special_tokens.begin(), step.special_tokens.end(),
+                                      [&](const auto& t) { return t.name == step.single[place].special; });
+      return Json::array({token->name, token->ids[0]});
+    };
+    return {{"type", "RobertaProcessing"},
+            {"sep", named_id(2)},
+            {"cls", named_id(0)},
+            {"trim_offsets", step.trim_offsets},
+            {"add_prefix_space", step.add_prefix_space}};
+  }
   Json specials = Json::object();
   for (const TemplateToken& token : step.special_tokens) {
     specials[token.name] = Json{{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
@@ -137,6 +171,8 @@ Json json_of(const DecoderStep& step) {
       return {{"type", "BPEDecoder"}, {"suffix", step.affix}};
     case Kind::kWordPiece:
       return {{"type", "WordPiece"}, {"prefix", step.affix}, {"cleanup", step.cleanup}};
+    case Kind::kSentencePiece:
+      fail_as_sentence_piece();
     case Kind::kFuse:
       return {{"type", "Fuse"}};
     case Kind::kByteFallback:
@@ -155,6 +191,14 @@ Json json_of(const AddedToken& token) {
           {"special", token.special}};
 }
 
+Json json_of(const std::optional<Truncation>& truncation) {
+  if (!truncation) return nullptr;
+  return {{"direction", truncation->keeps_the_end ? "Left" : "Right"},
+          {"max_length", truncation->max_length},
+          {"strategy", "LongestFirst"},
+          {"stride", 0}};
+}
+
 template <class Step>
 std::vector<Json> list_of(const std::vector<Step>& steps) {
   std::vector<Json> list;
@@ -162,58 +206,11 @@ std::vector<Json> list_of(const std::vector<Step>& steps) {
   return list;
 }
 
-std::string json_string(const std::string& text) {
-  return Json(text).dump();
-}
-
-/// Written by hand: an ordered object of nlohmann's looks through all its keys at each insertion.
-void append_model(std::string& out, const TokenModel& model) {
-  const auto or_null = [](const std::string& text) {
-    return text.empty() ? std::string("null") : json_string(text);
-  };
-  const bool bpe = model.kind == TokenModel::Kind::kBpe;
-  const std::string unknown = model.unknown_token ? json_string(*model.unknown_token) : "null";
-  out += bpe ? "{\n    \"type\": \"BPE\"" : "{\n    \"type\": \"WordLevel\"";
-  if (bpe) {
-    const auto flag = [](bool on) { return on ? "true" : "false"; };
-    out += ",\n    \"dropout\": null,\n    \"unk_token\": " + unknown;
-    out += ",\n    \"continuing_subword_prefix\": " + or_null(model.continuing_subword_prefix);
-    out += ",\n    \"end_of_word_suffix\": " + or_null(model.end_of_word_suffix);
-    out += std::string(",\n    \"fuse_unk\": ") + flag(model.fuse_unknown);
-    out += std::string(",\n    \"byte_fallback\": ") + flag(model.byte_fallback);
-    out += std::string(",\n    \"ignore_merges\": ") + flag(model.ignore_merges);
-  }
-  out += ",\n    \"vocab\": {";
-  const char* separator = "\n      ";
-  for (const auto& [token, id] : model.vocabulary) {
-    out.append(separator).append(json_string(token)).append(": ").append(std::to_string(id));
-    separator = ",\n      ";
-  }
-  out += "\n    }";
-  if (bpe) {
-    out += ",\n    \"merges\": [";
-    separator = "\n      ";
-    for (const auto& [left, right] : model.merges) {
-      out.append(separator)
-          .append("[")
-          .append(json_string(left))
-          .append(", ")
-          .append(json_string(right))
-          .append("]");
-      separator = ",\n      ";
-    }
-    out += "\n    ]";
-  } else if (model.unknown_token) {
-    out += ",\n    \"unk_token\": " + unknown;
-  }
-  out += "\n  }";
-}
-
 }  // namespace
 
 std::string write_tokenizer_json(const TokenizerParts& parts) {
   const Json head = {{"version", "1.0"},
-                     {"truncation", nullptr},
+                     {"truncation", json_of(parts.truncation)},
                      {"padding", nullptr},
                      {"added_tokens", list_of(parts.added_tokens)},
                      {"normalizer", sequence("normalizers", list_of(parts.normalizers))},
@@ -223,7 +220,7 @@ std::string write_tokenizer_json(const TokenizerParts& parts) {
   std::string out = head.dump(2);
   out.resize(out.size() - 2);  // reopens the object
   out += ",\n  \"model\": ";
-  append_model(out, parts.model);
+  append_model_json(out, parts.model);
   return out + "\n}\n";
 }
 

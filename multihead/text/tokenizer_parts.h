@@ -27,19 +27,52 @@ struct Pattern {
 };
 
 struct NormalizerStep {
-  enum class Kind { kNfc, kNfkc, kNfd, kNfkd, kLowercase, kStrip, kStripAccents, kPrepend, kReplace };
+  enum class Kind {
+    kNfc,
+    kNfkc,
+    kNfd,
+    kNfkd,
+    kLowercase,
+    kStrip,
+    kStripAccents,
+    kPrepend,
+    kReplace,
+    kBert,
+    kNmt,
+    kPrecompiled,
+    kSentencePiece
+  };
   Kind kind = Kind::kNfc;
-  bool left = true;          ///< strip
-  bool right = true;         ///< strip
-  Pattern pattern = {};      ///< replace
-  std::string content = {};  ///< prepend, replace
+  bool left = true;                        ///< strip
+  bool right = true;                       ///< strip
+  Pattern pattern = {};                    ///< replace
+  std::string content = {};                ///< prepend, replace
+  std::string character_map = {};          ///< precompiled, sentence_piece: its bytes (character_map.h)
+  bool add_dummy_prefix = true;            ///< sentence_piece: a space before the text
+  bool remove_extra_whitespaces = true;    ///< sentence_piece: at the ends, and all but one of a run
+  bool escape_whitespaces = true;          ///< sentence_piece: a space becomes U+2581
+  bool whitespace_as_suffix = false;       ///< sentence_piece: the space is put behind the text
+  std::vector<std::string> kept = {};      ///< sentence_piece: texts that stay as they are
+  bool clean_text = true;                  ///< bert: removes control characters; whitespace becomes ' '
+  bool handle_chinese_chars = true;        ///< bert: puts spaces around ideographs
+  std::optional<bool> strip_accents = {};  ///< bert; none: as `lowercase`
+  bool lowercase = true;                   ///< bert
 };
 
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 enum class PrependScheme { kAlways, kFirst, kNever };
 
 struct PreTokenizerStep {
-  enum class Kind { kWhitespace, kWhitespaceSplit, kMetaspace, kByteLevel, kPunctuation, kDigits, kSplit };
+  enum class Kind {
+    kWhitespace,
+    kWhitespaceSplit,
+    kMetaspace,
+    kByteLevel,
+    kPunctuation,
+    kDigits,
+    kSplit,
+    kBert
+  };
   Kind kind = Kind::kWhitespace;
   std::string replacement = "\u2581";  ///< metaspace: one character that stands for a space
   PrependScheme prepend_scheme = PrependScheme::kAlways;  ///< metaspace
@@ -66,18 +99,29 @@ struct TemplateToken {
 };
 
 struct PostProcessorStep {
-  enum class Kind { kTemplateProcessing, kByteLevel };
+  /// kRoberta: the offsets of kByteLevel, then the template. BERT's own is a template.
+  enum class Kind { kTemplateProcessing, kByteLevel, kRoberta };
   Kind kind = Kind::kTemplateProcessing;
   std::vector<TemplatePiece> single = {};
   std::vector<TemplatePiece> pair = {};  ///< kept for writing: multihead encodes one text at a time
   std::vector<TemplateToken> special_tokens = {};
-  bool add_prefix_space = true;  ///< byte_level
-  bool trim_offsets = true;      ///< byte_level: offsets leave out the spaces around a word
+  bool add_prefix_space = true;  ///< byte_level, roberta
+  bool trim_offsets = true;      ///< byte_level, roberta: offsets leave out the spaces around a word
   bool use_regex = true;         ///< byte_level: kept for writing
 };
 
 struct DecoderStep {
-  enum class Kind { kMetaspace, kByteLevel, kBpe, kWordPiece, kFuse, kByteFallback, kStrip, kReplace };
+  enum class Kind {
+    kMetaspace,
+    kByteLevel,
+    kBpe,
+    kWordPiece,
+    kFuse,
+    kByteFallback,
+    kStrip,
+    kReplace,
+    kSentencePiece
+  };
   Kind kind = Kind::kFuse;
   std::string replacement = "\u2581";                     ///< metaspace
   PrependScheme prepend_scheme = PrependScheme::kAlways;  ///< metaspace
@@ -91,6 +135,8 @@ struct DecoderStep {
   int32_t start = 0;                                      ///< strip
   int32_t stop = 0;                                       ///< strip
   Pattern pattern = {};                                   ///< replace: a literal
+  std::string unknown = {};     ///< sentence_piece: the unknown token, of which " \u2047 " is shown
+  bool trims_the_start = true;  ///< sentence_piece: spaces before the text are left out
 };
 
 /// A token that is matched in the text itself, before the model sees it.
@@ -104,19 +150,38 @@ struct AddedToken {
   bool special = true;       ///< left out by decode
 };
 
+/// A piece of a model that chooses by scores.
+struct ScoredPiece {
+  std::string text = {};
+  double score = 0;           ///< the logarithm of its probability, or for BPE minus its rank
+  int32_t id = 0;             ///< of a token; several pieces may have the unknown token's
+  bool user_defined = false;  ///< SentencePiece: always taken where the text has it
+};
+
 /// The model: splits a word into tokens of the vocabulary.
 struct TokenModel {
-  enum class Kind { kWordLevel, kBpe };
+  enum class Kind { kWordLevel, kBpe, kWordPiece, kUnigram, kScoredBpe };
   Kind kind = Kind::kBpe;
   std::vector<std::pair<std::string, int32_t>> vocabulary = {};
   std::optional<std::string> unknown_token = {};
+  std::string continuing_subword_prefix = {};  ///< bpe, word_piece; empty: none
+  int32_t max_input_chars_per_word = 100;      ///< word_piece: longer words are unknown
+  bool byte_fallback = false;  ///< bpe, unigram: unknown characters become their bytes, <0x00> … <0xFF>
+  // For unigram and scored_bpe:
+  std::vector<ScoredPiece> pieces = {};
+  bool sentencepiece = false;    ///< that library's arithmetic (float) rather than Hugging Face's (double)
+  bool looks_up_unknown = true;  ///< a run of unknown characters that is a token is that token
   // For BPE only:
   std::vector<std::pair<std::string, std::string>> merges = {};  ///< in order of rank
-  std::string continuing_subword_prefix = {};                    ///< empty: none
   std::string end_of_word_suffix = {};                           ///< empty: none
   bool fuse_unknown = false;   ///< neighbouring unknown characters become one token
-  bool byte_fallback = false;  ///< an unknown character becomes its bytes, <0x00> … <0xFF>
   bool ignore_merges = false;  ///< a word that is in the vocabulary becomes that token without merging
+};
+
+/// How a file wants long texts cut; this library leaves that to the caller.
+struct Truncation {
+  int32_t max_length = 0;      ///< in tokens, those of the template included
+  bool keeps_the_end = false;  ///< direction Left: the start is cut off
 };
 
 struct TokenizerParts {
@@ -126,6 +191,7 @@ struct TokenizerParts {
   std::vector<PostProcessorStep> post_processors = {};
   std::vector<DecoderStep> decoders = {};  ///< none: tokens joined by spaces
   TokenModel model;
+  std::optional<Truncation> truncation = {};
 };
 
 }  // namespace mh

@@ -9,6 +9,7 @@
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/learn_merges.h"
+#include "multihead/text/normalizer.h"
 #include "multihead/text/pre_tokenizer.h"
 #include "multihead/text/tokenizer_parts.h"
 #include "multihead/text/word_model.h"

@@ -69,6 +69,13 @@ void append_utf8(std::string& text, char32_t c) {
   text += static_cast<char>(0x80 | (c & 0x3F));
 }
 
+bool is_ascii(std::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) return false;
+  }
+  return true;
+}
+
 std::string to_valid_utf8(std::string_view bytes) {
   std::string text;
   size_t broken = 0;

@@ -18,6 +18,7 @@ inline size_t utf8_length(char lead) {
 /// text.size().
 char32_t next_character(std::string_view text, size_t& at);
 void append_utf8(std::string& text, char32_t character);
+bool is_ascii(std::string_view text);
 /// Makes valid UTF-8 of any bytes: each maximal broken part becomes U+FFFD, as Unicode recommends
 /// (and Rust does).
 std::string to_valid_utf8(std::string_view bytes);
@@ -25,14 +26,17 @@ std::string to_valid_utf8(std::string_view bytes);
 bool is_whitespace(char32_t character);   ///< White_Space
 bool is_letter(char32_t character);       ///< L*
 bool is_number(char32_t character);       ///< N*
-bool is_mark(char32_t character);         ///< M*, what "strip accents" removes
+bool is_mark(char32_t character);         ///< M*
 bool is_punctuation(char32_t character);  ///< P*
 bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t character);
 
 enum class NormalForm { kNfc, kNfkc, kNfd, kNfkd };
-/// The normal form of UAX 15. REQUIRES: text is valid UTF-8.
+/// Characters whose decomposition is newer than the tables of Hugging Face `tokenizers` 0.23, such as U+32FF.
+bool is_left_whole(char32_t character);
+/// The normal form of UAX 15, as Hugging Face has it: is_left_whole() characters stay. REQUIRES: text is valid
+/// UTF-8.
 std::string normal_form(std::string_view text, NormalForm form);
 /// Lower case character by character, without context: capital sigma always becomes σ, never a final ς.
 std::string lower_case(std::string_view text);

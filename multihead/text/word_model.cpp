@@ -21,10 +21,16 @@ WordModel::WordModel(const TokenModel& model)
       suffix_(model.end_of_word_suffix),
       fuse_unknown_(model.fuse_unknown),
       byte_fallback_(model.byte_fallback),
-      ignore_merges_(model.ignore_merges) {
+      ignore_merges_(model.ignore_merges),
+      looks_up_unknown_(model.looks_up_unknown) {
   vocabulary_.reserve(model.vocabulary.size());
   for (const auto& [token, id] : model.vocabulary) vocabulary_.emplace(token, id);
   if (model.unknown_token) unknown_ = id_of(*model.unknown_token);
+
+  if (kind_ == TokenModel::Kind::kWordPiece) word_piece_.emplace(model);
+  if (kind_ == TokenModel::Kind::kUnigram) unigram_.emplace(model);
+  if (kind_ == TokenModel::Kind::kScoredBpe) scored_bpe_.emplace(model);
+  for (const ScoredPiece& piece : model.pieces) piece_ids_.push_back(piece.id);
 
   int32_t rank = 0;
   for (const auto& [left, right] : model.merges) {
@@ -53,14 +59,18 @@ std::optional<int32_t> WordModel::id_of(std::string_view token) const {
 
 void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) const {
   if (kind_ == TokenModel::Kind::kWordLevel) {
-    const auto id = id_of(word);
-    if (!id && !unknown_) {
-      throw FormatError(
-          fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
+    if (const auto id = id_of(word)) {
+      pieces.push_back({*id, static_cast<uint32_t>(word.size())});
+    } else {
+      append_unknown_word(word, pieces);
     }
-    pieces.push_back({id ? *id : *unknown_, static_cast<uint32_t>(word.size())});
     return;
   }
+  if (word_piece_) {
+    if (!word_piece_->split(word, pieces)) append_unknown_word(word, pieces);
+    return;
+  }
+  if (unigram_ || scored_bpe_) return append_scored(word, pieces);
   {
     std::shared_lock lock(mutex_);
     if (const auto found = known_words_.find(word); found != known_words_.end()) {
@@ -74,6 +84,48 @@ void WordModel::tokenize(std::string_view word, std::vector<Symbol>& pieces) con
   if (word.size() <= kLongestKnownWord) {
     std::unique_lock lock(mutex_);
     if (known_words_.size() < kMostKnownWords) known_words_.emplace(word, std::move(symbols));
+  }
+}
+
+void WordModel::append_unknown_word(std::string_view word, std::vector<Symbol>& pieces) const {
+  if (!unknown_) {
+    throw FormatError(
+        fmt::format("the tokenizer knows neither the word {} nor an unknown token", in_quotes(word)));
+  }
+  pieces.push_back({*unknown_, static_cast<uint32_t>(word.size())});
+}
+
+void WordModel::append_scored(std::string_view text, std::vector<Symbol>& pieces) const {
+  size_t at = 0;
+  size_t unknown_length = 0;  // of unknown characters before `at`
+  const auto flush_unknown = [&] {
+    if (unknown_length > 0) append_unknown_run(text.substr(at - unknown_length, unknown_length), pieces);
+    unknown_length = 0;
+  };
+  for (const auto& [piece, length] : unigram_ ? unigram_->best_parts(text) : scored_bpe_->parts(text)) {
+    if (piece < 0 || (looks_up_unknown_ && piece_ids_[piece] == unknown_)) {
+      unknown_length += length;
+    } else {
+      flush_unknown();
+      pieces.push_back({piece_ids_[piece], length});
+    }
+    at += length;
+  }
+  flush_unknown();
+}
+
+void WordModel::append_unknown_run(std::string_view run, std::vector<Symbol>& pieces) const {
+  const auto length = static_cast<uint32_t>(run.size());
+  const auto id = looks_up_unknown_ ? id_of(run) : std::nullopt;
+  if (id) {
+    pieces.push_back({*id, length});
+    return;
+  }
+  const size_t before = pieces.size();
+  if (!byte_fallback_ || !append_bytes(run, pieces)) return append_unknown_word(run, pieces);
+  for (size_t i = before; i < pieces.size(); ++i) {
+    pieces[i].length = length;
+    pieces[i].shared = i + 1 < pieces.size();
   }
 }
 

@@ -1,4 +1,4 @@
-// WordModel: the model of a tokenizer, WordLevel or BPE. It splits a word into the tokens of the
+// WordModel: the model of a tokenizer, WordLevel, WordPiece, BPE or Unigram. It splits a word into the tokens of the
 // vocabulary.
 #pragma once
 
@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "multihead/text/bpe.h"
+#include "multihead/text/scored_bpe.h"
 #include "multihead/text/tokenizer_parts.h"
+#include "multihead/text/unigram.h"
+#include "multihead/text/word_piece.h"
 
 namespace mh {
 
@@ -30,13 +33,18 @@ class WordModel {
   /// Throws FormatError naming `model.merges[i]` when a merge uses or makes an unknown token.
   explicit WordModel(const TokenModel& model);
 
-  /// Appends the pieces of a word. Throws FormatError when a word-level vocabulary has neither the word nor
-  /// an unknown token.
+  /// Appends the pieces of a word. Throws FormatError when a vocabulary of words or of WordPiece has neither
+  /// the word nor an unknown token.
   void tokenize(std::string_view word, std::vector<Symbol>& pieces) const;
   std::optional<int32_t> id_of(std::string_view token) const;
   std::optional<int32_t> unknown_id() const { return unknown_; }
+  /// Whether an unknown piece is called by its text rather than by the unknown token's name, as in Unigram.
+  bool names_unknown_by_text() const { return kind_ == TokenModel::Kind::kUnigram; }
 
  private:
+  void append_scored(std::string_view text, std::vector<Symbol>& pieces) const;
+  void append_unknown_run(std::string_view run, std::vector<Symbol>& pieces) const;
+  void append_unknown_word(std::string_view word, std::vector<Symbol>& pieces) const;
   void split_word(std::string_view word, std::vector<Symbol>& symbols) const;
   void append_characters(std::string_view word, std::vector<Symbol>& symbols) const;
   bool append_bytes(std::string_view character, std::vector<Symbol>& symbols) const;
@@ -50,6 +58,11 @@ class WordModel {
   Vocabulary vocabulary_;
   std::optional<int32_t> unknown_;
   MergeTable merges_;
+  std::optional<WordPiece> word_piece_;
+  std::optional<Unigram> unigram_;
+  std::optional<ScoredBpe> scored_bpe_;
+  std::vector<int32_t> piece_ids_;  // of the model's scored pieces
+  bool looks_up_unknown_;
 
   mutable std::shared_mutex mutex_;
   mutable std::unordered_map<std::string, std::vector<Symbol>, StringHash, std::equal_to<>> known_words_;

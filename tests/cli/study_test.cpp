@@ -46,15 +46,19 @@ TEST(StudyVerb, RunsTheClaimsAskedFor) {
               HasSubstr("two-matrices-or-one --claim 002.3 002.8 --quick`"));
 }
 
-TEST(StudyVerb, LooksIntoACheckpointThatTransformersWrote) {
-  const ScratchFolder folder;
-  const ToolResult result =
-      run_tool("study two-matrices-or-one --claim 002.6 --quick --out " + (folder / "out") +
-               " --checkpoint " + MULTIHEAD_TEST_DATA "/marian/relu");
-  EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("the folder that was given"), HasSubstr("model.encoder.layers.0.self_attn")));
-  EXPECT_FALSE(std::filesystem::exists(folder / "out/runs")) << "nothing is trained";
+TEST(StudyVerb, LooksIntoCheckpointsThatTransformersWrote) {
+  for (const auto& [checkpoint, tensor] :
+       {std::pair{"/marian/relu", "model.encoder.layers.0.self_attn.q_proj.weight"},
+        std::pair{"/bert/pretraining", "bert.encoder.layer.0.attention.self.query.weight"}}) {
+    const ScratchFolder folder;
+    const ToolResult result =
+        run_tool("study two-matrices-or-one --claim 002.6 --quick --out " + (folder / "out") +
+                 " --checkpoint " + MULTIHEAD_TEST_DATA + checkpoint);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("the folder that was given"), HasSubstr(tensor),
+                                  HasSubstr("8 clauses: 8 pass")));
+    EXPECT_FALSE(std::filesystem::exists(folder / "out/runs")) << "nothing is trained";
+  }
 }
 
 TEST(StudyVerb, RefusesClaimsOfRealTextWithoutIt) {

@@ -118,6 +118,28 @@ TEST(GemmThreads, GivesTheSameBitsForAnyNumber) {
   set_thread_count(2);
 }
 
+TEST(GemmThreads, SharesThePanelsOfFewRows) {
+  const int64_t k = 521, n = 1409;  // several tasks even for one row
+  const Tensor b = random_tensor(k, n, 2);
+  PackedMatrix packed;
+  packed.pack(b.view());
+  for (const int64_t rows : {1, 7, 48}) {
+    const Tensor a = random_tensor(rows, k, 1);
+    Tensor expected = random_tensor(rows, n, 3);
+    detail::multiply_rows(a.view(), packed, expected.view(), Write::kAdd);
+    for (const int threads : {1, 2, 5}) {
+      set_thread_count(threads);
+      Tensor c = random_tensor(rows, n, 3);
+      int64_t after = 0;
+      multiply(a.view(), packed, c.view(), Write::kAdd,
+               [&](int64_t begin, int64_t end) { after += end - begin; });
+      EXPECT_EQ(after, rows);
+      for (int64_t i = 0; i < c.size(); ++i) ASSERT_EQ(c.data()[i], expected.data()[i]) << rows << " rows";
+    }
+  }
+  set_thread_count(2);
+}
+
 TEST(GemmErrors, NamesTheShapes) {
   const Tensor a(2, 3), b(4, 5);
   PackedMatrix packed;

@@ -1,5 +1,6 @@
-"""Makes tests/goldens/bert: tiny random models as BertForPreTraining, BertForMaskedLM and BertModel write them, and what
-transformers computes with them in double precision, on a padded batch: states, pooled states and logits of words.
+"""Makes tests/goldens/bert, roberta and distilbert: tiny random models as transformers writes them (with and without the
+prefix of their tensors, a pooler, a head for masked words), and what it computes with them in double precision, on a
+padded batch: states, pooled states and logits of words.
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
     venv/bin/python tests/oracles/bert_goldens.py [FOLDER]
@@ -12,57 +13,76 @@ import sys
 import numpy as np
 import torch
 from safetensors.numpy import save_file
-from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
+from transformers import (BertForMaskedLM, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
+                          RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
-# Odd and unequal on purpose.
+# Odd and unequal on purpose. RoBERTa's longest sequence is max_position_embeddings - pad_token_id - 1.
 MODELS = {
-    "pretraining": (BertForPreTraining, dict(vocab_size=61, max_position_embeddings=67, hidden_size=21,
-                                             num_hidden_layers=3, num_attention_heads=3, intermediate_size=31)),
-    "masked": (BertForMaskedLM, dict(vocab_size=53, max_position_embeddings=37, hidden_size=20, num_hidden_layers=1,
-                                     num_attention_heads=5, intermediate_size=17, type_vocab_size=3,
-                                     hidden_act="gelu_new", layer_norm_eps=1e-5)),
-    "encoder": (BertModel, dict(vocab_size=43, max_position_embeddings=41, hidden_size=24, num_hidden_layers=2,
-                                num_attention_heads=2, intermediate_size=19, hidden_act="relu")),
+    "bert/pretraining": (BertForPreTraining, dict(vocab_size=61, max_position_embeddings=131, hidden_size=21,
+                                                  num_hidden_layers=3, num_attention_heads=3, intermediate_size=31)),
+    "bert/masked": (BertForMaskedLM, dict(vocab_size=53, max_position_embeddings=37, hidden_size=20,
+                                          num_hidden_layers=1, num_attention_heads=5, intermediate_size=17,
+                                          type_vocab_size=3, hidden_act="gelu_new", layer_norm_eps=1e-5)),
+    "bert/encoder": (BertModel, dict(vocab_size=43, max_position_embeddings=41, hidden_size=24, num_hidden_layers=2,
+                                     num_attention_heads=2, intermediate_size=19, hidden_act="relu")),
+    "roberta/masked": (RobertaForMaskedLM, dict(vocab_size=53, max_position_embeddings=135, hidden_size=20,
+                                                num_hidden_layers=2, num_attention_heads=5, intermediate_size=17,
+                                                type_vocab_size=1, hidden_act="relu", layer_norm_eps=1e-5)),
+    "roberta/encoder": (RobertaModel, dict(vocab_size=43, max_position_embeddings=45, hidden_size=21,
+                                           num_hidden_layers=1, num_attention_heads=3, intermediate_size=19,
+                                           type_vocab_size=1, pad_token_id=3)),
+    "roberta/xlm": (XLMRobertaForMaskedLM, dict(vocab_size=47, max_position_embeddings=33, hidden_size=14,
+                                                num_hidden_layers=1, num_attention_heads=2, intermediate_size=23,
+                                                type_vocab_size=1)),
+    "distilbert/masked": (DistilBertForMaskedLM, dict(vocab_size=53, max_position_embeddings=131, dim=21, n_layers=2,
+                                                      n_heads=3, hidden_dim=29, activation="relu")),
+    "distilbert/encoder": (DistilBertModel, dict(vocab_size=43, max_position_embeddings=37, dim=20, n_layers=1,
+                                                 n_heads=5, hidden_dim=19, sinusoidal_pos_embds=True)),
 }
 
 
 def make(folder, name, kind, sizes):
     torch.manual_seed(sum(map(ord, name)))
-    model = kind(BertConfig(attn_implementation="eager", **sizes)).eval()
+    model = kind(kind.config_class(attn_implementation="eager", **sizes)).eval()
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
+            parameter.copy_(parameter + 0.3 * torch.randn_like(parameter))
     shutil.rmtree(folder / name, ignore_errors=True)
     model.save_pretrained(folder / name)
     model = model.double()
     random = np.random.default_rng(11)
-    lengths = [1, 2, 27, model.config.max_position_embeddings]
-    ids = [random.integers(1, model.config.vocab_size, n) for n in lengths]
-    types = [random.integers(0, model.config.type_vocab_size, n) for n in lengths]
-    longest = max(lengths)
-    padded = lambda rows: torch.tensor(np.array([np.pad(r, (0, longest - len(r))) for r in rows]))
+    config = model.config
+    roberta = name.startswith("roberta/")
+    pad = config.pad_token_id
+    longest = config.max_position_embeddings - (pad + 1 if roberta else 0)
+    lengths = [1, 2, 127 if longest > 127 else 27, longest]
+    ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
+    types = [random.integers(0, getattr(config, "type_vocab_size", 1), n) for n in lengths]
+    padded = lambda rows, filler: torch.tensor(
+        np.array([np.pad(r, (0, longest - len(r)), constant_values=filler) for r in rows]))
     mask = torch.tensor(np.array([[1] * n + [0] * (longest - n) for n in lengths]))
+    more = {} if name.startswith("distilbert/") else {"token_type_ids": padded(types, 0)}
     with torch.no_grad():
-        out = model(input_ids=padded(ids), token_type_ids=padded(types), attention_mask=mask, output_hidden_states=True)
-        base = model if kind is BertModel else model.bert
-        pooled = base.pooler(out.hidden_states[-1]) if base.pooler is not None else None
+        out = model(input_ids=padded(ids, pad), attention_mask=mask, output_hidden_states=True, **more)
+        base = getattr(model, model.base_model_prefix, model)
+        pooler = getattr(base, "pooler", None)
+        pooled = pooler(out.hidden_states[-1]) if pooler is not None else None
     unpadded = lambda t: np.concatenate([t[s, :n].numpy() for s, n in enumerate(lengths)]).astype(np.float32)
     tensors = {"lengths": np.array(lengths), "ids": np.concatenate(ids), "types": np.concatenate(types),
                "states": unpadded(out.hidden_states[-1])}
     if pooled is not None:
         tensors["pooled"] = pooled.numpy().astype(np.float32)
-    if kind is BertForMaskedLM:
-        tensors["logits"] = unpadded(out.logits)
-    if kind is BertForPreTraining:
-        tensors["logits"] = unpadded(out.prediction_logits)
+    logits = getattr(out, "logits", getattr(out, "prediction_logits", None))
+    if logits is not None:
+        tensors["logits"] = unpadded(logits)
     save_file(tensors, folder / f"{name}.golden.safetensors")
 
 
 def main():
-    here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "bert"
+    here = pathlib.Path(__file__).resolve().parent.parent / "goldens"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
-    folder.mkdir(parents=True, exist_ok=True)
     for name, (kind, sizes) in MODELS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         make(folder, name, kind, sizes)
 
 

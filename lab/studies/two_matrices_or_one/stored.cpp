@@ -10,10 +10,13 @@
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
-#include "multihead/io/safetensors.h"
+#include "multihead/base/file.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/families/marian.h"
+#include "multihead/models/families/family.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/weight_files.h"
+#include "multihead/models/weights_file.h"
+#include "multihead/nn/multi_head_attention.h"
 
 namespace mh::two_matrices_or_one {
 namespace {
@@ -22,43 +25,49 @@ using namespace lab;
 
 constexpr const char* kAttention = "encoder.0.self_attention";
 
+/// A model folder, and its files as they are.
 class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
-      : folder_(load_model_folder(path)), file_(SafetensorsFile::open(folder_.path / "model.safetensors")) {}
+      : folder_(load_model_folder(path)),
+        files_(WeightFiles::open(folder_.path)),
+        plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
 
-  const EncoderDecoderConfig& config() const { return folder_.translator().config(); }
-  MultiHeadAttention& attention() const { return folder_.model->attention(kAttention); }
-  const SafetensorsFile& file() const { return file_; }
+  const MultiHeadAttention& attention() const { return folder_.model->attention(kAttention); }
 
-  /// The tensors of that attention in the file: those beside its W^Q.
+  /// The tensors of that attention: all with the names' common beginning, but for norms beside it.
   std::vector<TensorEntry> tensors() const {
-    const std::string w_q = place("w_q").names[0];
-    // "model.encoder.layers.0.self_attn.q_proj.weight" or "encoder.0.self_attention.w_q"
-    const std::string attention = w_q.substr(0, w_q.find("self_att"));
+    std::string common = tensor("w_q");
+    for (const char* name : {"w_k", "w_v", "w_o"}) {
+      const std::string other = tensor(name);
+      common.erase(std::mismatch(common.begin(), common.end(), other.begin(), other.end()).first,
+                   common.end());
+    }
+    common.erase(common.rfind('.') + 1);  // "model.encoder.layers.0.self_attn."
     std::vector<TensorEntry> found;
-    for (const TensorEntry& tensor : file_.entries()) {
-      if (tensor.name.find(attention + "self_att") == 0 && tensor.name.find("norm") == std::string::npos)
-        found.push_back(tensor);
+    for (const std::string& name : files_.tensors()) {
+      if (name.starts_with(common) && name.find("Norm") == std::string::npos)
+        found.push_back(files_.entry(name));
     }
     return found;
   }
   /// A parameter as the file has it.
   Matrix stored(const char* name) const {
-    const TensorPlace at = place(name);
-    const std::vector<int64_t>& shape = file_.shape(at.names[0]);
-    const std::vector<float> floats = file_.floats(at.names[0]);
+    const std::string from = tensor(name);
+    const std::vector<int64_t>& shape = files_.entry(from).shape;
+    const std::vector<float> floats = files_.file_of(from).floats(from);
     Matrix a(shape.size() == 1 ? 1 : shape[0], shape.back());
     std::copy(floats.begin(), floats.end(), a.data());
-    return at.layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
+    return plan_.place(parameter(name)).layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
   }
 
  private:
-  TensorPlace place(const char* name) const {
-    return encoder_decoder_place(folder_.model_type, fmt::format("{}.{}", kAttention, name), {});
-  }
+  static std::string parameter(const char* name) { return fmt::format("{}.{}", kAttention, name); }
+  std::string tensor(const char* name) const { return tensor_of(files_, plan_, parameter(name)); }
+
   ModelFolder folder_;
-  SafetensorsFile file_;
+  WeightFiles files_;
+  FolderPlan plan_;
 };
 
 Matrix plus_row(Matrix a, const Matrix& row) {
@@ -102,7 +111,7 @@ class ScratchFolder {
 
 Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
   const OpenFolder folder(path);
-  const int d = folder.config().d_model, heads = folder.config().encoder_heads, size = d / heads;
+  const int d = folder.attention().config().d_model, heads = folder.attention().heads(), size = d / heads;
   Claim claim{
       .id = "002.6",
       .statement =

@@ -10,9 +10,13 @@ namespace mh {
 // THE LIST: a line for each kNAMEFamily that a file of this folder defines.
 #define MULTIHEAD_FAMILIES(LINE) \
   LINE(Bert)                     \
+  LINE(DistilBert)               \
   LINE(Gpt2)                     \
+  LINE(Llama)                    \
   LINE(Marian)                   \
-  LINE(Multihead)
+  LINE(Multihead)                \
+  LINE(Roberta)                  \
+  LINE(XlmRoberta)
 
 #define LINE(name) extern const Family k##name##Family;
 MULTIHEAD_FAMILIES(LINE)

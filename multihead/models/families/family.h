@@ -48,6 +48,8 @@ struct FolderPlan {
                      Differences& differences)>
       no_weight = nullptr;
   std::vector<std::string> files = {};  // other files that must be in the folder
+  /// What messages call the description that this plan was read from, and what to do if weights do not fit.
+  std::string description = "config.json", remedy = "take both files from the same model";
 };
 
 struct Family {

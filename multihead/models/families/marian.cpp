@@ -177,8 +177,8 @@ TensorPlace place_in_layer(std::string_view parameter) {
 }
 
 bool holds(const WeightFiles& files, const std::string& tensor, ConstMatrixView expected, float tolerance) {
-  if (files.entry(tensor).shape != std::vector<int64_t>{expected.rows, expected.cols}) return false;
-  const std::vector<float> found = files.file_of(tensor).floats(tensor);
+  if (files.tensor(tensor).shape != std::vector<int64_t>{expected.rows, expected.cols}) return false;
+  const std::vector<float> found = files.floats(tensor);
   return std::equal(found.begin(), found.end(), expected.data,
                     [&](float a, float b) { return std::abs(a - b) <= tolerance; });
 }

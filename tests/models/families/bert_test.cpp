@@ -1,9 +1,10 @@
-// Folders that BertForPreTraining, BertForMaskedLM and BertModel wrote, and what transformers computed with them in
-// double precision on a padded batch. tests/oracles/bert_goldens.py makes both.
+// Folders of BERT, RoBERTa, XLM-RoBERTa and DistilBERT that transformers wrote, and what it computed with them in double
+// precision on a padded batch. tests/oracles/bert_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "multihead/base/file.h"
 #include "multihead/models/encoder_model.h"
@@ -19,13 +20,15 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 struct Kind {
+  const char* family;
   const char* name;
   bool pooler, words;
+  const char* model_type = family;
 };
 
 class BertGoldens : public testing::TestWithParam<Kind> {
  protected:
-  test::GoldenModel golden{"bert", GetParam().name};
+  test::GoldenModel golden{GetParam().family, GetParam().name};
   ModelFolder folder = load_model_folder(golden.folder);
   const EncoderModel& model = dynamic_cast<const EncoderModel&>(*folder.model);
   const Batch batch{golden.sequences};
@@ -36,7 +39,7 @@ class BertGoldens : public testing::TestWithParam<Kind> {
 };
 
 TEST_P(BertGoldens, StatesPooledStatesAndWordsAreThoseOfTransformers) {
-  EXPECT_EQ(folder.model_type, "bert");
+  EXPECT_EQ(folder.model_type, GetParam().model_type);
   Tape tape;
   Context context{.tape = tape};
   const Var states = model.states(context, batch.view(), types());
@@ -62,13 +65,15 @@ TEST_P(BertGoldens, StatesPooledStatesAndWordsAreThoseOfTransformers) {
 TEST_P(BertGoldens, KindsOfTokenAreThoseThereAre) {
   Tape tape;
   Context context{.tape = tape};
-  std::vector<int32_t> wrong = types();
-  wrong.back() = 7;
-  EXPECT_THAT([&] { model.states(context, batch.view(), wrong); },
-              ThrowsMessage<UsageError>(HasSubstr("token type 7 is outside")));
-  wrong.pop_back();
-  EXPECT_THAT([&] { model.states(context, batch.view(), wrong); },
-              ThrowsMessage<UsageError>(HasSubstr("give one each")));
+  if (model.config().embedding.token_types > 0) {  // DistilBERT knows none
+    std::vector<int32_t> wrong = types();
+    wrong.back() = 7;
+    EXPECT_THAT([&] { model.states(context, batch.view(), wrong); },
+                ThrowsMessage<UsageError>(HasSubstr("token type 7 is outside")));
+    wrong.pop_back();
+    EXPECT_THAT([&] { model.states(context, batch.view(), wrong); },
+                ThrowsMessage<UsageError>(HasSubstr("give one each")));
+  }
   // None given means kind 0.
   const std::vector<int32_t> zeros(batch.ids.size(), 0);
   const ConstMatrixView a = model.states(context, batch.view()).value(),
@@ -78,8 +83,58 @@ TEST_P(BertGoldens, KindsOfTokenAreThoseThereAre) {
 
 TEST_P(BertGoldens, ItSaysNoNextToken) {
   EXPECT_THAT([&] { folder.language_model(); },
-              ThrowsMessage<UsageError>(HasSubstr("holds a bert model, which has no next token to say")));
+              ThrowsMessage<UsageError>(HasSubstr("model, which has no next token to say")));
   EXPECT_EQ(model.attentions().front().name, "encoder.0.self_attention");
+}
+
+// The longest sequence of RoBERTa leaves out the rows up to that of the padding token, whatever its number.
+TEST(BertPositions, BeginBehindThePaddingId) {
+  const ModelFolder folder = load_model_folder(test::GoldenModel("roberta", "encoder").folder);
+  EXPECT_EQ(folder.model->facts().max_positions, 45 - 4);
+  const auto& model = dynamic_cast<const EncoderModel&>(*folder.model);
+  EXPECT_EQ(model.config().position_offset, 4);
+  Tape tape;
+  Context context{.tape = tape};
+  const Batch long_one(std::vector<std::vector<int32_t>>{std::vector<int32_t>(42, 5)});
+  EXPECT_THROW(model.states(context, long_one.view()), Error);
+}
+
+TEST(BertNames, PrefixesMayBeThereOrNot) {
+  for (const auto& [family, name, prefix] : {std::tuple{"roberta", "masked", "roberta."},
+                                             {"roberta", "encoder", "roberta."},
+                                             {"distilbert", "masked", "distilbert."},
+                                             {"distilbert", "encoder", "distilbert."},
+                                             {"bert", "pretraining", "bert."}}) {
+    const test::GoldenModel golden(family, name);
+    const SafetensorsFile file = SafetensorsFile::open(golden.folder / "model.safetensors");
+    std::vector<std::vector<float>> numbers;
+    for (const TensorEntry& entry : file.entries()) numbers.push_back(file.floats(entry.name));
+    std::vector<NamedTensor> tensors;
+    bool took = false, gave = false;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const TensorEntry& entry = file.entries()[i];
+      const std::string_view there = entry.name;
+      const bool has = there.starts_with(prefix), head = there.starts_with("lm_head") ||
+                                                         there.starts_with("vocab_") ||
+                                                         there.starts_with("cls.");
+      took = took || has, gave = gave || (!has && !head);
+      tensors.push_back({.name = has ? std::string(there.substr(std::string_view(prefix).size()))
+                                     : (head ? "" : prefix) + entry.name,
+                         .shape = entry.shape,
+                         .data = std::span<const float>(numbers[i])});
+    }
+    EXPECT_NE(took, gave) << family << " " << name;
+    const WeightFiles files(SafetensorsFile::from_bytes(write_safetensors(tensors, {}), "other"), "other");
+    const auto model =
+        read_weights(files, read_plan(read_file(golden.folder / "config.json"), "config.json"));
+    Tape tape;
+    Context context{.tape = tape};
+    const auto types = golden.file.integers("types");
+    const Batch batch(golden.sequences);
+    const auto& encoder = dynamic_cast<const EncoderModel&>(*model);
+    const std::vector<int32_t> given(types.begin(), types.end());
+    golden.expect_near(encoder.states(context, batch.view(), given).value(), "states");
+  }
 }
 
 TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
@@ -129,10 +184,47 @@ TEST(BertConfigurations, WhatCannotBeIsNamedAsInTheFile) {
               ThrowsMessage<FormatError>(HasSubstr("pad_token_id: expected an integer from -1 to 16777215")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Folders, BertGoldens,
-                         testing::Values(Kind{"pretraining", true, true}, Kind{"masked", false, true},
-                                         Kind{"encoder", true, false}),
-                         [](const auto& tested) { return std::string(tested.param.name); });
+TEST(BertConfigurations, OfItsRelativesToo) {
+  const auto refuses = [](const char* family, const char* key, const nlohmann::json& value,
+                          const char* part) {
+    const auto folder = test::GoldenModel(family, "encoder").folder;
+    auto document = nlohmann::json::parse(read_file(folder / "config.json"));
+    document[key] = value;
+    EXPECT_THAT([&] { read_plan(document.dump(), "config.json"); },
+                ThrowsMessage<FormatError>(HasSubstr(std::string("config.json: ") + part)))
+        << key;
+  };
+  refuses("roberta", "pad_token_id", 43, "pad_token_id is 43; expected 0 ... 42");
+  refuses("roberta", "max_position_embeddings", 4, "max_position_embeddings is 4; expected more than");
+  refuses("roberta", "num_attention_heads", 4,
+          "num_attention_heads is 4; expected a divisor of hidden_size 21");
+  refuses("roberta", "position_embedding_type", "relative_key",
+          "position_embedding_type is \"relative_key\"");
+  refuses("roberta", "is_decoder", true, "is_decoder is true");
+  refuses("distilbert", "n_heads", 3, "n_heads is 3; expected a divisor of dim 20");
+  refuses("distilbert", "n_layers", 1 << 30, "n_layers: expected an integer from 1 to 1024");
+  refuses("distilbert", "activation", "mish", "activation: expected");
+  refuses("distilbert", "dim", 20.5, "dim: expected an integer");
+}
+
+// The head would predict with the embeddings instead.
+TEST(BertConfigurations, AnOutputOfItsOwnIsRefused) {
+  const test::GoldenModel golden("distilbert", "masked");
+  auto document = nlohmann::json::parse(read_file(golden.folder / "config.json"));
+  document["tie_word_embeddings"] = false;
+  EXPECT_THAT(
+      [&] { read_weights(WeightFiles::open(golden.folder), read_plan(document.dump(), "config.json")); },
+      ThrowsMessage<FormatError>(HasSubstr("config.json: tie_word_embeddings is false")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Folders, BertGoldens,
+    testing::Values(Kind{"bert", "pretraining", true, true}, Kind{"bert", "masked", false, true},
+                    Kind{"bert", "encoder", true, false}, Kind{"roberta", "masked", false, true},
+                    Kind{"roberta", "encoder", true, false},
+                    Kind{"roberta", "xlm", false, true, "xlm-roberta"},
+                    Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false}),
+    [](const auto& tested) { return std::string(tested.param.family) + "_" + tested.param.name; });
 
 }  // namespace
 }  // namespace mh

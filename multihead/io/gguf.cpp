@@ -1,0 +1,165 @@
+#include "multihead/io/gguf.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/gguf_header.h"
+#include "multihead/io/strict_json.h"
+
+namespace mh {
+
+int64_t GgufTensor::elements() const {
+  int64_t product = 1;
+  for (const int64_t size : shape) product *= size;
+  return product;
+}
+
+struct GgufFile::State {
+  std::string name;   // for messages
+  int fd = -1;        // the file, or
+  std::string whole;  // all bytes in memory
+  void* map = nullptr;
+  std::span<const std::byte> bytes;
+  GgufHeader header;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (map != nullptr) ::munmap(map, bytes.size());
+    if (fd >= 0) ::close(fd);
+  }
+
+  [[noreturn]] void expected(std::string_view key, const std::string& what, const GgufValue& value) const {
+    throw FormatError(fmt::format("{}: {}: expected {}, got {}", name, json_excerpt(std::string(key)), what,
+                                  value.is_list
+                                      ? fmt::format("a list of {}", gguf_value_name(value.value.type))
+                                      : value.value.describe()));
+  }
+};
+
+GgufFile::GgufFile(std::shared_ptr<State> state) {
+  state->header = parse_gguf_header(state->bytes, state->name);
+  state_ = std::move(state);
+}
+
+GgufFile GgufFile::open(const std::filesystem::path& path) {
+  auto state = std::make_shared<State>();
+  state->name = path.string();
+  state->fd = open_regular_file(path);
+  struct stat info {};
+  if (::fstat(state->fd, &info) != 0) throw_cannot_read(state->name, errno);
+  const auto size = static_cast<size_t>(info.st_size);
+  if (size > 0) {  // nothing cannot be mapped
+    void* const map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, state->fd, 0);
+    if (map == MAP_FAILED) throw_cannot_read(state->name, errno);
+    state->map = map;
+    state->bytes = {static_cast<const std::byte*>(map), size};
+  }
+  return GgufFile(std::move(state));
+}
+
+GgufFile GgufFile::from_bytes(std::string bytes, std::string name) {
+  auto state = std::make_shared<State>();
+  state->name = std::move(name);
+  state->whole = std::move(bytes);
+  state->bytes = std::as_bytes(std::span(state->whole));
+  return GgufFile(std::move(state));
+}
+
+const std::string& GgufFile::name() const {
+  return state_->name;
+}
+bool GgufFile::contains(std::string_view key) const {
+  return state_->header.find(key) != nullptr;
+}
+const std::vector<GgufTensor>& GgufFile::tensors() const {
+  return state_->header.tensors;
+}
+const GgufTensor* GgufFile::tensor(std::string_view name) const {
+  for (const GgufTensor& tensor : tensors()) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+std::shared_ptr<const void> GgufFile::keeper() const {
+  return state_;
+}
+
+std::optional<int64_t> GgufFile::integer(std::string_view key, int64_t low, int64_t high) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  const auto found = value->is_list ? std::nullopt : value->value.integer();
+  if (!found || *found < low || *found > high)
+    state_->expected(key, fmt::format("an integer from {} to {}", low, high), *value);
+  return found;
+}
+
+std::optional<double> GgufFile::number(std::string_view key, double low, double high) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  const auto found = value->is_list ? std::nullopt : value->value.number();
+  if (!found || !(*found >= low && *found <= high))
+    state_->expected(key, fmt::format("a number from {} to {}", low, high), *value);
+  return found;
+}
+
+std::optional<bool> GgufFile::flag(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool is_flag = !value->is_list && value->value.type == GgufValueType::kBool;
+  const int byte = is_flag ? std::to_integer<int>(*value->value.at) : -1;
+  if (byte != 0 && byte != 1) state_->expected(key, "true or false", *value);
+  return byte == 1;
+}
+
+std::optional<std::string_view> GgufFile::text(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_list || value->value.type != GgufValueType::kText) state_->expected(key, "a text", *value);
+  return value->value.text();
+}
+
+std::optional<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  std::vector<int64_t> found;
+  if (!value->is_list) state_->expected(key, "a list of integers", *value);
+  GgufItem item = value->value;
+  for (uint64_t i = 0; i < value->items; ++i, item.at += gguf_value_size(item.type)) {
+    const auto number = item.integer();
+    if (!number) state_->expected(key, "a list of integers", *value);
+    found.push_back(*number);
+  }
+  return found;
+}
+
+std::optional<std::vector<std::string_view>> GgufFile::texts(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_list || value->value.type != GgufValueType::kText)
+    state_->expected(key, "a list of texts", *value);
+  std::vector<std::string_view> found;
+  found.reserve(value->items);  // each has 8 bytes of the file at least
+  GgufItem item = value->value;
+  for (uint64_t i = 0; i < value->items; ++i) {
+    found.push_back(item.text());
+    item.at += sizeof(uint64_t) + found.back().size();
+  }
+  return found;
+}
+
+std::vector<float> GgufFile::floats(const GgufTensor& tensor) const {
+  std::vector<float> numbers(static_cast<size_t>(tensor.elements()));
+  read_gguf_blocks(tensor.type, tensor.bytes, numbers);
+  return numbers;
+}
+
+}  // namespace mh

@@ -1,0 +1,17 @@
+// The tensors of a GGUF file as WeightFiles, from which read_weights() fills a model.
+#pragma once
+
+#include "multihead/io/gguf.h"
+#include "multihead/models/gguf_config.h"
+#include "multihead/models/weight_files.h"
+
+namespace mh {
+
+/// F32 and BF16 stay in the mapped file; other types are converted to float32 when they are asked for.
+///
+/// For "llama" the rows of attn_q and attn_k come in the order of RotaryPairs::kNeighbours, since ggml turns
+/// neighbouring numbers: of a head's D rows, row 2 j + s of the file is row s D / 2 + j of the model, s = 0, 1.
+/// They are put back, and so are their biases.
+WeightFiles gguf_weights(const GgufFile& file, const GgufHeads& heads);
+
+}  // namespace mh

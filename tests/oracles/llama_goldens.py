@@ -1,0 +1,108 @@
+"""Makes tests/goldens/llama: tiny random models as LlamaForCausalLM.save_pretrained and LlamaModel.save_pretrained write
+them, and the logits and hidden states that transformers computes with them in double precision, sequence by sequence.
+(Only the angles of rotary positions are float32 there.)
+
+    python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
+    venv/bin/python tests/oracles/llama_goldens.py [FOLDER]
+"""
+
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from transformers import LlamaConfig, LlamaForCausalLM
+
+# Odd and unequal on purpose: two queries for each key, or all for one; heads that are not hidden_size / heads wide.
+MODELS = {
+    "tied_grouped": dict(
+        vocab_size=37,
+        max_position_embeddings=131,
+        hidden_size=24,
+        intermediate_size=29,
+        num_hidden_layers=2,
+        num_attention_heads=6,
+        num_key_value_heads=3,
+        head_dim=10,
+        tie_word_embeddings=True,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0),
+    ),
+    "untied_biased_linear_bf16": dict(
+        vocab_size=31,
+        max_position_embeddings=139,
+        hidden_size=20,
+        intermediate_size=23,
+        num_hidden_layers=2,
+        num_attention_heads=5,
+        attention_bias=True,
+        mlp_bias=True,
+        rms_norm_eps=1e-3,
+        rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.5),
+    ),
+    "llama3_one_key_f16": dict(
+        vocab_size=29,
+        max_position_embeddings=137,
+        hidden_size=21,
+        intermediate_size=31,
+        num_hidden_layers=2,
+        num_attention_heads=7,
+        num_key_value_heads=1,
+        head_dim=12,
+        tie_word_embeddings=True,
+        hidden_act="gelu_pytorch_tanh",
+        rope_parameters=dict(
+            rope_type="llama3",
+            rope_theta=100.0,
+            factor=8.0,
+            low_freq_factor=1.0,
+            high_freq_factor=4.0,
+            original_max_position_embeddings=64,
+        ),
+    ),
+}
+
+
+def make(folder, name, sizes):
+    torch.manual_seed(sum(map(ord, name)))
+    config = LlamaConfig(bos_token_id=0, eos_token_id=1, attn_implementation="eager", **sizes)
+    model = LlamaForCausalLM(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    types = {"bf16": torch.bfloat16, "_f16": torch.float16}
+    for parameter in model.parameters():  # and not the angles, which model.to() would round as well
+        parameter.data = parameter.data.to(types.get(name[-4:], torch.float32))
+    shutil.rmtree(folder / name, ignore_errors=True)
+    saved = model.model if "one_key" in name else model  # a tied model needs no head
+    saved.save_pretrained(folder / name, max_shard_size="8KB" if name.startswith("untied") else "1GB")
+    (folder / name / "generation_config.json").unlink(missing_ok=True)
+
+    model = model.double()
+    random = np.random.default_rng(7)
+    lengths = [1, 2, 127, config.max_position_embeddings]
+    tensors = {"lengths": np.array(lengths, dtype=np.int64)}
+    ids = [random.integers(0, config.vocab_size, n) for n in lengths]
+    tensors["ids"] = np.concatenate(ids).astype(np.int64)
+    states, logits = [], []
+    for sequence in ids:
+        with torch.no_grad():
+            out = model(torch.tensor(sequence)[None], output_hidden_states=True)
+        states.append(out.hidden_states[-1][0].numpy())
+        logits.append(out.logits[0].numpy())
+    tensors["states"] = np.concatenate(states).astype(np.float32)
+    tensors["logits"] = np.concatenate(logits).astype(np.float32)
+    save_file(tensors, folder / f"{name}.golden.safetensors")
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "llama"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, sizes in MODELS.items():
+        make(folder, name, sizes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+// tests/goldens/torture/torture.txt (accents, scripts, emoji, control characters, words of 10,000 characters) line
+// by line and as a whole, with a tokenizer of every kind, against Hugging Face's answers.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "multihead/base/file.h"
+#include "multihead/text/tokenizer.h"
+#include "tests/text/answers.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+const std::filesystem::path kTorture = std::filesystem::path(MULTIHEAD_TEST_DATA) / "torture";
+
+class Torture : public testing::TestWithParam<std::string> {
+ protected:
+  static const json& golden() {
+    static const json document = json::parse(read_file(kTorture / "goldens.json"));
+    for (const json& file : document["files"]) {
+      if (file["file"] == GetParam() + ".json") return file;
+    }
+    throw std::runtime_error("no golden of " + GetParam());
+  }
+  static void expect_answers(const Tokenizer& tokenizer) {
+    const std::string whole = read_file(kTorture / "torture.txt");
+    std::vector<std::string> texts = lines_of(whole);
+    texts.push_back(whole);
+    ASSERT_EQ(texts.size(), golden()["texts"].size());
+    EXPECT_EQ(tokenizer.size(), golden()["size"].get<int32_t>());
+    for (size_t i = 0; i < texts.size(); ++i) expect_answer(tokenizer, texts[i], golden()["texts"][i]);
+  }
+};
+
+TEST_P(Torture, AgreesWithHuggingFace) {
+  expect_answers(Tokenizer::from_json(read_file(kTorture / (GetParam() + ".json")), GetParam()));
+}
+
+TEST_P(Torture, AgreesAfterWritingAndReadingBack) {
+  const Tokenizer tokenizer = Tokenizer::from_json(read_file(kTorture / (GetParam() + ".json")), GetParam());
+  const std::string written = tokenizer.to_json();
+  const Tokenizer again = Tokenizer::from_json(written, "again");
+  expect_answers(again);
+  EXPECT_EQ(again.to_json(), written);
+  EXPECT_EQ(again.truncation(), tokenizer.truncation());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Torture,
+                         testing::Values("word_piece_uncased", "word_piece_cased", "word_piece_accents",
+                                         "unigram_metaspace", "unigram_bytes"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST(Truncation, IsKeptNotObeyed) {
+  const Tokenizer tokenizer =
+      Tokenizer::from_json(read_file(kTorture / "word_piece_uncased.json"), "word_piece_uncased.json");
+  EXPECT_EQ(tokenizer.truncation(), 128);
+  EXPECT_GT(tokenizer.encode_ids(std::string(400, '!')).size(), 400u);
+  const Tokenizer other = Tokenizer::from_json(read_file(kTorture / "word_piece_cased.json"), "other");
+  EXPECT_EQ(other.truncation(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace mh
