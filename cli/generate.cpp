@@ -114,15 +114,18 @@ void add_generate(CLI::App& app) {
   LogitsFilterOptions& filters = options.filters;
   CLI::App* verb = app.add_subcommand("generate", "Continue texts with a causal model, or let it answer");
   add_model(*verb, flags->model)->required();
-  auto* prompt = verb->add_option("--prompt", flags->prompts,
-                                  "The text to continue; may be given again. Without it standard input is the prompt")
-                     ->take_all()
-                     ->allow_extra_args(false);
+  auto* prompt =
+      verb->add_option("--prompt", flags->prompts,
+                       "The text to continue; may be given again. Without it standard input is the prompt")
+          ->take_all()
+          ->allow_extra_args(false);
   add_text_flags(*verb, flags->text);
-  verb->get_option("--input")->description("Read the prompts from this file (gzip or not), one a line")->excludes(prompt);
+  verb->get_option("--input")
+      ->description("Read the prompts from this file (gzip or not), one a line")
+      ->excludes(prompt);
   add_number(*verb, "--max-new-tokens", options.max_new_tokens, {.low = 1}, "Tokens in the longest text");
   auto* chat = verb->add_flag("--chat", flags->options.chat,
-                 "The prompt is a message, which a model with a ChatML template answers");
+                              "The prompt is a message, which a model with a ChatML template answers");
   verb->add_option("--system", flags->system, "With --chat: the system message, in place of the template's")
       ->needs(chat);
   verb->add_option("--stop", flags->options.stop, "End a text before this string; may be given again")
@@ -146,7 +149,8 @@ void add_generate(CLI::App& app) {
                       "Draw from the most probable tokens that have this probability together"));
   sampling(add_number(*verb, "--min-p", filters.min_p, {.low = 0, .high = 1},
                       "Draw from the tokens with this share of the best token's probability"));
-  sampling(add_number(*verb, "--seed", options.seed, {}, "Seed of the draws; with the prompt's number it decides the text"));
+  sampling(add_number(*verb, "--seed", options.seed, {},
+                      "Seed of the draws; with the prompt's number it decides the text"));
   add_number(*verb, "--repetition-penalty", filters.repetition_penalty, {.low = 1e-6, .high = 1e6},
              "Above 1: what occurred before gets less probable")
       ->excludes(beam);

@@ -198,22 +198,23 @@ class Generation {
 void check_generate(const GenerateOptions& options) {
   logits_filters(options.filters);  // checks them
   if (options.max_new_tokens < 1) {
-    throw UsageError(
-        fmt::format("`max_new_tokens`: expected at least 1, got {}", options.max_new_tokens));
+    throw UsageError(fmt::format("`max_new_tokens`: expected at least 1, got {}", options.max_new_tokens));
   }
   const LogitsFilterOptions& filters = options.filters;
   const bool shapes_draws =
       filters.temperature != 1 || filters.top_k != 0 || filters.top_p != 1 || filters.min_p != 0;
   if (options.next_token != NextToken::kSample && shapes_draws) {
     throw UsageError(
-        "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable tokens");
+        "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable "
+        "tokens");
   }
   if (options.next_token != NextToken::kBeam) return;
   check_search(search_options(options));
   if (filters.repetition_penalty != 1)
     throw UsageError("`repetition_penalty` is for sampling and greedy search; a beam search has none");
   if (options.goes_on)
-    throw UsageError("a beam search knows its tokens at its end; stop text early in greedy search or sampling");
+    throw UsageError(
+        "a beam search knows its tokens at its end; stop text early in greedy search or sampling");
 }
 
 std::vector<Generated> generate(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,

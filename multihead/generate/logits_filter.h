@@ -2,12 +2,12 @@
 // vocabulary; the probabilities p = softmax(l) are those of the logits that a filter is given.
 //
 //   suppress            l_w = -inf for the given tokens
-//   repetition penalty  l_w = l_w < 0 ? l_w r : l_w / r for every w that occurred       Keskar et al. 2019, 4.1
+//   repetition penalty  l_w = l_w < 0 ? l_w r : l_w / r for each w that occurred    Keskar et al. 2019
 //   temperature         l_w = l_w / t
-//   top-k               l_w = -inf unless l_w is at least the k-th largest logit        Fan et al. 2018, 5.1
-//   top-p               l_w = -inf unless the tokens that are more probable than w      Holtzman et al. 2020, 3.1
+//   top-k               l_w = -inf unless l_w is at least the k-th largest logit    Fan et al. 2018
+//   top-p               l_w = -inf unless the tokens that are more probable than w  Holtzman et al. 2020
 //                       have less than p of the probability
-//   min-p               l_w = -inf unless p_w >= m max_v p_v                            Nguyen et al. 2024, 3
+//   min-p               l_w = -inf unless p_w >= m max_v p_v                        Nguyen et al. 2024
 //
 // They are applied in this order, as in transformers' generate(). Keskar et al. divide every logit, which
 // makes a token with a negative one more probable; transformers multiplies these, and so does this library.

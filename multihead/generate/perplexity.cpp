@@ -47,8 +47,8 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
   }
   const int32_t stride = options.stride == 0 ? context / 2 : options.stride;
   if (stride < 1 || stride >= context) {
-    throw UsageError(fmt::format("`stride`: expected 1 to {}, one less than the context, got {}", context - 1,
-                                 stride));
+    throw UsageError(
+        fmt::format("`stride`: expected 1 to {}, one less than the context, got {}", context - 1, stride));
   }
   if (options.interventions) model.check(*options.interventions);
   check_ids(texts, {.what = "text", .vocabulary = facts.vocabulary});
@@ -76,7 +76,8 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     for (const int64_t number : numbers) {
       const Window& window = windows[static_cast<size_t>(number)];
       const std::span<const int32_t> text(texts[window.text]);
-      batch.add(text.subspan(window.begin, window.end - 1 - window.begin), number);  // nothing follows the last
+      batch.add(text.subspan(window.begin, window.end - 1 - window.begin),
+                number);  // nothing follows the last
       const auto scored = text.subspan(window.first, window.end - window.first);
       targets.insert(targets.end(), scored.begin(), scored.end());
     }
@@ -97,8 +98,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     for (const int64_t number : numbers) {
       const Window& window = windows[static_cast<size_t>(number)];
       const auto count = static_cast<std::ptrdiff_t>(window.end - window.first);
-      std::copy_n(next, count,
-                  results[window.text].begin() + static_cast<std::ptrdiff_t>(window.first) - 1);
+      std::copy_n(next, count, results[window.text].begin() + static_cast<std::ptrdiff_t>(window.first) - 1);
       next += count;
     }
     done += std::ssize(targets);

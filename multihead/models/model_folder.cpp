@@ -29,6 +29,7 @@ constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 constexpr const char* kTokenizer = "tokenizer.json";
 constexpr const char* kTargetTokenizer = "target_tokenizer.json";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kSpecialTokensMap = "special_tokens_map.json";  // of older folders
 constexpr const char* kChatTemplate = "chat_template.jinja";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
@@ -236,7 +237,10 @@ ModelFolder load_model_folder(const fs::path& asked) {
     const std::string config = read_regular_file(path / kTokenizerConfig);
     special = read_tokenizer_config(config, (path / kTokenizerConfig).string());
     folder.chat_template = read_chat_template(config, (path / kTokenizerConfig).string());
+    folder.mask_token = special->mask;
   }
+  if (const fs::path map = path / kSpecialTokensMap; folder.mask_token.empty() && is_there(map))
+    folder.mask_token = read_tokenizer_config(read_regular_file(map), map.string()).mask;
   if (is_there(path / kChatTemplate)) folder.chat_template = read_regular_file(path / kChatTemplate);
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);

@@ -43,6 +43,9 @@ struct ModelFolder {
   /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
   /// chat_template.jinja); empty: there is none.
   std::string chat_template;
+  /// The token that stands for a missing word: mask_token of tokenizer_config.json, or of
+  /// special_tokens_map.json; empty: neither says one.
+  std::string mask_token;
 
   /// Returns one line for the user when a checkpoint was read, saying which; else an empty text.
   std::string remark() const;

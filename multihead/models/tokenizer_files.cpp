@@ -60,6 +60,7 @@ SpecialTokens read_tokenizer_config(std::string_view text, std::string_view name
   read_token(document, "eos_token", tokens.end, name);
   read_token(document, "unk_token", tokens.unknown, name);
   read_token(document, "pad_token", tokens.pad, name);
+  read_token(document, "mask_token", tokens.mask, name);
   return tokens;
 }
 

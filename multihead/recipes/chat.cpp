@@ -94,16 +94,16 @@ std::optional<ChatTemplate> ChatTemplate::of(const std::string& jinja) {
   ChatTemplate found;
   take(rest, "{%ifnotadd_generation_promptisdefined%}{%setadd_generation_prompt=false%}{%endif%}");
   if (!take(rest, "{%formessageinmessages%}")) return std::nullopt;
-  if (take(rest,
-           "{%ifloop.firstandmessages[0]['role']!='system'%}{{'<|im_start|>system\\n")) {
+  if (take(rest, "{%ifloop.firstandmessages[0]['role']!='system'%}{{'<|im_start|>system\\n")) {
     constexpr std::string_view kSystemEnd = "<|im_end|>\\n'}}{%endif%}";
     const size_t end = rest.find(kSystemEnd);
     if (end == std::string_view::npos) return std::nullopt;
     found.default_system = without_escapes(rest.substr(0, end));
     rest.remove_prefix(end + kSystemEnd.size());
   }
-  if (rest == "{{'<|im_start|>'+message['role']+'\\n'+message['content']+'<|im_end|>'+'\\n'}}{%endfor%}"
-              "{%ifadd_generation_prompt%}{{'<|im_start|>assistant\\n'}}{%endif%}")
+  if (rest ==
+      "{{'<|im_start|>'+message['role']+'\\n'+message['content']+'<|im_end|>'+'\\n'}}{%endfor%}"
+      "{%ifadd_generation_prompt%}{{'<|im_start|>assistant\\n'}}{%endif%}")
     return found;
   return std::nullopt;
 }
@@ -116,12 +116,14 @@ ChatTemplate ChatTemplate::of(const ModelFolder& folder) {
   }
   const auto found = of(folder.chat_template);
   if (!found) {
-    throw UsageError(fmt::format(
-        "the chat_template of {} is not ChatML, the only one known; write the prompt as the model wants it, without chat",
-        path));
+    throw UsageError(
+        fmt::format("the chat_template of {} is not ChatML, the only one known; write the prompt as the "
+                    "model wants it, without chat",
+                    path));
   }
   if (!folder.source_tokens().id_of(kChatEnd))
-    throw UsageError(fmt::format("the tokenizer of {} has no token {}, which ends ChatML's messages", path, kChatEnd));
+    throw UsageError(
+        fmt::format("the tokenizer of {} has no token {}, which ends ChatML's messages", path, kChatEnd));
   return *found;
 }
 

@@ -25,7 +25,8 @@ struct ChatTemplate {
   static ChatTemplate of(const ModelFolder& folder);
 
   /// The prompt for a message of the user. system: in place of the default one.
-  std::string prompt(const std::string& message, const std::optional<std::string>& system = std::nullopt) const;
+  std::string prompt(const std::string& message,
+                     const std::optional<std::string>& system = std::nullopt) const;
 };
 
 /// The token that ends the answer.

@@ -50,9 +50,9 @@ std::vector<int32_t> prompt_tokens(const ModelFolder& folder, const std::string&
                                    const GenerateTextOptions& options, const ModelFacts& facts) {
   // A chat template writes its special tokens itself.
   std::vector<int32_t> tokens =
-      options.chat ? folder.source_tokens().encode_ids(
-                         ChatTemplate::of(folder).prompt(prompt, options.system), false)
-                   : folder.source_tokens().encode_ids(prompt);
+      options.chat
+          ? folder.source_tokens().encode_ids(ChatTemplate::of(folder).prompt(prompt, options.system), false)
+          : folder.source_tokens().encode_ids(prompt);
   if (!tokens.empty()) return tokens;
   if (facts.start_id < 0)
     throw UsageError(fmt::format("a prompt is empty, and the model of {} has no start token; give it a text",
@@ -96,8 +96,7 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   if (!beam) {
     wanted.goes_on = [&](size_t n, int32_t token) {
       tell(n, texts[n].add(token));
-      return !texts[n].stopped() &&
-             (!options.generate.goes_on || options.generate.goes_on(n, token));
+      return !texts[n].stopped() && (!options.generate.goes_on || options.generate.goes_on(n, token));
     };
   }
   auto generated = generate(model, tokens, wanted);
@@ -110,8 +109,9 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
     tell(n, texts[n].finish());
     if (texts[n].stopped()) generated[n].end = GenerationEnd::kStopped;
     if (options.remark && generated[n].end == GenerationEnd::kMaxPositions) {
-      options.remark(fmt::format("the text of prompt {} ends at the model's longest, {} tokens with its prompt",
-                                 n + 1, facts.max_positions));
+      options.remark(
+          fmt::format("the text of prompt {} ends at the model's longest, {} tokens with its prompt", n + 1,
+                      facts.max_positions));
     }
     results.push_back({.text = std::move(texts[n].all),
                        .prompt = std::move(tokens[n]),

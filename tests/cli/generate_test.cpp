@@ -50,7 +50,8 @@ TEST(GenerateVerb, APromptALineGivesATextALine) {
 }
 
 TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
-  const ToolResult result = run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --prompt does");
+  const ToolResult result =
+      run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --prompt does");
   const auto lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
@@ -67,7 +68,8 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
     }
   }
   const json beam = json::parse(run_tool(kModel + "--beam 3 --length-penalty 0 --max-new-tokens 11 --json "
-                                                  "--prompt 'the small dog'").out);
+                                                  "--prompt 'the small dog'")
+                                    .out);
   EXPECT_EQ(beam["end"], "max_new_tokens");
   EXPECT_EQ(beam["text"], test::generate_golden()["generated"][4]["text"]);
 }
@@ -75,8 +77,10 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
 TEST(GenerateVerb, StopsBeforeStopStrings) {
   const std::string text = golden(1)["text"];
   const std::string stop = text.substr(text.find('4'), 4);
-  const json line = json::parse(run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --stop nothing --stop '" +
-                               stop + "'").out);
+  const json line = json::parse(
+      run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --stop nothing --stop '" + stop +
+               "'")
+          .out);
   EXPECT_EQ(line["text"], text.substr(0, text.find(stop)));
   EXPECT_EQ(line["end"], "stop");
 }
@@ -95,7 +99,8 @@ TEST(GenerateVerb, Chats) {
   const json line = json::parse(run_tool(flags).out);
   EXPECT_EQ(line["prompt"], "Hi there");
   EXPECT_EQ(line["prompt_tokens"][0], 1);  // <|im_start|>
-  EXPECT_NE(json::parse(run_tool(flags + "--system 'Be short.'").out)["prompt_tokens"], line["prompt_tokens"]);
+  EXPECT_NE(json::parse(run_tool(flags + "--system 'Be short.'").out)["prompt_tokens"],
+            line["prompt_tokens"]);
   expect_error(run_tool(kModel + "--system x --prompt y"), 2, "--chat");
 }
 
@@ -117,7 +122,8 @@ TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool(kModel + "--min-p nan --prompt a"), 2, "--min-p: expected");
   expect_error(run_tool(kModel + "--max-new-tokens 0 --prompt a"), 2, "--max-new-tokens: expected");
   expect_error(run_tool(kModel + "--stop '' --prompt a"), 2, "--stop");
-  expect_error(run_tool(kModel + "--prompt a --mute decoder.9.self_attention.0"), 2, "decoder.9.self_attention");
+  expect_error(run_tool(kModel + "--prompt a --mute decoder.9.self_attention.0"), 2,
+               "decoder.9.self_attention");
   expect_error(run_tool(kModel + "--prompt $'\\xff'"), 2, "--prompt: byte 1 (0xff) is not UTF-8");
   expect_error(run_tool(kModel, "a\xff"), 1, "not UTF-8");
   expect_error(run_tool(kModel + "-i x --prompt y"), 2, "--prompt");

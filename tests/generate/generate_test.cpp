@@ -1,4 +1,5 @@
-// Text from a causal model: what transformers' generate() says with the same small GPT-2, and what must not matter.
+// Text from a causal model: what transformers' generate() says with the same small GPT-2, and what must not
+// matter.
 #include "multihead/generate/generate.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,8 @@ class GenerateTest : public testing::Test {
     std::vector<std::vector<int32_t>> all;
     for (const int length : {1, 7, 2, 31, 13, 1, 5}) {
       auto& prompt = all.emplace_back();
-      for (int i = 0; i < length; ++i) prompt.push_back((37 * i + 11 * length + 3) % model.facts().vocabulary);
+      for (int i = 0; i < length; ++i)
+        prompt.push_back((37 * i + 11 * length + 3) % model.facts().vocabulary);
     }
     return all;
   }
@@ -153,7 +155,8 @@ TEST_F(GenerateTest, ATextEndsAtThePositionsOfTheModel) {
     }
     EXPECT_GT(full, 0);
   }
-  const std::vector<std::vector<int32_t>> longest{std::vector<int32_t>(static_cast<size_t>(positions) - 1, 7)};
+  const std::vector<std::vector<int32_t>> longest{
+      std::vector<int32_t>(static_cast<size_t>(positions) - 1, 7)};
   EXPECT_LE(generate(model, longest)[0].tokens.size(), 1u);
 }
 

@@ -52,10 +52,10 @@ TEST(LogitsFilters, AreThoseOfTransformersInItsOrder) {
     }
   }
   // The order of logits_filter.h; `suppress` commutes with the penalty, since infinity stays infinity.
-  EXPECT_THAT(test::generate_golden()["order"],
-              ElementsAre("RepetitionPenaltyLogitsProcessor", "SuppressTokensLogitsProcessor",
-                          "TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper",
-                          "MinPLogitsWarper"));
+  EXPECT_THAT(
+      test::generate_golden()["order"],
+      ElementsAre("RepetitionPenaltyLogitsProcessor", "SuppressTokensLogitsProcessor",
+                  "TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"));
 }
 
 TEST(LogitsFilters, AtTheEdgesOneTokenStaysAndAllStay) {
@@ -135,9 +135,13 @@ TEST(LogitsFilters, RefuseWhatCannotBe) {
   expect_refused({.top_k = -1}, "`top_k`: expected");
   expect_refused({.top_p = 1.5}, "`top_p`: expected a number from 0 to 1, got 1.5");
   expect_refused({.min_p = -0.1}, "`min_p`");
-  EXPECT_THAT([] { draw(std::vector<float>(3, kNever), 0.5); }, ThrowsMessage<Error>(HasSubstr("suppressed")));
-  EXPECT_THAT([] { most_probable(std::vector<float>{1, std::nanf("")}); },
-              ThrowsMessage<Error>(HasSubstr("not finite")));
+  EXPECT_THAT([] { draw(std::vector<float>(3, kNever), 0.5); },
+              ThrowsMessage<Error>(HasSubstr("suppressed")));
+  EXPECT_THAT(
+      [] {
+        most_probable(std::vector<float>{1, std::nanf("")});
+      },
+      ThrowsMessage<Error>(HasSubstr("not finite")));
 }
 
 }  // namespace

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/base/utf8.h"
 #include "multihead/generate/stop_strings.h"
-#include "multihead/base/error.h"
 #include "multihead/text/tokenizer_parts.h"
 #include "tests/generate/generate_golden.h"
 
@@ -18,7 +18,6 @@ namespace {
 
 using testing::ElementsAre;
 
-/// A token for each byte, "Ġa" and "▁ab" as words.
 Tokenizer byte_level() {
   return Tokenizer::from_json(read_file(test::generate_folder() / "tokenizer.json"), "tokenizer.json");
 }
@@ -26,7 +25,8 @@ Tokenizer byte_level() {
 Tokenizer byte_fallback() {
   TokenizerParts parts;
   parts.model.byte_fallback = true;
-  for (int byte = 0; byte < 256; ++byte) parts.model.vocabulary.emplace_back(fmt::format("<0x{:02X}>", byte), byte);
+  for (int byte = 0; byte < 256; ++byte)
+    parts.model.vocabulary.emplace_back(fmt::format("<0x{:02X}>", byte), byte);
   for (const char* token : {"▁a", "b", "▁"})
     parts.model.vocabulary.emplace_back(token, static_cast<int32_t>(parts.model.vocabulary.size()));
   using Kind = DecoderStep::Kind;
@@ -123,7 +123,8 @@ TEST(TextStream, RandomTokensGiveTheTextOfAllOfThem) {
     before = tokenizer.encode_ids(tokenizer.decode(all));
     all = before;
     std::vector<int32_t> tokens;
-    for (uint32_t i = random.below(20); i > 0; --i) tokens.push_back(static_cast<int32_t>(random.below(size)));
+    for (uint32_t i = random.below(20); i > 0; --i)
+      tokens.push_back(static_cast<int32_t>(random.below(size)));
     all.insert(all.end(), tokens.begin(), tokens.end());
     const std::string text = joined(pieces(tokenizer, tokens, before));
     EXPECT_EQ(tokenizer.decode(before) + text, tokenizer.decode(all)) << trial;

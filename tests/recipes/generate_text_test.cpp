@@ -109,8 +109,11 @@ TEST_F(GenerateText, TheEndOfThePositionsIsSaid) {
   EXPECT_THAT(remarks[0], HasSubstr("prompt 1 ends at the model's longest, 67 tokens"));
   std::string long_prompt;
   for (int i = 0; i < 70; ++i) long_prompt += " cat";
-  EXPECT_THAT([&] { generate_text(folder, {"two", long_prompt}); },
-              ThrowsMessage<UsageError>(HasSubstr("prompt 2 has ")));
+  EXPECT_THAT(
+      [&] {
+        generate_text(folder, {"two", long_prompt});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("prompt 2 has ")));
   EXPECT_THROW(generate_text(folder, {"\xff"}), FormatError);
 }
 
@@ -137,8 +140,7 @@ TEST_F(GenerateText, AChatEndsWithItsEndToken) {
   folder.end_tokens.clear();
   const auto found = generate_text(folder, {"two"}, options).at(0);
   const Tokenizer& tokenizer = *folder.tokenizer;
-  EXPECT_EQ(found.prompt,
-            tokenizer.encode_ids(ChatTemplate::of(folder).prompt("two"), false));
+  EXPECT_EQ(found.prompt, tokenizer.encode_ids(ChatTemplate::of(folder).prompt("two"), false));
   EXPECT_EQ(found.prompt[0], tokenizer.id_of("<|im_start|>"));
   // Its logit alone is left.
   for (int32_t token = 0; token < tokenizer.size(); ++token) {

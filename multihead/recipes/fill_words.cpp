@@ -1,0 +1,112 @@
+#include "multihead/recipes/fill_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/error.h"
+#include "multihead/batch/batch.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/models/encoder_model.h"
+
+namespace mh {
+namespace {
+
+const EncoderModel& model_with_head(const ModelFolder& folder) {
+  const auto* model = dynamic_cast<const EncoderModel*>(folder.model.get());
+  if (model == nullptr) {
+    throw UsageError(fmt::format("{} holds a {} model, which predicts no masked words; name an encoder such as BERT",
+                                 folder.path.string(), folder.model_type));
+  }
+  if (!model->config().masked_words) {
+    throw UsageError(fmt::format(
+        "{} holds a {} model without a head for masked words; take one that was saved as ...ForMaskedLM",
+        folder.path.string(), folder.model_type));
+  }
+  return *model;
+}
+
+std::string without_space(std::string word) {
+  word.erase(0, word.find_first_not_of(' '));
+  return word;
+}
+
+}  // namespace
+
+std::string mask_token(const ModelFolder& folder) {
+  const Tokenizer& tokenizer = folder.source_tokens();
+  for (const std::string& token : {folder.mask_token, std::string("[MASK]"), std::string("<mask>")}) {
+    if (!token.empty() && tokenizer.id_of(token)) return token;
+  }
+  throw UsageError(fmt::format("the tokenizer of {} has no mask token", folder.path.string()));
+}
+
+std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
+                                                             const std::vector<std::string>& texts,
+                                                             const FillOptions& options) {
+  const EncoderModel& model = model_with_head(folder);
+  const VocabularyHead& head = model.masked_words();
+  const int32_t most = std::min(kMaxCandidates, head.size());
+  if (options.words < 1 || options.words > most)
+    throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
+  if (options.interventions) model.check(*options.interventions);
+  const Tokenizer& tokenizer = folder.source_tokens();
+  const std::string mask = mask_token(folder);
+  const int32_t mask_id = tokenizer.id_of(mask).value();
+
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<ExampleSize> sizes;
+  for (const std::string& text : texts) {
+    ids.push_back(tokenizer.encode_ids(text));
+    const auto length = std::ssize(ids.back());
+    if (std::find(ids.back().begin(), ids.back().end(), mask_id) == ids.back().end())
+      throw UsageError(fmt::format("text {} has no mask; write {} where a word is missing", ids.size(), mask));
+    if (length > model.facts().max_positions) {
+      throw UsageError(fmt::format("text {} has {} tokens, the model reads {}; shorten it", ids.size(), length,
+                                   model.facts().max_positions));
+    }
+    sizes.push_back({.tokens = length});
+  }
+
+  std::vector<std::vector<std::vector<FilledWord>>> results(texts.size());
+  Tape tape;
+  Context context{.tape = tape, .interventions = options.interventions};
+  VocabularyScratch scratch;
+  const BatchOptions plan{.max_tokens = options.max_batch_tokens,
+                          .order = BatchOptions::Order::kLongestFirst};
+  for (const auto& numbers : plan_batches(sizes, plan)) {
+    Batch batch;
+    std::vector<int64_t> rows;    // of the batch, which are masks
+    std::vector<size_t> of_text;  // the text of each
+    for (const int64_t n : numbers) {
+      const auto& text = ids[static_cast<size_t>(n)];
+      for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != mask_id) continue;
+        rows.push_back(std::ssize(batch.ids) + static_cast<int64_t>(i));
+        of_text.push_back(static_cast<size_t>(n));
+      }
+      batch.add(text, n);
+    }
+    tape.clear();
+    const ConstMatrixView states = model.states(context, batch.view()).value();
+    Tensor masked(std::ssize(rows), states.cols);  // [masks, d_model]
+    for (size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(states.row(rows[i]), states.cols, masked.view().row(static_cast<int64_t>(i)));
+    const ConstMatrixView before = model.before_words(context, tape.constant(masked.view())).value();
+    std::vector<Candidate> best(rows.size() * static_cast<size_t>(options.words));
+    head.best_next(before, {.candidates = options.words}, best, scratch);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto& words = results[of_text[i]].emplace_back();
+      for (int32_t k = 0; k < options.words; ++k) {
+        const Candidate& one = best[i * static_cast<size_t>(options.words) + static_cast<size_t>(k)];
+        words.push_back({.token = one.token,
+                         .word = without_space(tokenizer.decode(std::vector<int32_t>{one.token}, false)),
+                         .probability = std::exp(static_cast<double>(one.log_probability))});
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace mh

@@ -1,0 +1,41 @@
+// Fills masked words in: "Paris is the [MASK] of France." -> capital.
+//
+//   const mh::ModelFolder folder = mh::load_model_folder("bert-base-uncased");
+//   mh::fill_words(folder, {"Paris is the [MASK] of France."}).at(0).at(0).at(0).word;   // "capital"
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/models/model_folder.h"
+#include "multihead/nn/context.h"
+
+namespace mh {
+
+/// A word that may stand in a mask's place.
+struct FilledWord {
+  int32_t token = 0;
+  std::string word;        // what the token spells, without a space before it
+  double probability = 0;  // softmax over the vocabulary at the mask's place
+};
+
+struct FillOptions {
+  int32_t words = 5;                // K, from 1 to kMaxCandidates: the best words for each mask
+  int64_t max_batch_tokens = 4096;  // most tokens of a batch; results do not depend on it
+  const Interventions* interventions = nullptr;
+};
+
+/// For each text and each of its masks, in order, the K most probable words, the best first. Each mask is
+/// filled by itself, while the others stay masked. The texts say mask_token() where a word is missing. Throws
+/// UsageError when the model has no head for masked words, on a text without a mask or with more tokens than
+/// the model reads, and on options that cannot be; FileError when the folder has no tokenizer.
+std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
+                                                             const std::vector<std::string>& texts,
+                                                             const FillOptions& options = {});
+
+/// The token that stands for a missing word: the `mask_token` of the folder, else "[MASK]" or "<mask>" if the
+/// tokenizer has it. Throws UsageError when there is none.
+std::string mask_token(const ModelFolder& folder);
+
+}  // namespace mh

@@ -1,0 +1,92 @@
+// Masked words: what transformers' fill-mask says with the same small models.
+#include "multihead/recipes/fill_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+const fs::path kGoldens = fs::path(MULTIHEAD_TEST_DATA) / "fill";
+
+class FillWords : public testing::TestWithParam<const char*> {
+ protected:
+  ModelFolder folder = load_model_folder(kGoldens / GetParam());
+  nlohmann::json golden = nlohmann::json::parse(read_file(kGoldens / "expected.json"))[GetParam()];
+};
+
+TEST_P(FillWords, AreThoseOfTransformers) {
+  std::vector<std::string> texts;
+  for (const auto& one : golden) texts.push_back(one["text"]);
+  for (const int64_t batch : {1, 4096}) {
+    const auto found = fill_words(folder, texts, {.words = 7, .max_batch_tokens = batch});
+    ASSERT_EQ(found.size(), golden.size());
+    for (size_t t = 0; t < found.size(); ++t) {
+      SCOPED_TRACE(texts[t]);
+      const auto& masks = golden[t]["masks"];
+      ASSERT_EQ(found[t].size(), masks.size());
+      for (size_t m = 0; m < masks.size(); ++m) {
+        ASSERT_EQ(found[t][m].size(), 7u);
+        for (size_t k = 0; k < 7; ++k) {
+          EXPECT_EQ(found[t][m][k].token, masks[m][k]["token"]);
+          EXPECT_EQ(found[t][m][k].word, masks[m][k]["word"]);
+          EXPECT_NEAR(found[t][m][k].probability, masks[m][k]["score"].get<double>(), 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(FillWords, MutedHeadsMatterAndBadTextsAreNamed) {
+  const std::string mask = mask_token(folder);
+  Interventions muted;
+  muted.mute("encoder.0.self_attention.1");
+  EXPECT_NE(fill_words(folder, {mask}, {.interventions = &muted})[0][0][0].probability,
+            fill_words(folder, {mask})[0][0][0].probability);
+  const auto expect_refused = [&](const std::vector<std::string>& texts, const FillOptions& options,
+                                  const std::string& what) {
+    EXPECT_THAT([&] { fill_words(folder, texts, options); }, ThrowsMessage<UsageError>(HasSubstr(what)));
+  };
+  expect_refused({mask, "The sky."}, {}, "text 2 has no mask; write " + mask);
+  std::string long_text = mask;
+  for (int i = 0; i < 60; ++i) long_text += " the";
+  expect_refused({long_text}, {}, "shorten it");
+  expect_refused({mask}, {.words = 0}, "`words`: expected 1 to ");
+  expect_refused({mask}, {.words = 1000}, "`words`: expected 1 to ");
+  EXPECT_TRUE(fill_words(folder, {}).empty());
+}
+
+TEST_P(FillWords, TheMaskIsWhatTheFolderSays) {
+  const std::string mask = mask_token(folder);
+  folder.mask_token.clear();
+  EXPECT_EQ(mask_token(folder), mask);  // one of the usual two
+  folder.mask_token = "the";
+  EXPECT_EQ(mask_token(folder), folder.tokenizer->id_of("the") ? "the" : mask);
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, FillWords, testing::Values("bert", "roberta"));
+
+TEST(FillWordsOfOtherModels, SayWhatTheyAre) {
+  const fs::path goldens = MULTIHEAD_TEST_DATA;
+  for (const auto& [name, what] : {std::pair{"bert/encoder", "without a head for masked words"},
+                                   {"gpt2/tied", "holds a gpt2 model, which predicts no masked words"},
+                                   {"marian/relu", "holds a marian model"}}) {
+    const ModelFolder other = load_model_folder(goldens / name);
+    EXPECT_THAT([&] { fill_words(other, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr(what)));
+  }
+  const ModelFolder ids = load_model_folder(goldens / "bert/masked");
+  EXPECT_THAT([&] { fill_words(ids, {"a"}); }, ThrowsMessage<FileError>(HasSubstr("no tokenizer.json")));
+}
+
+}  // namespace
+}  // namespace mh
