@@ -42,7 +42,8 @@ CharacterMap::CharacterMap(std::string_view bytes) {
 }
 
 uint32_t CharacterMap::unit(size_t at) const {
-  return at < trie_.size() / kUnit ? little_endian(trie_, at * kUnit) : 0;  // 0 matches no byte and has no leaf
+  return at < trie_.size() / kUnit ? little_endian(trie_, at * kUnit)
+                                   : 0;  // 0 matches no byte and has no leaf
 }
 
 CharacterMap::Match CharacterMap::find(std::string_view text, bool shortest) const {

@@ -9,7 +9,8 @@ namespace mh {
 namespace {
 
 /// What the next bytes of the text become.
-CharacterMap::Match next_match(const CharacterMap& map, const std::vector<std::string>& kept, std::string_view rest) {
+CharacterMap::Match next_match(const CharacterMap& map, const std::vector<std::string>& kept,
+                               std::string_view rest) {
   size_t longest = 0;
   for (const std::string& text : kept) {
     if (rest.starts_with(text)) longest = std::max(longest, text.size());
@@ -31,7 +32,8 @@ void apply_sentence_piece(const NormalizerStep& step, AlignedText& text) {
   result.tracked = text.tracked;
   const auto next = [&](size_t at) { return next_match(map, step.kept, old.substr(at)); };
   size_t at = 0;
-  while (step.remove_extra_whitespaces && at < old.size() && next(at).replacement == " ") at += next(at).length;
+  while (step.remove_extra_whitespaces && at < old.size() && next(at).replacement == " ")
+    at += next(at).length;
   if (at == old.size()) {
     text = std::move(result);
     return;

@@ -14,16 +14,21 @@
 
 namespace mh {
 
-/// What to look for in a text: a literal text, or one of the two regular expressions that tokenizers use
-/// for spaces.
+/// The regular expressions by which byte-level tokenizers cut words; each part of a text is a word.
+/// word_rules.h has them.
+enum class WordRule { kGpt2, kLlama3, kQwen2, kO200k, kTekken };
+
+/// What to look for in a text: a literal text, or one of the regular expressions that tokenizers use.
 struct Pattern {
   enum class Kind {
     kLiteral,
     kWhitespaceRun,  ///< \s+
     kSpaceRun,       ///< " {2,}"
+    kWords,          ///< `words`
   };
   Kind kind = Kind::kLiteral;
   std::string literal = {};
+  WordRule words = WordRule::kGpt2;
 };
 
 struct NormalizerStep {

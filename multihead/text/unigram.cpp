@@ -29,7 +29,8 @@ Unigram::Unigram(const TokenModel& model)
     best = std::max(best, piece.score);
   }
   for (const ScoredPiece& piece : model.pieces) {
-    const double bonus = static_cast<float>(static_cast<float>(piece.text.size()) * static_cast<float>(best)) - 0.1;
+    const double bonus =
+        static_cast<float>(static_cast<float>(piece.text.size()) * static_cast<float>(best)) - 0.1;
     scores_.push_back(piece.user_defined ? bonus : piece.score);
   }
   unknown_score_ = single_precision_ ? static_cast<float>(worst) - static_cast<float>(kUnknownPenalty)

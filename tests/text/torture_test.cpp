@@ -50,7 +50,9 @@ TEST_P(Torture, AgreesAfterWritingAndReadingBack) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Torture,
                          testing::Values("word_piece_uncased", "word_piece_cased", "word_piece_accents",
-                                         "unigram_metaspace", "unigram_bytes"),
+                                         "unigram_metaspace", "unigram_bytes", "byte_level_gpt2",
+                                         "byte_level_llama3", "byte_level_qwen2", "byte_level_o200k",
+                                         "byte_level_tekken", "byte_level_smollm", "bpe_bytes"),
                          [](const auto& kind) { return kind.param; });
 
 TEST(Truncation, IsKeptNotObeyed) {
