@@ -38,7 +38,7 @@ void apply_sentence_piece(const NormalizerStep& step, AlignedText& text) {
     text = std::move(result);
     return;
   }
-  if (step.add_dummy_prefix && !step.whitespace_as_suffix) result.append(space, text.from(at));
+  if (step.add_dummy_prefix) result.append(space, text.from(at));
   bool after_space = step.remove_extra_whitespaces;
   while (at < old.size()) {
     auto [length, replacement] = next(at);
@@ -52,7 +52,6 @@ void apply_sentence_piece(const NormalizerStep& step, AlignedText& text) {
   std::string_view trimmed = result.text;
   while (step.remove_extra_whitespaces && trimmed.ends_with(space)) trimmed.remove_suffix(space.size());
   if (trimmed.size() < result.text.size()) result = result.slice(0, trimmed.size());
-  if (step.add_dummy_prefix && step.whitespace_as_suffix) result.append(space, text.from(old.size() - 1));
   text = std::move(result);
 }
 

@@ -50,9 +50,9 @@ std::vector<ScoredPart> Unigram::best_path(std::string_view text) const {
   };
   std::vector<End> ends(text.size() + 1);
   const auto offer = [&](size_t begin, size_t end, int32_t piece, double score) {
-    const double sum = score + static_cast<double>(ends[begin].score);
-    if (ends[end].length == 0 || sum > static_cast<double>(ends[end].score)) {
-      ends[end] = {static_cast<Score>(sum), piece, static_cast<uint32_t>(end - begin)};
+    const Score sum = static_cast<Score>(score) + ends[begin].score;
+    if (ends[end].length == 0 || sum > ends[end].score) {
+      ends[end] = {sum, piece, static_cast<uint32_t>(end - begin)};
     }
   };
   for (size_t begin = 0; begin < text.size();) {

@@ -36,8 +36,8 @@ constexpr std::array<WordForm, 5> kForms = {{
      WordForm::Letters::kAfterOther, WordForm::Contractions::kFirstAnyCase, 3, "\r\n", true},
     {"(?i:" MH_ENDINGS ")|" MH_BEFORE "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" MH_SPACES,
      WordForm::Letters::kAfterOther, WordForm::Contractions::kFirstAnyCase, 1, "\r\n", true},
-    {MH_BEFORE MH_UPPER "*" MH_LOWER "+(?i:" MH_ENDINGS ")?|" MH_BEFORE MH_UPPER "+" MH_LOWER "*(?i:" MH_ENDINGS
-                        ")?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" MH_SPACES,
+    {MH_BEFORE MH_UPPER "*" MH_LOWER "+(?i:" MH_ENDINGS ")?|" MH_BEFORE MH_UPPER "+" MH_LOWER
+                        "*(?i:" MH_ENDINGS ")?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" MH_SPACES,
      WordForm::Letters::kCased, WordForm::Contractions::kBehindAnyCase, 3, "\r\n/", true},
     {MH_BEFORE MH_UPPER "*" MH_LOWER "+|" MH_BEFORE MH_UPPER "+" MH_LOWER
                         "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" MH_SPACES,
@@ -59,7 +59,8 @@ class WordFinder {
   size_t end_of_word(size_t at) const {
     using Contractions = WordForm::Contractions;
     if (form_.contractions == Contractions::kFirst || form_.contractions == Contractions::kFirstAnyCase) {
-      if (const size_t end = contraction(at, form_.contractions == Contractions::kFirstAnyCase); end > at) return end;
+      if (const size_t end = contraction(at, form_.contractions == Contractions::kFirstAnyCase); end > at)
+        return end;
     }
     if (const size_t end = letters(at); end > at) return end;
     if (const size_t end = numbers(at); end > at) return end;
@@ -81,10 +82,10 @@ class WordFinder {
       if (c >= '0' && c <= '9') return Sort::number;
       return is_whitespace(c) ? Sort::space : Sort::other;
     }
-    return is_whitespace(c)                             ? Sort::space
-           : is_letter(c) || is_newer_letter(c)         ? Sort::letter
-           : is_number(c) || is_newer_number(c)         ? Sort::number
-                                                        : Sort::other;
+    return is_whitespace(c)                     ? Sort::space
+           : is_letter(c) || is_newer_letter(c) ? Sort::letter
+           : is_number(c) || is_newer_number(c) ? Sort::number
+                                                : Sort::other;
   }
   size_t behind(size_t at) const { return at + utf8_length(text_[at]); }
   bool is_line_end(size_t at) const { return text_[at] == '\n' || text_[at] == '\r'; }
@@ -99,7 +100,9 @@ class WordFinder {
     for (size_t i = at + 1; i < text_.size() && next.size() < 2;) {
       const char32_t c = next_character(text_, i);
       if (any_case && c == 0x17F && next.empty()) return i;
-      next += c >= 0x80 ? '?' : any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : static_cast<char>(c);
+      next += c >= 0x80                          ? '?'
+              : any_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32)
+                                                 : static_cast<char>(c);
     }
     for (const std::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
       if (next.starts_with(ending)) return at + 1 + ending.size();
@@ -112,7 +115,8 @@ class WordFinder {
     if (form_.letters == Letters::kAfterSpace) return run_behind_space(at, Sort::letter);
     const bool other = sort(at) == Sort::other || (sort(at) == Sort::space && !is_line_end(at));
     const size_t start = other ? behind(at) : at;
-    if (form_.letters == Letters::kAfterOther) return sort(start) == Sort::letter ? run(start, Sort::letter) : at;
+    if (form_.letters == Letters::kAfterOther)
+      return sort(start) == Sort::letter ? run(start, Sort::letter) : at;
     for (const bool small_letters_needed : {true, false}) {
       for (const size_t begin : {start, at}) {
         const size_t end = cased(begin, small_letters_needed);
@@ -139,7 +143,8 @@ class WordFinder {
   }
   bool without_case(char32_t c) const {
     const bool letter = is_letter(c) || is_newer_letter(c);
-    const bool cased = is_upper_case(c) || is_lower_case(c) || is_newer_upper_case(c) || is_newer_lower_case(c);
+    const bool cased =
+        is_upper_case(c) || is_lower_case(c) || is_newer_upper_case(c) || is_newer_lower_case(c);
     return (letter && !cased) || is_mark(c) || is_newer_mark(c);
   }
   bool upper(size_t at) const {
@@ -166,8 +171,8 @@ class WordFinder {
   /// Whitespace before a word leaves its last character to that word (or alone, when it is not a space).
   size_t whitespace(size_t at) const {
     size_t end = at;
-    size_t last = at;       // where the run's last character starts
-    size_t line_end = at;   // behind its last line end
+    size_t last = at;      // where the run's last character starts
+    size_t line_end = at;  // behind its last line end
     for (; sort(end) == Sort::space; end = behind(end)) {
       last = end;
       if (is_line_end(end)) line_end = end + 1;
