@@ -27,7 +27,8 @@ uint64_t ProtobufReader::variable_number() {
 
 std::string_view ProtobufReader::take(uint64_t size) {
   if (size > rest_.size()) {
-    fail(fmt::format("not a SentencePiece model, or cut short: {} bytes expected, {} left", size, rest_.size()));
+    fail(fmt::format("not a SentencePiece model, or cut short: {} bytes expected, {} left", size,
+                     rest_.size()));
   }
   const std::string_view bytes = rest_.substr(0, size);
   rest_.remove_prefix(size);
@@ -60,19 +61,22 @@ bool ProtobufReader::next(Field& field) {
 }
 
 uint64_t ProtobufReader::number(const Field& field) const {
-  if (field.wire != Wire::kNumber) fail(fmt::format("not a SentencePiece model: field {} is no number", field.number));
+  if (field.wire != Wire::kNumber)
+    fail(fmt::format("not a SentencePiece model: field {} is no number", field.number));
   return field.value;
 }
 
 float ProtobufReader::real(const Field& field) const {
-  if (field.wire != Wire::kFourBytes) fail(fmt::format("not a SentencePiece model: field {} is no float", field.number));
+  if (field.wire != Wire::kFourBytes)
+    fail(fmt::format("not a SentencePiece model: field {} is no float", field.number));
   uint32_t bits = 0;
   for (size_t i = 4; i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(field.bytes[i]);
   return std::bit_cast<float>(bits);
 }
 
 std::string_view ProtobufReader::bytes(const Field& field) const {
-  if (field.wire != Wire::kBytes) fail(fmt::format("not a SentencePiece model: field {} has no bytes", field.number));
+  if (field.wire != Wire::kBytes)
+    fail(fmt::format("not a SentencePiece model: field {} has no bytes", field.number));
   return field.bytes;
 }
 

@@ -14,7 +14,14 @@ namespace mh {
 namespace {
 
 // Numbers of fields and values are those of sentencepiece_model.proto.
-enum class PieceType : uint64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+enum class PieceType : uint64_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
 void read_piece(std::string_view message, std::string_view name, TokenizerParts& parts) {
   ProtobufReader reader(message, name);
@@ -28,7 +35,8 @@ void read_piece(std::string_view message, std::string_view name, TokenizerParts&
     if (field.number == 3) type = static_cast<PieceType>(reader.number(field));
   }
   if (piece.text.empty()) reader.fail(fmt::format("piece {} of the SentencePiece model has no text", id));
-  if (!std::isfinite(piece.score)) reader.fail(fmt::format("the score of {} is no number", in_quotes(piece.text)));
+  if (!std::isfinite(piece.score))
+    reader.fail(fmt::format("the score of {} is no number", in_quotes(piece.text)));
   parts.model.vocabulary.emplace_back(piece.text, id);
   switch (type) {
     case PieceType::kUserDefined:
@@ -60,7 +68,8 @@ void read_trainer(std::string_view message, std::string_view name, TokenizerPart
     if (field.number == 3) {
       const uint64_t type = reader.number(field);
       if (type != 1 && type != 2) {
-        reader.fail(fmt::format("a SentencePiece model of type {} is not supported; expected 1 (Unigram) or 2 (BPE)", type));
+        reader.fail(fmt::format(
+            "a SentencePiece model of type {} is not supported; expected 1 (Unigram) or 2 (BPE)", type));
       }
       parts.model.kind = type == 1 ? TokenModel::Kind::kUnigram : TokenModel::Kind::kScoredBpe;
     }
@@ -105,7 +114,8 @@ TokenizerParts read_sentencepiece_model(std::string_view bytes, std::string_view
     if (field.number == 5) {
       NormalizerStep denormalizer;
       read_normalizer(reader.bytes(field), name, denormalizer);
-      if (!denormalizer.character_map.empty()) reader.fail("a denormalizer with a character map is not supported");
+      if (!denormalizer.character_map.empty())
+        reader.fail("a denormalizer with a character map is not supported");
     }
   }
   if (parts.model.pieces.empty()) reader.fail("not a SentencePiece model: it has no pieces");
