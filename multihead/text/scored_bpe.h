@@ -23,7 +23,8 @@ class ScoredBpe {
 
  private:
   int32_t piece_count_;
-  std::unordered_map<std::string, int32_t> characters_;  // every character of a piece -> its number in merges_
+  std::unordered_map<std::string, int32_t>
+      characters_;  // every character of a piece -> its number in merges_
   PieceIndex user_defined_;
   MergeTable merges_;
 };

@@ -27,6 +27,8 @@ bool is_whitespace(char32_t character);   ///< White_Space
 bool is_letter(char32_t character);       ///< L*
 bool is_number(char32_t character);       ///< N*
 bool is_mark(char32_t character);         ///< M*
+bool is_upper_case(char32_t character);   ///< Lu, Lt
+bool is_lower_case(char32_t character);   ///< Ll
 bool is_punctuation(char32_t character);  ///< P*
 bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.

@@ -30,7 +30,12 @@ WordModel::WordModel(const TokenModel& model)
   if (kind_ == TokenModel::Kind::kWordPiece) word_piece_.emplace(model);
   if (kind_ == TokenModel::Kind::kUnigram) unigram_.emplace(model);
   if (kind_ == TokenModel::Kind::kScoredBpe) scored_bpe_.emplace(model);
-  for (const ScoredPiece& piece : model.pieces) piece_ids_.push_back(piece.id);
+  for (const ScoredPiece& piece : model.pieces) {
+    if (!model.sentencepiece && piece.text == model.unknown_token) {
+      unknown_piece_ = static_cast<int32_t>(piece_ids_.size());
+    }
+    piece_ids_.push_back(piece.id);
+  }
 
   int32_t rank = 0;
   for (const auto& [left, right] : model.merges) {
@@ -103,7 +108,7 @@ void WordModel::append_scored(std::string_view text, std::vector<Symbol>& pieces
     unknown_length = 0;
   };
   for (const auto& [piece, length] : unigram_ ? unigram_->best_parts(text) : scored_bpe_->parts(text)) {
-    if (piece < 0 || (looks_up_unknown_ && piece_ids_[piece] == unknown_)) {
+    if (piece < 0 || piece == unknown_piece_) {
       unknown_length += length;
     } else {
       flush_unknown();
