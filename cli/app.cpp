@@ -74,7 +74,7 @@ void add_all(CLI::App& app) {
   const Verbs all[] = {
       {"Data and training", {add_data, add_tokenize, add_train}},
       {"Translation", {add_translate, add_score, add_bleu}},
-      {"Running models of others", {add_embed}},
+      {"Models that others trained", {add_embed, add_generate}},
       {"Looking inside and changing heads", {add_info, add_heads, add_trace, add_ledger, add_convert}},
       {"Everything at once", {add_demo, add_study}},
       {"The command line", {add_completion}},

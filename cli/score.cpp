@@ -1,7 +1,9 @@
-// multihead score: how probable given translations are.
+// multihead score: how probable given translations are, or how well a causal model predicts a text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -14,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/generate/perplexity.h"
 #include "multihead/generate/score.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
@@ -22,18 +25,29 @@ namespace mh::cli {
 namespace {
 
 struct ScoreFlags {
-  std::string model, source, target, output;
+  std::string model, source, target;
+  TextFlags text;
   ScoreOptions options;
-  bool per_token = false, token_ids = false;
+  WindowOptions windows;
+  bool per_token = false, per_line = false, document = false, token_ids = false;
   std::vector<std::string> mute;
 };
 
-void run(ScoreFlags& flags) {
-  Interventions interventions;
-  for (const std::string& head : flags.mute) interventions.mute(head);
-  if (!interventions.empty()) flags.options.interventions = &interventions;
+std::string with_tokens(double sum, const std::vector<float>& tokens) {
+  std::string line = fmt::format("{:.6f}", sum);
+  for (const float token : tokens) line += fmt::format(" {:.6f}", token);
+  return line + "\n";
+}
 
-  const ModelFolder folder = load_model(flags.model);
+double sum_of(const std::vector<float>& tokens) {
+  return std::accumulate(tokens.begin(), tokens.end(), 0.0);
+}
+
+void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
+  if (flags.source.empty() || flags.target.empty()) {
+    throw UsageError(fmt::format(
+        "{} translates: give its sources with --source and their translations with --target", flags.model));
+  }
   ModelText text(folder, text_options(flags.token_ids));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
@@ -48,39 +62,104 @@ void run(ScoreFlags& flags) {
   tell_unknown(text);
   std::string output;
   for (const std::vector<float>& tokens : scores) {
-    output += fmt::format("{:.6f}", std::accumulate(tokens.begin(), tokens.end(), 0.0));
-    if (flags.per_token) {
-      for (const float token : tokens) output += fmt::format(" {:.6f}", token);
-    }
-    output += '\n';
+    output += flags.per_token ? with_tokens(sum_of(tokens), tokens) : with_tokens(sum_of(tokens), {});
   }
-  write_text(flags.output, output);
+  write_text(flags.text.output, output);
+}
+
+void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
+  if (!flags.source.empty() || !flags.target.empty())
+    throw UsageError(fmt::format("{} does not translate: give its text with --input", flags.model));
+  if (flags.token_ids) throw UsageError("--token-ids is for translators; give text");
+  const Tokenizer& tokenizer = folder.source_tokens();
+  std::vector<std::string> texts = read_text(flags.text.input);
+  if (flags.document && !texts.empty()) texts = {fmt::format("{}", fmt::join(texts, "\n"))};
+  std::vector<std::vector<int32_t>> ids;
+  int64_t all_tokens = 0;
+  for (const std::string& text : texts) {
+    ids.push_back(tokenizer.encode_ids(text));
+    all_tokens += std::max<int64_t>(std::ssize(ids.back()), 1) - 1;
+  }
+  Progress progress("scored", "tokens", all_tokens);
+  flags.windows.progress = [&](int64_t done) { progress.show(done); };
+  flags.windows.interventions = flags.options.interventions;
+  flags.windows.max_batch_tokens = flags.options.max_batch_tokens;
+  const auto scores = score_windows(folder.language_model(), ids, flags.windows);
+  progress.clear();
+  std::string output;
+  double sum = 0;
+  for (const std::vector<float>& tokens : scores) {
+    sum += sum_of(tokens);
+    if (flags.per_token) output += with_tokens(sum_of(tokens), tokens);
+    if (flags.per_line) {
+      output += tokens.empty() ? "0.000000 0 -\n"
+                               : fmt::format("{:.6f} {} {:.6f}\n", sum_of(tokens), tokens.size(),
+                                             perplexity({&tokens, 1}));
+    }
+  }
+  if (!flags.per_token && !flags.per_line) {
+    if (all_tokens == 0)
+      throw FormatError(
+          fmt::format("{}: no token follows another; there is nothing to score", name_of(flags.text.input)));
+    output = fmt::format("perplexity {:.6f}, {} of {}, log-probability {:.6f}\n", perplexity(scores),
+                         counted(all_tokens, "token"), counted(std::ssize(texts), "text"), sum);
+  }
+  write_text(flags.text.output, output);
+}
+
+void run(ScoreFlags& flags) {
+  Interventions interventions;
+  for (const std::string& head : flags.mute) interventions.mute(head);
+  if (!interventions.empty()) flags.options.interventions = &interventions;
+  const ModelFolder folder = load_model(flags.model);
+  if (folder.language_model().facts().source_vocabulary > 0) {
+    score_translations(flags, folder);
+  } else {
+    score_texts(flags, folder);
+  }
 }
 
 }  // namespace
 
 void add_score(CLI::App& app) {
   auto flags = std::make_shared<ScoreFlags>();
-  CLI::App* verb = app.add_subcommand("score", "Print the log-probability of given translations");
+  CLI::App* verb = app.add_subcommand("score", "How probable translations are, or the perplexity of a text");
   add_model(*verb, flags->model)->required();
-  verb->add_option("--source", flags->source, "Source sentences, one per line (gzip or not)")->required();
-  verb->add_option("--target", flags->target, "Their translations, line by line")->required();
-  add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
-  add_limit_flags(*verb);
+  auto* source = verb->add_option("--source", flags->source,
+                                  "For a translator: source sentences, one per line (gzip or not)");
+  auto* target = verb->add_option("--target", flags->target, "Their translations, line by line");
+  source->needs(target);
+  target->needs(source);
+  add_text_flags(*verb, flags->text);
+  verb->get_option("--input")
+      ->description("For a causal model: its text, instead of standard input (gzip or not)")
+      ->excludes(source);
+  const auto of_texts = [&](CLI::Option* option) { return option->excludes(source); };
+  of_texts(verb->add_flag("--document", flags->document, "All lines are one text; else each is one"));
+  of_texts(add_size(*verb, "--context", flags->windows.context, 1 << 24,
+                    "Tokens of a window; all that the model can read when not given"));
+  of_texts(add_size(*verb, "--stride", flags->windows.stride, 1 << 24,
+                    "Tokens from a window to the next; half of the context when not given"));
+  auto* per_line = of_texts(verb->add_flag("--per-line", flags->per_line,
+                                           "Print the log-probability, tokens and perplexity of each text"));
   verb->add_flag("--per-token", flags->per_token,
-                 "Print each token's log-probability after the sum; the end token comes last");
+                 "Print each token's log-probability after the sum; a translation's end token comes last")
+      ->excludes(per_line);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
-             "Most source and target tokens in a batch");
+             "Most tokens in a batch");
   verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_flag("--token-ids", flags->token_ids, "The files hold token ids instead of text");
-  name_values(*verb, "FILE", {"--source", "--target", "--output"});
+  verb->add_flag("--token-ids", flags->token_ids,
+                 "The files hold token ids instead of text; for a translator");
+  name_values(*verb, "FILE", {"--source", "--target"});
+  group_flags(*verb, "Windows of a text", {"--document", "--context", "--stride", "--per-line"});
   name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});
   verb->footer(
       "Example:\n"
-      "  multihead score model --source test.en --target test.de --per-token");
+      "  multihead score model --source test.en --target test.de --per-token\n"
+      "  multihead score gpt2 -i book.txt --document --stride 256");
   verb->callback([flags] { run(*flags); });
 }
 

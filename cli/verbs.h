@@ -13,6 +13,7 @@ void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_embed(CLI::App& app);
+void add_generate(CLI::App& app);
 void add_heads(CLI::App& app);
 void add_help(CLI::App& app);
 void add_info(CLI::App& app);

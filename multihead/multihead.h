@@ -6,6 +6,7 @@
 #include "multihead/bleu.h"       // BLEU as sacreBLEU prints it
 #include "multihead/embed.h"      // sentences to vectors
 #include "multihead/errors.h"     // the exceptions, and the number of threads
+#include "multihead/generate.h"   // continue texts with a causal model
 #include "multihead/geometry.h"   // describe heads of your own, and count what they cost
 #include "multihead/heads.h"      // see what heads do, mute them
 #include "multihead/layer.h"      // one layer of multi-head attention, forward and backward

@@ -48,17 +48,20 @@ class BeamSearch {
         facts_(model_.facts()),
         options_(options),
         beam_(static_cast<size_t>(options.beam_size)),
-        end_(facts_.eos_id),
+        causal_(facts_.source_vocabulary == 0),
+        ends_(options.end_tokens),
         prefix_(model_, prefixes) {
+    ends_.push_back(facts_.eos_id);
     never_ = options.suppressed;
-    for (const int32_t special : {facts_.pad_id, facts_.start_id}) {
-      if (special >= 0) never_.push_back(special);
+    if (!causal_) never_.insert(never_.end(), {facts_.pad_id, facts_.start_id});
+    for (std::vector<int32_t>* tokens : {&ends_, &never_}) {
+      std::sort(tokens->begin(), tokens->end());
+      tokens->erase(std::unique(tokens->begin(), tokens->end()), tokens->end());
+      std::erase(*tokens, -1);
     }
-    std::sort(never_.begin(), never_.end());
-    never_.erase(std::unique(never_.begin(), never_.end()), never_.end());
-    std::erase(never_, end_);
+    std::erase_if(never_, [&](int32_t token) { return is_end(token); });
     never_or_end_ = never_;
-    never_or_end_.push_back(end_);
+    never_or_end_.insert(never_or_end_.end(), ends_.begin(), ends_.end());
 
     const int32_t sentences = source.ragged->sequences();
     finished_.resize(static_cast<size_t>(sentences));
@@ -68,13 +71,19 @@ class BeamSearch {
       rows_.add(facts_.start_id, 0, s, 0);
     }
     heads_.resize(beam_);
-    decoding_.start(source);
+    if (causal_) {
+      first_ = decoding_.read(source);
+    } else {
+      decoding_.start(source);
+    }
   }
 
   std::vector<std::vector<Hypothesis>> run() {
     for (; rows_.size() > 0; ++step_) {
       history_.add_step(rows_.tokens, rows_.parents);
-      const ConstMatrixView states = decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
+      const bool read = causal_ && step_ == 0;  // the prompts are what the first tokens follow
+      const ConstMatrixView states =
+          read ? first_ : decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
       name_candidates(states);
       grown_.clear();
       for (size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
@@ -91,7 +100,14 @@ class BeamSearch {
 
  private:
   int32_t longest(int32_t source_length) const {
-    int32_t length = std::min(options_.max_length, facts_.max_positions);
+    // A causal model's positions are those of its prompt, too.
+    const int32_t room = facts_.max_positions - (causal_ ? source_length : 0);
+    if (room < 1) {
+      throw UsageError(fmt::format(
+          "prompt of {} tokens: the model has {} positions, which leaves no room for another token",
+          source_length, facts_.max_positions));
+    }
+    int32_t length = std::min(options_.max_length, room);
     if (options_.max_length_factor > 0) {
       const double by_source = std::ceil(options_.max_length_factor * source_length);
       const int32_t floor = std::max(1, options_.min_length);
@@ -102,10 +118,12 @@ class BeamSearch {
 
   void name_candidates(ConstMatrixView states) {
     const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
-    // The best beam_size continuations that do not end, and the end. A greedy search is done once the end
+    // The best beam_size continuations that do not end, and the ends. A greedy search is done once an end
     // comes first.
     const int32_t possible = facts_.vocabulary - static_cast<int32_t>(suppressed.size());
-    candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : options_.beam_size + 1, std::max(possible, 1));
+    candidates_a_row_ =
+        std::min(options_.beam_size == 1 ? 1 : options_.beam_size + static_cast<int32_t>(ends_.size()),
+                 std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
       decoding_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
@@ -131,7 +149,7 @@ class BeamSearch {
       }
       if (row == end) break;  // only impossible ones are left
       const int32_t token = candidate(row, heads_[row - begin]++).token;
-      if (token == end_ || last) {
+      if (is_end(token) || last) {
         if (rank < beam_) finish(s, static_cast<int32_t>(row), token, total);
       } else {
         grown_.add(token, static_cast<int32_t>(row), s, total);
@@ -140,13 +158,15 @@ class BeamSearch {
     if (grown_.size() > grown_before && done(s, grown_.totals[grown_before])) grown_.resize(grown_before);
   }
 
+  bool is_end(int32_t token) const { return std::binary_search(ends_.begin(), ends_.end(), token); }
+
   const Candidate& candidate(size_t row, int32_t i) const {
     return candidates_[row * static_cast<size_t>(candidates_a_row_) + static_cast<size_t>(i)];
   }
 
   void finish(int32_t s, int32_t row, int32_t token, double total) {
     const double score = total / options_.length_penalty.factor(step_ + 1);
-    finished_[static_cast<size_t>(s)].push_back({step_, row, token, token == end_, total, score});
+    finished_[static_cast<size_t>(s)].push_back({step_, row, token, is_end(token), total, score});
   }
 
   // Whether sentence s needs no more steps; best_growing is the log-probability of its best hypothesis of
@@ -192,14 +212,16 @@ class BeamSearch {
   const ModelFacts facts_;
   const SearchOptions& options_;
   const size_t beam_;
-  const int32_t end_;
+  const bool causal_;
+  std::vector<int32_t> ends_;  // rising
   ForcedPrefix prefix_;
   int32_t candidates_a_row_ = 0;               // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
   std::vector<int32_t> longest_;               // tokens, of each sentence
   std::vector<std::vector<Finished>> finished_;
   BackPointers history_;
-  int32_t step_ = 0;  // tokens that the growing hypotheses have
+  ConstMatrixView first_;  // states behind the prompts of a causal model
+  int32_t step_ = 0;       // tokens that the growing hypotheses have
   Rows rows_, grown_;
   std::vector<Candidate> candidates_;  // [rows, candidates_a_row]
   std::vector<int32_t> heads_;         // of the merge: each row's next candidate
@@ -211,8 +233,10 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes) {
   check_search(options);
-  check_ids({&options.suppressed, 1},
-            {.what = "suppressed tokens", .vocabulary = decoding.model().facts().vocabulary});
+  for (const auto* list : {&options.suppressed, &options.end_tokens}) {
+    check_ids({list, 1},
+              {.what = "suppressed and end tokens", .vocabulary = decoding.model().facts().vocabulary});
+  }
   if (!prefixes.empty() && prefixes.size() != static_cast<size_t>(source.ragged->sequences())) {
     throw ShapeError(fmt::format("beam search: {} prefixes for {} sources; give one each or none",
                                  prefixes.size(), source.ragged->sequences()));

@@ -11,7 +11,8 @@
 //   - when no growing hypothesis can become one of the n best any more, because log-probabilities only fall:
 //     going on would not change the result.
 //
-// The result for a sentence does not depend on the other sentences of the batch.
+// The result for a sentence does not depend on the other sentences of the batch. A causal model has prompts
+// for sources: they are read in one pass, and count neither in lengths nor in log-probabilities.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace mh {
 
 /// Returns at most n_best hypotheses for each sentence, the best score first (fewer when the vocabulary
 /// does not yield more). It starts `decoding` with the sources; using one Decoding for many batches saves
-/// memory allocations. The padding token and the decoder's start token are never generated. prefixes:
+/// memory allocations. A translator never generates its padding token and start token. prefixes:
 /// empty, or for each sentence the tokens with which its translation must begin; they count in lengths and
 /// log-probabilities. Throws UsageError on invalid options or prefixes.
 std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,

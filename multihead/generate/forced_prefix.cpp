@@ -3,25 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "multihead/base/error.h"
+#include "multihead/generate/logits_filter.h"
 #include "multihead/models/vocabulary_head.h"
 
 namespace mh {
-namespace {
-
-// log softmax(logits)[token].
-float log_probability(const float* logits, int64_t size, int32_t token) {
-  const double largest = *std::max_element(logits, logits + size);
-  double sum = 0;
-  for (int64_t i = 0; i < size; ++i) sum += std::exp(static_cast<double>(logits[i]) - largest);
-  return static_cast<float>(static_cast<double>(logits[token]) - largest - std::log(sum));
-}
-
-}  // namespace
-
 ForcedPrefix::ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes)
     : model_(model), prefixes_(prefixes) {
   for (const auto& prefix : prefixes) longest_ = std::max(longest_, static_cast<int32_t>(prefix.size()));
@@ -69,7 +57,9 @@ void ForcedPrefix::force(int32_t step, std::span<const int32_t> sources, ConstMa
     const int32_t token = prefixes_[static_cast<size_t>(sources[row])][static_cast<size_t>(step)];
     Candidate* out = candidates.data() + row * static_cast<size_t>(candidates_a_row);
     std::fill(out, out + candidates_a_row, Candidate{0, -std::numeric_limits<float>::infinity()});
-    *out = {token, log_probability(logits_.data() + i * vocabulary, vocabulary, token)};
+    *out = {token, log_probability(std::span(logits_).subspan(static_cast<size_t>(i * vocabulary),
+                                                              static_cast<size_t>(vocabulary)),
+                                   token)};
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "multihead/base/error.h"
 #include "multihead/models/vocabulary_head.h"
@@ -18,6 +19,10 @@ void check_search(const SearchOptions& options) {
   static_assert(kLargestBeam + 1 <= kMaxCandidates);
   if (options.beam_size < 1 || options.beam_size > kLargestBeam) {
     throw UsageError(fmt::format("beam size: expected 1 to {}, got {}", kLargestBeam, options.beam_size));
+  }
+  if (options.beam_size + 1 + std::ssize(options.end_tokens) > kMaxCandidates) {
+    throw UsageError(fmt::format("beam size {} and {} end tokens: expected at most {} in all",
+                                 options.beam_size, options.end_tokens.size() + 1, kMaxCandidates));
   }
   if (options.n_best < 1 || options.n_best > options.beam_size) {
     throw UsageError(fmt::format("n-best: expected 1 to the beam size {}, got {}; raise the beam size",

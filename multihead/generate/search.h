@@ -33,8 +33,9 @@ struct SearchOptions {
   /// min_length and 1), if that is less than max_length. So a model that has learned nothing does not go on
   /// until max_length.
   double max_length_factor = 0;
-  /// Tokens that are never generated, besides the padding token and the decoder's start token. The end
-  /// token is always allowed, even if it is listed.
+  std::vector<int32_t> end_tokens = {};  // besides the model's own
+  /// Tokens that are never generated, besides the padding token and the decoder's start token of a
+  /// translator. End tokens are always allowed, even if they are listed.
   std::vector<int32_t> suppressed = {};
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -15,6 +17,23 @@ void Decoding::start(const Sequences& source) {
   steps_ = 0;
   context_.tape.clear();
   model_.start(context_, source, cache_);
+}
+
+ConstMatrixView Decoding::read(const Sequences& prompts) {
+  if (model_.facts().source_vocabulary > 0)
+    throw UsageError("this model reads a source; a prompt is for a causal model");
+  const Ragged& rows = *prompts.ragged;
+  for (int32_t s = 0; s < rows.sequences(); ++s) {
+    if (rows.length(s) == 0) throw UsageError(fmt::format("prompt {} has no tokens", s + 1));
+  }
+  start({});
+  const ConstMatrixView states = model_.extend(context_, prompts.ids, {.rows = &rows}, cache_).value();
+  steps_ = 1;
+  last_.resize(rows.sequences() * states.cols);
+  const MatrixView last(last_.data(), rows.sequences(), states.cols);
+  for (int32_t s = 0; s < rows.sequences(); ++s)
+    std::copy_n(states.row(rows.end(s) - 1), states.cols, last.row(s));
+  return last;
 }
 
 ConstMatrixView Decoding::step(std::span<const int32_t> tokens, std::span<const int32_t> parents,

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/base/aligned.h"
 #include "multihead/models/language_model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "multihead/nn/stack_cache.h"
@@ -27,6 +28,11 @@ class Decoding {
   /// Encodes the sources. There are no hypotheses yet; the first step() says how many each sentence has.
   /// May be called again for other sources; the cache's memory is kept.
   void start(const Sequences& source);
+
+  /// Starts a causal model with a prompt for each sequence: reads all of them in one pass. Returns the states
+  /// behind the last token of each, [S, d_model], valid until the next step; they are the first hypotheses,
+  /// which step() continues. Throws UsageError on an empty prompt or a model that reads a source.
+  ConstMatrixView read(const Sequences& prompts);
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
   /// continues (ignored in the first step), sources[i] is the sentence that row i translates; it never
@@ -53,6 +59,7 @@ class Decoding {
   Context context_;
   StackCache cache_;
   VocabularyScratch scratch_;
+  AlignedBuffer<float> last_;  // [S, d_model]: what read() returned
   Ragged one_each_;
   int32_t steps_ = 0;
 };

@@ -29,6 +29,7 @@ constexpr const char* kWeightsIndex = "model.safetensors.index.json";
 constexpr const char* kTokenizer = "tokenizer.json";
 constexpr const char* kTargetTokenizer = "target_tokenizer.json";
 constexpr const char* kTokenizerConfig = "tokenizer_config.json";
+constexpr const char* kChatTemplate = "chat_template.jinja";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
 bool is_there(const fs::path& path) {
@@ -232,9 +233,11 @@ ModelFolder load_model_folder(const fs::path& asked) {
   folder.model = make_model(files, plan);
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
-    special =
-        read_tokenizer_config(read_regular_file(path / kTokenizerConfig), (path / kTokenizerConfig).string());
+    const std::string config = read_regular_file(path / kTokenizerConfig);
+    special = read_tokenizer_config(config, (path / kTokenizerConfig).string());
+    folder.chat_template = read_chat_template(config, (path / kTokenizerConfig).string());
   }
+  if (is_there(path / kChatTemplate)) folder.chat_template = read_regular_file(path / kChatTemplate);
   folder.tokenizer = read_tokenizer(path / kTokenizer);
   folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
   if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
@@ -248,6 +251,8 @@ ModelFolder load_model_folder(const fs::path& asked) {
     folder.suppressed = read_suppressed_tokens(read_regular_file(path / generation),
                                                (path / generation).string(), facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path / generation);
+    folder.end_tokens =
+        read_end_tokens(read_regular_file(path / generation), (path / generation).string(), facts.vocabulary);
   }
   read_weights(files, plan, *folder.model);
   return folder;

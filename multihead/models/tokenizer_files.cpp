@@ -97,6 +97,36 @@ std::vector<int32_t> read_suppressed_tokens(std::string_view text, std::string_v
   return ids;
 }
 
+std::vector<int32_t> read_end_tokens(std::string_view text, std::string_view name, int32_t vocabulary) {
+  const json document = parse_object(text, name);
+  std::vector<int32_t> ids;
+  const auto found = document.find("eos_token_id");
+  if (found == document.end() || found->is_null() || *found == -1) return ids;
+  if (!found->is_array()) {
+    add_token_id(*found, "eos_token_id", name, vocabulary, ids);
+  } else {
+    for (const json& token : *found) add_token_id(token, "eos_token_id", name, vocabulary, ids);
+  }
+  return ids;
+}
+
+std::string read_chat_template(std::string_view text, std::string_view name) {
+  const json document = parse_object(text, name);
+  const auto found = document.find("chat_template");
+  if (found == document.end() || found->is_null()) return "";
+  if (found->is_string()) return found->get<std::string>();
+  if (const json* list = list_at(document, "chat_template", name)) {
+    for (const json& one : *list) {
+      const auto field = [&](const char* key) {
+        return one.is_object() && one.contains(key) && one[key].is_string() ? one[key].get<std::string>()
+                                                                            : "";
+      };
+      if (field("name") == "default") return field("template");
+    }
+  }
+  return "";
+}
+
 std::string write_generation_config(const EncoderDecoderConfig& config, int beam_size) {
   nlohmann::ordered_json document;
   document["decoder_start_token_id"] = config.decoder_start_id;

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/cli/small_folder.h"
+#include "tests/generate/generate_golden.h"
 
 namespace mh {
 namespace {
@@ -107,6 +110,53 @@ TEST_F(ScoreVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool("score --model '" + folder + "' --source '" + (scratch / "none") + "' --target x"), 1,
                "none");
   expect_error(run_tool("score"), 2, "the model folder is missing; give it as multihead score DIR");
+}
+
+TEST(ScoreOfTexts, IsThePerplexityOfTransformers) {
+  const auto& golden = test::generate_golden()["perplexities"];
+  const std::string model = "score '" + test::generate_folder().string() + "' ", text = golden["text"];
+  for (const auto& expected : golden["found"]) {
+    const std::string flags = model + "--document --context " + expected["context"].dump() + " --stride " +
+                              expected["stride"].dump() + " ";
+    const ToolResult result = run_tool(flags, text);
+    EXPECT_EQ(result.status, 0) << result.err;
+    ASSERT_THAT(result.out, testing::StartsWith("perplexity "));
+    EXPECT_NEAR(std::stod(result.out.substr(11)) / expected["perplexity"].get<double>(), 1, 1e-4);
+    EXPECT_THAT(result.out, HasSubstr(", 106 tokens of 1 text, log-probability -"));
+    std::istringstream numbers(run_tool(flags + "--per-token", text + "\n").out);
+    double number = 0;
+    numbers >> number;
+    for (const auto& token : expected["log_probabilities"]) {
+      ASSERT_TRUE(numbers >> number);
+      EXPECT_NEAR(number, token.get<double>(), 2e-4);
+    }
+    EXPECT_FALSE(numbers >> number);
+  }
+}
+
+TEST(ScoreOfTexts, EachLineIsATextByDefault) {
+  const ScratchFolder scratch;
+  const std::string model = "score '" + test::generate_folder().string() + "' ";
+  const std::string file = scratch.write("text", "two dogs run\n\nthe sky\n");
+  const auto lines = lines_of(run_tool(model + "--per-line -i '" + file + "'").out);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1], "0.000000 0 -");
+  double sum = 0, tokens = 0, perplexity = 0;
+  std::istringstream(lines[0]) >> sum >> tokens >> perplexity;
+  EXPECT_NEAR(perplexity, std::exp(-sum / tokens), 1e-4 * perplexity);
+  EXPECT_THAT(run_tool(model + "-i '" + file + "'").out, HasSubstr("tokens of 3 texts"));
+  EXPECT_NE(run_tool(model + "-i '" + file + "' --mute decoder.0.self_attention.0").out,
+            run_tool(model + "-i '" + file + "'").out);
+  expect_error(run_tool(model, "a"), 1, "standard input: no token follows another");
+  expect_error(run_tool(model + "--context 68", "two dogs"), 2,
+               "--context: expected 2 to the model's longest 67");
+  expect_error(run_tool(model + "--stride 67", "two dogs"), 2, "--stride: expected 1 to 66");
+  expect_error(run_tool(model + "--source '" + file + "' --target '" + file + "'"), 2, "does not translate");
+}
+
+TEST_F(ScoreVerb, ATranslatorWantsPairs) {
+  expect_error(run_tool("score '" + folder + "'", "a"), 2, "translates: give its sources with --source");
+  expect_error(run_tool("score '" + folder + "' --source x"), 2, "--target");
 }
 
 }  // namespace

@@ -1,0 +1,236 @@
+#include "multihead/generate/generate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/random.h"
+#include "multihead/batch/batch.h"
+#include "multihead/batch/check_ids.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/generate/beam_search.h"
+#include "multihead/generate/logits_filter.h"
+#include "multihead/models/decoding.h"
+
+namespace mh {
+namespace {
+
+/// A prompt that has not ended.
+struct Growing {
+  size_t number;                // of the prompt
+  std::vector<int32_t> tokens;  // of the prompt, and what was generated
+  Random random;
+  int32_t most_new_tokens;
+  GenerationEnd last;  // the reason when there are that many
+};
+
+/// Chooses the next token of each row.
+class Chooser {
+ public:
+  Chooser(Decoding& decoding, const GenerateOptions& options)
+      : decoding_(decoding),
+        vocabulary_(decoding.model().vocabulary().size()),
+        greedy_(options.next_token == NextToken::kGreedy),
+        suppressed_(options.filters.suppressed),
+        filters_(logits_filters(options.filters)),
+        // The best candidates are found without storing logits.
+        simple_(greedy_ && options.filters.repetition_penalty == 1) {
+    std::sort(suppressed_.begin(), suppressed_.end());
+    suppressed_.erase(std::unique(suppressed_.begin(), suppressed_.end()), suppressed_.end());
+  }
+
+  /// states: [rows, d_model]. The token of each row and its log-probability without filters.
+  std::span<const Candidate> choose(ConstMatrixView states, std::span<Growing> rows) {
+    chosen_.resize(rows.size());
+    if (simple_) {
+      decoding_.best_next(states, {.candidates = 1, .suppressed = suppressed_}, chosen_);
+      return chosen_;
+    }
+    logits_.resize(static_cast<size_t>(states.rows * vocabulary_));
+    decoding_.model().vocabulary().logits(states, {logits_.data(), states.rows, vocabulary_});
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::span<float> row(logits_.data() + i * static_cast<size_t>(vocabulary_),
+                                 static_cast<size_t>(vocabulary_));
+      unfiltered_.assign(row.begin(), row.end());
+      for (const LogitsFilter& filter : filters_) filter(rows[i].tokens, row);
+      const int32_t token = greedy_ ? most_probable(row) : draw(row, rows[i].random.uniform());
+      chosen_[i] = {token, log_probability(unfiltered_, token)};
+    }
+    return chosen_;
+  }
+
+ private:
+  Decoding& decoding_;
+  const int64_t vocabulary_;
+  const bool greedy_;
+  std::vector<int32_t> suppressed_;
+  std::vector<LogitsFilter> filters_;
+  const bool simple_;
+  std::vector<Candidate> chosen_;
+  std::vector<float> logits_, unfiltered_;  // [rows, V], [V]
+};
+
+SearchOptions search_options(const GenerateOptions& options) {
+  return {.beam_size = options.beam_size,
+          .length_penalty = options.length_penalty,
+          .max_length = options.max_new_tokens,
+          .end_tokens = options.end_tokens,
+          .suppressed = options.filters.suppressed};
+}
+
+class Generation {
+ public:
+  Generation(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,
+             const GenerateOptions& options)
+      : facts_(model.facts()),
+        prompts_(prompts),
+        options_(options),
+        decoding_(model, {.tape = tape_, .interventions = options.interventions}),
+        chooser_(decoding_, options),
+        results_(prompts.size()) {
+    ends_ = options.end_tokens;
+    if (facts_.eos_id >= 0) ends_.push_back(facts_.eos_id);
+  }
+
+  std::vector<Generated> run() {
+    const int32_t rows = options_.next_token == NextToken::kBeam ? options_.beam_size : 1;
+    std::vector<ExampleSize> sizes;
+    for (const auto& prompt : prompts_) {
+      const auto length = static_cast<int64_t>(prompt.size());
+      sizes.push_back({.tokens = length + int64_t{rows} * most_new_tokens(length)});
+    }
+    const BatchOptions plan{.max_tokens = options_.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
+    for (const auto& batch : plan_batches(sizes, plan)) {
+      options_.next_token == NextToken::kBeam ? search(batch) : choose(batch);
+    }
+    return std::move(results_);
+  }
+
+ private:
+  int32_t most_new_tokens(int64_t prompt) const {
+    return static_cast<int32_t>(std::min<int64_t>(options_.max_new_tokens, facts_.max_positions - prompt));
+  }
+  GenerationEnd end_at(int32_t new_tokens) const {
+    return new_tokens == options_.max_new_tokens ? GenerationEnd::kMaxNewTokens
+                                                 : GenerationEnd::kMaxPositions;
+  }
+  Batch read(std::span<const int64_t> numbers) const {
+    Batch batch;
+    for (const int64_t n : numbers) batch.add(prompts_[static_cast<size_t>(n)], n);
+    return batch;
+  }
+
+  // Sampling and greedy search.
+  void choose(std::span<const int64_t> numbers) {
+    std::vector<Growing> growing;
+    for (const int64_t n : numbers) {
+      const auto& prompt = prompts_[static_cast<size_t>(n)];
+      const int32_t most = most_new_tokens(static_cast<int64_t>(prompt.size()));
+      growing.push_back({.number = static_cast<size_t>(n),
+                         .tokens = prompt,
+                         .random = Random(options_.seed, options_.first_number + static_cast<uint64_t>(n)),
+                         .most_new_tokens = most,
+                         .last = end_at(most)});
+    }
+    std::vector<int32_t> tokens, parents, sources;
+    ConstMatrixView states = decoding_.read(read(numbers).view());
+    while (true) {
+      const std::span<const Candidate> chosen = chooser_.choose(states, growing);
+      tokens.clear();
+      parents.clear();
+      for (size_t i = 0; i < growing.size(); ++i) {
+        if (!goes_on(growing[i], chosen[i])) continue;
+        if (parents.size() < i) growing[parents.size()] = std::move(growing[i]);
+        parents.push_back(static_cast<int32_t>(i));
+        tokens.push_back(chosen[i].token);
+      }
+      growing.erase(growing.begin() + static_cast<std::ptrdiff_t>(parents.size()), growing.end());
+      if (growing.empty()) return;
+      sources.assign(tokens.size(), 0);
+      states = decoding_.step(tokens, parents, sources);
+    }
+  }
+
+  // Adds a token to its prompt's result.
+  bool goes_on(Growing& row, const Candidate& chosen) {
+    Generated& result = results_[row.number];
+    result.log_probabilities.push_back(chosen.log_probability);
+    result.log_probability += static_cast<double>(chosen.log_probability);
+    if (std::find(ends_.begin(), ends_.end(), chosen.token) != ends_.end()) {
+      result.end = GenerationEnd::kEndToken;
+      return false;
+    }
+    row.tokens.push_back(chosen.token);
+    result.tokens.push_back(chosen.token);
+    if (options_.goes_on && !options_.goes_on(row.number, chosen.token)) {
+      result.end = GenerationEnd::kStopped;
+      return false;
+    }
+    result.end = row.last;
+    return std::ssize(result.tokens) < row.most_new_tokens;
+  }
+
+  void search(std::span<const int64_t> numbers) {
+    auto found = beam_search(decoding_, read(numbers).view(), search_options(options_));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      Hypothesis& best = found[i].at(0);
+      Generated& result = results_[static_cast<size_t>(numbers[i])];
+      result.end = best.ended ? GenerationEnd::kEndToken : end_at(static_cast<int32_t>(best.tokens.size()));
+      result.log_probability = best.log_probability;
+      result.tokens = std::move(best.tokens);
+    }
+  }
+
+  const ModelFacts facts_;
+  std::span<const std::vector<int32_t>> prompts_;
+  const GenerateOptions& options_;
+  std::vector<int32_t> ends_;
+  Tape tape_;
+  Decoding decoding_;
+  Chooser chooser_;
+  std::vector<Generated> results_;
+};
+
+}  // namespace
+
+void check_generate(const GenerateOptions& options) {
+  logits_filters(options.filters);  // checks them
+  if (options.max_new_tokens < 1) {
+    throw UsageError(fmt::format("`max_new_tokens`: expected at least 1, got {}", options.max_new_tokens));
+  }
+  const LogitsFilterOptions& filters = options.filters;
+  const bool shapes_draws =
+      filters.temperature != 1 || filters.top_k != 0 || filters.top_p != 1 || filters.min_p != 0;
+  if (options.next_token != NextToken::kSample && shapes_draws) {
+    throw UsageError(
+        "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable "
+        "tokens");
+  }
+  if (options.next_token != NextToken::kBeam) return;
+  check_search(search_options(options));
+  if (filters.repetition_penalty != 1)
+    throw UsageError("`repetition_penalty` is for sampling and greedy search; a beam search has none");
+  if (options.goes_on)
+    throw UsageError(
+        "a beam search knows its tokens at its end; stop text early in greedy search or sampling");
+}
+
+std::vector<Generated> generate(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,
+                                const GenerateOptions& options) {
+  check_generate(options);
+  const ModelFacts facts = model.facts();
+  if (facts.source_vocabulary > 0)
+    throw UsageError("this model translates a source and continues no prompt; take a causal model");
+  if (options.interventions) model.check(*options.interventions);
+  for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
+    check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});
+  check_ids(prompts, {.what = "prompt",
+                      .longest = facts.max_positions - 1,  // one for a new token
+                      .vocabulary = facts.vocabulary,
+                      .may_be_empty = false});
+  return Generation(model, prompts, options).run();
+}
+
+}  // namespace mh

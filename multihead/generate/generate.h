@@ -1,0 +1,75 @@
+// Text from a causal model, as token ids: each prompt is read in one pass, and then one token after the
+// other is chosen: the most probable one (greedy search), one at random (sampling), or those of the most
+// probable continuation that a beam search finds. recipes/generate_text.h does it with text.
+//
+// All prompts of a batch are read at once, and so is the next token of all of them: a weight is read once
+// for a step. What comes of a prompt depends on the prompt, its number and the seed, not on the batch or
+// the threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "multihead/generate/logits_filter_options.h"
+#include "multihead/generate/search.h"
+#include "multihead/models/language_model.h"
+#include "multihead/nn/context.h"
+
+namespace mh {
+
+/// How the next token is chosen.
+enum class NextToken {
+  kSample,  // drawn from softmax of the filtered logits
+  kGreedy,  // the most probable one
+  kBeam,    // those of the best hypothesis of a beam search (beam_search.h)
+};
+
+struct GenerateOptions {
+  NextToken next_token = NextToken::kSample;
+  /// Greedy search obeys `suppressed` and `repetition_penalty`, a beam search `suppressed`.
+  LogitsFilterOptions filters = {};
+  int32_t beam_size = 4;              // of a beam search
+  LengthPenalty length_penalty = {};  // of a beam search
+  /// The draw of token k of prompt n uses random numbers 2k and 2k + 1 of stream n of this seed
+  /// (base/random.h).
+  uint64_t seed = 1;
+  uint64_t first_number = 0;  // n of the first prompt
+  int32_t max_new_tokens = 256;
+  std::vector<int32_t> end_tokens = {};  // besides the model's own
+  /// Most tokens of a batch, prompts and new ones together: the cache has room for so many, times the beam
+  /// size. One prompt may have more.
+  int64_t max_batch_tokens = 8192;
+  const Interventions* interventions = nullptr;
+  /// Called when prompt n, counted from 0, has got another token that is no end token; false ends it there.
+  /// Not for a beam search.
+  std::function<bool(size_t n, int32_t token)> goes_on = nullptr;
+};
+
+/// Why there are no more tokens.
+enum class GenerationEnd {
+  kEndToken,      // an end token came
+  kStopped,       // GenerateOptions::goes_on said so
+  kMaxNewTokens,  // there are max_new_tokens
+  kMaxPositions,  // prompt and new tokens are as many as the model has positions
+};
+
+struct Generated {
+  std::vector<int32_t> tokens = {};  // new ones, without the end token
+  /// log p(token | everything before), natural, of the model itself, before the filters; that of an end
+  /// token comes last. Empty after a beam search.
+  std::vector<float> log_probabilities = {};
+  double log_probability = 0;  // their sum, or the beam search's
+  GenerationEnd end = GenerationEnd::kMaxNewTokens;
+};
+
+/// Throws UsageError on options that are out of range or contradict each other.
+void check_generate(const GenerateOptions& options);
+
+/// Returns what comes of each prompt, in order. Throws UsageError on options that cannot be, on a model
+/// that translates, and on a prompt that is empty, has unknown tokens or leaves no room for another token.
+std::vector<Generated> generate(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,
+                                const GenerateOptions& options = {});
+
+}  // namespace mh

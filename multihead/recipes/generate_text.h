@@ -1,0 +1,46 @@
+// Text that continues a prompt, or answers it, in one call.
+//
+//   const mh::ModelFolder folder = mh::load_model_folder("gpt2");
+//   const auto texts = mh::generate_text(folder, {"The sky is"}, {.generate = {.max_new_tokens = 20}});
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/generate/generate.h"
+#include "multihead/models/model_folder.h"
+
+namespace mh {
+
+struct GenerateTextOptions {
+  /// What the folder's generation_config.json says of end tokens and forbidden tokens counts besides.
+  GenerateOptions generate = {};
+  /// A text ends before the first of these strings, which may begin within one token and end in another.
+  std::vector<std::string> stop = {};
+  /// The prompts are messages of a user; the model answers as its chat template has it (chat.h).
+  bool chat = false;
+  std::optional<std::string> system = std::nullopt;  // with chat: in place of the template's default
+  /// Called with each piece of the text of prompt n, counted from 0, as soon as its bytes are complete.
+  std::function<void(size_t n, std::string_view piece)> on_text = nullptr;
+  /// Hears of texts that ended because the model has no more positions, one line each.
+  std::function<void(const std::string&)> remark = nullptr;
+};
+
+struct GeneratedText {
+  std::string text;             // without the prompt; bytes that form no UTF-8 are U+FFFD
+  std::vector<int32_t> prompt;  // its tokens
+  /// Its tokens may spell more than `text` where a stop string ended it: GenerationEnd::kStopped.
+  Generated generated;
+};
+
+/// Returns a text for each prompt, in order. An empty prompt is the model's start token. Throws FileError
+/// when the folder has no tokenizer; UsageError when its model does not continue a text, on options that
+/// cannot be, and on prompts that are too long; FormatError on a prompt that is not UTF-8.
+std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
+                                         const GenerateTextOptions& options = {});
+
+}  // namespace mh

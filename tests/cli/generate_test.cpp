@@ -1,0 +1,143 @@
+// multihead generate, on the small GPT-2 whose texts transformers wrote down.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "multihead/text/unicode.h"
+#include "tests/cli/live_tool.h"
+#include "tests/cli/small_folder.h"
+#include "tests/generate/generate_golden.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::string kModel = "generate '" + test::generate_folder().string() + "' ";
+
+const json& golden(size_t i) {
+  return test::generate_golden()["generated"][i];
+}
+
+TEST(GenerateVerb, GreedyTextIsThatOfTransformersHoweverThePromptComes) {
+  const std::string prompt = golden(1)["prompt"], expected = golden(1)["text"].get<std::string>() + "\n";
+  const std::string flags = kModel + "--greedy --max-new-tokens 25 ";
+  EXPECT_EQ(run_tool(flags + "--prompt '" + prompt + "'").out, expected);
+  EXPECT_EQ(run_tool(flags, prompt).out, expected);
+  EXPECT_EQ(run_tool(flags, prompt + "\n").out, expected);
+  const ScratchFolder scratch;
+  EXPECT_EQ(run_tool(flags + "-i '" + scratch.write("in", prompt) + "'").out, expected);
+  EXPECT_THAT(run_tool(flags + "--prompt '" + prompt + "' -o '" + (scratch / "out") + "'").out, IsEmpty());
+  EXPECT_EQ(scratch.read("out"), expected);
+}
+
+TEST(GenerateVerb, APromptALineGivesATextALine) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("in", "two\n\nthe small dog\nthe sky\n");
+  const std::string flags = kModel + "--max-new-tokens 23 --temperature 2 --seed 3 ";
+  const ToolResult all = run_tool(flags + "-i '" + file + "'");
+  EXPECT_EQ(all.status, 0) << all.err;
+  EXPECT_THAT(lines_of(all.out), SizeIs(4));
+  EXPECT_EQ(run_tool(flags + "-i '" + file + "' --max-batch-tokens 1 --threads 3").out, all.out);
+  EXPECT_NE(run_tool(flags + "--seed 4 -i '" + file + "'").out, all.out);
+  EXPECT_NE(run_tool(flags + "--mute decoder.1.self_attention.2 -i '" + file + "'").out, all.out);
+  // Two prompts by flag are the first two numbers.
+  EXPECT_EQ(lines_of(run_tool(flags + "--prompt two --prompt 'x y'").out)[0], lines_of(all.out)[0]);
+}
+
+TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
+  const ToolResult result =
+      run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --prompt does");
+  const auto lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const json line = json::parse(lines[i]), &expected = golden(i + 1);
+    EXPECT_EQ(line["prompt"], expected["prompt"]);
+    EXPECT_EQ(line["text"], expected["text"]);
+    EXPECT_EQ(line["end"], "end_token");
+    EXPECT_EQ(line["prompt_tokens"], expected["prompt_ids"]);
+    ASSERT_EQ(line["tokens"].size() + 1, expected["tokens"].size());
+    for (size_t t = 0; t < line["tokens"].size(); ++t) {
+      EXPECT_EQ(line["tokens"][t]["id"], expected["tokens"][t]);
+      EXPECT_NEAR(line["tokens"][t]["log_probability"].get<double>(),
+                  expected["log_probabilities"][t].get<double>(), 1e-4);
+    }
+  }
+  const json beam = json::parse(run_tool(kModel + "--beam 3 --length-penalty 0 --max-new-tokens 11 --json "
+                                                  "--prompt 'the small dog'")
+                                    .out);
+  EXPECT_EQ(beam["end"], "max_new_tokens");
+  EXPECT_EQ(beam["text"], test::generate_golden()["generated"][4]["text"]);
+}
+
+TEST(GenerateVerb, StopsBeforeStopStrings) {
+  const std::string text = golden(1)["text"];
+  const std::string stop = text.substr(text.find('4'), 4);
+  const json line = json::parse(
+      run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --stop nothing --stop '" + stop +
+               "'")
+          .out);
+  EXPECT_EQ(line["text"], text.substr(0, text.find(stop)));
+  EXPECT_EQ(line["end"], "stop");
+}
+
+TEST(GenerateVerb, ATerminalSeesTheTextAsItComes) {
+  LiveTool tool({"generate", test::generate_folder().string(), "--greedy", "--max-new-tokens", "25"},
+                LiveTool::Input::kPipe);
+  tool.write(golden(1)["prompt"].get<std::string>());
+  tool.close_input();
+  EXPECT_EQ(tool.line(), golden(1)["text"].get<std::string>());
+  EXPECT_EQ(tool.exit_status(), 0);
+}
+
+TEST(GenerateVerb, Chats) {
+  const std::string flags = kModel + "--greedy --max-new-tokens 3 --json --chat --prompt 'Hi there' ";
+  const json line = json::parse(run_tool(flags).out);
+  EXPECT_EQ(line["prompt"], "Hi there");
+  EXPECT_EQ(line["prompt_tokens"][0], 1);  // <|im_start|>
+  EXPECT_NE(json::parse(run_tool(flags + "--system 'Be short.'").out)["prompt_tokens"],
+            line["prompt_tokens"]);
+  expect_error(run_tool(kModel + "--system x --prompt y"), 2, "--chat");
+}
+
+TEST(GenerateVerb, SaysThatThePositionsEnd) {
+  std::string prompt;
+  for (int i = 0; i < 31; ++i) prompt += " cat";
+  const ToolResult result = run_tool(kModel + "--seed 9 --top-k 3 --prompt '" + prompt + "'");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err, HasSubstr("the text of prompt 1 ends at the model's longest, 67 tokens"));
+}
+
+TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
+  expect_error(run_tool(kModel + "--greedy --top-k 5 --prompt a"), 2, "--top-k");
+  expect_error(run_tool(kModel + "--beam 3 --temperature 2 --prompt a"), 2, "--beam");
+  expect_error(run_tool(kModel + "--beam 3 --repetition-penalty 2 --prompt a"), 2, "--beam");
+  expect_error(run_tool(kModel + "--beam 3 --stop x --prompt a"), 2, "--stop");
+  expect_error(run_tool(kModel + "--temperature 0 --prompt a"), 2, "--temperature: expected");
+  expect_error(run_tool(kModel + "--top-p 1.5 --prompt a"), 2, "--top-p: expected");
+  expect_error(run_tool(kModel + "--min-p nan --prompt a"), 2, "--min-p: expected");
+  expect_error(run_tool(kModel + "--max-new-tokens 0 --prompt a"), 2, "--max-new-tokens: expected");
+  expect_error(run_tool(kModel + "--stop '' --prompt a"), 2, "--stop");
+  expect_error(run_tool(kModel + "--prompt a --mute decoder.9.self_attention.0"), 2,
+               "decoder.9.self_attention");
+  expect_error(run_tool(kModel + "--prompt $'\\xff'"), 2, "--prompt: byte 1 (0xff) is not UTF-8");
+  expect_error(run_tool(kModel, "a\xff"), 1, "not UTF-8");
+  expect_error(run_tool(kModel + "-i x --prompt y"), 2, "--prompt");
+  expect_error(run_tool("generate --prompt a"), 2, "the model folder is missing");
+  std::string prompt;
+  for (int i = 0; i < 70; ++i) prompt += " cat";
+  expect_error(run_tool(kModel + "--prompt '" + prompt + "'"), 2, "shorten it");
+}
+
+class GenerateWithTranslator : public SmallFolder {};
+
+TEST_F(GenerateWithTranslator, SaysWhatTranslates) {
+  expect_error(run_tool("generate '" + folder + "' --prompt a"), 2, "use `multihead translate`");
+}
+
+}  // namespace
+}  // namespace mh
