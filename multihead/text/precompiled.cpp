@@ -29,8 +29,8 @@ int count_characters(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// Character for character; more new ones are inserted behind. Fewer: the last character before takes the rest away,
-/// and where there is none, nobody does (so that origins are wrong, as in Hugging Face).
+/// Character for character; more new ones are inserted behind. Fewer: the last character before takes the
+/// rest away, and where there is none, nobody does (so that origins are wrong, as in Hugging Face).
 void append_replacement(std::string_view old, std::string_view replacement, std::vector<Rewritten>& out) {
   const int replaced = count_characters(old);
   int count = 0;

@@ -1,5 +1,5 @@
-// Byte-pair encoding as SentencePiece trains and applies it: instead of ranked pairs there are pieces with scores,
-// and of all neighbours that make a piece those are merged first whose piece has the best score.
+// Byte-pair encoding as SentencePiece trains and applies it: instead of ranked pairs there are pieces with
+// scores, and of all neighbours that make a piece those are merged first whose piece has the best score.
 #pragma once
 
 #include <string>

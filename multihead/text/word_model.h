@@ -1,5 +1,5 @@
-// WordModel: the model of a tokenizer, WordLevel, WordPiece, BPE or Unigram. It splits a word into the tokens of the
-// vocabulary.
+// WordModel: the model of a tokenizer, WordLevel, WordPiece, BPE or Unigram. It splits a word into the tokens
+// of the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +64,7 @@ class WordModel {
   std::vector<int32_t> piece_ids_;  // of the model's scored pieces
   int32_t unknown_piece_ = -1;  // the unknown token written in a text is as good as unknown; -1: not in use
   bool looks_up_unknown_;
+  bool sentencepiece_;
 
   mutable std::shared_mutex mutex_;
   mutable std::unordered_map<std::string, std::vector<Symbol>, StringHash, std::equal_to<>> known_words_;

@@ -9,8 +9,8 @@
 namespace mh {
 namespace {
 
-/// What the expressions differ in. All have, in this order: contractions, letters, numbers, other characters (with
-/// one space before them), whitespace.
+/// What the expressions differ in. All have, in this order: contractions, letters, numbers, other characters
+/// (with one space before them), whitespace.
 struct WordForm {
   std::string_view expression;
   enum class Letters {
@@ -127,7 +127,8 @@ class WordFinder {
     }
     return at;
   }
-  /// "[UPPER]*[LOWER]+" or, without the need, "[UPPER]+[LOWER]*"; both classes have letters without case and marks.
+  /// "[UPPER]*[LOWER]+" or, without the need, "[UPPER]+[LOWER]*"; both classes have letters without case and
+  /// marks.
   size_t cased(size_t begin, bool small_letters_needed) const {
     size_t at = begin;
     size_t last_small = begin;  // behind the last character of the run that is LOWER as well

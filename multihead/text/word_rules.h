@@ -1,5 +1,5 @@
-// The words of byte-level tokenizers. Each model family has a regular expression for them; as no general engine is
-// needed, each is a function here that does what the expression says, in linear time.
+// The words of byte-level tokenizers. Each model family has a regular expression for them; as no general
+// engine is needed, each is a function here that does what the expression says, in linear time.
 #pragma once
 
 #include <optional>

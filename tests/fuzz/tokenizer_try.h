@@ -12,7 +12,8 @@
 
 namespace mh {
 
-/// Encodes and decodes, and ends the program when both ways of encoding differ or ids or offsets are out of range.
+/// Encodes and decodes, and ends the program when both ways of encoding differ or ids or offsets are out of
+/// range.
 inline void try_tokenizer(const Tokenizer& tokenizer) {
   const std::string text =
       "The cat's 12 </s> \u00dfe\u0301 \u6f22\u5b57\t\u2581\u2581 \U0001f469\u200d\U0001f680 \r\n[MASK]  "

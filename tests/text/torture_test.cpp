@@ -1,5 +1,5 @@
-// tests/goldens/torture/torture.txt (accents, scripts, emoji, control characters, words of 10,000 characters) line
-// by line and as a whole, with a tokenizer of every kind, against Hugging Face's answers.
+// tests/goldens/torture/torture.txt (accents, scripts, emoji, control characters, words of 10,000 characters)
+// line by line and as a whole, with a tokenizer of every kind, against Hugging Face's answers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
