@@ -74,7 +74,7 @@ void add_all(CLI::App& app) {
   const Verbs all[] = {
       {"Data and training", {add_data, add_tokenize, add_train}},
       {"Translation", {add_translate, add_score, add_bleu}},
-      {"Models that others trained", {add_generate, add_fill}},
+      {"Models that others trained", {add_embed, add_generate, add_fill}},
       {"Looking inside and changing heads", {add_info, add_heads, add_trace, add_ledger, add_convert}},
       {"Everything at once", {add_demo, add_study}},
       {"The command line", {add_completion}},

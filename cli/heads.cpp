@@ -1,4 +1,4 @@
-// multihead heads: what every head of a translator does on a text.
+// multihead heads: what every head of a model does on a text.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -133,7 +133,7 @@ void run(HeadsFlags& flags) {
     HeatMapOptions options = picture_options();
     if (!flags.output.empty()) options.cells = HeatMapOptions::Cells::kShades;
     if (flags.numbers) options.cells = HeatMapOptions::Cells::kNumbers;
-    if (sentence->translated)
+    if (sentence->targets == TargetsRead::kGreedy)
       output += (output.empty() ? "" : "\n") + wrapped("translation: " + sentence->translation, "", 80, "  ");
     for (const HeadName& head : heads) output += "\n" + head_picture(*sentence, head, options);
     output += "\n" + heat_map_legend(options.cells);

@@ -116,7 +116,8 @@ Json json_of(const AlignmentScore& score) {
 Json json_of(const HeadReport& report) {
   Json json;
   json["sentences"] = report.sentences;
-  json["targets"] = report.translated ? "greedy translations" : "given";
+  if (report.targets != TargetsRead::kNone)
+    json["targets"] = report.targets == TargetsRead::kGreedy ? "greedy translations" : "given";
   json["heads"] = Json::array();
   for (const HeadFigures& head : report.heads) json["heads"].push_back(json_of(head));
   json["similarities"] = Json::array();
@@ -163,8 +164,10 @@ Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads
 }  // namespace
 
 std::string heads_table(const HeadReport& report) {
-  std::string text = fmt::format("{}, {}\n", counted(report.sentences, "sentence"),
-                                 report.translated ? "targets by greedy search" : "targets as given");
+  std::string text = counted(report.sentences, "sentence");
+  if (report.targets == TargetsRead::kGreedy) text += ", targets by greedy search";
+  if (report.targets == TargetsRead::kGiven) text += ", targets as given";
+  text += "\n";
   std::string attention;
   for (const HeadFigures& head : report.heads) {
     if (head.attention != attention) {

@@ -12,6 +12,7 @@ void add_completion(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_embed(CLI::App& app);
 void add_fill(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_heads(CLI::App& app);

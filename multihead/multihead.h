@@ -4,6 +4,7 @@
 
 #include "multihead/attention.h"  // the attention kernel on your own memory
 #include "multihead/bleu.h"       // BLEU as sacreBLEU prints it
+#include "multihead/embed.h"      // sentences to vectors
 #include "multihead/errors.h"     // the exceptions, and the number of threads
 #include "multihead/generate.h"   // continue texts with a causal model
 #include "multihead/geometry.h"   // describe heads of your own, and count what they cost

@@ -7,6 +7,7 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/recipes/cut_tokens.h"
 
 namespace mh {
 namespace {
@@ -61,7 +62,7 @@ class Reader {
  public:
   Reader(const ModelFolder& folder, const InspectOptions& options) : folder_(folder), options_(options) {}
 
-  /// words: a list for each line, or none.
+  /// As a translator reads it, without the end token. words: a list for each line, or none.
   EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
                      const std::vector<std::vector<Word>>& words, const char* what) const {
     const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
@@ -80,14 +81,38 @@ class Reader {
       if (!words.empty()) side.words.back().resize(size);
       side.ids.push_back(std::move(encoding.ids));
     }
-    if (cut > 0 && options_.remark) {
-      options_.remark(fmt::format("{} of {} {}s were cut to the model's longest, {} tokens", cut,
-                                  lines.size(), what, folder_.translator().config().max_positions));
+    tell_cut(cut, lines.size(), what);
+    return side;
+  }
+
+  /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
+  EncodedSide whole(const std::vector<std::string>& lines,
+                    const std::vector<std::vector<Word>>& words) const {
+    const Tokenizer& tokenizer = folder_.source_tokens();
+    const auto longest = static_cast<size_t>(folder_.model->facts().max_positions);
+    const size_t closing = closing_tokens(tokenizer);
+    EncodedSide side;
+    size_t cut = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      Encoding encoding = tokenizer.encode(lines[i]);
+      if (!words.empty()) {
+        side.words.push_back(words_of_tokens(encoding, lines[i], words[i], fmt::format("line {}", i + 1)));
+        cut_tokens(side.words.back(), longest, closing);
+      }
+      cut += cut_tokens(encoding.ids, longest, closing) ? 1 : 0;
+      side.ids.push_back(std::move(encoding.ids));
     }
+    tell_cut(cut, lines.size(), "line");
     return side;
   }
 
  private:
+  void tell_cut(size_t cut, size_t lines, const char* what) const {
+    if (cut == 0 || !options_.remark) return;
+    options_.remark(fmt::format("{} of {} {}s were cut to the model's longest, {} tokens", cut, lines, what,
+                                folder_.model->facts().max_positions));
+  }
+
   const ModelFolder& folder_;
   const InspectOptions& options_;
 };
@@ -117,10 +142,46 @@ std::vector<std::vector<int32_t>> greedy(const ModelFolder& folder,
   return targets;
 }
 
+bool translates(const ModelFolder& folder) {
+  return dynamic_cast<const EncoderDecoder*>(folder.model.get()) != nullptr;
+}
+
+bool is_causal(const ModelFolder& folder) {
+  return folder.model->facts().source_vocabulary == 0;
+}
+
+void refuse_targets(const ModelFolder& folder, bool given) {
+  if (!given) return;
+  throw UsageError(
+      fmt::format("{} holds a {} model, which reads one text; leave out translations and alignments",
+                  folder.path.string(), folder.model_type));
+}
+
 std::vector<int32_t> sizes(const std::vector<std::vector<Word>>& sentences) {
   std::vector<int32_t> all;
   for (const auto& words : sentences) all.push_back(static_cast<int32_t>(words.size()));
   return all;
+}
+
+std::vector<KeptAttention> kept_attentions(const Model& model, std::span<const std::vector<int32_t>> sources,
+                                           std::span<const std::vector<int32_t>> targets,
+                                           const Interventions* interventions) {
+  KeptWeights kept;
+  CorpusObserver* observers[] = {&kept};
+  observe_corpus(model, sources, targets, observers, {.interventions = interventions});
+  return kept.kept();
+}
+
+/// Of an encoder, or of a causal model, whose text stands on the side of the target. `text`: one sequence.
+SentenceWeights weights_of_one_text(const ModelFolder& folder, std::span<const std::vector<int32_t>> text,
+                                    const Interventions* interventions) {
+  SentenceWeights sentence;
+  sentence.attentions = kept_attentions(*folder.model, text, {}, interventions);
+  auto& ids = is_causal(folder) ? sentence.target_ids : sentence.source_ids;
+  auto& tokens = is_causal(folder) ? sentence.target_tokens : sentence.source_tokens;
+  ids = text[0];
+  for (const int32_t id : ids) tokens.push_back(folder.source_tokens().token_of(id));
+  return sentence;
 }
 
 }  // namespace
@@ -139,17 +200,26 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
     }
   }
 
-  EncodedSide source = reader.encode(text.sources, folder.source_tokens(), source_words, "source line");
-  for (auto& ids : source.ids) ids.push_back(folder.translator().config().eos_id);
-  for (auto& words : source.words) words.push_back(-1);
-  EncodedSide target;
+  EncodedSide source, target;
   HeadReport report;
   report.sentences = static_cast<int64_t>(text.sources.size());
-  report.translated = text.targets.empty();
-  if (report.translated) {
-    target.ids = greedy(folder, source.ids, options.observe.interventions);
+  if (translates(folder)) {
+    source = reader.encode(text.sources, folder.source_tokens(), source_words, "source line");
+    for (auto& ids : source.ids) ids.push_back(folder.translator().config().eos_id);
+    for (auto& words : source.words) words.push_back(-1);
+    report.targets = text.targets.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
+    if (text.targets.empty()) {
+      target.ids = greedy(folder, source.ids, options.observe.interventions);
+    } else {
+      target = reader.encode(text.targets, folder.target_tokens(), target_words, "target line");
+    }
   } else {
-    target = reader.encode(text.targets, folder.target_tokens(), target_words, "target line");
+    refuse_targets(folder, !text.targets.empty());
+    if (is_causal(folder) && !text.source_trees.empty()) {
+      throw UsageError(fmt::format("{} holds a {} model; trees are for encoders and translators",
+                                   folder.path.string(), folder.model_type));
+    }
+    source = reader.whole(text.sources, source_words);
   }
 
   GoldTrees source_gold, target_gold;
@@ -163,7 +233,7 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   RelationScorer relations(source_gold, target_gold);
   AlignmentScorer aligners(alignments);
   std::vector<CorpusObserver*> observers{&statistics, &relations, &aligners};
-  observe_corpus(folder.translator(), source.ids, target.ids, observers, options.observe);
+  observe_corpus(*folder.model, source.ids, target.ids, observers, options.observe);
 
   report.heads = statistics.heads();
   if (options.similarities) report.similarities = statistics.similarities();
@@ -212,13 +282,17 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
                                  const std::string& target, const Interventions* interventions) {
   const InspectOptions plain;
   const Reader reader(folder, plain);
+  if (!translates(folder)) {
+    refuse_targets(folder, !target.empty());
+    return weights_of_one_text(folder, reader.whole({source}, {}).ids, interventions);
+  }
   SentenceWeights sentence;
   sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
   sentence.source_ids.push_back(folder.translator().config().eos_id);
-  sentence.translated = target.empty();
+  sentence.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   const std::vector<std::vector<int32_t>> sources{sentence.source_ids};
   std::vector<int32_t> target_ids;
-  if (sentence.translated) {
+  if (target.empty()) {
     target_ids = greedy(folder, sources, interventions)[0];
     sentence.translation = folder.target_tokens().decode(target_ids);
   } else {
@@ -226,11 +300,8 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
     sentence.translation = target;
   }
 
-  KeptWeights kept;
-  CorpusObserver* observers[] = {&kept};
   const std::vector<std::vector<int32_t>> targets{target_ids};
-  observe_corpus(folder.translator(), sources, targets, observers, {.interventions = interventions});
-  sentence.attentions = kept.kept();
+  sentence.attentions = kept_attentions(*folder.model, sources, targets, interventions);
 
   for (const int32_t id : sentence.source_ids)
     sentence.source_tokens.push_back(folder.source_tokens().token_of(id));

@@ -1,6 +1,6 @@
-// Inspects the heads of a translator on a text: their statistics, the grammatical relations that they
-// follow, and how well they align words. Where no translation is given, greedy search makes one. `multihead
-// heads` and the demo print these results.
+// Inspects the heads of a model on a text: their statistics, the grammatical relations that they follow, and
+// of a translator how well they align words. Where no translation is given, greedy search makes one. Other
+// models (encoders and causal ones) read the text alone. `multihead heads` and the demo print these results.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,12 @@ struct InspectOptions {
   std::function<void(const std::string&)> remark = nullptr;
 };
 
+/// What a translator's decoder reads. Other models have no decoder that reads another text.
+enum class TargetsRead { kNone, kGiven, kGreedy };
+
 struct HeadReport {
   int64_t sentences = 0;
-  bool translated = false;  // the targets were made by greedy search
+  TargetsRead targets = TargetsRead::kNone;
   std::vector<HeadFigures> heads;
   std::vector<HeadSimilarity> similarities;
   std::vector<RelationScore> relations;  // of encoder and decoder, if trees are given
@@ -50,19 +53,20 @@ struct HeadReport {
 };
 
 /// Inspects all heads on the text; lines without text are left out. Throws FormatError when trees or
-/// alignments do not fit the text; UsageError when the lists have different numbers of lines, or when
-/// target trees or alignments are given without targets; FileError when the folder has no tokenizer.
+/// alignments do not fit the text; UsageError when the lists have different numbers of lines, when target trees
+/// or alignments are given without targets, when targets are given to a model that does not translate, or trees
+/// to a causal one; FileError when the folder has no tokenizer.
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
 
 /// One sentence with the weights of all its attentions.
 struct SentenceWeights {
   std::vector<std::string> source_tokens;     // the keys of encoder and cross-attention, the end token last
-  std::vector<std::string> target_tokens;     // what the decoder reads: the start token first
-  std::vector<std::string> predicted_tokens;  // what its queries predict: the end token last
+  std::vector<std::string> target_tokens;     // what the decoder reads; a translator's start token first
+  std::vector<std::string> predicted_tokens;  // what a translator's queries predict: the end token last
   std::vector<int32_t> source_ids, target_ids;
   std::string translation;
-  bool translated = false;
+  TargetsRead targets = TargetsRead::kNone;
   std::vector<KeptAttention> attentions;
 
   /// Null when there is none of that name.
@@ -77,7 +81,7 @@ struct SentenceWeights {
 /// What a picture of such an attention shows: "each source token attends to source tokens".
 const char* what_attends(AttentionKind kind);
 
-/// An empty `target` is made by greedy search.
+/// An empty `target` of a translator is made by greedy search. Throws UsageError on a target for another model.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
                                  const std::string& target = {},
                                  const Interventions* interventions = nullptr);

@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/text/in_quotes.h"
-#include "multihead/text/unicode.h"
 
 namespace mh {
 namespace {
 
 constexpr int kReportedLines = 10;
-constexpr size_t kExamples = 5;
 
 std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, const std::string& where) {
   std::vector<int32_t> ids;
@@ -42,48 +38,7 @@ std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, cons
   }
 }
 
-// Characters [first, last) of UTF-8 text.
-std::string characters(std::string_view text, int32_t first, int32_t last) {
-  size_t at = 0;
-  int32_t number = 0;
-  for (; number < first && at < text.size(); ++number) next_character(text, at);
-  const size_t begin = at;
-  for (; number < last && at < text.size(); ++number) next_character(text, at);
-  return std::string(text.substr(begin, at - begin));
-}
-
-void count_unknown(const std::string& line, const Encoding& encoding, int32_t unknown_id,
-                   UnknownTokens& unknown) {
-  ++unknown.lines;
-  for (size_t i = 0; i < encoding.ids.size(); ++i) {
-    if (encoding.ids[i] != unknown_id) continue;
-    ++unknown.tokens;
-    auto [begin, end] = encoding.offsets[i];
-    // Neighbours are one example: tokenizers of pieces fail at each character of a word in another script.
-    while (i + 1 < encoding.ids.size() && encoding.ids[i + 1] == unknown_id &&
-           encoding.offsets[i + 1].first == end) {
-      end = encoding.offsets[++i].second;
-      ++unknown.tokens;
-    }
-    std::string example = characters(line, begin, end);
-    example.erase(0, example.find_first_not_of(' '));  // a piece may hold the space before its word
-    const auto& known = unknown.examples;
-    if (known.size() < kExamples && !example.empty() &&
-        std::find(known.begin(), known.end(), example) == known.end()) {
-      unknown.examples.push_back(example);
-    }
-  }
-}
-
 }  // namespace
-
-std::string UnknownTokens::in_words() const {
-  if (tokens == 0) return "";
-  std::vector<std::string> quoted;
-  for (const std::string& example : examples) quoted.push_back(in_quotes(example));
-  return fmt::format("{} unknown token{} in {} line{}{}{}", tokens, tokens == 1 ? "" : "s", lines,
-                     lines == 1 ? "" : "s", quoted.empty() ? "" : ", e.g. ", fmt::join(quoted, ", "));
-}
 
 ModelText::ModelText(const ModelFolder& folder, Options options)
     : folder_(folder), options_(std::move(options)) {
@@ -117,14 +72,6 @@ ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const L
   return encode(lines, from, Side::kTarget);
 }
 
-std::vector<int32_t> ModelText::encode_text(const std::string& line, const Tokenizer& tokenizer) {
-  std::vector<int32_t> ids = tokenizer.encode_ids(line);
-  const auto unknown = tokenizer.unknown_id();
-  if (unknown && std::find(ids.begin(), ids.end(), *unknown) != ids.end())
-    count_unknown(line, tokenizer.encode(line), *unknown, unknown_);
-  return ids;
-}
-
 ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side) {
   const EncoderDecoderConfig& config = folder_.translator().config();
   const ModelFacts facts = folder_.translator().facts();
@@ -141,7 +88,9 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
     if (options_.form == LineForm::kTokenIds) {
       of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, where());
     } else {
-      of_line = encode_text(line, is_source ? folder_.source_tokens() : folder_.target_tokens());
+      const Tokenizer& tokenizer = is_source ? folder_.source_tokens() : folder_.target_tokens();
+      of_line = tokenizer.encode_ids(line);
+      unknown_.add(line, of_line, tokenizer);
     }
     if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
     if (of_line.size() > longest) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/unknown_tokens.h"
 
 namespace mh {
 
@@ -22,16 +23,6 @@ enum class LineForm {
 struct LinesFrom {
   std::string name;
   size_t first = 1;  // the number of the first one
-};
-
-/// What a tokenizer had no token for, and replaced by its unknown token.
-struct UnknownTokens {
-  int64_t tokens = 0;                 // unknown tokens in all
-  int64_t lines = 0;                  // lines that have one or more
-  std::vector<std::string> examples;  // the first few, as they stand in the text; no two alike
-
-  /// "3 unknown tokens in 2 lines, e.g. '漢字', '☃'", control characters escaped. Empty when there are none.
-  std::string in_words() const;
 };
 
 class ModelText {
@@ -66,7 +57,6 @@ class ModelText {
  private:
   enum class Side { kSource, kTarget };
   Ids encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side);
-  std::vector<int32_t> encode_text(const std::string& line, const Tokenizer& tokenizer);
   void remark(const std::string& line) const;
 
   const ModelFolder& folder_;

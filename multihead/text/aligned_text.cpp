@@ -1,5 +1,7 @@
 #include "multihead/text/aligned_text.h"
 
+#include "multihead/text/word_rules.h"
+
 namespace mh {
 namespace {
 
@@ -19,6 +21,8 @@ size_t match_length(std::string_view text, size_t at, const Pattern& pattern) {
         end = next;
       }
       return end - at;
+    case Pattern::Kind::kWords:
+      break;  // parts_by_pattern() asks words_by_rule()
   }
   return 0;
 }
@@ -86,6 +90,7 @@ AlignedText AlignedText::rewritten(const std::vector<Rewritten>& characters) con
 }
 
 std::vector<Part> parts_by_pattern(std::string_view text, const Pattern& pattern) {
+  if (pattern.kind == Pattern::Kind::kWords) return words_by_rule(text, pattern.words);
   std::vector<Part> parts;
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {

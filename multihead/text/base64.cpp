@@ -12,7 +12,8 @@ std::string to_base64(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); at += 3) {
     uint32_t group = 0;
     const size_t count = std::min<size_t>(3, bytes.size() - at);
-    for (size_t i = 0; i < 3; ++i) group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0);
+    for (size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0);
     for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits64[group >> (18 - 6 * i) & 63] : '=';
   }
   return text;

@@ -1,4 +1,5 @@
-// BERT's normalizer: clean text, ideographs set apart, accents stripped, lower case; each can be switched off.
+// BERT's normalizer: clean text, ideographs set apart, accents stripped, lower case; each can be switched
+// off.
 #pragma once
 
 #include "multihead/text/aligned_text.h"

@@ -3,15 +3,8 @@
 
 #include <array>
 #include <string>
-#include <string_view>
-#include <vector>
-
-#include "multihead/text/aligned_text.h"
 
 namespace mh {
-
-/// GPT-2's words: contractions, " letters", " digits", " other", whitespace. The parts cover the text.
-std::vector<Part> gpt2_words(std::string_view text);
 
 /// The printable character, in UTF-8, by which GPT-2 writes each byte.
 const std::array<std::string, 256>& byte_level_alphabet();

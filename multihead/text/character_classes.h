@@ -16,4 +16,12 @@ bool is_combining_mark(char32_t character);
 /// A word of its own for BertPreTokenizer and Punctuation: P, and ASCII symbols such as '$'.
 bool is_split_punctuation(char32_t character);
 
+// Characters that the regular expressions (Unicode 16) and Digits (17) know and an older utf8proc does not.
+bool is_newer_letter(char32_t character);      ///< L
+bool is_newer_upper_case(char32_t character);  ///< Lu, Lt
+bool is_newer_lower_case(char32_t character);  ///< Ll
+bool is_newer_number(char32_t character);      ///< N
+bool is_newer_mark(char32_t character);        ///< M
+bool is_newer_numeric(char32_t character);     ///< N, for Digits
+
 }  // namespace mh

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
 
@@ -9,6 +11,7 @@ namespace mh {
 namespace {
 
 constexpr size_t kUnit = sizeof(uint32_t);
+constexpr size_t kLongestRule = 256;  // bytes; real rules have some 30, and a damaged trie may run in circles
 
 uint32_t little_endian(std::string_view bytes, size_t at) {
   uint32_t value = 0;
@@ -42,14 +45,15 @@ CharacterMap::CharacterMap(std::string_view bytes) {
 }
 
 uint32_t CharacterMap::unit(size_t at) const {
-  return at < trie_.size() / kUnit ? little_endian(trie_, at * kUnit) : 0;  // 0 matches no byte and has no leaf
+  return at < trie_.size() / kUnit ? little_endian(trie_, at * kUnit)
+                                   : 0;  // 0 matches no byte and has no leaf
 }
 
 CharacterMap::Match CharacterMap::find(std::string_view text, bool shortest) const {
   const auto offset = [](uint32_t u) { return static_cast<size_t>(u >> 10) << ((u & 1u << 9) >> 6); };
   Match best;
   size_t at = offset(unit(0));
-  for (size_t i = 0; i < text.size() && !trie_.empty(); ++i) {
+  for (size_t i = 0; i < std::min(text.size(), kLongestRule) && !trie_.empty(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
     at ^= c;
     const uint32_t here = unit(at);

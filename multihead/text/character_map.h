@@ -6,13 +6,14 @@
 
 namespace mh {
 
-/// A view of the map's bytes: the size of a trie in bytes (uint32, little-endian like all of it), the trie, and
-/// replacements, each ended by a NUL. The trie is a double array (Darts): unit 0 is the root; from a unit at p
-/// whose children start at offset o, byte c leads to unit p ^ o ^ c if that has the label c; a unit with a leaf
-/// has its value, the place of a replacement, in unit p ^ o.
+/// A view of the map's bytes: the size of a trie in bytes (uint32, little-endian like all of it), the trie,
+/// and replacements, each ended by a NUL. The trie is a double array (Darts): unit 0 is the root; from a unit
+/// at p whose children start at offset o, byte c leads to unit p ^ o ^ c if that has the label c; a unit with
+/// a leaf has its value, the place of a replacement, in unit p ^ o.
 class CharacterMap {
  public:
-  /// Throws FormatError, one line without a file's name, when the sizes do not fit or replacements are not UTF-8.
+  /// Throws FormatError, one line without a file's name, when the sizes do not fit or replacements are not
+  /// UTF-8.
   static void check(std::string_view bytes);
 
   /// REQUIRES: check(bytes) has passed. Empty bytes: nothing is rewritten.

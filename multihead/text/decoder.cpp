@@ -139,24 +139,26 @@ void from_sentence_piece(const DecoderStep& step, std::vector<std::string>& piec
     }
     bytes.clear();
   };
-  bool starts = step.trims_the_start;
-  for (std::string& piece : pieces) {
+  bool starts = step.trims_start;
+  for (const std::string& piece : pieces) {
     if (const auto byte = named_byte(piece)) {
       bytes += *byte;
-      starts = false;
       continue;
     }
     flush();
     if (piece == step.unknown) {
-      text += " \u2047 ";
-      starts = false;
+      text += step.content;
       continue;
     }
-    replace_all(piece, step.replacement, " ");
-    size_t begin = 0;
-    while (starts && begin < piece.size() && piece[begin] == ' ') ++begin;
-    text.append(piece, begin);
+    std::string_view rest = piece;
     starts = starts && text.empty();
+    if (starts && rest.starts_with(step.replacement)) {
+      rest.remove_prefix(step.replacement.size());
+      starts = step.trims_starts;
+    }
+    std::string shown(rest);
+    replace_all(shown, step.replacement, " ");
+    text += shown;
   }
   flush();
   pieces = {text};

@@ -4,29 +4,45 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "multihead/base/error.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
 
+namespace {
+
+struct NewerRange {
+  char32_t first;
+  char32_t last;
+};
+bool is_in(std::span<const NewerRange> ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const NewerRange& r) { return r.first <= c && c <= r.last; });
+}
+
+/// Marks that are newer than the tables of Hugging Face, which do not sort them.
+bool is_newer_combining(char32_t c) {
+  static constexpr NewerRange kRanges[] = {
+      {0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},
+      {0xD3B, 0xD3C},     {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},
+      {0xA82C, 0xA82C},   {0x10D24, 0x10D27}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50},
+      {0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x11839, 0x1183A},
+      {0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11A47, 0x11A47},
+      {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97}, {0x11F41, 0x11F42},
+      {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF},
+      {0x1E4EC, 0x1E4EF}};
+  return c >= kRanges[0].first && is_in(kRanges, c);
+}
+
+}  // namespace
+
 bool is_left_whole(char32_t c) {
-  struct Range {
-    char32_t first;
-    char32_t last;
-  };
-  constexpr std::array<Range, 10> kNewer = {{{0x32FF, 0x32FF},
-                                             {0xA7F2, 0xA7F4},
-                                             {0xAB69, 0xAB69},
-                                             {0x10781, 0x10785},
-                                             {0x10787, 0x107B0},
-                                             {0x107B2, 0x107BA},
-                                             {0x11938, 0x11938},
-                                             {0x1E030, 0x1E06D},
-                                             {0x1F16C, 0x1F16C},
-                                             {0x1FBF0, 0x1FBF9}}};
-  return std::any_of(kNewer.begin(), kNewer.end(),
-                     [&](const Range& r) { return r.first <= c && c <= r.last; });
+  static constexpr NewerRange kRanges[] = {
+      {0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x10785}, {0x10787, 0x107B0},
+      {0x107B2, 0x107BA}, {0x11938, 0x11938}, {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
+  return is_in(kRanges, c);
 }
 
 namespace {
@@ -35,7 +51,8 @@ namespace {
 constexpr char32_t kFirstCombining = 0x300;
 
 int combining_class(char32_t c) {
-  return utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+  const int found = utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class;
+  return found > 0 && is_newer_combining(c) ? 0 : found;
 }
 
 void append_decomposed(std::vector<Rewritten>& out, char32_t c, bool compatibility) {

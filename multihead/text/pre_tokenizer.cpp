@@ -4,6 +4,7 @@
 
 #include "multihead/text/byte_level.h"
 #include "multihead/text/character_classes.h"
+#include "multihead/text/word_rules.h"
 
 namespace mh {
 namespace {
@@ -119,7 +120,7 @@ std::vector<Part> words(const PreTokenizerStep& step, std::string_view text) {
     case Kind::kBert:  // whitespace removed, punctuation alone
       return kept(parts_of_bert(text));
     case Kind::kDigits:
-      return arrange(parts_by_character(text, is_number),
+      return arrange(parts_by_character(text, [](char32_t c) { return is_number(c) || is_newer_numeric(c); }),
                      step.individual_digits ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
     case Kind::kSplit: {
       auto parts = parts_by_pattern(text, step.pattern);
@@ -206,7 +207,8 @@ void apply_byte_level(const PreTokenizerStep& step, Pieces& pieces) {
     word.tracked = old.tracked;
     if (step.add_prefix_space && old.text[piece.begin] != ' ') word.append(" ", old.from(piece.begin));
     word.append(old, piece.begin, piece.end);
-    const auto parts = step.use_regex ? gpt2_words(word.text) : std::vector<Part>{{0, word.text.size()}};
+    const auto parts =
+        step.use_regex ? words_by_rule(word.text, WordRule::kGpt2) : std::vector<Part>{{0, word.text.size()}};
     for (const Part& part : parts) {
       const size_t begin = out.text.text.size();
       for (size_t at = part.begin; at < part.end; ++at) {

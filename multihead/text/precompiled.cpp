@@ -25,12 +25,12 @@ size_t grapheme_end(std::string_view text, size_t at) {
 }
 
 int count_characters(std::string_view text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<int>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// Character for character; more new ones are inserted behind. Fewer: the last character before takes the rest away,
-/// and where there is none, nobody does (so that origins are wrong, as in Hugging Face).
+/// Character for character; more new ones are inserted behind. Fewer: the last character before takes the
+/// rest away, and where there is none, nobody does (so that origins are wrong, as in Hugging Face).
 void append_replacement(std::string_view old, std::string_view replacement, std::vector<Rewritten>& out) {
   const int replaced = count_characters(old);
   int count = 0;
@@ -76,8 +76,8 @@ void apply_nmt(AlignedText& text) {
   for (size_t at = 0; at < text.text.size();) {
     const size_t begin = at;
     const char32_t c = next_character(text.text, at);
-    const bool control = (c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F ||
-                         c == 0x8F || c == 0x9F;
+    const bool control =
+        (c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
     const bool space = c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 ||
                        (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
                        c == 0xFEFF || c == 0xFFFD;

@@ -19,10 +19,12 @@ std::vector<std::pair<std::string, int32_t>> user_defined_pieces(const std::vect
 
 }  // namespace
 
-// Numbers in merges_: a piece by its index, then each character that is no piece but part of one. Symbols have two
-// more kinds, which no merge knows: characters of no piece (-1) and user-defined pieces (-2 - index).
+// Numbers in merges_: a piece by its index, then each character that is no piece but part of one. Symbols
+// have two more kinds, which no merge knows: characters of no piece (-1) and user-defined pieces (-2 -
+// index).
 ScoredBpe::ScoredBpe(const TokenModel& model)
-    : piece_count_(static_cast<int32_t>(model.pieces.size())), user_defined_(user_defined_pieces(model.pieces)) {
+    : piece_count_(static_cast<int32_t>(model.pieces.size())),
+      user_defined_(user_defined_pieces(model.pieces)) {
   std::unordered_map<std::string_view, int32_t> numbers;
   std::map<double, int32_t, std::greater<>> ranks;
   for (int32_t i = 0; i < piece_count_; ++i) {

@@ -1,5 +1,5 @@
-// Byte-pair encoding as SentencePiece trains and applies it: instead of ranked pairs there are pieces with scores,
-// and of all neighbours that make a piece those are merged first whose piece has the best score.
+// Byte-pair encoding as SentencePiece trains and applies it: instead of ranked pairs there are pieces with
+// scores, and of all neighbours that make a piece those are merged first whose piece has the best score.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ class ScoredBpe {
 
  private:
   int32_t piece_count_;
-  std::unordered_map<std::string, int32_t> characters_;  // every character of a piece -> its number in merges_
+  std::unordered_map<std::string, int32_t>
+      characters_;  // every character of a piece -> its number in merges_
   PieceIndex user_defined_;
   MergeTable merges_;
 };

@@ -9,7 +9,8 @@ namespace mh {
 namespace {
 
 /// What the next bytes of the text become.
-CharacterMap::Match next_match(const CharacterMap& map, const std::vector<std::string>& kept, std::string_view rest) {
+CharacterMap::Match next_match(const CharacterMap& map, const std::vector<std::string>& kept,
+                               std::string_view rest) {
   size_t longest = 0;
   for (const std::string& text : kept) {
     if (rest.starts_with(text)) longest = std::max(longest, text.size());
@@ -31,12 +32,13 @@ void apply_sentence_piece(const NormalizerStep& step, AlignedText& text) {
   result.tracked = text.tracked;
   const auto next = [&](size_t at) { return next_match(map, step.kept, old.substr(at)); };
   size_t at = 0;
-  while (step.remove_extra_whitespaces && at < old.size() && next(at).replacement == " ") at += next(at).length;
+  while (step.remove_extra_whitespaces && at < old.size() && next(at).replacement == " ")
+    at += next(at).length;
   if (at == old.size()) {
     text = std::move(result);
     return;
   }
-  if (step.add_dummy_prefix && !step.whitespace_as_suffix) result.append(space, text.from(at));
+  if (step.add_dummy_prefix) result.append(space, text.from(at));
   bool after_space = step.remove_extra_whitespaces;
   while (at < old.size()) {
     auto [length, replacement] = next(at);
@@ -50,7 +52,6 @@ void apply_sentence_piece(const NormalizerStep& step, AlignedText& text) {
   std::string_view trimmed = result.text;
   while (step.remove_extra_whitespaces && trimmed.ends_with(space)) trimmed.remove_suffix(space.size());
   if (trimmed.size() < result.text.size()) result = result.slice(0, trimmed.size());
-  if (step.add_dummy_prefix && step.whitespace_as_suffix) result.append(space, text.from(old.size() - 1));
   text = std::move(result);
 }
 

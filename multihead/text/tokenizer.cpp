@@ -76,6 +76,7 @@ struct Tokenizer::Pipeline {
     for (const AddedToken& token : parts.added_tokens) {
       added_ids.emplace(token.content, token.id);
       if (token.special) special[token.id] = true;
+      if (!token.in_text) continue;
       if (token.normalized) {
         AlignedText content = AlignedText::of(token.content, false);
         normalize(parts.normalizers, content);

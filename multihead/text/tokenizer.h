@@ -35,10 +35,10 @@ struct Encoding {
 /// once.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json: WordLevel, WordPiece, BPE and Unigram models. Throws FormatError in one line that starts with
-  /// `file_name_for_errors` on anything malformed, contradictory or not supported (naming the type).
-  /// The file's truncation is kept (truncation()) but not obeyed, so that no text is cut off silently; its
-  /// padding is ignored.
+  /// Reads tokenizer.json: WordLevel, WordPiece, BPE and Unigram models. Throws FormatError in one line that
+  /// starts with `file_name_for_errors` on anything malformed, contradictory or not supported (naming the
+  /// type). The file's truncation is kept (truncation()) but not obeyed, so that no text is cut off silently;
+  /// its padding is ignored.
   static Tokenizer from_json(std::string_view json, std::string_view file_name_for_errors);
   /// Throws FormatError on parts that contradict each other: ids must be 0 … n-1 without holes.
   explicit Tokenizer(TokenizerParts parts);

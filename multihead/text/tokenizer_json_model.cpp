@@ -53,7 +53,11 @@ void append_bpe(std::string& out, const TokenModel& model, const std::string& un
   append_member(out, "ignore_merges", flag(model.ignore_merges));
   append_vocabulary(out, model);
   append_list(out, "merges", "[", model.merges, "]", [&](const auto& merge) {
-    out.append("[").append(json_string(merge.first)).append(", ").append(json_string(merge.second)).append("]");
+    out.append("[")
+        .append(json_string(merge.first))
+        .append(", ")
+        .append(json_string(merge.second))
+        .append("]");
   });
 }
 

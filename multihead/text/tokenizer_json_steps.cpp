@@ -4,6 +4,7 @@
 #include <span>
 
 #include "multihead/text/base64.h"
+#include "multihead/text/word_rules.h"
 
 namespace mh {
 namespace {
@@ -50,10 +51,16 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.kind = Pattern::Kind::kWhitespaceRun;
   } else if (expression && !literal_only && expression->text() == " {2,}") {
     pattern.kind = Pattern::Kind::kSpaceRun;
+  } else if (const auto words =
+                 expression && !literal_only ? word_rule_of(expression->text()) : std::nullopt) {
+    pattern.kind = Pattern::Kind::kWords;
+    pattern.words = *words;
   } else if (expression) {
-    expression->fail(fmt::format("the regular expression {} is not supported; expected {}",
-                                 in_quotes(expression->text()),
-                                 literal_only ? "a String" : "a String, \\s+ or two spaces and more"));
+    expression->fail(
+        fmt::format("the regular expression {} is not supported; expected {}", in_quotes(expression->text()),
+                    literal_only ? "a String"
+                                 : "a String, \\s+, two spaces and more, or the words of GPT-2, Llama 3, "
+                                   "Qwen 2, o200k or Tekken"));
   } else {
     node.fail("expected a String or a Regex");
   }

@@ -7,6 +7,7 @@
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_json_model.h"
 #include "multihead/text/tokenizer_parts.h"
+#include "multihead/text/word_rules.h"
 
 namespace mh {
 namespace {
@@ -31,6 +32,8 @@ Json json_of(const Pattern& pattern) {
       return {{"Regex", "\\s+"}};
     case Pattern::Kind::kSpaceRun:
       return {{"Regex", " {2,}"}};
+    case Pattern::Kind::kWords:
+      return {{"Regex", expression_of(pattern.words)}};
     case Pattern::Kind::kLiteral:
       break;
   }

@@ -14,16 +14,21 @@
 
 namespace mh {
 
-/// What to look for in a text: a literal text, or one of the two regular expressions that tokenizers use
-/// for spaces.
+/// The regular expressions by which byte-level tokenizers cut words; each part of a text is a word.
+/// word_rules.h has them.
+enum class WordRule { kGpt2, kLlama3, kQwen2, kO200k, kTekken };
+
+/// What to look for in a text: a literal text, or one of the regular expressions that tokenizers use.
 struct Pattern {
   enum class Kind {
     kLiteral,
     kWhitespaceRun,  ///< \s+
     kSpaceRun,       ///< " {2,}"
+    kWords,          ///< `words`
   };
   Kind kind = Kind::kLiteral;
   std::string literal = {};
+  WordRule words = WordRule::kGpt2;
 };
 
 struct NormalizerStep {
@@ -51,7 +56,6 @@ struct NormalizerStep {
   bool add_dummy_prefix = true;            ///< sentence_piece: a space before the text
   bool remove_extra_whitespaces = true;    ///< sentence_piece: at the ends, and all but one of a run
   bool escape_whitespaces = true;          ///< sentence_piece: a space becomes U+2581
-  bool whitespace_as_suffix = false;       ///< sentence_piece: the space is put behind the text
   std::vector<std::string> kept = {};      ///< sentence_piece: texts that stay as they are
   bool clean_text = true;                  ///< bert: removes control characters; whitespace becomes ' '
   bool handle_chinese_chars = true;        ///< bert: puts spaces around ideographs
@@ -135,8 +139,9 @@ struct DecoderStep {
   int32_t start = 0;                                      ///< strip
   int32_t stop = 0;                                       ///< strip
   Pattern pattern = {};                                   ///< replace: a literal
-  std::string unknown = {};     ///< sentence_piece: the unknown token, of which " \u2047 " is shown
-  bool trims_the_start = true;  ///< sentence_piece: spaces before the text are left out
+  std::string unknown = {};                               ///< sentence_piece: shown as `content`
+  bool trims_start = true;   ///< sentence_piece: leaves out the space before the text
+  bool trims_starts = true;  ///< sentence_piece: that of every piece before the first letter
 };
 
 /// A token that is matched in the text itself, before the model sees it.
@@ -148,6 +153,7 @@ struct AddedToken {
   bool rstrip = false;       ///< includes the whitespace after it
   bool normalized = false;   ///< matched after normalisation rather than before
   bool special = true;       ///< left out by decode
+  bool in_text = true;       ///< looked for in the text; SentencePiece's control pieces are not
 };
 
 /// A piece of a model that chooses by scores.

@@ -105,6 +105,12 @@ bool is_number(char32_t c) {
 bool is_mark(char32_t c) {
   return between(category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
 }
+bool is_upper_case(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LU || category(c) == UTF8PROC_CATEGORY_LT;
+}
+bool is_lower_case(char32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LL;
+}
 bool is_punctuation(char32_t c) {
   return between(category(c), UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
 }

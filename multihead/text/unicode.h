@@ -27,6 +27,8 @@ bool is_whitespace(char32_t character);   ///< White_Space
 bool is_letter(char32_t character);       ///< L*
 bool is_number(char32_t character);       ///< N*
 bool is_mark(char32_t character);         ///< M*
+bool is_upper_case(char32_t character);   ///< Lu, Lt
+bool is_lower_case(char32_t character);   ///< Ll
 bool is_punctuation(char32_t character);  ///< P*
 bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.
@@ -35,8 +37,8 @@ bool is_word(char32_t character);
 enum class NormalForm { kNfc, kNfkc, kNfd, kNfkd };
 /// Characters whose decomposition is newer than the tables of Hugging Face `tokenizers` 0.23, such as U+32FF.
 bool is_left_whole(char32_t character);
-/// The normal form of UAX 15, as Hugging Face has it: is_left_whole() characters stay. REQUIRES: text is valid
-/// UTF-8.
+/// The normal form of UAX 15, as Hugging Face has it: is_left_whole() characters stay. REQUIRES: text is
+/// valid UTF-8.
 std::string normal_form(std::string_view text, NormalForm form);
 /// Lower case character by character, without context: capital sigma always becomes σ, never a final ς.
 std::string lower_case(std::string_view text);

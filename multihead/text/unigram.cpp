@@ -29,7 +29,8 @@ Unigram::Unigram(const TokenModel& model)
     best = std::max(best, piece.score);
   }
   for (const ScoredPiece& piece : model.pieces) {
-    const double bonus = static_cast<float>(static_cast<float>(piece.text.size()) * static_cast<float>(best)) - 0.1;
+    const double bonus =
+        static_cast<float>(static_cast<float>(piece.text.size()) * static_cast<float>(best)) - 0.1;
     scores_.push_back(piece.user_defined ? bonus : piece.score);
   }
   unknown_score_ = single_precision_ ? static_cast<float>(worst) - static_cast<float>(kUnknownPenalty)
@@ -49,9 +50,9 @@ std::vector<ScoredPart> Unigram::best_path(std::string_view text) const {
   };
   std::vector<End> ends(text.size() + 1);
   const auto offer = [&](size_t begin, size_t end, int32_t piece, double score) {
-    const double sum = score + static_cast<double>(ends[begin].score);
-    if (ends[end].length == 0 || sum > static_cast<double>(ends[end].score)) {
-      ends[end] = {static_cast<Score>(sum), piece, static_cast<uint32_t>(end - begin)};
+    const Score sum = static_cast<Score>(score) + ends[begin].score;
+    if (ends[end].length == 0 || sum > ends[end].score) {
+      ends[end] = {sum, piece, static_cast<uint32_t>(end - begin)};
     }
   };
   for (size_t begin = 0; begin < text.size();) {

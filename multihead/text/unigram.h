@@ -21,9 +21,9 @@ class Unigram {
   /// Reads model.pieces and model.sentencepiece.
   explicit Unigram(const TokenModel& model);
 
-  /// Returns the best parts in order (Viterbi's algorithm). A character that is no piece costs 10 more than the
-  /// worst piece; of equals the first found stays, which is the one whose last piece is longest. Takes time in
-  /// proportion to the length of the text times that of the longest piece.
+  /// Returns the best parts in order (Viterbi's algorithm). A character that is no piece costs 10 more than
+  /// the worst piece; of equals the first found stays, which is the one whose last piece is longest. Takes
+  /// time in proportion to the length of the text times that of the longest piece.
   std::vector<ScoredPart> best_parts(std::string_view text) const;
 
  private:

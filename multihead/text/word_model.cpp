@@ -22,7 +22,8 @@ WordModel::WordModel(const TokenModel& model)
       fuse_unknown_(model.fuse_unknown),
       byte_fallback_(model.byte_fallback),
       ignore_merges_(model.ignore_merges),
-      looks_up_unknown_(model.looks_up_unknown) {
+      looks_up_unknown_(model.looks_up_unknown),
+      sentencepiece_(model.sentencepiece) {
   vocabulary_.reserve(model.vocabulary.size());
   for (const auto& [token, id] : model.vocabulary) vocabulary_.emplace(token, id);
   if (model.unknown_token) unknown_ = id_of(*model.unknown_token);
@@ -30,7 +31,12 @@ WordModel::WordModel(const TokenModel& model)
   if (kind_ == TokenModel::Kind::kWordPiece) word_piece_.emplace(model);
   if (kind_ == TokenModel::Kind::kUnigram) unigram_.emplace(model);
   if (kind_ == TokenModel::Kind::kScoredBpe) scored_bpe_.emplace(model);
-  for (const ScoredPiece& piece : model.pieces) piece_ids_.push_back(piece.id);
+  for (const ScoredPiece& piece : model.pieces) {
+    if (!model.sentencepiece && piece.text == model.unknown_token) {
+      unknown_piece_ = static_cast<int32_t>(piece_ids_.size());
+    }
+    piece_ids_.push_back(piece.id);
+  }
 
   int32_t rank = 0;
   for (const auto& [left, right] : model.merges) {
@@ -103,7 +109,7 @@ void WordModel::append_scored(std::string_view text, std::vector<Symbol>& pieces
     unknown_length = 0;
   };
   for (const auto& [piece, length] : unigram_ ? unigram_->best_parts(text) : scored_bpe_->parts(text)) {
-    if (piece < 0 || (looks_up_unknown_ && piece_ids_[piece] == unknown_)) {
+    if (piece < 0 || piece == unknown_piece_) {
       unknown_length += length;
     } else {
       flush_unknown();
@@ -116,7 +122,9 @@ void WordModel::append_scored(std::string_view text, std::vector<Symbol>& pieces
 
 void WordModel::append_unknown_run(std::string_view run, std::vector<Symbol>& pieces) const {
   const auto length = static_cast<uint32_t>(run.size());
-  const auto id = looks_up_unknown_ ? id_of(run) : std::nullopt;
+  // SentencePiece writes bytes before anyone looks for the run, and each of them may be unknown to a
+  // vocab.json.
+  const auto id = looks_up_unknown_ && !(sentencepiece_ && byte_fallback_) ? id_of(run) : std::nullopt;
   if (id) {
     pieces.push_back({*id, length});
     return;
@@ -171,7 +179,8 @@ void WordModel::append_characters(std::string_view word, std::vector<Symbol>& sy
 bool WordModel::append_bytes(std::string_view character, std::vector<Symbol>& symbols) const {
   const size_t before = symbols.size();
   for (const char byte : character) {
-    const auto id = id_of(fmt::format("<0x{:02X}>", static_cast<unsigned char>(byte)));
+    auto id = id_of(fmt::format("<0x{:02X}>", static_cast<unsigned char>(byte)));
+    if (!id && sentencepiece_) id = unknown_;
     if (!id) {
       symbols.resize(before);
       return false;

@@ -1,5 +1,5 @@
-// WordModel: the model of a tokenizer, WordLevel, WordPiece, BPE or Unigram. It splits a word into the tokens of the
-// vocabulary.
+// WordModel: the model of a tokenizer, WordLevel, WordPiece, BPE or Unigram. It splits a word into the tokens
+// of the vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class WordModel {
   std::optional<int32_t> id_of(std::string_view token) const;
   std::optional<int32_t> unknown_id() const { return unknown_; }
   /// Whether an unknown piece is called by its text rather than by the unknown token's name, as in Unigram.
-  bool names_unknown_by_text() const { return kind_ == TokenModel::Kind::kUnigram; }
+  bool names_unknown_by_text() const { return unigram_ || scored_bpe_; }
 
  private:
   void append_scored(std::string_view text, std::vector<Symbol>& pieces) const;
@@ -62,7 +62,9 @@ class WordModel {
   std::optional<Unigram> unigram_;
   std::optional<ScoredBpe> scored_bpe_;
   std::vector<int32_t> piece_ids_;  // of the model's scored pieces
+  int32_t unknown_piece_ = -1;  // the unknown token written in a text is as good as unknown; -1: not in use
   bool looks_up_unknown_;
+  bool sentencepiece_;
 
   mutable std::shared_mutex mutex_;
   mutable std::unordered_map<std::string, std::vector<Symbol>, StringHash, std::equal_to<>> known_words_;

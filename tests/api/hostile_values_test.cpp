@@ -111,6 +111,10 @@ TEST(HostileValues, Texts) {
   EXPECT_THROW(paired_bootstrap({}, {}), Error);
   EXPECT_THROW(train_translator({}), UsageError);
   EXPECT_THROW(load_model_folder("nowhere"), FileError);
+  EXPECT_THROW(load_sentence_model("nowhere"), FileError);
+  EXPECT_THROW(embed_text(SentenceModel(), one), UsageError);
+  EXPECT_THROW(nearest_rows(Tensor(1, 2).view(), Tensor(1, 3).view(), 1), ShapeError);
+  EXPECT_THROW(cosine(Tensor(1, 2).view(), 0, -1), UsageError);
   EXPECT_THROW(parse_head_name("encoder"), UsageError);
   EXPECT_THROW(heat_map(Tensor(1, 1).view(), one, one, {.columns = 3}), UsageError);
   EXPECT_THROW(heat_map(Tensor(2, 2).view(), one, one), ShapeError);  // a label for each row and column

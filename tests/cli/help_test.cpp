@@ -14,9 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kVerbs = {"bleu",  "completion", "convert", "data",   "data grammar",
-                                         "demo",  "heads",      "info",    "ledger", "score",
-                                         "study", "tokenize",   "trace",   "train",  "translate"};
+const std::vector<std::string> kVerbs = {
+    "bleu", "completion", "convert", "data",  "data grammar", "demo",  "embed", "heads",
+    "info", "ledger",     "score",   "study", "tokenize",     "trace", "train", "translate"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);

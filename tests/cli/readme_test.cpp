@@ -74,4 +74,24 @@ TEST(SlowReadme, CommandsRunOnOnesOwnText) {
   EXPECT_TRUE(fs::exists(folder / "heads.svg"));
 }
 
+// The commands of "Models of others", letter by letter.
+TEST(SlowReadme, CommandsRunOnModelsOfOthers) {
+  const char* models = std::getenv("MULTIHEAD_MODELS");
+  if (models == nullptr) GTEST_SKIP() << "no MULTIHEAD_MODELS; scripts/models fetches them";
+  const mh::ScratchFolder folder;
+  std::ofstream script(folder / "script");
+  script << "set -e\ncd " << folder / ""
+         << "\nexport PATH=" << fs::path(MULTIHEAD_BINARY).parent_path().string() << ":$PATH\n"
+         << "ln -s " << models << "/minilm " << models << "/smollm2.gguf .\n"
+         << "multihead --quiet data grammar --out corpus --train 7 --valid 2 --test 20 --compositional 2\n"
+         << "mv corpus/test.en .\n"
+         << block_behind("## Models of others");
+  script.close();
+  const std::string run = "bash " + (folder / "script") + " </dev/null >" + (folder / "log") + " 2>&1";
+  ASSERT_EQ(std::system(run.c_str()), 0) << folder.read("log");
+  EXPECT_THAT(folder.read("log"), testing::HasSubstr("encoder.5.self_attention"));
+  EXPECT_TRUE(fs::exists(folder / "test.npy"));
+  EXPECT_TRUE(fs::exists(folder / "smollm2/model.safetensors"));
+}
+
 }  // namespace

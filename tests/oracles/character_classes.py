@@ -5,9 +5,10 @@ what. Their tables are those of Unicode 8 (BERT) and later versions, so each cha
 """
 
 import pathlib
+import unicodedata
 
 import tokenizers
-from tokenizers import normalizers, pre_tokenizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 TARGET = pathlib.Path(__file__).resolve().parents[2] / "multihead" / "text" / "character_classes.cpp"
 CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -22,6 +23,17 @@ def is_alone(pre_tokenizer, character):
     return len(pre_tokenizer.pre_tokenize_str("a" + character + "b")) == 3
 
 
+def unassigned():
+    return [c for c in CHARACTERS if unicodedata.category(c) == "Cn"]
+
+
+def newer(expression):
+    """What matches and is newer than Python's Unicode, and so perhaps than utf8proc's."""
+    split = pre_tokenizers.Split(Regex(expression), "removed")
+    return [c for c in unassigned() if len(split.pre_tokenize_str("\1" + c)) == 1 and
+            split.pre_tokenize_str("\1" + c)[0][1] == (0, 1)]
+
+
 def classes():
     clean, unmarked = bert(clean_text=True), bert(strip_accents=True)
     strip, punctuation = normalizers.StripAccents().normalize_str, pre_tokenizers.BertPreTokenizer()
@@ -30,6 +42,12 @@ def classes():
         "is_bert_mark": [c for c in CHARACTERS if unmarked("a" + c) == "a"],
         "is_combining_mark": [c for c in CHARACTERS if strip(c) == ""],
         "is_split_punctuation": [c for c in CHARACTERS if is_alone(punctuation, c)],
+        "is_newer_letter": newer(r"\p{L}"),
+        "is_newer_upper_case": newer(r"[\p{Lu}\p{Lt}]"),
+        "is_newer_lower_case": newer(r"\p{Ll}"),
+        "is_newer_number": newer(r"\p{N}"),
+        "is_newer_mark": newer(r"\p{M}"),
+        "is_newer_numeric": [c for c in unassigned() if is_alone(pre_tokenizers.Digits(individual_digits=True), c)],
         "is_bert_ideograph": [c for c in CHARACTERS if bert(handle_chinese_chars=True)(c) != c],
     }
 

@@ -11,6 +11,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/npy.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
@@ -58,7 +59,7 @@ class InspectHeads : public testing::Test {
 TEST_F(InspectHeads, ScoresEveryHeadOnGivenGold) {
   const HeadReport report = inspect_heads(folder, text);
   EXPECT_EQ(report.sentences, 17);
-  EXPECT_FALSE(report.translated);
+  EXPECT_EQ(report.targets, TargetsRead::kGiven);
   EXPECT_EQ(report.heads.size(), 2u * 3 + 2 + 2);
   EXPECT_EQ(report.similarities.size(), 4u);
   EXPECT_EQ(report.aligners.size(), 2u * 2);
@@ -85,7 +86,7 @@ TEST_F(InspectHeads, TranslatesWhereNoTargetsAreGivenAndLeavesOutEmptyLines) {
       .sources = text.sources, .targets = {}, .source_trees = {}, .target_trees = {}, .alignments = {}};
   plain.sources.insert(plain.sources.begin() + 3, "  ");
   const HeadReport report = inspect_heads(folder, plain);
-  EXPECT_TRUE(report.translated);
+  EXPECT_EQ(report.targets, TargetsRead::kGreedy);
   EXPECT_EQ(report.sentences, 17);
   EXPECT_EQ(report.heads.size(), 2u * 3 + 2 + 2);
   EXPECT_TRUE(report.relations.empty());
@@ -122,7 +123,7 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   EXPECT_EQ(telling[2].attention, "decoder.0.cross_attention");
 
   const SentenceWeights made = sentence_weights(folder, text.sources[0]);
-  EXPECT_TRUE(made.translated);
+  EXPECT_EQ(made.targets, TargetsRead::kGreedy);
 }
 
 TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
@@ -160,6 +161,40 @@ TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
   write_file_atomically(scratch / "weights" / "letter.txt", "dear");
   EXPECT_THROW(save_weights(sentence, scratch / "weights"), FileError);
   EXPECT_EQ(read_file(scratch / "weights" / "letter.txt"), "dear");
+}
+
+// Without a decoder that reads another text: here of zeros, so that a token attends to all it sees alike.
+TEST(InspectOneText, CausalModelsReadItAlone) {
+  ModelFolder folder;
+  folder.model_type = "gpt2";
+  const std::vector<std::string> lines{"a cat sees a dog", "", "a dog"};
+  folder.tokenizer = train_bpe(lines, {.vocabulary_size = 30, .least_pair_count = 1});
+  CausalConfig config;
+  config.embedding = {.vocabulary = folder.tokenizer->size(), .d_model = 6};
+  config.positions = Positions::kLearned;
+  config.max_positions = 5;
+  config.stack = {.name = "decoder", .d_model = 6, .mask = StackMask::causal()};
+  config.stack.layers.assign(1, {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 7}});
+  folder.model = std::make_unique<CausalModel>(config);
+  HeadsText text;
+  text.sources = lines;
+  std::vector<std::string> remarks;
+  const HeadReport report =
+      inspect_heads(folder, text, {.remark = [&](const std::string& line) { remarks.push_back(line); }});
+  EXPECT_EQ(report.sentences, 2);
+  EXPECT_EQ(report.targets, TargetsRead::kNone);
+  EXPECT_EQ(report.heads.size(), 3u);
+  EXPECT_THAT(remarks, testing::ElementsAre("1 of 2 lines were cut to the model's longest, 5 tokens"));
+  const SentenceWeights seen = sentence_weights(folder, "a dog");
+  ASSERT_EQ(seen.target_tokens.size(), 3u);
+  EXPECT_EQ(seen.target_tokens.back(), "</s>");
+  EXPECT_TRUE(seen.source_tokens.empty());
+  EXPECT_NEAR(seen.attentions[0].heads[2](2, 0), 1 / 3.0, 1e-6);
+  EXPECT_EQ(seen.attentions[0].heads[2](0, 1), 0);
+  EXPECT_EQ(most_focused_heads(seen).size(), 1u);
+  EXPECT_THROW(sentence_weights(folder, "a dog", "ein Hund"), UsageError);
+  text.source_trees.resize(3);
+  EXPECT_THROW(inspect_heads(folder, text), Error);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Real text (the sentences of EWT), random Unicode and the torture set, encoded and decoded by Hugging Face tokenizers
-// and by ours. Runs only when MULTIHEAD_PYTHON names a Python with tokenizers (`make oracles`).
+// Real text (the sentences of EWT), random Unicode and the torture set, encoded and decoded by Hugging Face
+// tokenizers and by ours. Runs only when MULTIHEAD_PYTHON names a Python with tokenizers (`make oracles`).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

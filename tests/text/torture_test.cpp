@@ -1,11 +1,12 @@
-// tests/goldens/torture/torture.txt (accents, scripts, emoji, control characters, words of 10,000 characters) line
-// by line and as a whole, with a tokenizer of every kind, against Hugging Face's answers.
+// tests/goldens/torture/torture.txt (accents, scripts, emoji, control characters, words of 10,000 characters)
+// line by line and as a whole, with a tokenizer of every kind, against Hugging Face's answers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
 #include "tests/text/answers.h"
@@ -50,8 +51,39 @@ TEST_P(Torture, AgreesAfterWritingAndReadingBack) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Torture,
                          testing::Values("word_piece_uncased", "word_piece_cased", "word_piece_accents",
-                                         "unigram_metaspace", "unigram_bytes"),
+                                         "unigram_metaspace", "unigram_bytes", "byte_level_gpt2",
+                                         "byte_level_llama3", "byte_level_qwen2", "byte_level_o200k",
+                                         "byte_level_tekken", "byte_level_smollm", "bpe_bytes"),
                          [](const auto& kind) { return kind.param; });
+
+/// The time is not measured: in the square of its length, each of these would take minutes.
+TEST_P(Torture, LongWordsTakeTimeInProportion) {
+  std::string file = read_file(kTorture / (GetParam() + ".json"));
+  constexpr std::string_view kMost = "\"max_input_chars_per_word\":";
+  if (const size_t at = file.find(kMost); at != std::string::npos) file.insert(at + kMost.size(), "1000000");
+  const Tokenizer tokenizer = Tokenizer::from_json(file, GetParam());
+  for (const std::string unit :
+       {"a", "ab", "the", "e\u0301", "\u6f22", "\U0001f600\u200d", "12", " ", "\n ", "!?", "A"}) {
+    std::string word;
+    while (word.size() < 100'000) word += unit;
+    const std::vector<int32_t> ids = tokenizer.encode_ids(word);
+    EXPECT_EQ(tokenizer.encode(word).ids, ids) << unit;
+    tokenizer.decode(ids);
+  }
+}
+
+TEST_P(Torture, RefusesWhatIsNotUtf8WithItsPlace) {
+  const Tokenizer tokenizer = Tokenizer::from_json(read_file(kTorture / (GetParam() + ".json")), GetParam());
+  for (const std::string bad : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe6\xbc"}) {
+    try {
+      tokenizer.encode("ab\u00df" + bad + "c");
+      ADD_FAILURE() << "accepted";
+    } catch (const FormatError& error) {
+      EXPECT_STREQ(error.what(), "text to encode: not UTF-8 at byte 4");
+    }
+    EXPECT_THROW(tokenizer.encode_ids(bad), FormatError);
+  }
+}
 
 TEST(Truncation, IsKeptNotObeyed) {
   const Tokenizer tokenizer =

@@ -93,8 +93,8 @@ Claim segments(ArmRunner& runner) {
                   "Deil's question: are the cuts ideal, and would random, overlapping segments find more? "
                   "Six ways to cut, "
                   "with as many parameters as canonical heads (by d_ff), from starts of equal variance. "
-                  "Random cuts are drawn "
-                  "for each attention and each seed.",
+                  "Random cuts are drawn for each attention and each seed. (000.7 asks the first clause of "
+                  "models with twice the parameters, nearly all of them in d_ff.)",
               .original_words =
                   "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\""};
   claim.tables.push_back(starts_table(runner, canonical, cuts, "equal parameters"));

@@ -36,7 +36,7 @@ class OpenFolder {
   const MultiHeadAttention& attention() const { return folder_.model->attention(kAttention); }
 
   /// The tensors of that attention: all with the names' common beginning, but for norms beside it.
-  std::vector<TensorEntry> tensors() const {
+  WeightFiles::Tensors tensors() const {
     std::string common = tensor("w_q");
     for (const char* name : {"w_k", "w_v", "w_o"}) {
       const std::string other = tensor(name);
@@ -44,18 +44,17 @@ class OpenFolder {
                    common.end());
     }
     common.erase(common.rfind('.') + 1);  // "model.encoder.layers.0.self_attn."
-    std::vector<TensorEntry> found;
-    for (const std::string& name : files_.tensors()) {
-      if (name.starts_with(common) && name.find("Norm") == std::string::npos)
-        found.push_back(files_.entry(name));
+    WeightFiles::Tensors found;
+    for (const auto& [name, entry] : files_.tensors()) {
+      if (name.starts_with(common) && name.find("Norm") == std::string::npos) found.emplace(name, entry);
     }
     return found;
   }
   /// A parameter as the file has it.
   Matrix stored(const char* name) const {
     const std::string from = tensor(name);
-    const std::vector<int64_t>& shape = files_.entry(from).shape;
-    const std::vector<float> floats = files_.file_of(from).floats(from);
+    const std::vector<int64_t>& shape = files_.tensor(from).shape;
+    const std::vector<float> floats = files_.floats(from);
     Matrix a(shape.size() == 1 ? 1 : shape[0], shape.back());
     std::copy(floats.begin(), floats.end(), a.data());
     return plan_.place(parameter(name)).layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
@@ -128,15 +127,15 @@ Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
               {"tensor", "shape"},
               {}};
   int matrices = 0, biases = 0, others = 0;
-  for (const TensorEntry& tensor : folder.tensors()) {
-    const std::vector<int64_t>& shape = tensor.shape;
+  for (const auto& [name, entry] : folder.tensors()) {
+    const std::vector<int64_t>& shape = entry.shape;
     const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
     (row && shape.back() == d                                         ? biases
      : shape.size() == 2 && shape[0] == d && shape[1] == heads * size ? matrices
                                                                       : others)++;
     std::string text;
     for (const int64_t n : shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
-    table.rows.push_back({tensor.name, "[" + text + "]"});
+    table.rows.push_back({name, "[" + text + "]"});
   }
   claim.tables.push_back(std::move(table));
   claim.clauses.push_back(algebraic(

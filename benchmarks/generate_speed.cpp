@@ -1,0 +1,75 @@
+// The speed of a causal model beside a peer (benchmarks/peers/generate.py): generate_speed MODEL, and then
+//
+//   peak                    -> GFLOP/s in a loop of multiply-adds on every thread at once
+//   bandwidth               -> GB/s when all threads read 1 GiB in order
+//   prompt TOKENS           -> seconds to read a prompt of so many tokens and say what comes next
+//   streams COUNT NEW       -> seconds for NEW tokens after each of COUNT prompts of 16 tokens, greedy, the prompts' time
+//                           taken off
+//   memory                  -> MiB this process held at most
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/beside_peer.h"
+#include "benchmarks/peak.h"
+#include "multihead/base/random.h"
+#include "multihead/generate.h"
+
+namespace {
+
+class Speed {
+ public:
+  explicit Speed(const char* model) : folder_(mh::load_model_folder(model)) {}
+
+  double answer(const std::string& what, std::istringstream& rest) {
+    int count = 0, more = 0;
+    if (what == "peak") return mh::peak_gflops();
+    if (what == "bandwidth") return mh::read_gigabytes();
+    if (what == "memory") return mh::peak_mebibytes();
+    if (what == "prompt" && rest >> count) return seconds(1, count, 1);
+    if (what == "streams" && rest >> count >> more) return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
+    throw mh::UsageError("unknown command: " + what);
+  }
+
+ private:
+  double seconds(int prompts, int tokens, int new_tokens) {
+    mh::Random random(7);
+    const mh::LanguageModel& model = folder_.language_model();
+    std::vector<std::vector<int32_t>> ids(static_cast<size_t>(prompts));
+    for (auto& prompt : ids) {
+      for (int i = 0; i < tokens; ++i)
+        prompt.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(model.facts().vocabulary))));
+    }
+    const mh::Stopwatch watch;
+    const auto texts = mh::generate(
+        model, ids, {.next_token = mh::NextToken::kGreedy, .max_new_tokens = new_tokens, .max_batch_tokens = 1 << 20});
+    const double time = watch.seconds();
+    for (const mh::Generated& text : texts) {
+      if (text.end != mh::GenerationEnd::kMaxNewTokens) throw mh::Error("a text ended early: take a model without end token");
+    }
+    return time;
+  }
+
+  mh::ModelFolder folder_;
+};
+
+int run(int argc, char** argv) {
+  if (argc != 2) throw mh::UsageError("usage: generate_speed MODEL");
+  Speed speed(argv[1]);
+  for (std::string line, what; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    words >> what;
+    std::printf("%.9f\n", speed.answer(what, words));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return mh::run_beside_peer("generate_speed", run, argc, argv);
+}

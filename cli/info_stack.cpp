@@ -1,0 +1,105 @@
+#include "cli/info_stack.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/common.h"
+#include "cli/info_parts.h"
+#include "multihead/models/causal_model.h"
+#include "multihead/models/encoder_model.h"
+
+namespace mh::cli {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json names_of(const std::vector<Pooling>& poolings) {
+  ordered_json names = ordered_json::array();
+  for (const Pooling pooling : poolings) names.push_back(name_of(pooling, kPoolingNames));
+  return names;
+}
+
+std::string sentences_text(const SentenceModel& model) {
+  std::vector<std::string> steps;
+  for (const Pooling pooling : model.poolings)
+    steps.push_back(fmt::format("{} of the states", name_of(pooling, kPoolingNames)));
+  for (const auto& dense : model.steps) steps.emplace_back(dense ? "a dense layer" : "divided by its length");
+  return fmt::format("vectors of {} numbers from up to {} tokens: {}", model.dimension, model.longest,
+                     fmt::join(steps, ", "));
+}
+
+}  // namespace
+
+std::optional<OneStack> one_stack(const Model& model) {
+  if (const auto* encoder = dynamic_cast<const EncoderModel*>(&model)) {
+    const EncoderConfig& c = encoder->config();
+    std::vector<std::string> heads;
+    if (c.pooler) heads.emplace_back("pooler");
+    if (c.masked_words) heads.emplace_back("masked words");
+    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, heads};
+  }
+  if (const auto* causal = dynamic_cast<const CausalModel*>(&model)) {
+    const CausalConfig& c = causal->config();
+    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, {"next token"}};
+  }
+  return std::nullopt;
+}
+
+ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, const SentenceModel* sentences) {
+  const LayerConfig& layer = one.first();
+  ordered_json json;
+  json["folder"] = folder.path.string();
+  json["model_type"] = folder.model_type;
+  json["norm"] = one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre";
+  json["parameters"] = folder.model->parameter_count();
+  json["d_model"] = one.stack.d_model;
+  json[one.stack.name] = {{"layers", one.stack.layers.size()},
+                          {"heads", layer.self_attention.heads},
+                          {"d_ff", layer.feed_forward.d_ff}};
+  json["predicts"] = one.heads;
+  json["head_geometry"] = unusual_heads(layer.self_attention);
+  json["activation"] = name_of(layer.feed_forward.activation, kActivationNames);
+  json["positions"] = name_of(one.all_positions(), kPositionNames);
+  json["max_positions"] = one.max_positions;
+  json["vocabulary"] = {{"source", one.embedding.vocabulary}, {"token_types", one.embedding.token_types}};
+  json["dropout"] = {{"residual", rounded(one.stack.dropout.residual)},
+                     {"weights", rounded(one.stack.dropout.weights)}};
+  json["tokenizer"] = folder.tokenizer ? ordered_json{{"tokens", folder.tokenizer->size()}} : ordered_json();
+  if (sentences != nullptr) {
+    json["sentences"] = {{"pooling", names_of(sentences->poolings)},
+                         {"dimension", sentences->dimension},
+                         {"longest", sentences->longest}};
+  }
+  describe_parts(folder, json);
+  return json;
+}
+
+std::string stack_table(const ModelFolder& folder, const OneStack& one, const SentenceModel* sentences) {
+  const LayerConfig& layer = one.first();
+  std::string text;
+  const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
+  line("model", fmt::format("{}, {}-norm {}", folder.model_type,
+                            one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre",
+                            one.stack.mask.kind == StackMask::Kind::kNone ? "encoder" : "causal decoder"));
+  line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
+  line("d_model", std::to_string(one.stack.d_model));
+  line(one.stack.name,
+       layers_text(layer.self_attention, one.stack.d_model, static_cast<int32_t>(one.stack.layers.size()),
+                   layer.self_attention.heads, layer.feed_forward.d_ff));
+  if (const ordered_json fields = unusual_heads(layer.self_attention); !fields.empty())
+    line("heads", fields.dump());
+  line("activation", name_of(layer.feed_forward.activation, kActivationNames));
+  line("positions", positions_text(one.all_positions(), one.max_positions));
+  line("vocabulary", fmt::format("{}{}", one.embedding.vocabulary,
+                                 one.embedding.token_types > 0
+                                     ? fmt::format("; {}", counted(one.embedding.token_types, "type of token",
+                                                                   "types of token"))
+                                     : ""));
+  line("tokenizer", folder.tokenizer ? counted(folder.tokenizer->size(), "token") : "none");
+  if (!one.heads.empty()) line("on top", fmt::format("{}", fmt::join(one.heads, ", ")));
+  if (sentences != nullptr) line("sentences", sentences_text(*sentences));
+  return text + parts_table(folder);
+}
+
+}  // namespace mh::cli

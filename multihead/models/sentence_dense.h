@@ -1,0 +1,38 @@
+// SentenceDense: the Dense module of sentence-transformers, activation(x W + b) of a pooled vector.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "multihead/autograd/affine.h"
+#include "multihead/autograd/parameter.h"
+
+namespace mh {
+
+class SentenceDense {
+ public:
+  enum class Activation { kTanh, kIdentity };
+
+  /// w [in, out], b [1, out].
+  SentenceDense(Weight w, std::optional<Weight> b, Activation activation);
+  SentenceDense(const SentenceDense&) = delete;
+  SentenceDense& operator=(const SentenceDense&) = delete;
+
+  int64_t inputs() const { return affine_.inputs(); }
+  int64_t outputs() const { return affine_.outputs(); }
+  /// [N, in] -> [N, out].
+  Tensor of(Tape& tape, Tensor rows) const;
+
+ private:
+  Parameter w_, b_;
+  Affine affine_;
+  Activation activation_;
+};
+
+/// Reads config.json and model.safetensors of a module's folder; `inputs`: the numbers of a vector before it.
+/// Throws FileError, FormatError.
+std::shared_ptr<const SentenceDense> load_sentence_dense(const std::filesystem::path& folder, int64_t inputs);
+
+}  // namespace mh

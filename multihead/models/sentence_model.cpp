@@ -1,0 +1,273 @@
+#include "multihead/models/sentence_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/models/sentence_dense.h"
+#include "multihead/nn/context.h"
+#include "multihead/text/json_node.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file_there(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
+/// A small file of the folder.
+class JsonFile {
+ public:
+  explicit JsonFile(const fs::path& path)
+      : name_(path.string()), document_(parse_json_strictly(read_regular_file(path), name_)) {}
+  JsonFile(const JsonFile&) = delete;
+  JsonFile& operator=(const JsonFile&) = delete;
+  JsonNode root() const { return {document_, "", name_}; }
+
+ private:
+  std::string name_;
+  nlohmann::json document_;
+};
+
+/// One line of modules.json.
+struct Module {
+  std::string type;  // "Pooling"
+  fs::path folder;
+};
+
+constexpr std::string_view kKnownModules[] = {"Transformer", "Pooling", "Dense", "Normalize", "Dropout"};
+
+Module module_of(const JsonNode& node, const fs::path& root) {
+  const std::string type = node.at("type").text();
+  const std::string_view name = std::string_view(type).substr(type.rfind('.') + 1);
+  if (!type.starts_with("sentence_transformers.") ||
+      std::find(std::begin(kKnownModules), std::end(kKnownModules), name) == std::end(kKnownModules)) {
+    node.fail(fmt::format("the module {} is not supported; only {} of sentence_transformers are",
+                          in_quotes(type), fmt::join(kKnownModules, ", ")));
+  }
+  const std::string path = node.text("path", "");
+  const fs::path inside(path);
+  if (inside.is_absolute() || path.find('\0') != std::string::npos ||
+      std::any_of(inside.begin(), inside.end(), [](const fs::path& part) { return part == ".."; })) {
+    node.fail(fmt::format("expected a folder in this one, got {}", in_quotes(path)));
+  }
+  return {.type = std::string(name), .folder = path.empty() ? root : root / inside};
+}
+
+/// In the order in which they are applied: Transformer, Pooling, and then others.
+std::vector<Module> read_modules(const fs::path& root) {
+  const JsonFile file(root / "modules.json");
+  std::vector<Module> modules;
+  for (const JsonNode& node : file.root().items()) modules.push_back(module_of(node, root));
+  const auto is = [&](size_t i, std::string_view type) {
+    return i < modules.size() && modules[i].type == type;
+  };
+  if (!is(0, "Transformer") || !is(1, "Pooling"))
+    file.root().fail("expected a Transformer and then a Pooling");
+  for (size_t i = 2; i < modules.size(); ++i) {
+    if (is(i, "Transformer") || is(i, "Pooling"))
+      file.root().item(i).fail(fmt::format("a second {} is not supported", modules[i].type));
+  }
+  return modules;
+}
+
+Pooling pooling_of(const JsonNode& node) {
+  std::string known;
+  for (const auto& [name, pooling] : kPoolingNames) {
+    if (node.text() == name) return pooling;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  node.fail(fmt::format("expected one of {}, got {}", known, in_quotes(node.text())));
+}
+
+/// pooling_mode is one name or a list; before version 6 each mode had a flag.
+std::vector<Pooling> poolings_of(const JsonNode& config) {
+  if (const auto mode = config.find("pooling_mode")) {
+    if (!mode->value().is_array()) return {pooling_of(*mode)};
+    std::vector<Pooling> modes;
+    for (const JsonNode& item : mode->items()) modes.push_back(pooling_of(item));
+    constexpr size_t kMostModes = 6;
+    if (modes.empty() || modes.size() > kMostModes)
+      mode->fail(fmt::format("expected 1 to {} modes, got {}", kMostModes, modes.size()));
+    return modes;
+  }
+  constexpr std::pair<const char*, Pooling> kFlags[] = {
+      {"pooling_mode_cls_token", Pooling::kFirst},
+      {"pooling_mode_max_tokens", Pooling::kMax},
+      {"pooling_mode_mean_tokens", Pooling::kMean},
+      {"pooling_mode_mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
+      {"pooling_mode_weightedmean_tokens", Pooling::kWeightedMean},
+      {"pooling_mode_lasttoken", Pooling::kLast}};
+  std::vector<Pooling> modes;
+  for (const auto& [flag, pooling] : kFlags) {
+    if (config.flag(flag, false)) modes.push_back(pooling);
+  }
+  if (modes.empty()) modes.push_back(Pooling::kMean);
+  return modes;
+}
+
+/// Of the model's states.
+int64_t width_of(const Model& model) {
+  int64_t width = 0;
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    if (name == "embedding") width = parameter.value.cols();
+  }));
+  return width;
+}
+
+void read_pooling(const fs::path& folder, SentenceModel& model) {
+  const JsonFile file(folder / "config.json");
+  const JsonNode config = file.root();
+  for (const char* key : {"embedding_dimension", "word_embedding_dimension"}) {
+    const auto given = config.find(key);
+    if (given && given->number() != model.dimension) {
+      given->fail(fmt::format("expected {}, the numbers of a state of the model, got {}", model.dimension,
+                              given->number()));
+    }
+  }
+  if (!config.flag("include_prompt", true) && !model.prompt.empty())
+    config.fail("include_prompt is false, which is not supported where the model has a prompt");
+  model.poolings = poolings_of(config);
+  model.dimension *= static_cast<int64_t>(model.poolings.size());
+}
+
+void read_step(const Module& module, SentenceModel& model) {
+  if (module.type == "Dropout") return;  // in training only
+  if (module.type == "Dense") {
+    model.steps.push_back(load_sentence_dense(module.folder, model.dimension));
+    model.dimension = model.steps.back()->outputs();
+    return;
+  }
+  model.steps.push_back(nullptr);  // Normalize, whose folder need not be there
+  if (!is_file_there(module.folder / "config.json")) return;
+  const JsonFile file(module.folder / "config.json");
+  const std::string input = file.root().text("module_input_name", "sentence_embedding");
+  if (input != "sentence_embedding" || file.root().text("module_output_name", input.c_str()) != input)
+    file.root().fail(fmt::format("expected to normalise the sentence_embedding, got {}", in_quotes(input)));
+}
+
+void read_prompt(const fs::path& root, SentenceModel& model) {
+  const fs::path path = root / "config_sentence_transformers.json";
+  if (!is_file_there(path)) return;
+  const JsonFile file(path);
+  const auto name = file.root().find("default_prompt_name");
+  if (!name) return;
+  const auto prompts = file.root().find("prompts");
+  const auto prompt = prompts ? prompts->find(name->text().c_str()) : std::nullopt;
+  if (!prompt)
+    file.root().fail(fmt::format("default_prompt_name: there is no prompt {}", in_quotes(name->text())));
+  model.prompt = prompt->text();
+}
+
+/// The first of sentence_bert_config.json and the names that older versions gave it.
+std::optional<fs::path> transformer_settings(const fs::path& folder) {
+  for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    fs::path path = folder / fmt::format("sentence_{}_config.json", kind);
+    if (is_file_there(path)) return path;
+  }
+  return std::nullopt;
+}
+
+/// max_seq_length of sentence_bert_config.json; without it model_max_length of tokenizer_config.json; never
+/// more than the model has positions for.
+void read_limit(const fs::path& folder, SentenceModel& model) {
+  const int32_t positions = model.folder.model->facts().max_positions;
+  model.longest = positions;
+  if (const auto path = transformer_settings(folder)) {
+    const JsonFile file(*path);
+    if (const std::string task = file.root().text("transformer_task", "feature-extraction");
+        task != "feature-extraction")
+      file.root().fail(fmt::format("transformer_task {} is not supported", in_quotes(task)));
+    model.lowercase = file.root().flag("do_lower_case", false);
+    if (const auto given = file.root().find("max_seq_length")) {
+      if (given->number() < 1) given->fail("expected at least 1 token");
+      model.longest = std::min(given->number(), positions);
+      if (given->number() > positions) {
+        model.remarks.push_back(fmt::format("{}: max_seq_length is {}; the model reads {} tokens",
+                                            path->string(), given->number(), positions));
+      }
+      return;
+    }
+  }
+  if (!is_file_there(folder / "tokenizer_config.json")) return;
+  const JsonFile file(folder / "tokenizer_config.json");
+  const auto given = file.root().find("model_max_length");
+  if (!given) return;
+  // Where nothing limits it, transformers writes 10^30.
+  if (!given->value().is_number() || !(given->value().get<double>() >= 1))
+    given->fail("expected a number of at least 1");
+  if (given->value().get<double>() < positions) model.longest = given->value().get<int32_t>();
+}
+
+void check_tokens(const SentenceModel& model) {
+  const ModelFolder& folder = model.folder;
+  const Tokenizer& tokenizer = folder.source_tokens();
+  const int32_t vocabulary = folder.model->facts().vocabulary_read();
+  if (tokenizer.size() > vocabulary) {
+    throw FormatError(
+        fmt::format("{} does not match the model: it has {} tokens, the model {}; put the tokenizer there "
+                    "that the model was trained with",
+                    (folder.path / "tokenizer.json").string(), tokenizer.size(), vocabulary));
+  }
+  const auto special = static_cast<int32_t>(tokenizer.encode_ids("").size());
+  if (model.longest <= special) {
+    throw FormatError(
+        fmt::format("{}: sentences of at most {} tokens have no room beside {} special tokens; raise "
+                    "max_seq_length or model_max_length",
+                    folder.path.string(), model.longest, special));
+  }
+}
+
+}  // namespace
+
+SentenceModel load_sentence_model(const fs::path& path) {
+  std::vector<Module> modules;
+  const bool plain = !is_file_there(path / "modules.json");
+  if (!plain) modules = read_modules(path);
+  const fs::path transformer = plain ? path : modules[0].folder;
+  SentenceModel model{.folder = load_model_folder(transformer)};
+  if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
+  model.dimension = width_of(*model.folder.model);
+  read_limit(model.folder.path, model);
+  if (plain) {
+    model.remarks.push_back(
+        fmt::format("{} has no modules.json of sentence-transformers: a vector is the mean of the states",
+                    path.string()));
+  } else {
+    read_prompt(path, model);
+    read_pooling(modules[1].folder, model);
+    for (size_t i = 2; i < modules.size(); ++i) read_step(modules[i], model);
+  }
+  check_tokens(model);
+  return model;
+}
+
+Tensor SentenceModel::vectors(Context& context, const Sequences& tokens) const {
+  const Var states = folder.model->read(context, tokens, {});
+  Tensor rows(tokens.ragged->sequences(), states.cols() * static_cast<int64_t>(poolings.size()));
+  pool_states(states.value(), *tokens.ragged, poolings, rows.view());
+  for (const auto& dense : steps) {
+    if (dense) {
+      rows = dense->of(context.tape, std::move(rows));
+    } else {
+      normalise_rows(rows.view());
+    }
+  }
+  if (rows.cols() != dimension)
+    throw ShapeError(
+        fmt::format("`dimension` is {}, but the vectors have {} numbers", dimension, rows.cols()));
+  return rows;
+}
+
+}  // namespace mh

@@ -1,0 +1,199 @@
+#include "multihead/recipes/embed_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/base/utf8.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/kernels/gemm.h"
+#include "multihead/recipes/cut_tokens.h"
+#include "multihead/text/unicode.h"
+
+namespace mh {
+namespace {
+
+constexpr int64_t kLeastBatchTokens = 512;
+
+/// A sentence as the model reads it.
+struct Sentence {
+  std::vector<int32_t> ids;
+  size_t tokens = 0;  // that it had before it was cut
+};
+
+std::string text_of(const SentenceModel& model, const std::string& line) {
+  return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
+}
+
+Sentence sentence_of(const SentenceModel& model, const std::string& line, size_t closing) {
+  Sentence sentence{.ids = model.folder.source_tokens().encode_ids(text_of(model, line))};
+  sentence.tokens = sentence.ids.size();
+  cut_tokens(sentence.ids, static_cast<size_t>(model.longest), closing);
+  return sentence;
+}
+
+std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
+                                            const EmbedTextOptions& options) {
+  const auto where = [&](size_t i) {
+    return fmt::format("{} line {}", options.from.name, options.from.first + i);
+  };
+  const Tokenizer& tokenizer = model.folder.source_tokens();
+  const size_t closing = closing_tokens(tokenizer);
+  std::vector<Sentence> sentences(lines.size());
+  constexpr size_t kLinesATask = 64;
+  parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * kLinesATask;
+    for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
+      if (const size_t at = first_invalid_utf8(lines[i]); at != std::string::npos)
+        throw FormatError(fmt::format("{}: byte {} (0x{:02x}) is not UTF-8", where(i), at + 1,
+                                      static_cast<unsigned char>(lines[i][at])));
+      sentences[i] = sentence_of(model, lines[i], closing);
+    }
+  });
+  std::vector<std::vector<int32_t>> ids;
+  ids.reserve(lines.size());
+  size_t cut = 0, first_cut = 0;
+  UnknownTokens unknown;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (sentences[i].tokens > sentences[i].ids.size() && cut++ == 0) first_cut = i;
+    ids.push_back(std::move(sentences[i].ids));
+    if (options.remark) unknown.add(text_of(model, lines[i]), ids.back(), tokenizer);
+  }
+  const auto found = [&] {
+    return fmt::format("{} has {} tokens", where(first_cut), sentences[first_cut].tokens);
+  };
+  if (cut > 0 && options.strict) {
+    throw FormatError(
+        fmt::format("{}, but the model reads {}; shorten it, or let it be cut: leave out `strict`", found(),
+                    model.longest));
+  }
+  if (unknown.tokens > 0) options.remark(unknown.in_words() + "; the tokenizer does not know them");
+  if (cut > 0 && options.remark) {
+    options.remark(fmt::format("{} of {} line{} cut to the {} tokens that the model reads; {}", cut,
+                               lines.size(), lines.size() == 1 ? "" : "s", model.longest, found()));
+  }
+  return ids;
+}
+
+/// A model that load_sentence_model() made is always so.
+void check_model(const SentenceModel& model) {
+  if (!model.folder.model)
+    throw UsageError("this sentence model has no model; load_sentence_model() reads one");
+  const auto special = static_cast<int32_t>(model.folder.source_tokens().encode_ids("").size());
+  if (model.longest <= special) {
+    throw UsageError(fmt::format("`longest` is {}; sentences need more than the {} special tokens",
+                                 model.longest, special));
+  }
+}
+
+/// A copy whose rows have length 1.
+Tensor normalised(ConstMatrixView rows) {
+  Tensor copy = copied(rows);
+  normalise_rows(copy.view());
+  return copy;
+}
+
+}  // namespace
+
+Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
+                  const EmbedTextOptions& options) {
+  check_model(model);
+  if (options.interventions) model.folder.model->check(*options.interventions);
+  const std::vector<std::vector<int32_t>> sentences = tokens_of(model, lines, options);
+  std::vector<ExampleSize> sizes;
+  sizes.reserve(sentences.size());
+  int64_t all_tokens = 0;
+  for (const auto& ids : sentences) {
+    sizes.push_back({.tokens = static_cast<int64_t>(ids.size())});
+    all_tokens += sizes.back().tokens;
+  }
+  // A batch or more for each thread, if they do not become too small for fast products.
+  const int threads = thread_count();
+  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
+  const auto batches = plan_batches(sizes, {.max_tokens = std::min(options.max_batch_tokens, fair),
+                                            .order = BatchOptions::Order::kLongestFirst});
+
+  Tensor rows(static_cast<int64_t>(lines.size()), model.dimension);
+  std::vector<std::unique_ptr<Tape>> tapes(static_cast<size_t>(threads));
+  std::mutex progress;
+  int64_t done =
+      std::count_if(sizes.begin(), sizes.end(), [](const ExampleSize& size) { return size.tokens == 0; });
+  const auto run_batch = [&](int64_t number, int thread) {
+    auto& tape = tapes[static_cast<size_t>(thread)];
+    if (!tape) tape = std::make_unique<Tape>();
+    tape->clear();
+    Context context{.tape = *tape, .interventions = options.interventions};
+    const auto& batch = batches[static_cast<size_t>(number)];
+    Batch tokens;
+    for (const int64_t i : batch) tokens.add(sentences[static_cast<size_t>(i)], i);
+    const Tensor vectors = model.vectors(context, tokens.view());
+    for (size_t s = 0; s < batch.size(); ++s)
+      std::copy_n(vectors.view().row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
+    if (!options.progress) return;
+    std::lock_guard lock(progress);
+    done += static_cast<int64_t>(batch.size());
+    options.progress(done);
+  };
+  const auto count = static_cast<int64_t>(batches.size());
+  if (threads > 1 && count >= threads) {
+    parallel_for(count, run_batch);
+  } else {  // all threads work on one batch together
+    for (int64_t i = 0; i < count; ++i) run_batch(i, 0);
+  }
+  return rows;
+}
+
+double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
+  for (const int64_t row : {i, j}) {
+    if (row < 0 || row >= rows.rows)
+      throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
+  }
+  double product = 0, of_i = 0, of_j = 0;
+  for (int64_t c = 0; c < rows.cols; ++c) {
+    const double a = rows(i, c), b = rows(j, c);
+    product += a * b, of_i += a * a, of_j += b * b;
+  }
+  const double lengths = std::sqrt(of_i) * std::sqrt(of_j);
+  return lengths > 0 ? product / lengths : 0;
+}
+
+std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
+                                                 int64_t count) {
+  if (count < 1) throw UsageError(fmt::format("nearest rows: expected at least 1, got {}", count));
+  if (queries.cols != rows.cols) {
+    throw ShapeError(
+        fmt::format("nearest rows: queries of {} numbers and rows of {}", queries.cols, rows.cols));
+  }
+  std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(queries.rows));
+  const int64_t kept = std::min(count, rows.rows);
+  if (kept == 0 || queries.rows == 0) return nearest;
+  const Tensor unit_queries = normalised(queries), unit_rows = normalised(rows);
+  PackedMatrix packed;
+  packed.pack_transposed(unit_rows.view());
+  constexpr int64_t kQueriesAtOnce = 256;  // bounds the memory of the cosines
+  for (int64_t begin = 0; begin < queries.rows; begin += kQueriesAtOnce) {
+    const int64_t here = std::min(kQueriesAtOnce, queries.rows - begin);
+    Tensor cosines(here, rows.rows);
+    multiply(ConstMatrixView(unit_queries.view().row(begin), here, queries.cols), packed, cosines.view());
+    parallel_for(here, [&](int64_t q) {
+      const float* const of_query = cosines.view().row(q);
+      std::vector<Neighbour> all(static_cast<size_t>(rows.rows));
+      for (size_t i = 0; i < all.size(); ++i) all[i] = {static_cast<int64_t>(i), of_query[i]};
+      std::partial_sort(all.begin(), all.begin() + kept, all.end(),
+                        [](const Neighbour& a, const Neighbour& b) {
+                          return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row;
+                        });
+      all.resize(static_cast<size_t>(kept));
+      nearest[static_cast<size_t>(begin + q)] = std::move(all);
+    });
+  }
+  return nearest;
+}
+
+}  // namespace mh

@@ -1,0 +1,26 @@
+// Counts and names what a tokenizer does not know.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+/// What a tokenizer had no token for, and replaced by its unknown token.
+struct UnknownTokens {
+  int64_t tokens = 0;                 // unknown tokens in all
+  int64_t lines = 0;                  // lines that have one or more
+  std::vector<std::string> examples;  // the first few, as they stand in the text; no two alike
+
+  /// Counts those of one more line, whose ids the tokenizer gave.
+  void add(std::string_view line, std::span<const int32_t> ids, const Tokenizer& tokenizer);
+  /// "3 unknown tokens in 2 lines, e.g. '漢字', '☃'", control characters escaped. Empty when there are none.
+  std::string in_words() const;
+};
+
+}  // namespace mh

@@ -1,0 +1,84 @@
+// What info, tokenize and heads say of models that do not translate.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/small_folder.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kEncoders = std::string(MULTIHEAD_TEST_DATA) + "/sentences/",
+                  kLines = kEncoders + "sentences.txt";
+
+TEST(EncoderFolders, AreShownByInfo) {
+  const ToolResult table = run_tool("info " + kEncoders + "dense");
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(
+      table.out,
+      AllOf(HasSubstr("roberta, post-norm encoder\n"),
+            HasSubstr("2 layers of 2 heads (size 7), feed-forward 23"), HasSubstr("learned, up to 31 tokens"),
+            HasSubstr("22; 1 type of token"), HasSubstr("on top        pooler\n"),
+            HasSubstr(
+                "vectors of 9 numbers from up to 29 tokens: mean of the states, a dense layer, divided by "
+                "its length, a dense layer\n"),
+            HasSubstr("encoder.1.self_attention    heads 0 to 1")));
+  for (const std::string& line : lines_of(table.out)) EXPECT_LE(line.size(), 150u);
+  const json bert =
+      json::parse(run_tool("info --json " + std::string(MULTIHEAD_TEST_DATA) + "/bert/pretraining").out);
+  EXPECT_EQ(bert["model_type"], "bert");
+  EXPECT_EQ(bert["encoder"], json::parse(R"({"layers": 3, "heads": 3, "d_ff": 31})"));
+  EXPECT_EQ(bert["predicts"], json::parse(R"(["pooler", "masked words"])"));
+  EXPECT_EQ(bert["vocabulary"], json::parse(R"({"source": 61, "token_types": 2})"));
+  EXPECT_TRUE(bert["tokenizer"].is_null());
+  EXPECT_FALSE(bert.contains("sentences"));
+  const json sentences = json::parse(run_tool("info --json " + kEncoders + "modes").out)["sentences"];
+  EXPECT_EQ(sentences["dimension"], 6 * 14);
+  EXPECT_EQ(sentences["longest"], 13);
+  EXPECT_EQ(sentences["pooling"][5], "lasttoken");
+  const json gpt2 =
+      json::parse(run_tool("info --json " + std::string(MULTIHEAD_TEST_DATA) + "/gpt2/tied").out);
+  EXPECT_TRUE(gpt2.contains("decoder"));
+}
+
+TEST(EncoderFolders, AreTokenised) {
+  EXPECT_EQ(run_tool("tokenize --special-tokens --model " + kEncoders + "dense", "two dogs run .\n").out,
+            "[CLS] two dogs run . [SEP]\n");
+}
+
+TEST(EncoderFolders, ShowTheirHeads) {
+  const std::string heads = "heads " + kEncoders + "dense ";
+  const ToolResult table = run_tool(heads + "--quiet -i '" + kLines + "'");
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, testing::StartsWith("7 sentences\n"));
+  EXPECT_THAT(table.out, HasSubstr("encoder.1.self_attention"));
+  const ToolResult text =
+      run_tool(heads + "--text 'two dogs run .' --json --head encoder.1.self_attention.0");
+  const json seen = json::parse(text.out)["text"];
+  EXPECT_EQ(seen["source_tokens"], json::parse(R"(["[CLS]", "two", "dogs", "run", ".", "[SEP]"])"));
+  double sum = 0;
+  for (const double weight : seen["weights"]["encoder.1.self_attention.0"][2]) sum += weight;
+  EXPECT_NEAR(sum, 1, 1e-5);
+  const std::string picture = heads + "--text 'two dogs run .' --numbers --head encoder.1.self_attention.0";
+  EXPECT_NE(run_tool(picture + " --mute encoder.0.self_attention.1").out, run_tool(picture).out);
+  const ScratchFolder scratch;
+  const std::string tree =
+      "1\ttwo\ttwo\tNUM\t_\t_\t2\tnummod\t_\t_\n2\tdogs\tdog\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
+      "3\trun\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n";
+  const ToolResult trees =
+      run_tool(heads + "--least-support 1 --conllu '" + scratch.write("trees", tree) + "'");
+  EXPECT_THAT(trees.out, HasSubstr("\nnummod ")) << trees.err;
+  EXPECT_EQ(run_tool(heads + "--text 'two dogs' --svg '" + (scratch / "a.svg") + "' --save '" +
+                     (scratch / "w") + "'")
+                .status,
+            0);
+  expect_error(run_tool(heads + "--text 'two dogs' --target-text x"), 2,
+               "a roberta model, which reads one text");
+  expect_error(run_tool(heads + "-i '" + kLines + "' --target '" + kLines + "'"), 2,
+               "leave out translations and alignments");
+}
+
+}  // namespace
+}  // namespace mh
