@@ -30,7 +30,8 @@ class Speed {
     if (what == "bandwidth") return mh::read_gigabytes();
     if (what == "memory") return mh::peak_mebibytes();
     if (what == "prompt" && rest >> count) return seconds(1, count, 1);
-    if (what == "streams" && rest >> count >> more) return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
+    if (what == "streams" && rest >> count >> more)
+      return seconds(count, 16, 1 + more) - seconds(count, 16, 1);
     throw mh::UsageError("unknown command: " + what);
   }
 
@@ -45,10 +46,12 @@ class Speed {
     }
     const mh::Stopwatch watch;
     const auto texts = mh::generate(
-        model, ids, {.next_token = mh::NextToken::kGreedy, .max_new_tokens = new_tokens, .max_batch_tokens = 1 << 20});
+        model, ids,
+        {.next_token = mh::NextToken::kGreedy, .max_new_tokens = new_tokens, .max_batch_tokens = 1 << 20});
     const double time = watch.seconds();
     for (const mh::Generated& text : texts) {
-      if (text.end != mh::GenerationEnd::kMaxNewTokens) throw mh::Error("a text ended early: take a model without end token");
+      if (text.end != mh::GenerationEnd::kMaxNewTokens)
+        throw mh::Error("a text ended early: take a model without end token");
     }
     return time;
   }
