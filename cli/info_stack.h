@@ -1,6 +1,7 @@
 // What `multihead info` says of a model of one stack: an encoder, or a causal decoder.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
 // Post-processors: put the tokens of a template around the text, and trim offsets.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "multihead/text/tokenizer.h"

@@ -2,6 +2,7 @@
 // scores, and of all neighbours that make a piece those are merged first whose piece has the best score.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
