@@ -51,7 +51,8 @@ std::string as_lines(const std::vector<std::vector<FilledWord>>& masks) {
   std::string lines;
   for (const std::vector<FilledWord>& mask : masks) {
     for (size_t i = 0; i < mask.size(); ++i)
-      lines += fmt::format("{}{:.6f} {}", i > 0 ? "  " : "", mask[i].probability, printable_line(mask[i].word));
+      lines +=
+          fmt::format("{}{:.6f} {}", i > 0 ? "  " : "", mask[i].probability, printable_line(mask[i].word));
     lines += '\n';
   }
   return lines;
@@ -77,10 +78,12 @@ void add_fill(CLI::App& app) {
   auto flags = std::make_shared<FillFlags>();
   CLI::App* verb = app.add_subcommand("fill", "Fill masked words in with an encoder such as BERT");
   add_model(*verb, flags->model)->required();
-  auto* text = verb->add_option("--text", flags->texts,
-                                "A text with [MASK] (or the model's own mask) for each missing word; may be given again")
-                   ->take_all()
-                   ->allow_extra_args(false);
+  auto* text =
+      verb->add_option(
+              "--text", flags->texts,
+              "A text with [MASK] (or the model's own mask) for each missing word; may be given again")
+          ->take_all()
+          ->allow_extra_args(false);
   add_text_flags(*verb, flags->text);
   verb->get_option("--input")
       ->description("Read the texts from this file (gzip or not), one a line, instead of standard input")
@@ -91,7 +94,8 @@ void add_fill(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--json", flags->json, "Write a JSON object a line: the text, and the words of each mask");
-  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1}, "Most tokens in a batch");
+  add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
+             "Most tokens in a batch");
   name_values(*verb, "TEXT", {"--text"});
   name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens"});

@@ -16,8 +16,9 @@ namespace {
 const EncoderModel& model_with_head(const ModelFolder& folder) {
   const auto* model = dynamic_cast<const EncoderModel*>(folder.model.get());
   if (model == nullptr) {
-    throw UsageError(fmt::format("{} holds a {} model, which predicts no masked words; name an encoder such as BERT",
-                                 folder.path.string(), folder.model_type));
+    throw UsageError(
+        fmt::format("{} holds a {} model, which predicts no masked words; name an encoder such as BERT",
+                    folder.path.string(), folder.model_type));
   }
   if (!model->config().masked_words) {
     throw UsageError(fmt::format(
@@ -61,10 +62,11 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
     ids.push_back(tokenizer.encode_ids(text));
     const auto length = std::ssize(ids.back());
     if (std::find(ids.back().begin(), ids.back().end(), mask_id) == ids.back().end())
-      throw UsageError(fmt::format("text {} has no mask; write {} where a word is missing", ids.size(), mask));
+      throw UsageError(
+          fmt::format("text {} has no mask; write {} where a word is missing", ids.size(), mask));
     if (length > model.facts().max_positions) {
-      throw UsageError(fmt::format("text {} has {} tokens, the model reads {}; shorten it", ids.size(), length,
-                                   model.facts().max_positions));
+      throw UsageError(fmt::format("text {} has {} tokens, the model reads {}; shorten it", ids.size(),
+                                   length, model.facts().max_positions));
     }
     sizes.push_back({.tokens = length});
   }

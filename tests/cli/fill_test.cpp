@@ -46,7 +46,8 @@ TEST(FillVerb, SaysTheWordsOfTransformers) {
 }
 
 TEST(FillVerb, ALineForEachMask) {
-  const ToolResult result = run_tool(fill("bert") + "--text 'The [MASK] dogs [MASK].' --text '[MASK]' --words 2");
+  const ToolResult result =
+      run_tool(fill("bert") + "--text 'The [MASK] dogs [MASK].' --text '[MASK]' --words 2");
   EXPECT_EQ(result.status, 0) << result.err;
   const auto lines = lines_of(result.out);
   ASSERT_THAT(lines, SizeIs(3));
