@@ -55,7 +55,7 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
   const auto lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
-    const json line = json::parse(lines[i]), &expected = golden(i + 1);
+    const json line = json::parse(lines[i]), &expected = golden(2 * i + 1);
     EXPECT_EQ(line["prompt"], expected["prompt"]);
     EXPECT_EQ(line["text"], expected["text"]);
     EXPECT_EQ(line["end"], "end_token");
@@ -95,12 +95,14 @@ TEST(GenerateVerb, ATerminalSeesTheTextAsItComes) {
 }
 
 TEST(GenerateVerb, Chats) {
-  const std::string flags = kModel + "--greedy --max-new-tokens 3 --json --chat --prompt 'Hi there' ";
-  const json line = json::parse(run_tool(flags).out);
+  const std::string flags =
+      kModel + "--greedy --max-new-tokens 3 --json --chat --prompt 'Hi there' --system ";
+  const json line = json::parse(run_tool(flags + "x").out);
   EXPECT_EQ(line["prompt"], "Hi there");
   EXPECT_EQ(line["prompt_tokens"][0], 1);  // <|im_start|>
-  EXPECT_NE(json::parse(run_tool(flags + "--system 'Be short.'").out)["prompt_tokens"],
-            line["prompt_tokens"]);
+  EXPECT_NE(json::parse(run_tool(flags + "'Be short.'").out)["prompt_tokens"], line["prompt_tokens"]);
+  // With the template's own system message the prompt is too long for this model.
+  expect_error(run_tool(kModel + "--chat --prompt Hi"), 2, "the model has 67 positions");
   expect_error(run_tool(kModel + "--system x --prompt y"), 2, "--chat");
 }
 
@@ -124,7 +126,8 @@ TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool(kModel + "--stop '' --prompt a"), 2, "--stop");
   expect_error(run_tool(kModel + "--prompt a --mute decoder.9.self_attention.0"), 2,
                "decoder.9.self_attention");
-  expect_error(run_tool(kModel + "--prompt $'\\xff'"), 2, "--prompt: byte 1 (0xff) is not UTF-8");
+  expect_error(run_tool(kModel + "--prompt \"$(printf '\\377')\""), 2,
+               "--prompt: byte 1 (0xff) is not UTF-8");
   expect_error(run_tool(kModel, "a\xff"), 1, "not UTF-8");
   expect_error(run_tool(kModel + "-i x --prompt y"), 2, "--prompt");
   expect_error(run_tool("generate --prompt a"), 2, "the model folder is missing");

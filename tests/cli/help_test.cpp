@@ -15,8 +15,8 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<std::string> kVerbs = {
-    "bleu", "completion", "convert", "data",  "data grammar", "demo",  "embed", "heads",
-    "info", "ledger",     "score",   "study", "tokenize",     "trace", "train", "translate"};
+    "bleu",  "completion", "convert", "data",  "data grammar", "demo",     "embed", "fill",  "generate",
+    "heads", "info",       "ledger",  "score", "study",        "tokenize", "trace", "train", "translate"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
@@ -199,7 +199,7 @@ TEST(Help, MistypedVerbsAndFlagsAreNamed) {
   expect_error(run_tool("train --layers 3"), 2, "did you mean --encoder-layers or --decoder-layers?");
   expect_error(run_tool("train --xyzzy 3"), 2,
                "--xyzzy is no flag of multihead train; see multihead train --help-all");
-  expect_error(run_tool("score --model a"), 2, "--source is required; see multihead score --help");
+  expect_error(run_tool("convert --model a"), 2, "--out is required; see multihead convert --help");
   expect_error(run_tool("info --json a b"), 2, "b is one argument too many; see multihead info --help");
   expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
   expect_error(run_tool("data grammar --seed -1"), 2,

@@ -70,7 +70,7 @@ def make(folder, name, tokenizer, kind, config):
     for text in texts:
         found = fill(text, top_k=7)
         masks = found if isinstance(found[0], list) else [found]
-        words = [[{"token": w["token"], "score": w["score"], "word": w["token_str"].strip()} for w in one] for one in masks]
+        words = [[{"token": w["token"], "score": w["score"], "word": w["token_str"].lstrip(" ")} for w in one] for one in masks]
         answers.append({"text": text, "masks": words})
     return answers
 

@@ -191,8 +191,8 @@ def perplexities(model, tokenizer):
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "generate"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    shutil.rmtree(folder / "gpt2", ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     tokenizer = make_tokenizer()
     model = make_model(len(tokenizer))
     tokenizer.chat_template = SMOLLM2

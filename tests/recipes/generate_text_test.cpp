@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/recipes/chat.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/scratch_folder.h"
@@ -137,10 +142,11 @@ TEST_F(GenerateText, ChatTemplatesOfChatMlAreKnown) {
 TEST_F(GenerateText, AChatEndsWithItsEndToken) {
   GenerateTextOptions options = greedy(5);
   options.chat = true;
+  options.system = "x";
   folder.end_tokens.clear();
   const auto found = generate_text(folder, {"two"}, options).at(0);
   const Tokenizer& tokenizer = *folder.tokenizer;
-  EXPECT_EQ(found.prompt, tokenizer.encode_ids(ChatTemplate::of(folder).prompt("two"), false));
+  EXPECT_EQ(found.prompt, tokenizer.encode_ids(ChatTemplate::of(folder).prompt("two", "x"), false));
   EXPECT_EQ(found.prompt[0], tokenizer.id_of("<|im_start|>"));
   // Its logit alone is left.
   for (int32_t token = 0; token < tokenizer.size(); ++token) {
@@ -160,13 +166,36 @@ TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));
   EXPECT_THAT([&] { generate_text(with_template("{{ messages }}"), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("is not ChatML")));
-  const ModelFolder translator = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "marian" / "tied");
+  const ModelFolder translator = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "marian" / "relu");
   EXPECT_THAT([&] { generate_text(translator, {"a"}); },
               ThrowsMessage<UsageError>(HasSubstr("use `multihead translate`")));
   const ModelFolder encoder = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "bert" / "masked");
   EXPECT_THAT([&] { generate_text(encoder, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr("bert")));
   const ModelFolder ids = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "gpt2" / "tied");
   EXPECT_THAT([&] { generate_text(ids, {"a"}); }, ThrowsMessage<FileError>(HasSubstr("no tokenizer.json")));
+}
+
+TEST(SlowSmolLm2Text, IsThatOfTransformers) {
+  const char* models = std::getenv("MULTIHEAD_MODELS");
+  if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";
+  const ModelFolder folder = load_model_folder(fs::path(models) / "smollm2.gguf");
+  const auto cases =
+      nlohmann::json::parse(read_file(fs::path(MULTIHEAD_TEST_DATA) / "generate" / "smollm2.json"));
+  ASSERT_EQ(cases.size(), 4u);
+  for (const auto& expected : cases) {
+    const auto& given = expected["options"];
+    SCOPED_TRACE(expected["prompt"].get<std::string>() + " " + given.dump());
+    GenerateTextOptions options{.chat = expected["chat"]};
+    options.generate = {.next_token = given.contains("num_beams") ? NextToken::kBeam : NextToken::kGreedy,
+                        .filters = {.repetition_penalty = given.value("repetition_penalty", 1.0)},
+                        .beam_size = given.value("num_beams", 1),
+                        .length_penalty = {.alpha = given.value("length_penalty", 1.0)},
+                        .max_new_tokens = given["max_new_tokens"]};
+    const GeneratedText found = generate_text(folder, {expected["prompt"]}, options).at(0);
+    EXPECT_EQ(found.prompt, expected["prompt_ids"].get<std::vector<int32_t>>());
+    EXPECT_EQ(found.generated.tokens, expected["tokens"].get<std::vector<int32_t>>());
+    EXPECT_EQ(found.text, expected["text"].get<std::string>());
+  }
 }
 
 }  // namespace
