@@ -12,9 +12,9 @@ int main(int argc, char** argv) {
     const mh::SentenceModel model = mh::load_sentence_model(argv[1]);
     const std::vector<std::string> others(argv + 3, argv + argc);
     const mh::Tensor query = mh::embed_text(model, {argv[2]}), rows = mh::embed_text(model, others);
-    for (const mh::Neighbour& found : mh::nearest_rows(query.view(), rows.view(), 1)[0])
-      std::printf("%.4f %s\n", static_cast<double>(found.cosine),
-                  others[static_cast<size_t>(found.row)].c_str());
+    const mh::Neighbour found = mh::nearest_rows(query.view(), rows.view(), 1).at(0).at(0);
+    std::printf("%.4f %s\n", static_cast<double>(found.cosine),
+                others[static_cast<size_t>(found.row)].c_str());
   } catch (const mh::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;
   }
