@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "multihead/base/error.h"
 #include "multihead/text/unicode.h"
 #include "tests/cli/live_tool.h"
 #include "tests/cli/small_folder.h"
@@ -19,12 +20,17 @@ using testing::SizeIs;
 
 const std::string kModel = "generate '" + test::generate_folder().string() + "' ";
 
-const json& golden(size_t i) {
-  return test::generate_golden()["generated"][i];
+/// What transformers makes of a prompt, by greedy or by beam search.
+const json& golden(const std::string& prompt, bool beam = false) {
+  for (const json& one : test::generate_golden()["generated"]) {
+    if (one["prompt"] == prompt && one["options"].contains("num_beams") == beam) return one;
+  }
+  throw UsageError("no golden of " + prompt);
 }
 
 TEST(GenerateVerb, GreedyTextIsThatOfTransformersHoweverThePromptComes) {
-  const std::string prompt = golden(1)["prompt"], expected = golden(1)["text"].get<std::string>() + "\n";
+  const std::string prompt = golden("two")["prompt"],
+                    expected = golden("two")["text"].get<std::string>() + "\n";
   const std::string flags = kModel + "--greedy --max-new-tokens 25 ";
   EXPECT_EQ(run_tool(flags + "--prompt '" + prompt + "'").out, expected);
   EXPECT_EQ(run_tool(flags, prompt).out, expected);
@@ -55,7 +61,7 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
   const auto lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
-    const json line = json::parse(lines[i]), &expected = golden(2 * i + 1);
+    const json line = json::parse(lines[i]), &expected = golden(i == 0 ? "two" : "does");
     EXPECT_EQ(line["prompt"], expected["prompt"]);
     EXPECT_EQ(line["text"], expected["text"]);
     EXPECT_EQ(line["end"], "end_token");
@@ -71,11 +77,11 @@ TEST(GenerateVerb, JsonHasTokensProbabilitiesAndTheEnd) {
                                                   "--prompt 'the small dog'")
                                     .out);
   EXPECT_EQ(beam["end"], "max_new_tokens");
-  EXPECT_EQ(beam["text"], test::generate_golden()["generated"][4]["text"]);
+  EXPECT_EQ(beam["text"], golden("the small dog", true)["text"]);
 }
 
 TEST(GenerateVerb, StopsBeforeStopStrings) {
-  const std::string text = golden(1)["text"];
+  const std::string text = golden("two")["text"];
   const std::string stop = text.substr(text.find('4'), 4);
   const json line = json::parse(
       run_tool(kModel + "--greedy --max-new-tokens 25 --json --prompt two --stop nothing --stop '" + stop +
@@ -88,9 +94,9 @@ TEST(GenerateVerb, StopsBeforeStopStrings) {
 TEST(GenerateVerb, ATerminalSeesTheTextAsItComes) {
   LiveTool tool({"generate", test::generate_folder().string(), "--greedy", "--max-new-tokens", "25"},
                 LiveTool::Input::kPipe);
-  tool.write(golden(1)["prompt"].get<std::string>());
+  tool.write(golden("two")["prompt"].get<std::string>());
   tool.close_input();
-  EXPECT_EQ(tool.line(), golden(1)["text"].get<std::string>());
+  EXPECT_EQ(tool.line(), golden("two")["text"].get<std::string>());
   EXPECT_EQ(tool.exit_status(), 0);
 }
 
