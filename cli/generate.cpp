@@ -42,7 +42,7 @@ std::vector<std::string> prompts_of(const GenerateFlags& flags) {
     for (const std::string& prompt : flags.prompts) check_utf8(prompt, "--prompt");
     return flags.prompts;
   }
-  const std::vector<std::string> lines = read_text(flags.text.input);
+  std::vector<std::string> lines = read_text(flags.text.input);
   if (!flags.text.input.empty()) return lines;
   std::string all;
   for (size_t i = 0; i < lines.size(); ++i) all += (i > 0 ? "\n" : "") + lines[i];
