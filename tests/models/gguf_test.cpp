@@ -95,7 +95,8 @@ TEST_F(HostileGgufModel, TheRightOneIsRead) {
   GgufSpec linear = small_gguf();
   linear.value("llama.rope.scaling.type") = gguf_string("linear");
   linear.value("llama.rope.scaling.factor") = gguf_f32(2.5f);
-  const auto& config = dynamic_cast<const CausalModel&>(*load(linear).model).config();
+  const ModelFolder turned = load(linear);
+  const auto& config = dynamic_cast<const CausalModel&>(*turned.model).config();
   EXPECT_EQ(config.stack.rotary.scaling.kind, RotaryScaling::Kind::kLinear);
   EXPECT_EQ(config.stack.rotary.scaling.factor, 2.5);
   EXPECT_EQ(config.stack.rotary.base, 1000);
