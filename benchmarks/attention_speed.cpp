@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -147,13 +146,8 @@ double answer(const std::string& what, std::istringstream& rest, std::unique_ptr
 
 int run(int, char**) {
   std::unique_ptr<Work> work;
-  for (std::string line, what; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    words >> what;
-    std::printf("%.9f\n", answer(what, words, work));
-    std::fflush(stdout);
-  }
-  return 0;
+  return mh::answer_commands(
+      [&](const std::string& what, std::istringstream& rest) { return answer(what, rest, work); });
 }
 
 }  // namespace

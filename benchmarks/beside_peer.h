@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,19 @@ inline double peak_mebibytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1024;
+  }
+  return 0;
+}
+
+/// Answers each command of standard input with a number. answer(what, rest): the command's first word, and what
+/// follows it.
+template <class Answer>
+int answer_commands(Answer&& answer) {
+  for (std::string line, what; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    words >> what;
+    std::printf("%.9f\n", answer(what, words));
+    std::fflush(stdout);
   }
   return 0;
 }

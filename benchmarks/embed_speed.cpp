@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -73,13 +72,8 @@ class Speed {
 int run(int argc, char** argv) {
   if (argc != 2) throw mh::UsageError("usage: embed_speed MODEL");
   Speed speed(argv[1]);
-  for (std::string line, what; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    words >> what;
-    std::printf("%.9f\n", speed.answer(what, words));
-    std::fflush(stdout);
-  }
-  return 0;
+  return mh::answer_commands(
+      [&](const std::string& what, std::istringstream& rest) { return speed.answer(what, rest); });
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 //   memory                  -> MiB this process held at most
 #include <algorithm>
 #include <cstdint>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -62,13 +61,8 @@ class Speed {
 int run(int argc, char** argv) {
   if (argc != 2) throw mh::UsageError("usage: generate_speed MODEL");
   Speed speed(argv[1]);
-  for (std::string line, what; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    words >> what;
-    std::printf("%.9f\n", speed.answer(what, words));
-    std::fflush(stdout);
-  }
-  return 0;
+  return mh::answer_commands(
+      [&](const std::string& what, std::istringstream& rest) { return speed.answer(what, rest); });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 //   peak                    -> GFLOP/s in a loop of multiply-adds on every thread at once
 //   product M K N CALLS     B is packed once -> median seconds of a call
 #include <cstdint>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -32,14 +31,10 @@ double product(std::istringstream& rest) {
 }
 
 int run(int, char**) {
-  for (std::string line, what; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    words >> what;
+  return mh::answer_commands([](const std::string& what, std::istringstream& rest) {
     if (what != "peak" && what != "product") throw mh::UsageError("unknown command: " + what);
-    std::printf("%.9f\n", what == "peak" ? mh::peak_gflops() : product(words));
-    std::fflush(stdout);
-  }
-  return 0;
+    return what == "peak" ? mh::peak_gflops() : product(rest);
+  });
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ import os
 import platform
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ import numpy
 import torch
 import torch.nn.functional as F
 from machine import processor
+from program import Program
 
 FLOPS_A_CYCLE = 64  # AVX-512: two multiply-adds of 16 lanes
 SECONDS_OF_SPINNING = 0.06  # how long the peers' threads still spin after a call (onnxruntime 0.035, torch 0.01)
@@ -61,16 +61,10 @@ class Shape:
         return (2 * q + 2 * k + (2 * q + 2 * k if self.backward else 0)) / 2**20
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, build, folder):
+        super().__init__(os.path.join(build, "benchmarks", "attention_speed"))
         self.folder = folder
-        program = os.path.join(build, "benchmarks", "attention_speed")
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
 
     def prepare(self, shape, tensors):
         for name, tensor in tensors.items():

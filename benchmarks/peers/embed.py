@@ -24,6 +24,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 from machine import processor  # noqa: E402
+from program import Program  # noqa: E402
 from transformers import AutoConfig, AutoModel, AutoTokenizer  # noqa: E402
 
 BATCHES = (8, 32, 128)
@@ -40,17 +41,11 @@ def texts(data):
     return {"Multi30k val": multi30k, "EWT dev": ewt}
 
 
-class Ours:
+class Ours(Program):
     name = "multihead"
 
     def __init__(self, build, model):
-        self.process = subprocess.Popen([os.path.join(build, "benchmarks", "embed_speed"), model],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        super().__init__(os.path.join(build, "benchmarks", "embed_speed"), model)
 
 
 class SentenceTransformers:

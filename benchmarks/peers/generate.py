@@ -12,13 +12,13 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import torch
 from machine import processor
+from program import Program
 from transformers import LlamaConfig, LlamaForCausalLM
 
 SHAPE = dict(vocab_size=49152, hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
@@ -27,15 +27,9 @@ SHAPE = dict(vocab_size=49152, hidden_size=576, num_hidden_layers=30, num_attent
 PROMPT, NEW, STREAMS = 512, 48, 8
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, build, model):
-        self.process = subprocess.Popen([os.path.join(build, "benchmarks", "generate_speed"), model],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        super().__init__(os.path.join(build, "benchmarks", "generate_speed"), model)
 
     def prompt(self):
         return self.ask(f"prompt {PROMPT}")

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 
 from machine import processor
+from program import Program
 
 SHAPES = {  # K, N
     "MiniLM": [(384, 384), (384, 1152), (384, 1536), (1536, 384)],
@@ -25,17 +26,6 @@ SHAPES = {  # K, N
 }
 ROWS = (64, 256, 2048)
 SECONDS_A_TURN = 0.1
-
-
-class Side:
-    def __init__(self, program, threads):
-        variables = dict(os.environ, OMP_NUM_THREADS=str(threads), OMP_WAIT_POLICY="passive")
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables)
-
-    def ask(self, command):
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
 
 
 def main():
@@ -49,8 +39,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         peer = os.path.join(folder, "onednn_products")
         subprocess.run(["g++", "-O2", "-std=c++20", os.path.join(here, "onednn_products.cpp"), "-ldnnl", "-o", peer], check=True)
-        sides = {"multihead": Side(os.path.join(args.build, "benchmarks", "product_speed"), args.threads),
-                 "onednn": Side(peer, args.threads)}
+        variables = dict(os.environ, OMP_NUM_THREADS=str(args.threads), OMP_WAIT_POLICY="passive")
+        sides = {"multihead": Program(os.path.join(args.build, "benchmarks", "product_speed")),
+                 "onednn": Program(peer, env=variables)}
         rows = []
         for model, shapes in SHAPES.items():
             for k, n in shapes:

@@ -6,13 +6,10 @@ them, and the logits and hidden states that transformers computes with them in d
     venv/bin/python tests/oracles/llama_goldens.py [FOLDER]
 """
 
-import pathlib
 import shutil
-import sys
 
-import numpy as np
 import torch
-from safetensors.numpy import save_file
+from causal import make_all, save_golden
 from transformers import LlamaConfig, LlamaForCausalLM
 
 # Odd and unequal on purpose: two queries for each key, or all for one; heads that are not hidden_size / heads wide.
@@ -78,31 +75,8 @@ def make(folder, name, sizes):
     saved = model.model if "one_key" in name else model  # a tied model needs no head
     saved.save_pretrained(folder / name, max_shard_size="8KB" if name.startswith("untied") else "1GB")
     (folder / name / "generation_config.json").unlink(missing_ok=True)
-
-    model = model.double()
-    random = np.random.default_rng(7)
-    lengths = [1, 2, 127, config.max_position_embeddings]
-    tensors = {"lengths": np.array(lengths, dtype=np.int64)}
-    ids = [random.integers(0, config.vocab_size, n) for n in lengths]
-    tensors["ids"] = np.concatenate(ids).astype(np.int64)
-    states, logits = [], []
-    for sequence in ids:
-        with torch.no_grad():
-            out = model(torch.tensor(sequence)[None], output_hidden_states=True)
-        states.append(out.hidden_states[-1][0].numpy())
-        logits.append(out.logits[0].numpy())
-    tensors["states"] = np.concatenate(states).astype(np.float32)
-    tensors["logits"] = np.concatenate(logits).astype(np.float32)
-    save_file(tensors, folder / f"{name}.golden.safetensors")
-
-
-def main():
-    here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "llama"
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, sizes in MODELS.items():
-        make(folder, name, sizes)
+    save_golden(model.double(), [1, 2, 127, config.max_position_embeddings], folder / f"{name}.golden.safetensors")
 
 
 if __name__ == "__main__":
-    main()
+    make_all(MODELS, make, "llama")
