@@ -16,6 +16,7 @@
 #include "multihead/base/file.h"
 #include "multihead/base/utf8.h"
 #include "multihead/io/setting_visitor.h"
+#include "multihead/nn/context.h"
 
 namespace mh::cli {
 namespace {
@@ -47,6 +48,19 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
       ->type_name("FILE");
   add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
   add_limit_flags(verb);
+}
+
+CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads, const std::string& example) {
+  return verb.add_option("--mute", heads, fmt::format("Mute a head, e.g. {}; may be given again", example))
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("HEAD");
+}
+
+Interventions muted_heads(const std::vector<std::string>& heads) {
+  Interventions interventions;
+  for (const std::string& head : heads) interventions.mute(head);
+  return interventions;
 }
 
 CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,

@@ -15,6 +15,10 @@ class App;
 class Option;
 }  // namespace CLI
 
+namespace mh {
+class Interventions;
+}
+
 namespace mh::cli {
 
 /// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.
@@ -26,6 +30,10 @@ struct TextFlags {
   std::string output;
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
+/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name of a head.
+CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads,
+                           const std::string& example = "encoder.3.self_attention.1");
+Interventions muted_heads(const std::vector<std::string>& heads);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
 void add_limit_flags(CLI::App& verb);

@@ -239,8 +239,7 @@ void run(const ConvertFlags& flags) {
                        .compared_on = sentences.what};
   report.difference = compare_models(model, *made, sentences.sources, sentences.targets);
   if (plan.promise == Promise::kAsMuted) {
-    Interventions muted;
-    for (const std::string& head : flags.remove) muted.mute(head);
+    const Interventions muted = muted_heads(flags.remove);
     report.from_muted = compare_models(model, *made, sentences.sources, sentences.targets, &muted);
   }
   if (!flags.source.empty()) {

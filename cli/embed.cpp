@@ -176,8 +176,7 @@ void run(const EmbedFlags& flags) {
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
   if (!flags.nearest.empty()) nearest_of(flags.nearest);
-  Interventions muted;
-  for (const std::string& head : flags.mute) muted.mute(head);
+  const Interventions muted = muted_heads(flags.mute);
 
   const SentenceModel model = load_sentence_model(flags.model);
   for (const std::string& line : model.remarks) remark(line);
@@ -214,12 +213,9 @@ void add_embed(CLI::App& app) {
       ->excludes(format);
   verb->add_flag("--strict", flags->options.strict,
                  "Refuse a line that is longer than the model reads; it is cut otherwise");
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_mute_flag(*verb, flags->mute);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
-  name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens"});
   verb->footer(
       "Example:\n"

@@ -46,7 +46,7 @@ std::string as_json(const std::string& text, const std::vector<std::vector<Fille
   return line.dump() + "\n";
 }
 
-// A line for each mask: "0.912345 capital, 0.034567 heart".
+// A line for each mask: "0.912345 capital  0.034567 heart".
 std::string as_lines(const std::vector<std::vector<FilledWord>>& masks) {
   std::string lines;
   for (const std::vector<FilledWord>& mask : masks) {
@@ -59,8 +59,7 @@ std::string as_lines(const std::vector<std::vector<FilledWord>>& masks) {
 }
 
 void run(FillFlags& flags) {
-  Interventions muted;
-  for (const std::string& head : flags.mute) muted.mute(head);
+  const Interventions muted = muted_heads(flags.mute);
   if (!muted.empty()) flags.options.interventions = &muted;
   const ModelFolder folder = load_model(flags.model);
   for (const std::string& text : flags.texts) check_utf8(text, "--text");
@@ -90,14 +89,11 @@ void add_fill(CLI::App& app) {
       ->excludes(text);
   add_number(*verb, "--words", flags->options.words, {.low = 1, .high = kMaxCandidates},
              "How many words to show for each mask");
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_mute_flag(*verb, flags->mute);
   verb->add_flag("--json", flags->json, "Write a JSON object a line: the text, and the words of each mask");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
   name_values(*verb, "TEXT", {"--text"});
-  name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens"});
   verb->footer(
       "Example:\n"

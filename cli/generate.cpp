@@ -83,8 +83,7 @@ void run(GenerateFlags& flags) {
   if (flags.beam) options.generate.next_token = NextToken::kBeam;
   if (!flags.system.empty()) options.system = flags.system;
   check_generate(options.generate);
-  Interventions muted;
-  for (const std::string& head : flags.mute) muted.mute(head);
+  const Interventions muted = muted_heads(flags.mute);
   if (!muted.empty()) options.generate.interventions = &muted;
   options.remark = [](const std::string& line) { remark(line); };
 
@@ -154,15 +153,12 @@ void add_generate(CLI::App& app) {
   add_number(*verb, "--repetition-penalty", filters.repetition_penalty, {.low = 1e-6, .high = 1e6},
              "Above 1: what occurred before gets less probable")
       ->excludes(beam);
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. decoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_mute_flag(*verb, flags->mute, "decoder.3.self_attention.1");
   verb->add_flag("--json", flags->json,
                  "Write a JSON object a line: text, why it ended, tokens with their log-probabilities");
   add_number(*verb, "--max-batch-tokens", options.max_batch_tokens, {.low = 1},
              "Most tokens of the prompts and texts that are generated at once");
   name_values(*verb, "TEXT", {"--prompt", "--stop", "--system"});
-  name_values(*verb, "HEAD", {"--mute"});
   group_flags(*verb, "Next token",
               {"--greedy", "--beam", "--length-penalty", "--temperature", "--top-k", "--top-p", "--min-p",
                "--repetition-penalty", "--seed"});

@@ -108,8 +108,7 @@ void run(HeadsFlags& flags) {
   for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
 
   const ModelFolder folder = load_model(flags.model);
-  Interventions interventions;
-  for (const std::string& head : flags.mute) interventions.mute(head);
+  const Interventions interventions = muted_heads(flags.mute);
   folder.model->check(interventions);
   if (!interventions.empty()) flags.options.observe.interventions = &interventions;
 
@@ -183,15 +182,13 @@ void add_heads(CLI::App& app) {
   add_output_flag(*verb, "--svg", flags->svg,
                   "Draw an SVG picture on --text: each --head; without --head all heads, small");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_mute_flag(*verb, flags->mute);
   add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
              "Most source and target tokens in a batch");
   add_limit_flags(*verb);
   name_values(*verb, "FILE",
               {"--input", "--output", "--target", "--conllu", "--target-conllu", "--alignment", "--svg"});
-  name_values(*verb, "HEAD", {"--head", "--mute"});
+  name_values(*verb, "HEAD", {"--head"});
   name_values(*verb, "DIR|FILE", {"--save"});
   group_flags(*verb, "Trees and alignments",
               {"--conllu", "--target-conllu", "--alignment", "--least-support"});

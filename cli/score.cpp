@@ -108,8 +108,7 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 }
 
 void run(ScoreFlags& flags) {
-  Interventions interventions;
-  for (const std::string& head : flags.mute) interventions.mute(head);
+  const Interventions interventions = muted_heads(flags.mute);
   if (!interventions.empty()) flags.options.interventions = &interventions;
   const ModelFolder folder = load_model(flags.model);
   if (folder.language_model().facts().source_vocabulary > 0) {
@@ -147,14 +146,11 @@ void add_score(CLI::App& app) {
       ->excludes(per_line);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
-  verb->add_option("--mute", flags->mute, "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-      ->take_all()
-      ->allow_extra_args(false);
+  add_mute_flag(*verb, flags->mute);
   verb->add_flag("--token-ids", flags->token_ids,
                  "The files hold token ids instead of text; for a translator");
   name_values(*verb, "FILE", {"--source", "--target"});
   group_flags(*verb, "Windows of a text", {"--document", "--context", "--stride", "--per-line"});
-  name_values(*verb, "HEAD", {"--mute"});
   rare_flags(*verb, {"--max-batch-tokens", "--token-ids"});
   verb->footer(
       "Example:\n"

@@ -214,8 +214,7 @@ class Run {
 void run(TranslateFlags& flags) {
   if (flags.greedy) flags.options.search.beam_size = 1;
   check_search(flags.options.search);
-  Interventions muted;
-  for (const std::string& head : flags.mute) muted.mute(head);
+  const Interventions muted = muted_heads(flags.mute);
   if (flags.alignment) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);
@@ -262,10 +261,7 @@ void add_translate(CLI::App& app) {
   add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
              "Head that --alignment reads; -1: the mean of all heads")
       ->needs(alignment);
-  auto* mute = verb->add_option("--mute", flags->mute,
-                                "Mute a head, e.g. encoder.3.self_attention.1; may be given again")
-                   ->take_all()
-                   ->allow_extra_args(false);
+  auto* mute = add_mute_flag(*verb, flags->mute);
   verb->add_flag("--compare", flags->compare,
                  "Translate with all heads too, and show the lines that --mute changes side by side")
       ->needs(mute)
@@ -273,7 +269,6 @@ void add_translate(CLI::App& app) {
       ->excludes(n_best);
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
   name_values(*verb, "FILE", {"--prefix"});
-  name_values(*verb, "HEAD", {"--mute"});
   group_flags(*verb, "Search",
               {"--beam-size", "--greedy", "--n-best", "--length-penalty", "--length-penalty-form",
                "--min-length", "--max-length", "--max-length-factor", "--prefix"});

@@ -15,49 +15,36 @@
 namespace mh {
 namespace {
 
-/// How a text is cut into words, which GGUF gives by the name of a model that cuts it so.
-enum class WordRule {
-  kGpt2,            // GPT-2's regular expression
-  kDigitsThenGpt2,  // each digit by itself, then that
-};
-
-struct WordRuleName {
+/// How a text is cut into words, which GGUF gives by the name of a model that cuts it so: by GPT-2's regular
+/// expression, and some set each digit apart before that. The names are llama.cpp's (llama-vocab.cpp);
+/// "default" is what converters write who found no other name.
+struct PreTokenizerName {
   std::string_view name;
-  WordRule rule;
+  bool digits_apart = false;
 };
-/// The names are llama.cpp's (llama-vocab.cpp). "default" is what converters write who found no other name.
-constexpr std::array kWordRules = {
-    WordRuleName{"default", WordRule::kGpt2},
-    WordRuleName{"gpt-2", WordRule::kGpt2},
-    WordRuleName{"phi-2", WordRule::kGpt2},
-    WordRuleName{"mpt", WordRule::kGpt2},
-    WordRuleName{"olmo", WordRule::kGpt2},
-    WordRuleName{"smollm", WordRule::kDigitsThenGpt2},
-    WordRuleName{"starcoder", WordRule::kDigitsThenGpt2},
-    WordRuleName{"codeshell", WordRule::kDigitsThenGpt2},
-    WordRuleName{"refact", WordRule::kDigitsThenGpt2},
-};
+constexpr std::array kPreTokenizers = {PreTokenizerName{"default"},
+                                       PreTokenizerName{"gpt-2"},
+                                       PreTokenizerName{"phi-2"},
+                                       PreTokenizerName{"mpt"},
+                                       PreTokenizerName{"olmo"},
+                                       PreTokenizerName{"smollm", true},
+                                       PreTokenizerName{"starcoder", true},
+                                       PreTokenizerName{"codeshell", true},
+                                       PreTokenizerName{"refact", true}};
 
-std::string names_of_rules() {
+std::vector<PreTokenizerStep> pre_tokenizers(std::string_view name, const std::string& file) {
+  using Kind = PreTokenizerStep::Kind;
+  const PreTokenizerStep words{.kind = Kind::kByteLevel, .add_prefix_space = false};
   std::string names;
-  for (const WordRuleName& known : kWordRules) names += (names.empty() ? "" : ", ") + std::string(known.name);
-  return names;
-}
-
-WordRule rule_named(std::string_view name, const std::string& file) {
-  for (const WordRuleName& known : kWordRules) {
-    if (known.name == name) return known.rule;
+  for (const PreTokenizerName& known : kPreTokenizers) {
+    if (known.name == name && known.digits_apart)
+      return {{.kind = Kind::kDigits, .individual_digits = true}, words};
+    if (known.name == name) return {words};
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
   }
   throw FormatError(fmt::format(
       "{}: \"tokenizer.ggml.pre\": it cuts text into words as {}, which is not supported; expected one of {}",
-      file, in_quotes(name), names_of_rules()));
-}
-
-std::vector<PreTokenizerStep> pre_tokenizers(WordRule rule) {
-  using Kind = PreTokenizerStep::Kind;
-  const PreTokenizerStep words{.kind = Kind::kByteLevel, .add_prefix_space = false};
-  if (rule == WordRule::kGpt2) return {words};
-  return {{.kind = Kind::kDigits, .individual_digits = true}, words};
+      file, in_quotes(name), names));
 }
 
 std::pair<std::string, std::string> merge_of(std::string_view merge, const std::string& file) {
@@ -127,8 +114,7 @@ std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file) {
       parts.added_tokens.push_back({.id = id, .content = token, .special = type == kControl});
   }
   for (const std::string_view merge : *merges) parts.model.merges.push_back(merge_of(merge, file.name()));
-  parts.pre_tokenizers =
-      pre_tokenizers(rule_named(file.text("tokenizer.ggml.pre").value_or("default"), file.name()));
+  parts.pre_tokenizers = pre_tokenizers(file.text("tokenizer.ggml.pre").value_or("default"), file.name());
   parts.post_processors = {{.kind = PostProcessorStep::Kind::kByteLevel, .trim_offsets = false}};
   if (PostProcessorStep added = template_of(file, *tokens); !added.special_tokens.empty())
     parts.post_processors.push_back(std::move(added));

@@ -251,12 +251,11 @@ ModelFolder load_model_folder(const fs::path& asked) {
     if (folder.target_tokenizer)
       check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.
-    const char* generation = is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig;
-    folder.suppressed = read_suppressed_tokens(read_regular_file(path / generation),
-                                               (path / generation).string(), facts.vocabulary);
-    refuse_to_suppress_all(folder.suppressed, facts, path / generation);
-    folder.end_tokens =
-        read_end_tokens(read_regular_file(path / generation), (path / generation).string(), facts.vocabulary);
+    const fs::path generation = path / (is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig);
+    const std::string json = read_regular_file(generation);
+    folder.suppressed = read_suppressed_tokens(json, generation.string(), facts.vocabulary);
+    refuse_to_suppress_all(folder.suppressed, facts, generation);
+    folder.end_tokens = read_end_tokens(json, generation.string(), facts.vocabulary);
   }
   read_weights(files, plan, *folder.model);
   return folder;
