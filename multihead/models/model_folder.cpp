@@ -13,6 +13,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/family.h"
 #include "multihead/models/families/marian.h"
+#include "multihead/models/folder_tokenizers.h"
 #include "multihead/models/gguf_folder.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
@@ -62,13 +63,8 @@ void require_file(const fs::path& folder, const char* name) {
   throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
 }
 
-std::optional<Tokenizer> read_tokenizer(const fs::path& path) {
-  if (!is_there(path)) return std::nullopt;
-  return Tokenizer::from_json(read_regular_file(path), path.string());
-}
-
 // Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
-void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t vocabulary,
+void check_tokenizer(const Tokenizer& tokenizer, const std::string& file, int32_t vocabulary,
                      const ModelFacts& facts, const std::optional<SpecialTokens>& special) {
   SpecialTokens names = special.value_or(SpecialTokens{});
   if (!special && !tokenizer.id_of(names.end)) names.end.clear();
@@ -81,7 +77,7 @@ void check_tokenizer(const Tokenizer& tokenizer, const fs::path& file, int32_t v
   if (mismatches.empty()) return;
   throw FormatError(
       fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
-                  file.string(), fmt::join(mismatches, "; ")));
+                  file, fmt::join(mismatches, "; ")));
 }
 
 // A model that may say nothing but its end would translate every sentence to an empty line.
@@ -242,14 +238,15 @@ ModelFolder load_model_folder(const fs::path& asked) {
   if (const fs::path map = path / kSpecialTokensMap; folder.mask_token.empty() && is_there(map))
     folder.mask_token = read_tokenizer_config(read_regular_file(map), map.string()).mask;
   if (is_there(path / kChatTemplate)) folder.chat_template = read_regular_file(path / kChatTemplate);
-  folder.tokenizer = read_tokenizer(path / kTokenizer);
-  folder.target_tokenizer = read_tokenizer(path / kTargetTokenizer);
+  FolderTokenizers tokenizers = read_folder_tokenizers(path);
+  folder.tokenizer = std::move(tokenizers.source);
+  folder.target_tokenizer = std::move(tokenizers.target);
   if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
     const ModelFacts facts = speaker->facts();
     if (folder.tokenizer)
-      check_tokenizer(*folder.tokenizer, path / kTokenizer, facts.vocabulary_read(), facts, special);
+      check_tokenizer(*folder.tokenizer, tokenizers.source_file, facts.vocabulary_read(), facts, special);
     if (folder.target_tokenizer)
-      check_tokenizer(*folder.target_tokenizer, path / kTargetTokenizer, facts.vocabulary, facts, special);
+      check_tokenizer(*folder.target_tokenizer, tokenizers.target_file, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.
     const fs::path generation = path / (is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig);
     const std::string json = read_regular_file(generation);
@@ -271,10 +268,12 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
   files[kWeights] = write_encoder_decoder_weights(model, type);
   files[kGenerationConfig] = write_generation_config(config, options.beam_size);
   if (options.tokenizer != nullptr) {
-    files[kTokenizer] = options.tokenizer->to_json();
-    files[kTokenizerConfig] = write_tokenizer_config(*options.tokenizer, config);
+    const auto of_tokenizer = options.tokenizer->files(kTokenizer);
+    if (of_tokenizer.contains(kTokenizer))
+      files[kTokenizerConfig] = write_tokenizer_config(*options.tokenizer, config);
+    files.insert(of_tokenizer.begin(), of_tokenizer.end());
   }
-  if (options.target_tokenizer != nullptr) files[kTargetTokenizer] = options.target_tokenizer->to_json();
+  if (options.target_tokenizer != nullptr) files.merge(options.target_tokenizer->files(kTargetTokenizer));
   std::vector<std::string> own_files;
   for (const auto& [name, bytes] : files) {
     if (!options.extra_files.contains(name)) own_files.push_back(name);

@@ -5,6 +5,8 @@
 //   model.safetensors        the weights
 //   tokenizer.json           the tokenizer, in Hugging Face's format
 //   target_tokenizer.json    the tokenizer of the target, if the vocabularies are separate
+//   source.spm, target.spm, vocab.json, target_vocab.json
+//                            in place of both, in OPUS's folders (models/folder_tokenizers.h)
 //   tokenizer_config.json    which class opens it, and the special tokens
 //   generation_config.json   how generate() starts and ends, and which tokens it never generates
 //
@@ -35,7 +37,7 @@ struct ModelFolder {
   std::string model_type;  // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
-  std::optional<Tokenizer> target_tokenizer;  // only with separate vocabularies
+  std::optional<Tokenizer> target_tokenizer;  // only if the target has its own
   /// Tokens that generation_config.json forbids; rising; usually the pad token.
   std::vector<int32_t> suppressed;
   /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.

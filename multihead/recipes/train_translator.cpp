@@ -157,7 +157,8 @@ class Training {
       folder.source_tokens();  // throws where there are none
       return {*std::move(folder.tokenizer), std::move(folder.target_tokenizer)};
     }
-    if (begin_with_ && settings_.tokenizer.empty()) return read_tokenizers(begin_with_->path);
+    if (begin_with_ && settings_.tokenizer.empty())
+      return {begin_with_->source_tokens(), begin_with_->target_tokenizer};
     return make_tokenizers(settings_, text);
   }
 
@@ -205,8 +206,8 @@ class Training {
     const std::string& tokenizer = settings_.tokenizer;
     const auto kept = kept_settings(settings_.model);
     const bool known = tokenizer.empty() || (kept && kept->tokenizer == tokenizer);
-    if (!known && Tokenizer::from_json(read_regular_file(tokenizer), tokenizer).to_json() !=
-                      tokenizers_->source.to_json()) {
+    if (!known && Tokenizer::from_json(read_regular_file(tokenizer), tokenizer).files() !=
+                      tokenizers_->source.files()) {
       clauses.push_back(fmt::format("`tokenizer` {} is not the run's", tokenizer));
     }
     if (saved.data != data_) clauses.emplace_back("the text is not the one the run was started with");

@@ -43,13 +43,6 @@ TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const P
   return {learn(settings, both, settings.train_source + ", " + settings.train_target), std::nullopt};
 }
 
-TranslatorTokenizers read_tokenizers(const std::filesystem::path& folder) {
-  TranslatorTokenizers tokenizers{read_tokenizer(folder / "tokenizer.json"), std::nullopt};
-  const std::filesystem::path target = folder / "target_tokenizer.json";
-  if (std::filesystem::exists(target)) tokenizers.own_target = read_tokenizer(target);
-  return tokenizers;
-}
-
 SpecialIds special_ids(const Tokenizer& tokenizer, const std::string& name) {
   const auto end = tokenizer.id_of("</s>");
   const auto pad = tokenizer.id_of("<pad>");

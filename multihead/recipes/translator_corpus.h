@@ -23,8 +23,6 @@ struct TranslatorTokenizers {
 
 /// Returns tokenizers learned on `text`, or the one in settings.tokenizer.
 TranslatorTokenizers make_tokenizers(const TranslatorSettings& settings, const ParallelText& text);
-/// Reads the tokenizers of a model folder. Throws FileError when it has none.
-TranslatorTokenizers read_tokenizers(const std::filesystem::path& folder);
 
 /// The ids of the special tokens that a model needs. special_ids() throws UsageError when `tokenizer` lacks
 /// one or does not append the end token.

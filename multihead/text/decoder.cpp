@@ -127,6 +127,18 @@ void strip_pieces(const DecoderStep& step, std::vector<std::string>& pieces) {
 }
 
 /// As SentencePiece decodes: bytes, U+2581 for spaces, no space before the text, the unknown token's sign.
+/// The text without the whitespace at its ends.
+std::string trimmed(std::string_view text) {
+  size_t begin = text.size(), end = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    if (is_whitespace(next_character(text, at))) continue;
+    begin = std::min(begin, start);
+    end = at;
+  }
+  return std::string(text.substr(begin, end > begin ? end - begin : 0));
+}
+
 void from_sentence_piece(const DecoderStep& step, std::vector<std::string>& pieces) {
   std::string text, bytes;
   const auto flush = [&] {
@@ -161,7 +173,7 @@ void from_sentence_piece(const DecoderStep& step, std::vector<std::string>& piec
     text += shown;
   }
   flush();
-  pieces = {text};
+  pieces = {step.trims_ends ? trimmed(text) : text};
 }
 
 std::string joined(const std::vector<std::string>& pieces, std::string_view separator) {

@@ -54,6 +54,13 @@ std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
   return tokens;
 }
 
+/// How many bytes of the text are a language code at its start: ">>deu<<", or 0.
+size_t language_code(std::string_view text) {
+  if (!text.starts_with(">>")) return 0;
+  const size_t end = text.find("<<");
+  return end == std::string_view::npos ? 0 : end + 2;
+}
+
 }  // namespace
 
 struct Tokenizer::Pipeline {
@@ -119,11 +126,19 @@ struct Tokenizer::Pipeline {
         pieces.pieces.push_back({start, pieces.text.text.size(), segment.token});
         continue;
       }
-      AlignedText normalized = original.slice(segment.begin, segment.end);
+      const size_t code =
+          parts.language_code ? language_code(text.substr(segment.begin, segment.end - segment.begin)) : 0;
+      if (code > 0) {
+        pieces.text.append(original, segment.begin, segment.begin + code);
+        const std::string_view token = text.substr(segment.begin, code);
+        pieces.pieces.push_back(
+            {start, start + code, model.id_of(token).value_or(model.unknown_id().value_or(-1))});
+      }
+      AlignedText normalized = original.slice(segment.begin + code, segment.end);
       normalize(parts.normalizers, normalized);
       pieces.text.append(normalized, 0, normalized.text.size());
       for (const Piece& piece : after_normalizing.find(normalized.text)) {
-        pieces.pieces.push_back({start + piece.begin, start + piece.end, piece.token});
+        pieces.pieces.push_back({start + code + piece.begin, start + code + piece.end, piece.token});
       }
     }
     pre_tokenize(parts.pre_tokenizers, pieces);
@@ -178,6 +193,11 @@ Tokenizer Tokenizer::from_json(std::string_view json, std::string_view file_name
 
 std::string Tokenizer::to_json() const {
   return write_tokenizer_json(pipeline_->parts);
+}
+
+std::map<std::string, std::string> Tokenizer::files(const std::string& json) const {
+  if (!pipeline_->parts.files.empty()) return pipeline_->parts.files;
+  return {{json, to_json()}};
 }
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special_tokens) const {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,8 +45,11 @@ class Tokenizer {
   explicit Tokenizer(TokenizerParts parts);
 
   /// Returns the tokenizer.json, which Hugging Face `tokenizers` opens with the same ids, offsets and
-  /// decoding.
+  /// decoding. Throws UsageError when that format cannot tell this tokenizer; files() has it then.
   std::string to_json() const;
+  /// Returns what to write into a model's folder, by the files' names: tokenizer.json under the name `json`, or the
+  /// files that the tokenizer was read from when tokenizer.json cannot tell it (OPUS: source.spm, vocab.json).
+  std::map<std::string, std::string> files(const std::string& json = "tokenizer.json") const;
 
   /// Throws FormatError when `text` is not UTF-8.
   Encoding encode(std::string_view text, bool add_special_tokens = true) const;

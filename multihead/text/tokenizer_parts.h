@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -142,6 +143,7 @@ struct DecoderStep {
   std::string unknown = {};                               ///< sentence_piece: shown as `content`
   bool trims_start = true;   ///< sentence_piece: leaves out the space before the text
   bool trims_starts = true;  ///< sentence_piece: that of every piece before the first letter
+  bool trims_ends = false;   ///< sentence_piece: leaves out the whitespace at both ends of the text
 };
 
 /// A token that is matched in the text itself, before the model sees it.
@@ -198,6 +200,11 @@ struct TokenizerParts {
   std::vector<DecoderStep> decoders = {};  ///< none: tokens joined by spaces
   TokenModel model;
   std::optional<Truncation> truncation = {};
+  /// Marian's: ">>" at the start of a text, with all up to the first "<<", is one token (">>deu<<", the language to
+  /// translate into) or the unknown one.
+  bool language_code = false;
+  /// The files that tell all this when tokenizer.json cannot, by their names in a model folder; else none.
+  std::map<std::string, std::string> files = {};
 };
 
 }  // namespace mh

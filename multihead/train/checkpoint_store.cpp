@@ -23,8 +23,16 @@ namespace fs = std::filesystem;
 constexpr const char* kState = "training_state.json";
 constexpr const char* kMoments = "training_state.safetensors";
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kPublished[] = {"config.json",    "generation_config.json", "model.safetensors",
-                                      "tokenizer.json", "target_tokenizer.json",  "tokenizer_config.json"};
+constexpr const char* kPublished[] = {"config.json",
+                                      "generation_config.json",
+                                      "model.safetensors",
+                                      "tokenizer.json",
+                                      "target_tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "source.spm",
+                                      "target.spm",
+                                      "vocab.json",
+                                      "target_vocab.json"};
 
 // Where a file's hard link stands before it is renamed.
 fs::path link_beside(const fs::path& folder, const fs::path& name) {

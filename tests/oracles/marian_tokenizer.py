@@ -27,13 +27,14 @@ def main():
         for i in range(3, model.get_piece_size()):
             if i % 7:
                 vocabulary.setdefault(model.id_to_piece(i), len(vocabulary))
-        for piece in ("☃☃", "𝒳", "<pad>"):  # runs that the model does not know
+        for piece in ("☃☃", "𝒳", ">>deu<<", "<pad>"):  # runs that the model does not know
             vocabulary.setdefault(piece, len(vocabulary))
         (folder / "vocab.json").write_text(json.dumps(vocabulary))
         (folder / "tokenizer_config.json").write_text(json.dumps({"source_lang": "en", "target_lang": "de"}))
         tokenizer = MarianTokenizer.from_pretrained(str(folder))
-        ids = [tokenizer(line, add_special_tokens=False)["input_ids"] for line in lines]
-        (folder / "answers.json").write_text(json.dumps(ids))
+        ids = [tokenizer(line)["input_ids"] for line in lines]
+        decoded = [tokenizer.decode(one, skip_special_tokens=True) for one in ids]
+        (folder / "answers.json").write_text(json.dumps({"ids": ids, "decoded": decoded}))
 
 
 if __name__ == "__main__":

@@ -68,38 +68,6 @@ std::vector<std::string> texts_in(const std::filesystem::path& path) {
   return texts;
 }
 
-TEST(SlowSentencePieceOracle, AgreesWithMarianTokenizer) {
-  const char* python = std::getenv("MULTIHEAD_PYTHON");
-  if (python == nullptr ||
-      std::system(fmt::format("{} -c 'import transformers' 2>/dev/null", python).c_str()) != 0) {
-    GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with transformers and sentencepiece";
-  }
-  const test::ScratchFolder scratch;
-  const std::vector<std::string> texts = texts_in(scratch / "texts");
-  const std::string command =
-      fmt::format("{} {}/tests/oracles/marian_tokenizer.py {} {} 2>/dev/null", python, MULTIHEAD_SOURCE,
-                  scratch.path().string(), (scratch / "texts").string());
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  for (const std::string kind : {"unigram", "unigram_bytes", "bpe", "bpe_bytes"}) {
-    SCOPED_TRACE(kind);
-    const json entries = json::parse(read_file(scratch.path() / kind / "vocab.json"));
-    std::vector<std::pair<std::string, int32_t>> vocabulary;
-    for (const auto& [token, id] : entries.items()) vocabulary.emplace_back(token, id.get<int32_t>());
-    TokenizerParts parts = read_sentencepiece_model(read_file(scratch.path() / kind / "source.spm"), kind);
-    use_vocabulary(parts, vocabulary, "<unk>");
-    for (const char* special : {"</s>", "<unk>", "<pad>"}) {
-      parts.added_tokens.push_back({.id = entries[special].get<int32_t>(), .content = special});
-    }
-    const Tokenizer tokenizer(std::move(parts));
-    const json answers = json::parse(read_file(scratch.path() / kind / "answers.json"));
-    ASSERT_EQ(answers.size(), texts.size());
-    for (size_t i = 0; i < texts.size(); ++i) {
-      EXPECT_EQ(tokenizer.encode_ids(texts[i]), answers[i].get<std::vector<int32_t>>())
-          << texts[i].substr(0, 200);
-    }
-  }
-}
-
 TEST(SlowSentencePieceOracle, AgreesWithTheLibraryOnItsUsualNormalisation) {
   const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with sentencepiece";

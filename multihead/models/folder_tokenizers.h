@@ -1,0 +1,29 @@
+// Finds the tokenizers of a model folder, in either of two layouts:
+//
+//   tokenizer.json, and target_tokenizer.json for a vocabulary of the target's own
+//   source.spm, target.spm, vocab.json, and target_vocab.json for a vocabulary of the target's own: OPUS's
+//   (Tiedemann and Thottingal 2020), which transformers' MarianTokenizer opens
+//
+// The second has SentencePiece models, whose pieces take the ids of vocab.json; a piece that is not there is <unk>. A
+// text gets </s> behind it. ">>deu<<" at its start is a token: the language that a model of several is to write.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+struct FolderTokenizers {
+  std::optional<Tokenizer> source;  // of the target, too, unless it has its own
+  std::optional<Tokenizer> target;
+  std::string source_file, target_file;  // that say the ids, for messages
+};
+
+/// Returns what the folder has, perhaps nothing. Throws FileError when a file of OPUS's layout is missing, FormatError
+/// on damaged ones.
+FolderTokenizers read_folder_tokenizers(const std::filesystem::path& folder);
+
+}  // namespace mh
