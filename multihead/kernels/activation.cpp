@@ -111,8 +111,9 @@ void value_rows(const ConstMatrixView& z, const MatrixView& y) {
   for (int64_t r = 0; r < z.rows; ++r) {
     const float* from = z.row(r);
     float* to = y.row(r);
-    const auto run = [&](auto tag, int64_t c)
-                         HWY_ATTR { hn::StoreU(Function::value(tag, hn::LoadU(tag, from + c)), tag, to + c); };
+    const auto run = [&](auto tag, int64_t c) HWY_ATTR {
+      hn::StoreU(Function::value(tag, hn::LoadU(tag, from + c)), tag, to + c);
+    };
     int64_t c = 0;
     for (; c + lanes <= z.cols; c += lanes) run(d, c);
     for (; c < z.cols; ++c) run(one_lane, c);

@@ -26,8 +26,10 @@ int64_t panel_width() {
 // k that stay in the nearest cache while all rows of A pass over them.
 void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, bool add, int64_t first,
                    int64_t last) {
-  for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += kDepth) {
-    const int64_t depth = std::min(kDepth, b.rows() - k0);
+  const int64_t depths = std::max<int64_t>(1, (b.rows() + kDepth - 1) / kDepth);
+  const int64_t even = std::max<int64_t>(1, (b.rows() + depths - 1) / depths);
+  for (int64_t k0 = 0; k0 < b.rows() || k0 == 0; k0 += even) {
+    const int64_t depth = std::min(even, b.rows() - k0);
     for (int64_t p = first; p < last; ++p) {
       const int64_t column = p * kPanel, width = std::min(kPanel, b.cols() - column);
       multiply_panel(
@@ -131,13 +133,21 @@ void detail::multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView 
 }
 
 void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
+  constexpr int64_t kWholeTiles = 12;  // rows: a multiple of every tile's
+  // So many rows of A (times a block of k) stay in the second-level cache beside a panel.
+  constexpr int64_t kRowsOfPanels = 192;
+  const int64_t blocks = std::max<int64_t>(1, (a.rows + kRowsOfPanels - 1) / kRowsOfPanels);
+  const int64_t rows = (a.rows + blocks * kWholeTiles - 1) / (blocks * kWholeTiles) * kWholeTiles;
   // A task's work: reading a number of B costs as much as multiplying eight rows by it.
   constexpr int64_t kReading = 8, kWork = 1 << 20;
-  const int64_t work = std::max<int64_t>(1, b.rows() * b.panel() * (a.rows + kReading)),
-                panels = (kWork + work - 1) / work, tasks = (b.panels() + panels - 1) / panels;
-  mh::parallel_for(tasks, [&](int64_t task) {
+  const int64_t work = std::max<int64_t>(1, b.rows() * b.panel() * (std::min(rows, a.rows) + kReading)),
+                panels = (kWork + work - 1) / work, groups = (b.panels() + panels - 1) / panels;
+  mh::parallel_for(blocks * groups, [&](int64_t task) {
+    const int64_t begin = std::min(a.rows, task / groups * rows), end = std::min(a.rows, begin + rows),
+                  first = task % groups * panels;
     HWY_DYNAMIC_DISPATCH(multiply_rows)
-    (a, b, c, write == Write::kAdd, task * panels, std::min(b.panels(), (task + 1) * panels));
+    (a.rows_between(begin, end), b, c.rows_between(begin, end), write == Write::kAdd, first,
+     std::min(b.panels(), first + panels));
   });
 }
 
@@ -155,7 +165,11 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c) 
 }
 
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
-  multiply(a, b, c, write, [](int64_t, int64_t) {});
+  check_product(a, b, c);
+  if (a.rows <= kFewRows) return detail::multiply_by_panels(a, b, c, write);
+  for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
+    detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);
+  });
 }
 
 void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Write write) {

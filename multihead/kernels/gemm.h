@@ -2,10 +2,11 @@
 // gradients of weights.
 //
 // B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A
-// is read where it lies, a number at a time. A task is a block of rows times all of B; what follows for
-// those rows (a bias, an activation, a norm) runs in the same task while they are in the cache
-// (`after_rows`). Sums run over k in order, in blocks that depend on the shape alone, so the result has the
-// same bits for any number of threads.
+// is read where it lies, a number at a time. Of many rows a task is a block of rows times all of B; what follows
+// for those rows (a bias, an activation, a norm) runs in the same task while they are in the cache
+// (`after_rows`). Few rows make too few such tasks for an even share of the threads, so their tasks are panels
+// of B, and what follows comes behind the product. Sums run over k in order, in blocks that depend on the shape
+// alone, so the result has the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -53,11 +54,13 @@ class PackedMatrix {
 /// Rows of one task of multiply(): few enough for the cache, and fixed, so that results do not depend on
 /// threads.
 inline constexpr int64_t kRowsPerTask = 48;
+/// At most so many rows are multiplied by panels of B. Two threads share 17 blocks as 9 and 8: 6 % are lost.
+inline constexpr int64_t kFewRows = 16 * kRowsPerTask;
 
 namespace detail {
 /// C[rows] (+)= A[rows] B on the calling thread.
 void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
-/// C (+)= A B; the threads share the panels of B.
+/// C (+)= A B; a task is some panels of B times all rows or, when they are more than 192, an even part of them.
 void multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
 void run_row_tasks(int64_t rows, void (*run)(void*, int64_t begin, int64_t end), void* body);
 }  // namespace detail
@@ -85,10 +88,9 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);
 template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows) {
   check_product(a, b, c);
-  if (a.rows <= kRowsPerTask) {
+  if (a.rows <= kFewRows) {
     detail::multiply_by_panels(a, b, c, write);
-    if (a.rows > 0) after_rows(int64_t{0}, a.rows);
-    return;
+    return for_row_blocks(a.rows, after_rows);
   }
   for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
     detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);

@@ -30,9 +30,9 @@ using FloatTag = hn::ScalableTag<float>;
 inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(FloatTag()));
 inline constexpr int64_t kPanel = kPanelVectors * kLanes;
 inline constexpr int64_t kTileRows = 6;
-// k is cut into blocks of this size, so that a panel's block (at most 64 KiB) stays in the second-level
-// cache beside A's rows.
-inline constexpr int64_t kDepth = 256;
+// k is cut into even blocks of at most this size, so that a panel's block (at most 96 KiB) stays in the
+// second-level cache beside A's rows.
+inline constexpr int64_t kDepth = 384;
 
 /// A as the tile reads it: element (i, k) is data[i * row_stride + k * k_stride].
 struct LeftFactor {

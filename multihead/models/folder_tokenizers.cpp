@@ -33,8 +33,9 @@ bool has_file(const fs::path& path) {
 
 std::string read_required(const fs::path& folder, const char* name) {
   if (!has_file(folder / name)) {
-    throw FileError(fmt::format("{} has no {} for its SentencePiece tokenizers ({}, {}, {}); copy the whole folder again",
-                                folder.string(), name, kSourceModel, kTargetModel, kVocabulary));
+    throw FileError(
+        fmt::format("{} has no {} for its SentencePiece tokenizers ({}, {}, {}); copy the whole folder again",
+                    folder.string(), name, kSourceModel, kTargetModel, kVocabulary));
   }
   return read_regular_file(folder / name);
 }
@@ -48,7 +49,8 @@ std::optional<Tokenizer> read_tokenizer_json(const fs::path& path) {
 std::vector<std::pair<std::string, int32_t>> read_vocabulary(std::string_view json, const std::string& name) {
   const auto document = parse_json_strictly(json, name);
   if (!document.is_object())
-    throw FormatError(fmt::format("{}: expected an object of tokens and ids, got {}", name, json_excerpt(document)));
+    throw FormatError(
+        fmt::format("{}: expected an object of tokens and ids, got {}", name, json_excerpt(document)));
   std::vector<std::pair<std::string, int32_t>> vocabulary;
   vocabulary.reserve(document.size());
   for (const auto& [token, id] : document.items()) {
@@ -74,8 +76,10 @@ Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const c
     PostProcessorStep& template_step = parts.post_processors.emplace_back();
     template_step.single = {{.sequence = 'A'}, {.special = special.end}};
     for (const std::string& token : {special.end, special.unknown, special.pad}) {
-      const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == token; });
-      if (found == entries.end()) throw FormatError(fmt::format("the vocabulary lacks the token {}", in_quotes(token)));
+      const auto found =
+          std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == token; });
+      if (found == entries.end())
+        throw FormatError(fmt::format("the vocabulary lacks the token {}", in_quotes(token)));
       parts.added_tokens.push_back({.id = found->second, .content = token});
       if (token == special.end)
         template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});

@@ -33,7 +33,8 @@ struct Formula {
 
 const std::vector<Formula> kFormulas = {
     {Activation::kNone, [](double x) { return x; }, [](double) { return 1.0; }},
-    {Activation::kRelu, [](double x) { return std::max(0.0, x); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {Activation::kRelu, [](double x) { return std::max(0.0, x); },
+     [](double x) { return x > 0 ? 1.0 : 0.0; }},
     {Activation::kGelu, [](double x) { return x * normal_cdf(x); },
      [](double x) {
        return normal_cdf(x) + x * std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
@@ -54,7 +55,8 @@ TEST_P(Activations, FollowTheirFormulas) {
   constexpr int64_t kRows = 41, kCols = 1009;
   Tensor z(kRows, kCols), y(kRows, kCols), dy(kRows, kCols), dz(kRows, kCols);
   for (int64_t i = 0; i < z.size(); ++i) {
-    z.data()[i] = static_cast<float>(40.0 * (2.0 * static_cast<double>(i) / static_cast<double>(z.size() - 1) - 1));
+    z.data()[i] =
+        static_cast<float>(40.0 * (2.0 * static_cast<double>(i) / static_cast<double>(z.size() - 1) - 1));
     dy.data()[i] = static_cast<float>(i % 7) - 3;
   }
   for (const Formula& formula : kFormulas) {

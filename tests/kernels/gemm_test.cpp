@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <vector>
 
@@ -123,14 +124,14 @@ TEST(GemmThreads, SharesThePanelsOfFewRows) {
   const Tensor b = random_tensor(k, n, 2);
   PackedMatrix packed;
   packed.pack(b.view());
-  for (const int64_t rows : {1, 7, 48}) {
+  for (const int64_t rows : {1, 7, 48, 49, 193, 601, 768}) {
     const Tensor a = random_tensor(rows, k, 1);
     Tensor expected = random_tensor(rows, n, 3);
     detail::multiply_rows(a.view(), packed, expected.view(), Write::kAdd);
     for (const int threads : {1, 2, 5}) {
       set_thread_count(threads);
       Tensor c = random_tensor(rows, n, 3);
-      int64_t after = 0;
+      std::atomic<int64_t> after = 0;
       multiply(a.view(), packed, c.view(), Write::kAdd,
                [&](int64_t begin, int64_t end) { after += end - begin; });
       EXPECT_EQ(after, rows);

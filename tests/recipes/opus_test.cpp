@@ -97,19 +97,32 @@ TEST(OpusTokenizers, DamagedOnesAreNamed) {
   };
   for (const char* name : {"target.spm", "vocab.json"})
     expect(fmt::format("has no {}", name), [name](const fs::path& folder) { fs::remove(folder / name); });
-  expect("source.spm", [](const fs::path& folder) { write_file_atomically(folder / "source.spm", "no model"); });
-  expect("expected an object", [](const fs::path& folder) { write_file_atomically(folder / "vocab.json", "[1]"); });
+  expect("source.spm",
+         [](const fs::path& folder) { write_file_atomically(folder / "source.spm", "no model"); });
+  expect("expected an object",
+         [](const fs::path& folder) { write_file_atomically(folder / "vocab.json", "[1]"); });
   expect("twice", [](const fs::path& folder) {
     write_file_atomically(folder / "vocab.json", R"({"</s>": 0, "<unk>": 1, "</s>": 2})");
   });
-  expect("lacks the token '</s>'", edit("vocab.json", [](json& ids) { ids.erase("</s>"); ids["other"] = 0; }));
-  expect("lacks the token '<pad>'", edit("target_vocab.json", [](json& ids) { ids["other"] = ids["<pad>"]; ids.erase("<pad>"); }));
-  expect("unknown token", edit("vocab.json", [](json& ids) { ids["other"] = ids["<unk>"]; ids.erase("<unk>"); }));
+  expect("lacks the token '</s>'", edit("vocab.json", [](json& ids) {
+           ids.erase("</s>");
+           ids["other"] = 0;
+         }));
+  expect("lacks the token '<pad>'", edit("target_vocab.json", [](json& ids) {
+           ids["other"] = ids["<pad>"];
+           ids.erase("<pad>");
+         }));
+  expect("unknown token", edit("vocab.json", [](json& ids) {
+           ids["other"] = ids["<unk>"];
+           ids.erase("<unk>");
+         }));
   for (const json& id : {json(-1), json(1.5), json("1"), json(1 << 30), json(nullptr)})
     expect("vocab.json: the id of", edit("vocab.json", [&](json& ids) { ids["a"] = id; }));
   expect("have id 3", edit("vocab.json", [](json& ids) { ids["other"] = 3; }));
-  expect("/vocab.json does not match the model", edit("vocab.json", [](json& ids) { ids["other"] = ids.size(); }));
-  expect("pad token \"</s>\"", edit("tokenizer_config.json", [](json& config) { config["pad_token"] = "</s>"; }));
+  expect("/vocab.json does not match the model",
+         edit("vocab.json", [](json& ids) { ids["other"] = ids.size(); }));
+  expect("pad token \"</s>\"",
+         edit("tokenizer_config.json", [](json& config) { config["pad_token"] = "</s>"; }));
 }
 
 TEST(SlowOpusOracle, TokenizersAgreeWithMarianTokenizer) {
