@@ -46,15 +46,17 @@ std::vector<std::pair<std::string, std::string>> merges_of_scores(const std::vec
     texts.emplace_back(piece.text, static_cast<int32_t>(texts.size()));
     most_bytes += 16 * piece.text.size();
   }
-  const auto text = [&](int32_t piece) -> const std::string& { return texts[static_cast<size_t>(piece)].first; };
+  const auto text = [&](int32_t piece) -> const std::string& {
+    return texts[static_cast<size_t>(piece)].first;
+  };
   const auto score = [&](int32_t piece) { return pieces[static_cast<size_t>(piece)].score; };
   std::vector<Pair> pairs;
   for_each_pair(texts, [&](int32_t left, int32_t right, int32_t whole) {
     bytes += text(whole).size();
     if (bytes > most_bytes) {
-      throw FormatError(
-          fmt::format("its {} pieces can be put together in more ways than those of any real vocabulary, e.g. {}",
-                      pieces.size(), in_quotes(text(whole))));
+      throw FormatError(fmt::format(
+          "its {} pieces can be put together in more ways than those of any real vocabulary, e.g. {}",
+          pieces.size(), in_quotes(text(whole))));
     }
     pairs.push_back({left, right, whole});
   });
