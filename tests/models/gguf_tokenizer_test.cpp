@@ -40,9 +40,9 @@ struct Named {
   const char* file;
 };
 constexpr Named kNames[] = {
-    {"gpt-2", "byte_level_gpt2"},     {"default", "byte_level_gpt2"},    {"smollm", "byte_level_smollm"},
+    {"gpt-2", "byte_level_gpt2"},       {"default", "byte_level_gpt2"},  {"smollm", "byte_level_smollm"},
     {"llama-bpe", "byte_level_llama3"}, {"llama3", "byte_level_llama3"}, {"llama-v3", "byte_level_llama3"},
-    {"qwen2", "byte_level_qwen2"},    {"gpt-4o", "byte_level_o200k"},    {"tekken", "byte_level_tekken"}};
+    {"qwen2", "byte_level_qwen2"},      {"gpt-4o", "byte_level_o200k"},  {"tekken", "byte_level_tekken"}};
 
 /// The vocabulary and merges of a tokenizer.json as a GGUF file.
 GgufSpec as_gguf(const Named& named) {
@@ -55,12 +55,10 @@ GgufSpec as_gguf(const Named& named) {
     merges.push_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>());
   for (const json& token : document["added_tokens"]) types[token["id"].get<size_t>()] = 3;
   GgufSpec spec;
-  spec.values = {{"tokenizer.ggml.model", gguf_string("gpt2")},
-                 {"tokenizer.ggml.pre", gguf_string(named.name)},
-                 {"tokenizer.ggml.tokens", gguf_strings(tokens)},
-                 {"tokenizer.ggml.token_type", gguf_ints(types)},
-                 {"tokenizer.ggml.merges", gguf_strings(merges)},
-                 {"tokenizer.ggml.bos_token_id", gguf_u32(1)}};
+  spec.values = {
+      {"tokenizer.ggml.model", gguf_string("gpt2")},   {"tokenizer.ggml.pre", gguf_string(named.name)},
+      {"tokenizer.ggml.tokens", gguf_strings(tokens)}, {"tokenizer.ggml.token_type", gguf_ints(types)},
+      {"tokenizer.ggml.merges", gguf_strings(merges)}, {"tokenizer.ggml.bos_token_id", gguf_u32(1)}};
   if (std::string_view(named.name) == "tekken")  // which otherwise begins a text as Llama 3 does
     spec.values.emplace_back("tokenizer.ggml.add_bos_token", gguf_bool(0));
   spec.tensors = {gguf_zeros("a", {1})};
@@ -121,11 +119,12 @@ TEST(GgufWords, WholeWordsNeedNoMerges) {
   EXPECT_THAT(tokenizer_of(spec).encode_ids("ab"), ElementsAre(0, 1));
 }
 
-TEST(GgufSentencePiece, AgreesWithTheLibrary) {
-  const Tokenizer tokenizer = *gguf_tokenizer(GgufFile::open(kSentencePiece / "llama.gguf"));
+/// Compares with the library's answers beside the file.
+void expect_answers_of_sentencepiece(const std::filesystem::path& folder,
+                                     const std::vector<std::string>& texts) {
+  const Tokenizer tokenizer = *gguf_tokenizer(GgufFile::open(folder / "llama.gguf"));
   const Tokenizer written = Tokenizer::from_json(tokenizer.to_json(), "written");
-  const json answers = json::parse(read_file(kSentencePiece / "answers.json"));
-  const std::vector<std::string> texts = lines_of(read_file(kGoldens / "torture" / "torture.txt"));
+  const json answers = json::parse(read_file(folder / "answers.json"));
   ASSERT_EQ(answers.size(), texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].find("</s>") != std::string::npos) continue;  // plain text to SentencePiece
@@ -141,16 +140,21 @@ TEST(GgufSentencePiece, AgreesWithTheLibrary) {
   }
 }
 
+TEST(GgufSentencePiece, AgreesWithTheLibrary) {
+  expect_answers_of_sentencepiece(kSentencePiece, lines_of(read_file(kGoldens / "torture" / "torture.txt")));
+}
+
 /// Pieces "a" and "b", a space, what they make, and three bytes of one character.
 GgufSpec small_sentence_piece() {
   GgufSpec spec;
-  spec.values = {{"tokenizer.ggml.model", gguf_string("llama")},
-                 {"tokenizer.ggml.tokens", gguf_strings({"<unk>", "<s>", "</s>", "a", "b", "▁", "ab", "▁a", "<0xE2>",
-                                                         "<0x82>", "<0xAC>", "<tag>", "▁ab", "ba"})},
-                 {"tokenizer.ggml.scores", gguf_floats({0, 0, 0, -9, -9, -9, -2, -1, 0, 0, 0, 0, -3, -1.5f})},
-                 {"tokenizer.ggml.token_type", gguf_ints({2, 3, 3, 1, 1, 1, 1, 1, 6, 6, 6, 4, 1, 1})},
-                 {"tokenizer.ggml.bos_token_id", gguf_u32(1)},
-                 {"tokenizer.ggml.eos_token_id", gguf_u32(2)}};
+  spec.values = {
+      {"tokenizer.ggml.model", gguf_string("llama")},
+      {"tokenizer.ggml.tokens", gguf_strings({"<unk>", "<s>", "</s>", "a", "b", "▁", "ab", "▁a", "<0xE2>",
+                                              "<0x82>", "<0xAC>", "<tag>", "▁ab", "ba"})},
+      {"tokenizer.ggml.scores", gguf_floats({0, 0, 0, -9, -9, -9, -2, -1, 0, 0, 0, 0, -3, -1.5f})},
+      {"tokenizer.ggml.token_type", gguf_ints({2, 3, 3, 1, 1, 1, 1, 1, 6, 6, 6, 4, 1, 1})},
+      {"tokenizer.ggml.bos_token_id", gguf_u32(1)},
+      {"tokenizer.ggml.eos_token_id", gguf_u32(2)}};
   spec.tensors = {gguf_zeros("a", {1})};
   return spec;
 }
@@ -161,9 +165,9 @@ TEST(GgufSentencePiece, MergesByScoreAndFallsBackToBytes) {
   const auto ids = [&](const char* text) { return tokenizer.encode_ids(text, false); };
   EXPECT_THAT(ids("aba"), ElementsAre(7, 13));  // "▁a" is best, then "ba"; nothing is left for "▁ab"
   EXPECT_THAT(ids("ab"), ElementsAre(12));
-  EXPECT_THAT(ids("bab"), ElementsAre(5, 13, 4));   // "ba" is better than "ab"
+  EXPECT_THAT(ids("bab"), ElementsAre(5, 13, 4));  // "ba" is better than "ab"
   EXPECT_THAT(ids("€"), ElementsAre(5, 8, 9, 10));
-  EXPECT_THAT(ids("xyz"), ElementsAre(5, 0));       // unknown ones are one token
+  EXPECT_THAT(ids("xyz"), ElementsAre(5, 0));  // unknown ones are one token
   EXPECT_THAT(ids(""), ElementsAre());
   EXPECT_THAT(ids(" a"), ElementsAre(5, 7));
   EXPECT_THAT(ids("a<tag>a</s>"), ElementsAre(7, 11, 7, 2));  // a space before each part, as llama.cpp has it
@@ -185,11 +189,13 @@ TEST(GgufSentencePiece, WhatCannotBeIsRefused) {
   const std::vector<float> zeros(14);
   std::vector<float> bad = zeros;
   bad[4] = std::numeric_limits<float>::quiet_NaN();
-  refused("tokenizer.ggml.scores", gguf_floats(bad), "file.gguf: \"tokenizer.ggml.scores\": that of 'b' is not");
+  refused("tokenizer.ggml.scores", gguf_floats(bad),
+          "file.gguf: \"tokenizer.ggml.scores\": that of 'b' is not");
   refused("tokenizer.ggml.scores", gguf_floats({1, 2}), "\"tokenizer.ggml.scores\" has 2 items");
   refused("tokenizer.ggml.scores", gguf_u32(14), "\"tokenizer.ggml.scores\": expected a list, got 14");
   refused("tokenizer.ggml.scores", gguf_strings(std::vector<std::string>(14)), "expected a list of numbers");
-  refused("tokenizer.ggml.token_type", gguf_floats(zeros), "\"tokenizer.ggml.token_type\": expected a list of");
+  refused("tokenizer.ggml.token_type", gguf_floats(zeros),
+          "\"tokenizer.ggml.token_type\": expected a list of");
   refused("tokenizer.ggml.add_space_prefix", gguf_u32(1), "expected true or false, got 1");
   refused("tokenizer.ggml.bos_token_id", gguf_u32(14), "expected an integer from 0 to 13, got 14");
   GgufSpec spec = small_sentence_piece();
@@ -205,27 +211,47 @@ TEST(GgufSentencePiece, PiecesThatMakeTooManyMergesAreRefused) {
   spec.value("tokenizer.ggml.tokens") = gguf_strings(tokens);
   spec.value("tokenizer.ggml.scores") = gguf_floats(std::vector<float>(tokens.size()));
   spec.erase("tokenizer.ggml.token_type");
-  expect_one_line_error([&] { tokenizer_of(spec); }, "in more ways than those of any real vocabulary", "ways");
+  expect_one_line_error([&] { tokenizer_of(spec); }, "in more ways than those of any real vocabulary",
+                        "ways");
   // In the square of its length, one long piece would take minutes.
   spec.value("tokenizer.ggml.tokens") = gguf_strings({"a", "b", std::string(3'000'000, 'a') + "b"});
   spec.value("tokenizer.ggml.scores") = gguf_floats({0, 0, 0});
   EXPECT_THAT(tokenizer_of(spec).encode_ids("ab", false), ElementsAre(0, 1));
 }
 
-// Runs only when MULTIHEAD_PYTHON names a Python with tokenizers (`make oracles`): what we write of each is
-// opened by Hugging Face, which gives the same ids, offsets and texts.
+/// The torture set and, where MULTIHEAD_DATA has them, the sentences of EWT.
+std::string texts_for_oracles() {
+  std::string texts = read_file(kGoldens / "torture" / "torture.txt");
+  const char* data = std::getenv("MULTIHEAD_DATA");
+  if (data == nullptr) return texts;
+  for (const std::string& line :
+       read_lines(std::filesystem::path(data) / "ud-ewt" / "en_ewt-ud-dev.conllu.gz")) {
+    constexpr std::string_view kText = "# text = ";
+    if (line.starts_with(kText)) texts.append("\n").append(line, kText.size());
+  }
+  return texts;
+}
+
+// These run only when MULTIHEAD_PYTHON names a Python with tokenizers, sentencepiece and gguf (`make oracles`).
+TEST(SlowGgufTokenizerOracle, AgreesWithTheLibraryOnMoreTexts) {
+  const char* python = std::getenv("MULTIHEAD_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with sentencepiece and gguf";
+  const ScratchFolder scratch;
+  const std::string texts = texts_for_oracles();
+  write_file_atomically(scratch / "texts", texts);
+  const std::string command =
+      fmt::format("{} {}/tests/oracles/gguf_goldens.py --sentencepiece {} {}", python, MULTIHEAD_SOURCE,
+                  scratch.path().string(), (scratch / "texts").string());
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  expect_answers_of_sentencepiece(scratch.path(), lines_of(texts));
+}
+
+// What we write of each is opened by Hugging Face, which gives the same ids, offsets and texts.
 TEST(SlowGgufTokenizerOracle, HuggingFaceOpensWhatIsWritten) {
-  const char *python = std::getenv("MULTIHEAD_PYTHON"), *data = std::getenv("MULTIHEAD_DATA");
+  const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with tokenizers";
   const ScratchFolder scratch;
-  std::string texts = read_file(kGoldens / "torture" / "torture.txt");
-  if (data != nullptr) {
-    for (const std::string& line :
-         read_lines(std::filesystem::path(data) / "ud-ewt" / "en_ewt-ud-dev.conllu.gz")) {
-      constexpr std::string_view kText = "# text = ";
-      if (line.starts_with(kText)) texts.append("\n").append(line, kText.size());
-    }
-  }
+  const std::string texts = texts_for_oracles();
   write_file_atomically(scratch / "texts", texts);
   std::map<std::string, Tokenizer> tokenizers;
   for (const Named& named : kNames) tokenizers.emplace(named.name, tokenizer_of(as_gguf(named)));
@@ -249,7 +275,6 @@ TEST(SlowGgufTokenizerOracle, HuggingFaceOpensWhatIsWritten) {
     for (size_t i = 0; i < lines.size() && !testing::Test::HasNonfatalFailure(); ++i)
       expect_answer(tokenizer, lines[i], file["texts"][i]);
   }
-  if (data == nullptr) GTEST_SKIP() << "without the sentences of EWT: MULTIHEAD_DATA is not set";
 }
 
 }  // namespace

@@ -5,6 +5,8 @@ tests/goldens/gguf_sentencepiece: one with a tokenizer that the sentencepiece li
     python -m venv venv && venv/bin/pip install gguf tokenizers sentencepiece torch transformers safetensors numpy
     venv/bin/python tests/oracles/gguf_goldens.py [FOLDER]
     venv/bin/python tests/oracles/gguf_goldens.py --folder DIR FILE.gguf      checks a folder that `multihead convert` made
+    venv/bin/python tests/oracles/gguf_goldens.py --sentencepiece DIR TEXTS   makes a GGUF file with a tokenizer that learned
+        from the texts, and the library's answers about them
     venv/bin/python tests/oracles/gguf_goldens.py --smollm2 FILE.gguf OUT     makes tests/goldens/smollm2, what transformers
         and tokenizers compute with the file that scripts/models fetches
 """
@@ -218,12 +220,11 @@ def make_llama(folder, name, kinds, add_bos, pieces=None, lengths=(1, 2, 23, 17)
     save_file(tensors, folder / f"{name}.golden.safetensors")
 
 
-def make_sentencepiece(folder):
-    """A model shaped like Llama 2's: nothing is normalised, digits stand alone, unknown characters become bytes."""
+def make_sentencepiece(folder, lines, texts, vocab_size):
+    """A model shaped like Llama 2's (nothing is normalised, digits stand alone, unknown characters become bytes), learned
+    from the lines, in a small Llama, and its answers about the texts."""
     folder.mkdir(exist_ok=True)
-    torture = (TORTURE / "torture.txt").read_bytes().decode().split("\n")
-    lines = SMALL.read_text(encoding="utf-8").splitlines() * 6 + torture[:10]
-    data = train(lines, model_type="bpe", vocab_size=420, byte_fallback=True, split_digits=True,
+    data = train(lines, model_type="bpe", vocab_size=vocab_size, byte_fallback=True, split_digits=True,
                  normalization_rule_name="identity", remove_extra_whitespaces=False)
     model = sentencepiece.SentencePieceProcessor(model_proto=data)
     make_llama(
@@ -241,7 +242,7 @@ def make_sentencepiece(folder):
         head_dim=2,
         tie_word_embeddings=True,
     )
-    answers = [answer(model, text) for text in torture]
+    answers = [answer(model, text) for text in texts]
     (folder / "answers.json").write_text("[" + ",\n".join(json.dumps(a, separators=(",", ":")) for a in answers) + "]\n")
 
 
@@ -328,13 +329,18 @@ def check_folder(folder, path):
 def main():
     if sys.argv[1:2] == ["--smollm2"]:
         return smollm2(*sys.argv[2:])
+    if sys.argv[1:2] == ["--sentencepiece"]:
+        texts = pathlib.Path(sys.argv[3]).read_bytes().decode().split("\n")
+        return make_sentencepiece(pathlib.Path(sys.argv[2]), texts, texts, 3000)
     if sys.argv[1:2] == ["--folder"]:
         return check_folder(*sys.argv[2:])
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "gguf"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
     folder.mkdir(parents=True, exist_ok=True)
     make_types(folder)
-    make_sentencepiece(folder.parent / "gguf_sentencepiece")
+    torture = (TORTURE / "torture.txt").read_bytes().decode().split("\n")
+    lines = SMALL.read_text(encoding="utf-8").splitlines() * 6 + torture[:10]
+    make_sentencepiece(folder.parent / "gguf_sentencepiece", lines, torture, 420)
     make_llama(
         folder,
         "tied_quantised",
