@@ -20,7 +20,8 @@ const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
 constexpr size_t kCharacters = 1'000'000;
 
 size_t characters_in(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// `start`, then `unit` again and again up to a million characters, then `end`.
@@ -33,8 +34,26 @@ std::string long_text(const std::string& start, const std::string& unit, const s
 /// Runs without end, runs that stop short of what an expression waits for, and marks in and out of order.
 std::vector<std::string> long_texts() {
   std::vector<std::string> texts;
-  for (const char* unit : {"a", "the", "A", "Aa", "1", "!", "'", " ", "\n", " \n", "\u00a0 ", "e\u0301", "\u0301\u0316",
-                           "\u6f22", "\U0001f600\u200d", "\uac00", "\u1100\u1161", "\u2581", "\ufb01", "\u02b0A"})
+  for (const char* unit : {"a",
+                           "the",
+                           "A",
+                           "Aa",
+                           "1",
+                           "!",
+                           "'",
+                           " ",
+                           "\n",
+                           " \n",
+                           "\u00a0 ",
+                           "e\u0301",
+                           "\u0301\u0316",
+                           "\u6f22",
+                           "\U0001f600\u200d",
+                           "\uac00",
+                           "\u1100\u1161",
+                           "\u2581",
+                           "\ufb01",
+                           "\u02b0A"})
     texts.push_back(long_text("", unit));
   texts.push_back(long_text("x", " ", "y"));
   texts.push_back(long_text("\u02b0", "A", "!"));
@@ -61,7 +80,8 @@ class LongTexts : public testing::TestWithParam<std::string> {};
 TEST_P(LongTexts, OfEveryModelAndWordRule) {
   const std::filesystem::path path = kGoldens / GetParam();
   std::string file = read_file(path);
-  if (path.extension() == ".model") return expect_answers(Tokenizer(read_sentencepiece_model(file, GetParam())));
+  if (path.extension() == ".model")
+    return expect_answers(Tokenizer(read_sentencepiece_model(file, GetParam())));
   constexpr std::string_view kMost = "\"max_input_chars_per_word\":";
   if (const size_t at = file.find(kMost); at != std::string::npos) file.insert(at + kMost.size(), "1000000");
   const Tokenizer tokenizer = Tokenizer::from_json(file, GetParam());
@@ -79,8 +99,10 @@ INSTANTIATE_TEST_SUITE_P(Slow, LongTexts,
                                          "torture/bpe_bytes.json", "sentencepiece/unigram.model",
                                          "sentencepiece/unigram_bytes.model", "sentencepiece/bpe.model",
                                          "sentencepiece/bpe_bytes.model"),
-                         [](const auto& file) { return std::filesystem::path(file.param).stem().string() +
-                                                       (file.param.starts_with("t") ? "_json" : "_model"); });
+                         [](const auto& file) {
+                           return std::filesystem::path(file.param).stem().string() +
+                                  (file.param.starts_with("t") ? "_json" : "_model");
+                         });
 
 /// A tokenizer whose tokens are single letters and one that is cut out of the text.
 TokenizerParts letters() {
@@ -94,9 +116,9 @@ TokenizerParts letters() {
 
 TEST(SlowLongTexts, OfEveryNormalizer) {
   using Kind = NormalizerStep::Kind;
-  for (const Kind kind : {Kind::kNfc, Kind::kNfkc, Kind::kNfd, Kind::kNfkd, Kind::kLowercase, Kind::kStrip,
-                          Kind::kStripAccents, Kind::kPrepend, Kind::kReplace, Kind::kBert, Kind::kNmt,
-                          Kind::kPrecompiled, Kind::kSentencePiece}) {
+  for (const Kind kind :
+       {Kind::kNfc, Kind::kNfkc, Kind::kNfd, Kind::kNfkd, Kind::kLowercase, Kind::kStrip, Kind::kStripAccents,
+        Kind::kPrepend, Kind::kReplace, Kind::kBert, Kind::kNmt, Kind::kPrecompiled, Kind::kSentencePiece}) {
     SCOPED_TRACE(static_cast<int>(kind));
     TokenizerParts parts = letters();
     NormalizerStep& step = parts.normalizers.emplace_back();
@@ -139,7 +161,8 @@ TEST(SlowLongTexts, OfEveryDecoder) {
                           Kind::kByteFallback, Kind::kStrip, Kind::kReplace, Kind::kSentencePiece}) {
     SCOPED_TRACE(static_cast<int>(kind));
     TokenizerParts parts = letters();
-    parts.model.vocabulary.insert(parts.model.vocabulary.end(), {{"<0xE2>", 6}, {"<0x82>", 7}, {"\u2581", 8}});
+    parts.model.vocabulary.insert(parts.model.vocabulary.end(),
+                                  {{"<0xE2>", 6}, {"<0x82>", 7}, {"\u2581", 8}});
     DecoderStep& step = parts.decoders.emplace_back();
     step.kind = kind;
     step.affix = "b";
