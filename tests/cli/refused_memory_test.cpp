@@ -13,7 +13,8 @@
 namespace mh {
 namespace {
 
-using test::gguf_f32, test::gguf_string, test::gguf_u32, test::gguf_zeros, test::GgufSpec, test::little_endian;
+using test::gguf_f32, test::gguf_string, test::gguf_u32, test::gguf_zeros, test::GgufSpec,
+    test::little_endian;
 using testing::HasSubstr;
 
 constexpr int64_t kAllowed = int64_t{64} << 20;  // beside the file
@@ -70,8 +71,8 @@ GgufSpec wide_gguf() {
   spec.tensors = {gguf_zeros("output_norm.weight", {kWidth}), gguf_zeros("blk.0.attn_norm.weight", {kWidth}),
                   gguf_zeros("blk.0.ffn_norm.weight", {kWidth})};
   add("token_embd.weight", kWidth, kVocabulary);
-  for (const char* name : {"blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight",
-                           "blk.0.attn_output.weight"})
+  for (const char* name :
+       {"blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight", "blk.0.attn_output.weight"})
     add(name, kWidth, kWidth);
   add("blk.0.ffn_gate.weight", kWidth, kHidden);
   add("blk.0.ffn_up.weight", kWidth, kHidden);
@@ -88,7 +89,10 @@ TEST(RefusedMemory, GgufFilesThatAreQuantised) {
        "not finite: 32 of 33554432 numbers of blk.0.ffn_down.weight"},
       {[](GgufSpec& s) { s.tensors.push_back(gguf_zeros("more", {3})); }, "not used: more"},
       {[](GgufSpec& s) { s.tensors.erase(s.tensors.begin()); }, "missing: output_norm.weight"},
-      {[](GgufSpec& s) { s.tensor("output_norm.weight").sizes = {256, 2}; }, "shape of output_norm.weight"}};
+      {[](GgufSpec& s) {
+         s.tensor("output_norm.weight").sizes = {256, 2};
+       },
+       "shape of output_norm.weight"}};
   for (const auto& [damage, part] : damages) {
     const ScratchFolder scratch;
     int64_t size = 0;
@@ -139,7 +143,8 @@ TEST(RefusedMemory, ValuesWithoutEnd) {
   };
   const char* const memory = "its values would take more than 41943040 bytes";
   header(R"({"a":{"dtype":"U8","shape":[0)", ",0", R"(],"data_offsets":[0,0]}})", memory);
-  header(R"({"__metadata__":{"a":")", "xxxxxxxx", "\"}}", "a text, a number or its space has more than 8388608 bytes");
+  header(R"({"__metadata__":{"a":")", "xxxxxxxx", "\"}}",
+         "a text, a number or its space has more than 8388608 bytes");
   header("{", " ", "}", "a text, a number or its space has more than 8388608 bytes");
   expect_folder_refused([&] { return std::pair(filled("{\"model_type\":[0", ",0", "]}"), as_weights("{}")); },
                         memory);
