@@ -43,6 +43,23 @@ struct GgufFile::State {
                                       ? fmt::format("a list of {}", gguf_value_name(value.value.type))
                                       : value.value.describe()));
   }
+
+  /// The items of a list of numbers, of which read(item) gives one, or nothing when it has another type.
+  template <class T, class Read>
+  std::optional<std::vector<T>> list(std::string_view key, const char* what, Read read) const {
+    const GgufValue* value = header.find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_list || gguf_value_size(value->value.type) == 0) expected(key, what, *value);
+    std::vector<T> found;
+    found.reserve(value->items);  // each has a byte of the file at least
+    GgufItem item = value->value;
+    for (uint64_t i = 0; i < value->items; ++i, item.at += gguf_value_size(item.type)) {
+      const std::optional<T> number = read(item);
+      if (!number) expected(key, what, *value);
+      found.push_back(*number);
+    }
+    return found;
+  }
 };
 
 GgufFile::GgufFile(std::shared_ptr<State> state) {
@@ -79,6 +96,12 @@ const std::string& GgufFile::name() const {
 }
 bool GgufFile::contains(std::string_view key) const {
   return state_->header.find(key) != nullptr;
+}
+int64_t GgufFile::items(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return 0;
+  if (!value->is_list) state_->expected(key, "a list", *value);
+  return static_cast<int64_t>(value->items);
 }
 const std::vector<GgufTensor>& GgufFile::tensors() const {
   return state_->header.tensors;
@@ -128,17 +151,12 @@ std::optional<std::string_view> GgufFile::text(std::string_view key) const {
 }
 
 std::optional<std::vector<int64_t>> GgufFile::integers(std::string_view key) const {
-  const GgufValue* value = state_->header.find(key);
-  if (value == nullptr) return std::nullopt;
-  std::vector<int64_t> found;
-  if (!value->is_list) state_->expected(key, "a list of integers", *value);
-  GgufItem item = value->value;
-  for (uint64_t i = 0; i < value->items; ++i, item.at += gguf_value_size(item.type)) {
-    const auto number = item.integer();
-    if (!number) state_->expected(key, "a list of integers", *value);
-    found.push_back(*number);
-  }
-  return found;
+  return state_->list<int64_t>(key, "a list of integers",
+                               [](const GgufItem& item) { return item.integer(); });
+}
+
+std::optional<std::vector<double>> GgufFile::numbers(std::string_view key) const {
+  return state_->list<double>(key, "a list of numbers", [](const GgufItem& item) { return item.number(); });
 }
 
 std::optional<std::vector<std::string_view>> GgufFile::texts(std::string_view key) const {
@@ -160,6 +178,10 @@ std::vector<float> GgufFile::floats(const GgufTensor& tensor) const {
   std::vector<float> numbers(static_cast<size_t>(tensor.elements()));
   read_gguf_blocks(tensor.type, tensor.bytes, numbers);
   return numbers;
+}
+
+int64_t GgufFile::not_finite(const GgufTensor& tensor) const {
+  return not_finite_in_gguf_blocks(tensor.type, tensor.bytes);
 }
 
 }  // namespace mh

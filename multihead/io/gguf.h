@@ -58,7 +58,10 @@ class GgufFile {
   std::optional<double> number(std::string_view key, double low, double high) const;
   std::optional<bool> flag(std::string_view key) const;
   std::optional<std::string_view> text(std::string_view key) const;
+  /// How many items the list has; 0 when the key is missing.
+  int64_t items(std::string_view key) const;
   std::optional<std::vector<int64_t>> integers(std::string_view key) const;
+  std::optional<std::vector<double>> numbers(std::string_view key) const;
   std::optional<std::vector<std::string_view>> texts(std::string_view key) const;
 
   /// All tensors in the order of their bytes.
@@ -67,6 +70,8 @@ class GgufFile {
   const GgufTensor* tensor(std::string_view name) const;
   /// The tensor's numbers in C order, converted to float32.
   std::vector<float> floats(const GgufTensor& tensor) const;
+  /// How many of its numbers are infinite or NaN; takes no memory.
+  int64_t not_finite(const GgufTensor& tensor) const;
   /// Keeps the file mapped.
   std::shared_ptr<const void> keeper() const;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/not_finite.h"
 #include "multihead/base/stored_matrix.h"
 
 namespace mh {
@@ -102,6 +103,29 @@ void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span
             blocks * facts.bytes == static_cast<int64_t>(bytes.size()));
   for (int64_t b = 0; b < blocks; ++b)
     read_block(type, bytes.data() + b * facts.bytes, out.data() + b * facts.block);
+}
+
+int64_t not_finite_in_gguf_blocks(GgufType type, std::span<const std::byte> bytes) {
+  const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(type));
+  const std::byte* const at = bytes.data();
+  const auto blocks = static_cast<int64_t>(bytes.size()) / facts.bytes;
+  switch (type) {
+    case GgufType::kF32:
+      return count_not_finite(at, blocks, kFloat32Exponent);
+    case GgufType::kF16:
+      return count_not_finite(at, blocks, kFloat16Exponent);
+    case GgufType::kBF16:
+      return count_not_finite(at, blocks, kBFloat16Exponent);
+    case GgufType::kQ8_0:
+    case GgufType::kQ4_0:
+      return facts.block * count_not_finite(at, blocks, kFloat16Exponent, facts.bytes);
+    case GgufType::kQ4_1:
+      break;
+  }
+  int64_t bad = 0;
+  for (int64_t b = 0; b < blocks; ++b)
+    bad += count_not_finite(at + b * facts.bytes, 2, kFloat16Exponent) > 0 ? facts.block : 0;
+  return bad;
 }
 
 }  // namespace mh

@@ -39,4 +39,8 @@ std::string gguf_types_read();
 /// many blocks.
 void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span<float> out);
 
+/// Returns how many of the numbers are infinite or NaN, without converting them: of a quantised block all 32
+/// are when d or m is, and otherwise none. REQUIRES: bytes has whole blocks.
+int64_t not_finite_in_gguf_blocks(GgufType type, std::span<const std::byte> bytes);
+
 }  // namespace mh

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -17,14 +19,17 @@ using nlohmann::json;
 // comes.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  StrictBuilder(int deepest, size_t size) : deepest_(deepest), size_(size) {}
+  StrictBuilder(int deepest, size_t size, size_t most_bytes)
+      : deepest_(deepest), size_(size), most_bytes_(most_bytes) {}
 
   bool null() override { return add(nullptr) != nullptr; }
   bool boolean(bool value) override { return add(value) != nullptr; }
   bool number_integer(number_integer_t value) override { return add(value) != nullptr; }
   bool number_unsigned(number_unsigned_t value) override { return add(value) != nullptr; }
   bool number_float(number_float_t value, const string_t&) override { return add(value) != nullptr; }
-  bool string(string_t& value) override { return add(std::move(value)) != nullptr; }
+  bool string(string_t& value) override {
+    return take_memory(kText + value.size()) && add(std::move(value)) != nullptr;
+  }
   bool binary(binary_t&) override { return refuse("binary data"); }
 
   bool start_object(size_t) override { return open(json::object()); }
@@ -32,6 +37,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool start_array(size_t) override { return open(json::array()); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
+    if (!take_memory(kMember + name.size())) return false;
     const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
     if (!is_new) return refuse(fmt::format("the key {} stands twice in one object", json_excerpt(name)));
     member_ = &place->second;
@@ -65,12 +71,20 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     problem_ = std::move(problem);
     return false;
   }
+  /// Counts memory that is about to be taken.
+  bool take_memory(size_t bytes) {
+    taken_ += bytes;
+    return taken_ <= most_bytes_ ||
+           refuse(fmt::format("its values would take more than {} bytes of memory", most_bytes_));
+  }
+  /// Returns where the value stands now; null when it was refused.
   json* add(json value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
     }
     if (open_.back()->is_array()) {
+      if (!take_memory(kItem)) return nullptr;
       open_.back()->push_back(std::move(value));
       return &open_.back()->back();
     }
@@ -80,7 +94,9 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool open(json container) {
     if (static_cast<int>(open_.size()) >= deepest_)
       return refuse(fmt::format("nested deeper than {}", deepest_));
-    open_.push_back(add(std::move(container)));
+    json* const place = take_memory(kContainer) ? add(std::move(container)) : nullptr;
+    if (place == nullptr) return false;
+    open_.push_back(place);
     return true;
   }
   bool close() {
@@ -88,24 +104,55 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     return true;
   }
 
+  // Bytes of values, as nlohmann and malloc keep them; a list that grows leaves holes behind.
+  static constexpr size_t kItem = 64, kMember = 96, kText = 64, kContainer = 64;
+
   int deepest_;
   size_t size_;
+  size_t most_bytes_, taken_ = 0;
   json root_;
   std::vector<json*> open_;  // a container is not added to while one inside it is open, so the pointers stay
   json* member_ = nullptr;   // where the value of the last key goes
   std::string problem_;
 };
 
+constexpr size_t kLongestToken = size_t{8} << 20, kMostBytes = size_t{40} << 20;
+
+/// Whether a text, a number or all the space between them is longer than allowed. The parser copies each as it
+/// reads, and gives back no memory.
+bool has_long_token(std::string_view text) {
+  size_t begin = 0, spaces = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted && c == '\\') {
+      ++at;
+      continue;
+    }
+    spaces += !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r') ? 1 : 0;
+    const bool ends = c == '"' || (!quoted && std::string_view("{}[],:").find(c) != std::string_view::npos);
+    if (!ends) continue;
+    if (at - begin > kLongestToken) return true;
+    quoted = quoted != (c == '"');
+    begin = at + 1;
+  }
+  return text.size() > begin + kLongestToken || spaces > kLongestToken;
+}
+
 }  // namespace
 
-json parse_json_strictly(std::string_view text, std::string_view name, int deepest) {
+json parse_json_strictly(std::string_view text, std::string_view name, int deepest, JsonMemory memory) {
   // The parser takes a NUL byte for the end and would not look at what follows.
   if (text.find('\0') != std::string_view::npos)
     throw FormatError(fmt::format("{}: not JSON: a NUL byte in it", name));
   const size_t broken = first_invalid_utf8(text);
   if (broken != std::string_view::npos)
     throw FormatError(fmt::format("{}: byte {} is not UTF-8", name, broken));
-  StrictBuilder builder(deepest, text.size());
+  const size_t most = memory == JsonMemory::kAny ? std::numeric_limits<size_t>::max() : kMostBytes;
+  if (memory == JsonMemory::kBounded && text.size() > kLongestToken && has_long_token(text))
+    throw FormatError(
+        fmt::format("{}: a text, a number or its space has more than {} bytes", name, kLongestToken));
+  StrictBuilder builder(deepest, text.size(), most);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(fmt::format("{}: {}", name, builder.problem()));
   }

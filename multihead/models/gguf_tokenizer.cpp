@@ -2,50 +2,27 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/models/gguf_words.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/piece_pairs.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
 namespace {
 
-/// How a text is cut into words, which GGUF gives by the name of a model that cuts it so: by GPT-2's regular
-/// expression, and some set each digit apart before that. The names are llama.cpp's (llama-vocab.cpp);
-/// "default" is what converters write who found no other name.
-struct PreTokenizerName {
-  std::string_view name;
-  bool digits_apart = false;
-};
-constexpr std::array kPreTokenizers = {PreTokenizerName{"default"},
-                                       PreTokenizerName{"gpt-2"},
-                                       PreTokenizerName{"phi-2"},
-                                       PreTokenizerName{"mpt"},
-                                       PreTokenizerName{"olmo"},
-                                       PreTokenizerName{"smollm", true},
-                                       PreTokenizerName{"starcoder", true},
-                                       PreTokenizerName{"codeshell", true},
-                                       PreTokenizerName{"refact", true}};
-
-std::vector<PreTokenizerStep> pre_tokenizers(std::string_view name, const std::string& file) {
-  using Kind = PreTokenizerStep::Kind;
-  const PreTokenizerStep words{.kind = Kind::kByteLevel, .add_prefix_space = false};
-  std::string names;
-  for (const PreTokenizerName& known : kPreTokenizers) {
-    if (known.name == name && known.digits_apart)
-      return {{.kind = Kind::kDigits, .individual_digits = true}, words};
-    if (known.name == name) return {words};
-    names += (names.empty() ? "" : ", ") + std::string(known.name);
-  }
-  throw FormatError(fmt::format(
-      "{}: \"tokenizer.ggml.pre\": it cuts text into words as {}, which is not supported; expected one of {}",
-      file, in_quotes(name), names));
-}
+constexpr std::string_view kByteLevel = "gpt2", kSentencePiece = "llama";  // tokenizer.ggml.model
+constexpr const char *kTokens = "tokenizer.ggml.tokens", *kTypes = "tokenizer.ggml.token_type",
+                     *kScores = "tokenizer.ggml.scores", *kMerges = "tokenizer.ggml.merges";
+// Types of tokens, as llama.cpp numbers them (llama_token_type).
+constexpr int64_t kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6;
 
 std::pair<std::string, std::string> merge_of(std::string_view merge, const std::string& file) {
   const size_t space = merge.find(' ');
@@ -56,25 +33,120 @@ std::pair<std::string, std::string> merge_of(std::string_view merge, const std::
   return {std::string(merge.substr(0, space)), std::string(merge.substr(space + 1))};
 }
 
-/// Special tokens, with their types, before and behind a text.
-PostProcessorStep template_of(const GgufFile& file, const std::vector<std::string_view>& tokens) {
+/// What both kinds of tokenizers have: the tokens of the file with their types.
+struct Tokens {
+  std::vector<std::string_view> texts;
+  std::vector<int64_t> types;  // 0 where the file has none
+
+  Tokens(const GgufFile& file, std::string_view model) {
+    const auto missing = [&](const char* what) {
+      throw FormatError(fmt::format("{}: \"tokenizer.ggml.{}\" is missing", file.name(), what));
+    };
+    if (!file.contains(kTokens)) missing("tokens");
+    // Counts are compared before lists are read, which take more memory than their bytes in the file.
+    const int64_t count = file.items(kTokens);
+    const GgufTensor* embedding = file.tensor("token_embd.weight");
+    if (embedding != nullptr && count > embedding->shape.front())
+      throw FormatError(fmt::format("{}: \"{}\" has {} items, \"token_embd.weight\" {} rows", file.name(),
+                                    kTokens, count, embedding->shape.front()));
+    texts = *file.texts(kTokens);
+    for (const char* key : {kTypes, kScores}) {
+      if (file.contains(key) && file.items(key) != count)
+        throw FormatError(fmt::format("{}: \"{}\" has {} items, \"{}\" {}", file.name(), key, file.items(key),
+                                      kTokens, count));
+    }
+    const char* const needed = model == kByteLevel ? "merges" : "scores";
+    if (!file.contains(fmt::format("tokenizer.ggml.{}", needed))) missing(needed);
+    types = file.integers(kTypes).value_or(std::vector<int64_t>(texts.size()));
+  }
+};
+
+/// The vocabulary and the tokens that are found in the text as they are.
+void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
+  for (size_t i = 0; i < tokens.texts.size(); ++i) {
+    const std::string token(tokens.texts[i]);
+    const auto id = static_cast<int32_t>(i);
+    const int64_t type = tokens.types[i];
+    parts.model.vocabulary.emplace_back(token, id);
+    if (type == kControl || type == kUnknown || type == kUserDefined)
+      parts.added_tokens.push_back({.id = id, .content = token, .special = type != kUserDefined});
+  }
+}
+
+/// Special tokens before and behind a text. begins: whether with the begin-of-text token, if the file does not
+/// say.
+PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, bool begins) {
   PostProcessorStep step{.kind = PostProcessorStep::Kind::kTemplateProcessing};
-  const auto add = [&](const char* asked, const char* which) {
-    if (!file.flag(asked).value_or(false)) return;
-    const auto id = file.integer(which, 0, static_cast<int64_t>(tokens.size()) - 1);
+  const auto add = [&](const char* asked, const char* which, bool otherwise) {
+    const std::optional<bool> said = file.flag(asked);
+    if (!said.value_or(otherwise)) return;
+    const auto id = file.integer(which, 0, static_cast<int64_t>(tokens.texts.size()) - 1);
+    if (!id && !said) return;
     if (!id)
       throw FormatError(fmt::format("{}: \"{}\" is true, but \"{}\" is missing", file.name(), asked, which));
-    const std::string token(tokens[static_cast<size_t>(*id)]);
+    const std::string token(tokens.texts[static_cast<size_t>(*id)]);
     step.single.push_back({.special = token});
     if (step.special_tokens.empty() || step.special_tokens.back().name != token)  // both may be one token
       step.special_tokens.push_back({.name = token, .ids = {static_cast<int32_t>(*id)}, .tokens = {token}});
   };
-  add("tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id");
+  add("tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", begins);
   step.single.push_back({.sequence = 'A'});
-  add("tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id");
+  add("tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", false);
   step.pair = step.single;
   step.pair.push_back({.sequence = 'B', .type_id = 1});
   return step;
+}
+
+/// Model "gpt2". Returns whether texts begin with the begin-of-text token where the file does not say.
+bool make_byte_level(const GgufFile& file, TokenizerParts& parts) {
+  const std::vector<std::string_view> merges = *file.texts(kMerges);
+  for (const std::string_view merge : merges) parts.model.merges.push_back(merge_of(merge, file.name()));
+  parts.post_processors = {{.kind = PostProcessorStep::Kind::kByteLevel, .trim_offsets = false}};
+  parts.decoders = {{.kind = DecoderStep::Kind::kByteLevel}};
+  return set_gguf_words(file.text("tokenizer.ggml.pre").value_or("default"), file.name(), parts);
+}
+
+/// Model "llama": the pipeline that Llama 2's tokenizer.json has.
+void make_sentence_piece(const GgufFile& file, const Tokens& tokens, TokenizerParts& parts) {
+  const std::vector<double> scores = *file.numbers(kScores);
+  std::vector<ScoredPiece> pieces;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const std::string text(tokens.texts[i]);
+    const int64_t type = tokens.types[i];
+    if (!std::isfinite(scores[i]))
+      throw FormatError(
+          fmt::format("{}: \"{}\": that of {} is not finite", file.name(), kScores, in_quotes(text)));
+    if (type == kUnknown && !parts.model.unknown_token) parts.model.unknown_token = text;
+    const bool is_made = type != kUnknown && type != kControl && type != kUserDefined && type != kUnused &&
+                         type != kByte;  // by merges
+    if (is_made) pieces.push_back({.text = text, .score = scores[i], .id = static_cast<int32_t>(i)});
+  }
+  parts.model.merges = merges_of_scores(pieces);
+  parts.model.byte_fallback = true;
+  parts.model.fuse_unknown = true;
+  constexpr const char* kMark = "\u2581";
+  const bool prefix = file.flag("tokenizer.ggml.add_space_prefix").value_or(true);
+  if (prefix) {
+    NormalizerStep& step = parts.normalizers.emplace_back();
+    step.kind = NormalizerStep::Kind::kPrepend;
+    step.content = kMark;
+  }
+  NormalizerStep& escape = parts.normalizers.emplace_back();
+  escape.kind = NormalizerStep::Kind::kReplace;
+  escape.pattern.literal = " ";
+  escape.content = kMark;
+  DecoderStep& unescape = parts.decoders.emplace_back();
+  unescape.kind = DecoderStep::Kind::kReplace;
+  unescape.pattern.literal = kMark;
+  unescape.content = " ";
+  parts.decoders.emplace_back().kind = DecoderStep::Kind::kByteFallback;
+  parts.decoders.emplace_back().kind = DecoderStep::Kind::kFuse;
+  if (prefix) {
+    DecoderStep& step = parts.decoders.emplace_back();
+    step.kind = DecoderStep::Kind::kStrip;
+    step.content = " ";
+    step.start = 1;
+  }
 }
 
 }  // namespace
@@ -82,46 +154,26 @@ PostProcessorStep template_of(const GgufFile& file, const std::vector<std::strin
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file) {
   const auto model = file.text("tokenizer.ggml.model");
   if (!model || *model == "none" || *model == "no_vocab") return std::nullopt;
-  if (*model != "gpt2")
+  if (*model != kByteLevel && *model != kSentencePiece)
     throw FormatError(
-        fmt::format("{}: \"tokenizer.ggml.model\": tokenizers of the kind {} are not read; expected \"gpt2\" "
-                    "(byte-level byte-pair encoding)",
-                    file.name(), in_quotes(*model)));
-  const auto tokens = file.texts("tokenizer.ggml.tokens");
-  const auto merges = file.texts("tokenizer.ggml.merges");
-  if (!tokens || !merges)
-    throw FormatError(
-        fmt::format("{}: \"tokenizer.ggml.{}\" is missing", file.name(), tokens ? "merges" : "tokens"));
-  const auto types = file.integers("tokenizer.ggml.token_type");
-  if (types && types->size() != tokens->size())
-    throw FormatError(
-        fmt::format("{}: \"tokenizer.ggml.token_type\" has {} items, \"tokenizer.ggml.tokens\" {}",
-                    file.name(), types->size(), tokens->size()));
-
-  const GgufTensor* embedding = file.tensor("token_embd.weight");
-  if (embedding != nullptr && std::cmp_greater(tokens->size(), embedding->shape.front()))
-    throw FormatError(fmt::format("{}: \"tokenizer.ggml.tokens\" has {} items, \"token_embd.weight\" {} rows",
-                                  file.name(), tokens->size(), embedding->shape.front()));
-
+        fmt::format("{}: \"tokenizer.ggml.model\": tokenizers of the kind {} are not read; expected \"{}\" "
+                    "(byte-level byte-pair encoding) or \"{}\" (SentencePiece's)",
+                    file.name(), in_quotes(*model), kByteLevel, kSentencePiece));
+  const Tokens tokens(file, *model);
   TokenizerParts parts;
-  for (size_t i = 0; i < tokens->size(); ++i) {
-    constexpr int64_t kControl = 3, kUserDefined = 4;  // llama_token_type
-    const std::string token((*tokens)[i]);
-    const auto id = static_cast<int32_t>(i);
-    parts.model.vocabulary.emplace_back(token, id);
-    const int64_t type = types ? (*types)[i] : 0;
-    if (type == kControl || type == kUserDefined)
-      parts.added_tokens.push_back({.id = id, .content = token, .special = type == kControl});
-  }
-  for (const std::string_view merge : *merges) parts.model.merges.push_back(merge_of(merge, file.name()));
-  parts.pre_tokenizers = pre_tokenizers(file.text("tokenizer.ggml.pre").value_or("default"), file.name());
-  parts.post_processors = {{.kind = PostProcessorStep::Kind::kByteLevel, .trim_offsets = false}};
-  if (PostProcessorStep added = template_of(file, *tokens); !added.special_tokens.empty())
-    parts.post_processors.push_back(std::move(added));
-  parts.decoders = {{.kind = DecoderStep::Kind::kByteLevel}};
+  add_tokens(tokens, parts);
   try {
+    bool begins = true;
+    if (*model == kByteLevel) {
+      begins = make_byte_level(file, parts);
+    } else {
+      make_sentence_piece(file, tokens, parts);
+    }
+    if (PostProcessorStep added = template_of(file, tokens, begins); !added.special_tokens.empty())
+      parts.post_processors.push_back(std::move(added));
     return Tokenizer(std::move(parts));
   } catch (const FormatError& error) {
+    if (std::string_view(error.what()).starts_with(file.name())) throw;
     throw FormatError(fmt::format("{}: its tokenizer: {}", file.name(), error.what()));
   }
 }

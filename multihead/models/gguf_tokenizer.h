@@ -1,4 +1,4 @@
-// The tokenizer in a GGUF file, and what the file says about special tokens and chats.
+// The tokenizer in a GGUF file, and what the file says about special tokens.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,19 @@
 
 namespace mh {
 
-/// Returns the tokenizer; nothing when the file has none. Byte-level byte-pair encoding is read
-/// (tokenizer.ggml.model "gpt2"): the tokens, their types, the merges, and how text is cut into words, which
-/// tokenizer.ggml.pre gives by name. Throws FormatError on another model or name, which it names, and on
-/// tokens and merges that contradict each other.
+/// Returns the tokenizer; nothing when the file has none. Two kinds are read (tokenizer.ggml.model):
 ///
-/// Tokens of type "control" become special tokens, those of type "user defined" added tokens that are not
-/// special; both are found in the text as they are.
+///   gpt2    byte-level byte-pair encoding: tokens, merges, and how text is cut into words, by name
+///           (gguf_words.h)
+///   llama   SentencePiece's byte-pair encoding: tokens and their scores, of which the merges are made; a space
+///           is U+2581, one stands before a text (add_space_prefix), and characters that are no tokens become
+///           their bytes
+///
+/// Tokens of the types "control" and "unknown" become special tokens, those of type "user defined" added tokens
+/// that are not special; all are found in the text as they are. add_bos_token and add_eos_token, or what
+/// llama.cpp takes when they are missing, put these tokens around a text. The tokenizer can be written as
+/// tokenizer.json. Throws FormatError on another kind or name, which it names, and on tokens, scores and merges
+/// that contradict each other.
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file);
 
 }  // namespace mh

@@ -27,7 +27,8 @@ WeightFiles gguf_weights(const GgufFile& file, const GgufHeads& heads) {
   for (const GgufTensor& tensor : file.tensors()) {
     WeightTensor found{.shape = tensor.shape,
                        .type = gguf_type_name(static_cast<uint32_t>(tensor.type)),
-                       .numbers = nullptr};
+                       .numbers = nullptr,
+                       .not_finite = [file, &tensor] { return file.not_finite(tensor); }};
     const bool query = tensor.name.find(".attn_q.") != std::string_view::npos;
     const bool key = tensor.name.find(".attn_k.") != std::string_view::npos;
     const int64_t rows = tensor.shape.front(), blocks = query ? heads.heads : heads.key_heads;

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/not_finite.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {
@@ -47,6 +50,43 @@ std::map<std::string, std::string> weight_map(const fs::path& index) {
   return found;
 }
 
+/// Numbers that float32 cannot hold are infinite there.
+int64_t too_large_for_float32(const std::byte* at, int64_t count) {
+  int64_t bad = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double number = 0;
+    std::memcpy(&number, at + i * static_cast<int64_t>(sizeof number), sizeof number);
+    bad += std::isfinite(static_cast<float>(number)) ? 0 : 1;
+  }
+  return bad;
+}
+
+template <class Bits>
+std::function<int64_t()> counted(const std::shared_ptr<const SafetensorsFile>& file, const TensorEntry& entry,
+                                 Bits exponent) {
+  return [file, &entry, exponent] {
+    return count_not_finite(file->mapped(entry.name).data, entry.elements(), exponent);
+  };
+}
+
+/// WeightTensor::not_finite of a tensor. REQUIRES: `entry` lives in the file.
+std::function<int64_t()> not_finite_in(const std::shared_ptr<const SafetensorsFile>& file,
+                                       const TensorEntry& entry) {
+  switch (entry.dtype) {
+    case DType::kF64:
+      return
+          [file, &entry] { return too_large_for_float32(file->mapped(entry.name).data, entry.elements()); };
+    case DType::kF32:
+      return counted(file, entry, kFloat32Exponent);
+    case DType::kBF16:
+      return counted(file, entry, kBFloat16Exponent);
+    case DType::kF16:
+      return counted(file, entry, kFloat16Exponent);
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void Differences::throw_if_any(const std::string& file, const std::string& description,
@@ -78,8 +118,10 @@ WeightFiles::WeightFiles(SafetensorsFile file, std::string name) : name_(std::mo
 
 void WeightFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
   for (const TensorEntry& entry : file->entries()) {
-    WeightTensor tensor{.shape = entry.shape, .type = dtype_name(entry.dtype), .numbers = nullptr};
+    WeightTensor tensor{
+        .shape = entry.shape, .type = dtype_name(entry.dtype), .numbers = nullptr, .not_finite = nullptr};
     const std::string& name = entry.name;  // lives in the file
+    tensor.not_finite = not_finite_in(file, entry);
     if (entry.dtype == DType::kF32 || entry.dtype == DType::kBF16) {
       const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
       tensor.numbers = [file, type, &name] {

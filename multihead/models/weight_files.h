@@ -50,6 +50,8 @@ struct WeightTensor {
   std::string type;  // as the file calls it, for messages
   /// Maps the numbers, or converts them; empty when they are no floating-point numbers.
   std::function<StoredNumbers()> numbers;
+  /// How many numbers are infinite or NaN, found where they lie: it takes no memory. Empty as `numbers` is.
+  std::function<int64_t()> not_finite;
 
   int64_t elements() const;
 };

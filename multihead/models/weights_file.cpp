@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
@@ -50,41 +50,41 @@ StoredMatrix matrix_of(const std::byte* data, NumberType type, const Weight& val
       .columns_between(place.part * value.cols(), (place.part + 1) * value.cols());
 }
 
-int64_t not_finite(const StoredMatrix& matrix) {
-  // In the order of memory: along the side whose stride is 1.
-  const StoredMatrix m = matrix.col_stride == 1 ? matrix : matrix.transposed();
-  std::vector<float> row(static_cast<size_t>(m.cols));
-  int64_t bad = 0;
-  for (int64_t i = 0; i < m.rows; ++i) {
-    m.read_row(i, 0, m.cols, row.data());
-    bad += std::count_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
-  }
-  return bad;
-}
-
-/// Gives a parameter its tensor, or says why not.
-void read_parameter(const WeightFiles& files, const std::string& tensor, const TensorPlace& place,
-                    Parameter& parameter, Differences& differences) {
-  const WeightTensor& found = files.tensor(tensor);
+/// Whether a tensor fits a parameter; otherwise says why not. Converts no numbers.
+bool fits(const WeightTensor& found, const std::string& tensor, const TensorPlace& place,
+          const Parameter& parameter, Differences& differences) {
   const std::vector<int64_t> expected = shape_in_file(parameter.value, place);
   if (found.shape != expected) {
     differences.other(fmt::format("shape of {}: expected [{}], got [{}]", tensor, fmt::join(expected, ","),
                                   fmt::join(found.shape, ",")));
-    return;
+    return false;
   }
-  if (!found.numbers) {
+  if (!found.numbers)
     differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, found.type));
-    return;
-  }
-  StoredNumbers numbers = found.numbers();
-  parameter.value =
-      Weight(matrix_of(numbers.data, numbers.type, parameter.value, place), std::move(numbers.keeper));
-  parameter.changed();
-  if (const int64_t bad = not_finite(parameter.value.stored()); bad > 0) {
+  return static_cast<bool>(found.numbers);
+}
+
+void refuse_not_finite(const WeightTensor& found, const std::string& tensor, Differences& differences) {
+  if (const int64_t bad = found.not_finite(); bad > 0) {
     differences.other(
         fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)", bad,
-                    parameter.value.size(), tensor));
+                    found.elements(), tensor));
   }
+}
+
+/// A parameter and the tensor that it is read from.
+struct Assignment {
+  Parameter* parameter;
+  const WeightTensor* tensor;
+  TensorPlace place;
+};
+
+void read_parameter(const Assignment& from) {
+  Parameter& parameter = *from.parameter;
+  StoredNumbers numbers = from.tensor->numbers();
+  parameter.value =
+      Weight(matrix_of(numbers.data, numbers.type, parameter.value, from.place), std::move(numbers.keeper));
+  parameter.changed();
 }
 
 /// The first of the place's names that is there, under the first prefix that it has; empty: none.
@@ -147,21 +147,34 @@ std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& pl
 void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model) {
   Differences differences;
   std::set<std::string> used;
+  std::vector<Assignment> assignments;
   model.visit([&](const std::string& name, Parameter& parameter) {
-    const TensorPlace place = plan.place(name);
+    TensorPlace place = plan.place(name);
     const std::string tensor = find_tensor(files, plan.prefixes, place);
-    if (!tensor.empty()) {
-      used.insert(tensor);
-      read_parameter(files, tensor, place, parameter, differences);
-    } else if (!place.may_be_missing) {
-      differences.missing(plan.prefixes.front() + place.names.front());
+    if (tensor.empty()) {
+      if (!place.may_be_missing) differences.missing(plan.prefixes.front() + place.names.front());
+      return;
     }
+    const WeightTensor& found = files.tensor(tensor);
+    const bool is_new = used.insert(tensor).second;
+    if (!fits(found, tensor, place, parameter, differences)) return;
+    if (is_new) refuse_not_finite(found, tensor, differences);
+    assignments.push_back({.parameter = &parameter, .tensor = &found, .place = std::move(place)});
   });
-  for (const auto& [tensor, stored] : files.tensors()) {
-    if (used.contains(tensor)) continue;
-    if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, model, differences))
-      differences.unused(tensor);
-  }
+  const auto tell_unused = [&](Differences& told) {
+    for (const auto& [tensor, stored] : files.tensors()) {
+      if (used.contains(tensor)) continue;
+      if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, model, told))
+        differences.unused(tensor);
+    }
+  };
+  // No number is converted before all fits, so that what is refused takes little memory; what tensors that
+  // are no weights are compared with is there only afterwards.
+  Differences too_early;
+  tell_unused(too_early);
+  differences.throw_if_any(files.name(), plan.description, plan.remedy);
+  for (const Assignment& from : assignments) read_parameter(from);
+  tell_unused(differences);
   differences.throw_if_any(files.name(), plan.description, plan.remedy);
 }
 

@@ -18,8 +18,8 @@ std::string write_weights(const Model& model,
 /// Returns the model with the numbers of the files. float32 and bfloat16 stay where they are: the files are
 /// mapped into memory and products pack weights from there; float16 and float64 are converted. Throws
 /// FormatError that starts with the files' name and lists all differences at once: "missing: ...; shape of
-/// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ...". It takes memory of at most
-/// a small multiple of the size of the files, whatever config.json claims.
+/// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ..."; this takes hardly
+/// any memory, since nothing is converted before all fits.
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan);
 /// The same in two steps, for callers that inspect the model before its weights are read.
 std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan);

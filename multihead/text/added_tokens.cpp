@@ -1,6 +1,8 @@
 #include "multihead/text/added_tokens.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
 
 #include "multihead/text/unicode.h"
 
@@ -23,16 +25,19 @@ bool word_behind(std::string_view text, size_t begin) {
   return begin < text.size() && is_word(next_character(text, begin));
 }
 
+/// Contents with the numbers of their tokens. Of equal ones the first counts.
+std::vector<std::pair<std::string, int32_t>> contents_of(const std::vector<SoughtToken>& tokens) {
+  std::unordered_map<std::string_view, int32_t> first;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].content.empty()) first.emplace(tokens[i].content, static_cast<int32_t>(i));
+  }
+  return {first.begin(), first.end()};
+}
+
 }  // namespace
 
-void AddedTokenFinder::add(AddedToken token, std::string content) {
-  if (content.empty()) return;
-  auto& bucket = by_first_byte_[static_cast<unsigned char>(content[0])];
-  const auto shorter = std::find_if(bucket.begin(), bucket.end(),
-                                    [&](size_t i) { return tokens_[i].content.size() < content.size(); });
-  bucket.insert(shorter, tokens_.size());
-  tokens_.push_back({std::move(token), std::move(content)});
-}
+AddedTokenFinder::AddedTokenFinder(std::vector<SoughtToken> tokens)
+    : tokens_(std::move(tokens)), index_(contents_of(tokens_)) {}
 
 std::vector<Piece> AddedTokenFinder::find(std::string_view text) const {
   std::vector<Piece> pieces;
@@ -41,15 +46,17 @@ std::vector<Piece> AddedTokenFinder::find(std::string_view text) const {
     if (done < end) pieces.push_back({done, end});
   };
   for (size_t at = 0; !tokens_.empty() && at < text.size();) {
-    const auto& bucket = by_first_byte_[static_cast<unsigned char>(text[at])];
-    const auto found = std::find_if(bucket.begin(), bucket.end(), [&](size_t i) {
-      return text.substr(at).starts_with(tokens_[i].content);
-    });
-    if (found == bucket.end()) {
+    int32_t found = -1;
+    PieceIndex::Walk walk = index_.start();
+    for (size_t next = at; next < text.size() && !walk.over();) {
+      walk = index_.next(walk, text[next++]);
+      if (const int32_t token = index_.id(walk); token >= 0) found = token;
+    }
+    if (found < 0) {
       ++at;
       continue;
     }
-    const auto& [token, content] = tokens_[*found];
+    const auto& [token, content] = tokens_[static_cast<size_t>(found)];
     size_t begin = at;
     size_t end = at + content.size();
     at = end;

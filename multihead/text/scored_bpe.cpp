@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "multihead/text/piece_pairs.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -33,25 +34,22 @@ ScoredBpe::ScoredBpe(const TokenModel& model)
   }
   int32_t next_rank = 0;
   for (auto& [score, rank] : ranks) rank = next_rank++;
-  auto next_number = piece_count_;
+  std::vector<std::pair<std::string, int32_t>> pieces;
+  pieces.reserve(model.pieces.size());
+  for (const auto& [text, number] : numbers) pieces.emplace_back(text, number);
+  int32_t next_number = piece_count_;
   for (const ScoredPiece& piece : model.pieces) {
     const std::string_view text = piece.text;
     for (size_t at = 0; at < text.size(); at += utf8_length(text[at])) {
       const std::string_view character = text.substr(at, utf8_length(text[at]));
       const auto [number, is_new] = numbers.emplace(character, next_number);
-      next_number += is_new ? 1 : 0;
+      if (is_new) pieces.emplace_back(character, next_number++);
       characters_.emplace(character, number->second);
     }
   }
-  for (int32_t i = 0; i < piece_count_; ++i) {
-    const std::string_view text = model.pieces[i].text;
-    for (size_t at = utf8_length(text[0]); at < text.size(); at += utf8_length(text[at])) {
-      const auto left = numbers.find(text.substr(0, at));
-      const auto right = numbers.find(text.substr(at));
-      if (left == numbers.end() || right == numbers.end()) continue;
-      merges_.add(left->second, right->second, {ranks.at(model.pieces[i].score), i});
-    }
-  }
+  for_each_pair(pieces, [&](int32_t left, int32_t right, int32_t whole) {
+    merges_.add(left, right, {ranks.at(model.pieces[static_cast<size_t>(whole)].score), whole});
+  });
 }
 
 std::vector<ScoredPart> ScoredBpe::parts(std::string_view text) const {

@@ -23,9 +23,13 @@ enum class PieceType : uint64_t {
   kByte = 6
 };
 
+constexpr size_t kMostPieces = 1 << 19;  // twice as many as the largest vocabularies in use have
+
 void read_piece(std::string_view message, std::string_view name, TokenizerParts& parts) {
   ProtobufReader reader(message, name);
   ProtobufReader::Field field;
+  if (parts.model.vocabulary.size() == kMostPieces)
+    reader.fail(fmt::format("the SentencePiece model has more than {} pieces", kMostPieces));
   const auto id = static_cast<int32_t>(parts.model.vocabulary.size());
   ScoredPiece piece{.text = {}, .score = 0, .id = id};
   auto type = PieceType::kNormal;

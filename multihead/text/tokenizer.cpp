@@ -70,8 +70,8 @@ struct Tokenizer::Pipeline {
   std::vector<bool> special;
   std::unordered_map<int32_t, std::string>
       normalized_contents;  ///< what decoding writes for added tokens normalised
-  AddedTokenFinder before_normalizing;
-  AddedTokenFinder after_normalizing;
+  AddedTokenFinder before_normalizing{{}};
+  AddedTokenFinder after_normalizing{{}};
   WordModel model;
   bool words_need_origin;  ///< a pre-tokenizer asks whether a word starts the text
 
@@ -80,6 +80,7 @@ struct Tokenizer::Pipeline {
         tokens(tokens_by_id(parts)),
         special(tokens.size(), false),
         model(parts.model) {
+    std::vector<SoughtToken> before, after;
     for (const AddedToken& token : parts.added_tokens) {
       added_ids.emplace(token.content, token.id);
       if (token.special) special[token.id] = true;
@@ -87,12 +88,14 @@ struct Tokenizer::Pipeline {
       if (token.normalized) {
         AlignedText content = AlignedText::of(token.content, false);
         normalize(parts.normalizers, content);
-        after_normalizing.add(token, content.text);
+        after.push_back({token, content.text});
         if (content.text != token.content) normalized_contents.emplace(token.id, content.text);
       } else {
-        before_normalizing.add(token, token.content);
+        before.push_back({token, token.content});
       }
     }
+    before_normalizing = AddedTokenFinder(std::move(before));
+    after_normalizing = AddedTokenFinder(std::move(after));
     for (const NormalizerStep& step : parts.normalizers) CharacterMap::check(step.character_map);
     for (const PostProcessorStep& step : parts.post_processors) {
       for (const TemplateToken& token : step.special_tokens) {

@@ -114,7 +114,7 @@ AddedToken read_added_token(const JsonNode& node) {
 }  // namespace
 
 TokenizerParts read_tokenizer_json(std::string_view json, std::string_view file) {
-  const nlohmann::json document = parse_json_strictly(json, file, kDeepest);
+  const nlohmann::json document = parse_json_strictly(json, file, kDeepest, JsonMemory::kAny);
   const JsonNode root(document, "", file);
   TokenizerParts parts;
   parts.model = read_model(root.at("model"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
@@ -61,8 +62,9 @@ TokenizerParts common_parts() {
 /// How often each word occurs, by falling count and then by the bytes; cut as the tokenizer will cut them.
 std::vector<std::pair<std::string, int64_t>> count_words(std::span<const std::string> lines,
                                                          const TokenizerParts& parts, std::string_view name) {
-  AddedTokenFinder specials;
-  for (const AddedToken& token : parts.added_tokens) specials.add(token, token.content);
+  std::vector<SoughtToken> sought;
+  for (const AddedToken& token : parts.added_tokens) sought.push_back({token, token.content});
+  const AddedTokenFinder specials(std::move(sought));
   std::unordered_map<std::string, int64_t, StringHash, std::equal_to<>> counts;
   for (size_t i = 0; i < lines.size(); ++i) {
     if (first_invalid_utf8(lines[i]) != std::string_view::npos) {

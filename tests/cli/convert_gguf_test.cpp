@@ -85,6 +85,10 @@ TEST_F(SlowConvertGgufOracle, TransformersOpensTheFolderWithEqualLogits) {
   check(kGoldens + "tied_quantised.gguf");
 }
 
+TEST_F(SlowConvertGgufOracle, OfATokenizerOfSentencePieceToo) {
+  check(kGoldens + "../gguf_sentencepiece/llama.gguf");
+}
+
 TEST_F(SlowConvertGgufOracle, OfTheRealModelToo) {
   const char* models = std::getenv("MULTIHEAD_MODELS");
   if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";

@@ -1,5 +1,6 @@
 #include "multihead/io/config.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -216,6 +217,35 @@ TEST(StrictJson, ParsesWhatIsGood) {
   EXPECT_NO_THROW(parse_json_strictly("[[[1]]]", "f", 3));
   EXPECT_THROW(parse_json_strictly("[[[[1]]]]", "f", 3), FormatError);
   EXPECT_EQ(parse_json_strictly("7", "f"), 7);
+}
+
+TEST(StrictJson, ValuesTakeAtMost40MiB) {
+  std::string zeros = "[0", members = "{\"0\":0", texts = "[\"\"", lists = "[[]";
+  for (int i = 1; i < 1'500'000; ++i) {
+    zeros += ",0";
+    members += fmt::format(",\"{}\":0", i);
+    texts += ",\"\"";
+    lists += ",[]";
+  }
+  const std::string limit = "f: its values would take more than ";
+  for (const std::string& text : {zeros + "]", members + "}", texts + "]", lists + "]"}) {
+    expect_one_line_error([&] { parse_json_strictly(text, "f"); }, limit, text.substr(0, 9));
+    EXPECT_EQ(parse_json_strictly(text, "f", kDeepestJson, JsonMemory::kAny).size(), 1'500'000u);
+  }
+  EXPECT_EQ(parse_json_strictly(zeros.substr(0, 1'000'000) + "]", "f").size(), 500'000u);
+  const std::string part = "f: a text, a number or its space has more than 8388608 bytes";
+  for (const char* unit : {"x", "\\\"", "\\\\"}) {
+    std::string letters;
+    while (letters.size() < 8 << 20) letters += unit;
+    EXPECT_NO_THROW(parse_json_strictly("[\"" + letters + "\",\"\"]", "f"));
+    for (const char* end : {"\"]", "", "\\"})
+      expect_one_line_error([&] { parse_json_strictly("[\"" + letters + unit + end, "f"); }, part, unit);
+  }
+  const std::string spaces(4 << 20, ' '), digits((8 << 20) + 1, '1');
+  EXPECT_NO_THROW(parse_json_strictly("[" + spaces + "0," + spaces + "0]", "f"));
+  expect_one_line_error([&] { parse_json_strictly("[" + spaces + "0," + spaces + "0 ]", "f"); }, part,
+                        "spaces");
+  expect_one_line_error([&] { parse_json_strictly("[" + digits + "]", "f"); }, part, "digits");
 }
 
 }  // namespace

@@ -46,6 +46,11 @@ inline std::string gguf_ints(const std::vector<int32_t>& numbers) {
   for (const int32_t number : numbers) items += little_endian(number);
   return gguf_list(5, numbers.size(), items);
 }
+inline std::string gguf_floats(const std::vector<float>& numbers) {
+  std::string items;
+  for (const float number : numbers) items += little_endian(number);
+  return gguf_list(6, numbers.size(), items);
+}
 
 struct GgufTensorSpec {
   std::string name;

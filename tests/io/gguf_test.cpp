@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
+#include <random>
 
 #include "hostile.h"
 #include "multihead/base/file.h"
@@ -39,6 +42,9 @@ TEST(Gguf, ReadsValuesOfEveryType) {
   EXPECT_EQ(file.text("test.text"), "grün");
   EXPECT_THAT(*file.texts("test.texts"), ElementsAre("a", "", "日本"));
   EXPECT_THAT(*file.integers("test.numbers"), ElementsAre(3, -1, 2));
+  EXPECT_THAT(*file.numbers("test.numbers"), ElementsAre(3, -1, 2));
+  EXPECT_EQ(file.items("test.texts"), 3);
+  EXPECT_EQ(file.items("none"), 0);
   EXPECT_TRUE(file.contains("test.text"));
   EXPECT_FALSE(file.contains("test.tex"));
   EXPECT_EQ(file.integer("none", 0, 1), std::nullopt);
@@ -57,6 +63,22 @@ TEST(Gguf, ConvertsNumbersOfEveryType) {
   EXPECT_EQ(file.tensor("F64"), nullptr);
 }
 
+TEST(Gguf, CountsInfinitiesAndNanAsTheyAreStored) {
+  std::mt19937 random(7);
+  for (const GgufType type :
+       {GgufType::kF32, GgufType::kF16, GgufType::kBF16, GgufType::kQ8_0, GgufType::kQ4_0, GgufType::kQ4_1}) {
+    constexpr int64_t kBlocks = 4001;
+    const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(type));
+    std::vector<std::byte> bytes(static_cast<size_t>(kBlocks * facts.bytes));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    std::vector<float> numbers(static_cast<size_t>(kBlocks * facts.block));
+    read_gguf_blocks(type, bytes, numbers);
+    const auto bad = std::count_if(numbers.begin(), numbers.end(), [](float x) { return !std::isfinite(x); });
+    EXPECT_GT(bad, 0) << facts.name;
+    EXPECT_EQ(not_finite_in_gguf_blocks(type, bytes), bad) << facts.name;
+  }
+}
+
 TEST(Gguf, AValueOfAnotherTypeIsNamed) {
   const GgufFile file = GgufFile::open(kTypes / "types.gguf");
   const auto refused = [&](auto&& read, std::string_view part) { expect_one_line_error(read, part, part); };
@@ -70,6 +92,8 @@ TEST(Gguf, AValueOfAnotherTypeIsNamed) {
   refused([&] { file.texts("test.numbers"); }, "expected a list of texts, got a list of i32");
   refused([&] { file.integers("test.texts"); }, "expected a list of integers, got a list of text");
   refused([&] { file.integers("test.u8"); }, "expected a list of integers, got 200");
+  refused([&] { file.numbers("test.texts"); }, "expected a list of numbers, got a list of text");
+  refused([&] { file.items("test.u8"); }, "\"test.u8\": expected a list, got 200");
 }
 
 /// A small right file, and one that differs from it.

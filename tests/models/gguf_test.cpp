@@ -22,9 +22,9 @@ using testing::ElementsAre;
 using testing::ElementsAreArray;
 using namespace test;
 
-class GgufGoldens : public testing::TestWithParam<const char*> {
+class GgufGoldens : public testing::TestWithParam<std::pair<const char*, const char*>> {
  protected:
-  GoldenModel golden{"gguf", GetParam()};
+  GoldenModel golden{GetParam().first, GetParam().second};
   fs::path path = golden.folder.string() + ".gguf";
 };
 
@@ -56,7 +56,11 @@ TEST_P(GgufGoldens, TheConvertedFolderIsTheSameModel) {
   EXPECT_EQ(folder.model->facts().eos_id, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GgufGoldens, testing::Values("tied_quantised", "untied_llama3"));
+INSTANTIATE_TEST_SUITE_P(Files, GgufGoldens,
+                         testing::Values(std::pair{"gguf", "tied_quantised"},
+                                         std::pair{"gguf", "untied_llama3"},
+                                         std::pair{"gguf_sentencepiece", "llama"}),
+                         [](const auto& file) { return file.param.second; });
 
 class HostileGgufModel : public testing::Test {
  protected:
@@ -158,9 +162,9 @@ TEST_F(HostileGgufModel, TensorsThatDoNotFit) {
 }
 
 TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
-  value("tokenizer.ggml.model", gguf_string("llama"), "tokenizers of the kind 'llama' are not read");
-  value("tokenizer.ggml.pre", gguf_string("tekken"),
-        "cuts text into words as 'tekken', which is not supported");
+  value("tokenizer.ggml.model", gguf_string("t5"), "tokenizers of the kind 't5' are not read; expected");
+  value("tokenizer.ggml.pre", gguf_string("bloom"),
+        "cuts text into words as 'bloom', which is not supported; expected one of default, gpt-2");
   without("tokenizer.ggml.tokens", "\"tokenizer.ggml.tokens\" is missing");
   without("tokenizer.ggml.merges", "\"tokenizer.ggml.merges\" is missing");
   value("tokenizer.ggml.tokens", gguf_ints({1, 2}), "expected a list of texts, got a list of i32");

@@ -1,9 +1,12 @@
 """Makes tests/goldens/gguf: a file with tensors of each type as the `gguf` package quantises them and the numbers that it
-reads back (types), and a tiny Llama as a GGUF file with the logits of the model that it was made from (llama).
+reads back (types), and tiny Llamas as GGUF files with the logits of the models that they were made from; and
+tests/goldens/gguf_sentencepiece: one with a tokenizer that the sentencepiece library trained, and its answers.
 
-    python -m venv venv && venv/bin/pip install gguf tokenizers torch transformers safetensors numpy
+    python -m venv venv && venv/bin/pip install gguf tokenizers sentencepiece torch transformers safetensors numpy
     venv/bin/python tests/oracles/gguf_goldens.py [FOLDER]
     venv/bin/python tests/oracles/gguf_goldens.py --folder DIR FILE.gguf      checks a folder that `multihead convert` made
+    venv/bin/python tests/oracles/gguf_goldens.py --sentencepiece DIR TEXTS   makes a GGUF file with a tokenizer that learned
+        from the texts, and the library's answers about them
     venv/bin/python tests/oracles/gguf_goldens.py --smollm2 FILE.gguf OUT     makes tests/goldens/smollm2, what transformers
         and tokenizers compute with the file that scripts/models fetches
 """
@@ -15,10 +18,13 @@ import tempfile
 
 import gguf
 import numpy as np
+import sentencepiece
 import tokenizers
 import torch
 from gguf import GGMLQuantizationType as Type
 from safetensors.numpy import load_file, save_file
+from sentencepiece_goldens import answer, train
+from torture_goldens import HERE as TORTURE, SMALL
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 TEXTS = [
@@ -120,13 +126,36 @@ def small_tokenizer():
     return made
 
 
-def make_llama(folder, name, kinds, add_bos, **more):
-    """kinds: the types of the matrices, in turns. more: fields of LlamaConfig."""
+def write_byte_level(writer, tokenizer):
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    state = json.loads(tokenizer.to_str())
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list([token for token, _ in vocabulary])
+    writer.add_token_types([3 if token.startswith("<|") else 1 for token, _ in vocabulary])
+    writer.add_token_merges([" ".join(merge) for merge in state["model"]["merges"]])
+
+
+def write_sentencepiece(writer, model):
+    """As llama.cpp's conversion does it (SentencePieceProcessor's tests of a piece's type)."""
+    pieces = range(model.get_piece_size())
+    kinds = [(model.is_unknown, 2), (model.is_control, 3), (model.is_unused, 5), (model.is_byte, 6)]
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([model.id_to_piece(i) for i in pieces])
+    writer.add_token_scores([model.get_score(i) for i in pieces])
+    writer.add_token_types([next((kind for test, kind in kinds if test(i)), 1) for i in pieces])
+
+
+def make_llama(folder, name, kinds, add_bos, pieces=None, lengths=(1, 2, 23, 17), layers=2, **more):
+    """kinds: the types of the matrices, in turns. pieces: a SentencePieceProcessor; None: small_tokenizer().
+    more: fields of LlamaConfig."""
     torch.manual_seed(11)
     tokenizer = small_tokenizer()
+    encode = pieces.encode if pieces else lambda text: tokenizer.encode(text).ids
     config = LlamaConfig(
-        vocab_size=tokenizer.get_vocab_size(),
-        num_hidden_layers=2,
+        vocab_size=pieces.get_piece_size() if pieces else tokenizer.get_vocab_size(),
+        num_hidden_layers=layers,
         max_position_embeddings=131,
         bos_token_id=1,
         eos_token_id=2,
@@ -157,13 +186,10 @@ def make_llama(folder, name, kinds, add_bos, **more):
         scaled = model.model.rotary_emb.inv_freq.numpy()
         writer.add_tensor("rope_freqs.weight", (plain / scaled).astype(np.float32))
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    state = json.loads(tokenizer.to_str())
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list([token for token, _ in vocabulary])
-    writer.add_token_types([3 if token.startswith("<|") else 1 for token, _ in vocabulary])
-    writer.add_token_merges([" ".join(merge) for merge in state["model"]["merges"]])
+    if pieces:
+        write_sentencepiece(writer, pieces)
+    else:
+        write_byte_level(writer, tokenizer)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_unk_token_id(0)
@@ -187,11 +213,37 @@ def make_llama(folder, name, kinds, add_bos, **more):
                     numbers = numbers.reshape(heads, size // 2, 2, -1).swapaxes(1, 2).reshape(numbers.shape)
             parameter.copy_(torch.tensor(numbers))
     finish(writer)
-    tensors = numbers_of(model.double(), [1, 2, 23, 17])
+    tensors = numbers_of(model.double(), list(lengths))
     for i, text in enumerate(TEXTS):
-        ids = ([1] if add_bos else []) + tokenizer.encode(text).ids
+        ids = ([1] if add_bos else []) + encode(text)
         tensors[f"text.{i}"] = np.array(ids, dtype=np.int64)
     save_file(tensors, folder / f"{name}.golden.safetensors")
+
+
+def make_sentencepiece(folder, lines, texts, vocab_size):
+    """A model shaped like Llama 2's (nothing is normalised, digits stand alone, unknown characters become bytes), learned
+    from the lines, in a small Llama, and its answers about the texts."""
+    folder.mkdir(exist_ok=True)
+    data = train(lines, model_type="bpe", vocab_size=vocab_size, byte_fallback=True, split_digits=True,
+                 normalization_rule_name="identity", remove_extra_whitespaces=False)
+    model = sentencepiece.SentencePieceProcessor(model_proto=data)
+    make_llama(
+        folder,
+        "llama",
+        [Type.F32],
+        add_bos=True,
+        pieces=model,
+        lengths=(1, 2, 7, 5),
+        layers=1,
+        hidden_size=6,
+        intermediate_size=5,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        head_dim=2,
+        tie_word_embeddings=True,
+    )
+    answers = [answer(model, text) for text in texts]
+    (folder / "answers.json").write_text("[" + ",\n".join(json.dumps(a, separators=(",", ":")) for a in answers) + "]\n")
 
 
 def numbers_of(model, lengths):
@@ -251,6 +303,7 @@ def smollm2(path, out):
 
 def check_folder(folder, path):
     """Opens a converted folder with transformers: its logits are those of the file, its ids those of the texts."""
+    path = pathlib.Path(path)
     with torch.no_grad():
         ids = torch.arange(2, 99)[None] * 7 % 283
         theirs = open_gguf(path)(ids).logits
@@ -259,23 +312,35 @@ def check_folder(folder, path):
     difference = (theirs - ours).abs().max() / theirs.abs().max()
     assert difference < 1e-6, difference
     tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.bos_token_id == model.config.bos_token_id
     assert tokenizer.chat_template == gguf.GGUFReader(path).fields["tokenizer.chat_template"].contents()
     assert tokenizer.eos_token_id == model.config.eos_token_id == model.generation_config.eos_token_id == 2
-    reference = tokenizer_of(path)
-    for text in TEXTS:
-        assert tokenizer(text)["input_ids"] == reference.encode(text).ids, text
-        assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
+    if gguf.GGUFReader(path).fields["tokenizer.ggml.model"].contents() == "llama":
+        reference = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+        expected = [reference(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
+    else:
+        reference = tokenizer_of(path)
+        expected = [reference.encode(text).ids for text in TEXTS]
+    for text, ids in zip(TEXTS, expected):
+        assert tokenizer(text, add_special_tokens=False)["input_ids"] == ids, text
+        assert tokenizer.decode(ids) == text
 
 
 def main():
     if sys.argv[1:2] == ["--smollm2"]:
         return smollm2(*sys.argv[2:])
+    if sys.argv[1:2] == ["--sentencepiece"]:
+        texts = pathlib.Path(sys.argv[3]).read_bytes().decode().split("\n")
+        return make_sentencepiece(pathlib.Path(sys.argv[2]), texts, texts, 3000)
     if sys.argv[1:2] == ["--folder"]:
         return check_folder(*sys.argv[2:])
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "gguf"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
     folder.mkdir(parents=True, exist_ok=True)
     make_types(folder)
+    torture = (TORTURE / "torture.txt").read_bytes().decode().split("\n")
+    lines = SMALL.read_text(encoding="utf-8").splitlines() * 6 + torture[:10]
+    make_sentencepiece(folder.parent / "gguf_sentencepiece", lines, torture, 420)
     make_llama(
         folder,
         "tied_quantised",

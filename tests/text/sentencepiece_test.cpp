@@ -122,6 +122,13 @@ std::string complaint(const std::string& bytes) {
 std::string field(int number, const std::string& bytes) {
   return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + bytes;
 }
+/// The same for more than 127 bytes.
+std::string bytes_field(int number, const std::string& bytes) {
+  std::string head(1, static_cast<char>(number << 3 | 2));
+  for (size_t rest = bytes.size(); rest > 0; rest >>= 7)
+    head += static_cast<char>((rest & 0x7F) | (rest > 0x7F ? 0x80 : 0));
+  return head + bytes;
+}
 std::string piece(const std::string& text, int type, const std::string& score = std::string(4, '\0')) {
   return field(1, field(1, text) + "\x15" + score + "\x18" + static_cast<char>(type));
 }
@@ -158,6 +165,14 @@ TEST(HostileSentencePieceModel, IsRefusedInOneLine) {
     EXPECT_THAT(complaint(bytes), AllOf(StartsWith("bad.spm: "), HasSubstr(expected), Not(HasSubstr("\n"))));
   }
   EXPECT_THAT(complaint(least + piece("a", 1)), HasSubstr("the token 'a' is there twice"));
+  std::string many;
+  for (int i = 0; i <= 1 << 19; ++i) many += piece("b", 1);
+  EXPECT_THAT(complaint(least + many), HasSubstr("has more than 524288 pieces"));
+  // Each place where a piece can be cut is looked at once: in the square of its length, minutes.
+  const std::string letters(2'000'000, 'a');
+  const std::string longest =
+      bytes_field(1, bytes_field(1, letters) + std::string("\x15\0\0\0\0\x18\x01", 7));
+  EXPECT_EQ(complaint(least + field(2, "\x18\x02") + longest), "accepted");
 }
 
 TEST(HostileSentencePieceModel, FlippedBitsAndCutsNeverCrash) {

@@ -1,0 +1,16 @@
+// How byte-level tokenizers of GGUF files cut text into words, which the files give by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "multihead/text/tokenizer_parts.h"
+
+namespace mh {
+
+/// Sets the normalizer, the pre-tokenizer and ignore_merges to what the name of tokenizer.ggml.pre stands for.
+/// Throws FormatError, one line that starts with `file` and lists the names, on a name that is not known.
+/// Returns whether texts begin with the begin-of-text token where the file does not say.
+bool set_gguf_words(std::string_view name, const std::string& file, TokenizerParts& parts);
+
+}  // namespace mh
