@@ -167,6 +167,14 @@ LanguageModel& ModelFolder::language_model() const {
                   path.string(), model_type));
 }
 
+LanguageModel& ModelFolder::causal_model() const {
+  LanguageModel& found = language_model();
+  if (found.facts().source_vocabulary == 0) return found;
+  throw UsageError(fmt::format(
+      "{} holds a {} model, which translates a text instead of continuing it; name a causal model",
+      path.string(), model_type));
+}
+
 EncoderDecoder& ModelFolder::translator() const {
   if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) return *found;
   throw UsageError(fmt::format("{} holds a {} model, which does not translate; name an encoder-decoder",
