@@ -89,6 +89,7 @@ void run(GenerateFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   const std::vector<std::string> prompts = prompts_of(flags);
+  if (!flags.text.input.empty()) options.from = {.name = flags.text.input};
   // The text of one prompt appears as it comes; several texts are written a line each.
   const bool streamed = prompts.size() == 1 && !flags.json && flags.text.output.empty();
   if (streamed) options.on_text = [](size_t, std::string_view piece) { write_text("", std::string(piece)); };
@@ -130,6 +131,8 @@ void add_generate(CLI::App& app) {
   verb->add_option("--stop", flags->options.stop, "End a text before this string; may be given again")
       ->take_all()
       ->allow_extra_args(false);
+  verb->add_flag("--strict", flags->options.strict,
+                 "Refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise");
   auto* greedy = verb->add_flag("--greedy", flags->greedy, "Take the most probable token each time");
   auto* beam = add_number(*verb, "--beam", options.beam_size, {.low = 1, .high = kLargestBeam},
                           "Search for the most probable text with this many hypotheses")
