@@ -67,8 +67,10 @@ class GgufFile {
   const GgufTensor* tensor(std::string_view name) const;
   /// The tensor's numbers in C order, converted to float32.
   std::vector<float> floats(const GgufTensor& tensor) const;
-  /// Keeps the file mapped.
+  /// Keeps the file's bytes where they are.
   std::shared_ptr<const void> keeper() const;
+  /// Whether they are mapped from a file, and not in memory.
+  bool is_mapped() const;
 
  private:
   struct State;

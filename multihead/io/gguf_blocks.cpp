@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -102,6 +103,25 @@ void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span
             blocks * facts.bytes == static_cast<int64_t>(bytes.size()));
   for (int64_t b = 0; b < blocks; ++b)
     read_block(type, bytes.data() + b * facts.bytes, out.data() + b * facts.block);
+}
+
+int64_t count_not_finite(GgufType type, std::span<const std::byte> bytes) {
+  const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(type));
+  int64_t count = 0;
+  for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(facts.bytes)) {
+    const std::byte* const block = bytes.data() + at;
+    bool finite = true;
+    if (facts.block == 1) {
+      float number = 0;
+      read_block(type, block, &number);
+      finite = std::isfinite(number);
+    } else {
+      finite =
+          std::isfinite(half_at(block)) && (type != GgufType::kQ4_1 || std::isfinite(half_at(block + 2)));
+    }
+    count += finite ? 0 : facts.block;
+  }
+  return count;
 }
 
 }  // namespace mh

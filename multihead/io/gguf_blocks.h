@@ -38,5 +38,8 @@ std::string gguf_types_read();
 /// out[i] = number i of the blocks. REQUIRES: out.size() is a multiple of the block, and bytes has exactly as
 /// many blocks.
 void read_gguf_blocks(GgufType type, std::span<const std::byte> bytes, std::span<float> out);
+/// How many of these numbers are infinite or not a number: those of blocks whose scales are. REQUIRES: bytes are
+/// whole blocks.
+int64_t count_not_finite(GgufType type, std::span<const std::byte> bytes);
 
 }  // namespace mh

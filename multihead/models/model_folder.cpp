@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <utility>
 
@@ -240,6 +241,8 @@ ModelFolder load_model_folder(const fs::path& asked) {
   // weights.
   const WeightFiles files = WeightFiles::open(path);
   folder.model = make_model(files, plan);
+  // Meanwhile another thread reads the weights, which nothing below asks for.
+  auto weights = std::async([&] { read_weights(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     const std::string config = read_regular_file(path / kTokenizerConfig);
@@ -265,7 +268,7 @@ ModelFolder load_model_folder(const fs::path& asked) {
     refuse_to_suppress_all(folder.suppressed, facts, generation);
     folder.end_tokens = read_end_tokens(json, generation.string(), facts.vocabulary);
   }
-  read_weights(files, plan, *folder.model);
+  weights.get();
   return folder;
 }
 

@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <set>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -17,6 +20,35 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOneFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
+
+/// float16 in a mapped file.
+class HalfNumbers : public NumberSource {
+ public:
+  HalfNumbers(SafetensorsFile::Mapped mapped, const std::vector<int64_t>& shape)
+      : mapped_(std::move(mapped)), rows_(shape.at(0)), cols_(shape.at(1)) {}
+
+  void read_rows(int64_t begin, int64_t end, float* to) const override {
+    for (int64_t i = begin * cols_; i < end * cols_; ++i) *to++ = number(i);
+  }
+  int64_t count_not_finite() const override {
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows_ * cols_; ++i) count += std::isfinite(number(i)) ? 0 : 1;
+    return count;
+  }
+  void release() const override {
+    if (mapped_.in_file) release_mapped(mapped_.data, static_cast<size_t>(2 * rows_ * cols_));
+  }
+
+ private:
+  float number(int64_t i) const {
+    uint16_t bits = 0;
+    std::memcpy(&bits, mapped_.data + 2 * i, sizeof bits);
+    return from_float16(bits);
+  }
+
+  SafetensorsFile::Mapped mapped_;
+  int64_t rows_, cols_;
+};
 
 std::string listed(const std::vector<std::string>& items, const char* separator) {
   constexpr size_t kMostListed = 100;
@@ -66,6 +98,18 @@ StoredNumbers StoredNumbers::of(std::vector<float> numbers) {
   return {.data = data, .type = NumberType::kFloat32, .keeper = std::move(kept)};
 }
 
+WeightTensor WeightTensor::converted(std::vector<int64_t> shape, std::string type,
+                                     std::shared_ptr<const NumberSource> source) {
+  WeightTensor tensor{.shape = std::move(shape), .type = std::move(type), .numbers = nullptr};
+  tensor.numbers = [source, rows = tensor.shape.at(0), elements = tensor.elements()] {
+    std::vector<float> numbers(static_cast<size_t>(elements));
+    source->read_rows(0, rows, numbers.data());
+    return StoredNumbers::of(std::move(numbers));
+  };
+  tensor.source = std::move(source);
+  return tensor;
+}
+
 int64_t WeightTensor::elements() const {
   int64_t product = 1;
   for (const int64_t size : shape) product *= size;
@@ -84,8 +128,12 @@ void WeightFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
       const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
       tensor.numbers = [file, type, &name] {
         SafetensorsFile::Mapped mapped = file->mapped(name);
-        return StoredNumbers{.data = mapped.data, .type = type, .keeper = std::move(mapped.keeper)};
+        return StoredNumbers{
+            .data = mapped.data, .type = type, .keeper = std::move(mapped.keeper), .in_file = mapped.in_file};
       };
+    } else if (entry.dtype == DType::kF16 && entry.shape.size() == 2) {
+      tensor = WeightTensor::converted(entry.shape, tensor.type,
+                                       std::make_shared<HalfNumbers>(file->mapped(name), entry.shape));
     } else if (entry.dtype == DType::kF16 || entry.dtype == DType::kF64) {
       tensor.numbers = [file, &name] { return StoredNumbers::of(file->floats(name)); };
     }

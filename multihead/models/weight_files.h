@@ -15,6 +15,7 @@
 
 #include "multihead/base/stored_matrix.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/tensor/weight.h"
 
 namespace mh {
 
@@ -40,6 +41,7 @@ struct StoredNumbers {
   const std::byte* data = nullptr;
   NumberType type = NumberType::kFloat32;
   std::shared_ptr<const void> keeper = nullptr;
+  bool in_file = false;  // mapped from a file
 
   static StoredNumbers of(std::vector<float> numbers);
 };
@@ -50,7 +52,12 @@ struct WeightTensor {
   std::string type;  // as the file calls it, for messages
   /// Maps the numbers, or converts them; empty when they are no floating-point numbers.
   std::function<StoredNumbers()> numbers;
+  /// Converts rows of a matrix when they are read; null when the numbers need no conversion, or are no matrix.
+  std::shared_ptr<const NumberSource> source = nullptr;
 
+  /// A matrix of numbers that are converted.
+  static WeightTensor converted(std::vector<int64_t> shape, std::string type,
+                                std::shared_ptr<const NumberSource> source);
   int64_t elements() const;
 };
 

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <cstring>
 #include <set>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
 
 namespace mh {
 namespace {
@@ -50,15 +52,37 @@ StoredMatrix matrix_of(const std::byte* data, NumberType type, const Weight& val
       .columns_between(place.part * value.cols(), (place.part + 1) * value.cols());
 }
 
+/// How many of `count` numbers are infinite or not a number: those whose exponent has all its bits set.
+template <class Bits>
+int64_t with_all_bits(const std::byte* numbers, int64_t count, Bits exponent) {
+  int64_t found = 0;
+  constexpr int64_t kAtOnce = 1 << 15;  // a counter of Bits can hold it, so that the compiler's loop is short
+  for (int64_t begin = 0; begin < count; begin += kAtOnce) {
+    Bits some = 0;
+    for (int64_t i = begin; i < std::min(count, begin + kAtOnce); ++i) {
+      Bits bits = 0;
+      std::memcpy(&bits, numbers + i * static_cast<int64_t>(sizeof bits), sizeof bits);
+      some = static_cast<Bits>(some + ((bits & exponent) == exponent ? 1 : 0));
+    }
+    found += some;
+  }
+  return found;
+}
+
 int64_t not_finite(const StoredMatrix& matrix) {
   // In the order of memory: along the side whose stride is 1.
   const StoredMatrix m = matrix.col_stride == 1 ? matrix : matrix.transposed();
-  std::vector<float> row(static_cast<size_t>(m.cols));
-  int64_t bad = 0;
-  for (int64_t i = 0; i < m.rows; ++i) {
-    m.read_row(i, 0, m.cols, row.data());
-    bad += std::count_if(row.begin(), row.end(), [](float x) { return !std::isfinite(x); });
-  }
+  const int64_t rows_at_once = std::max<int64_t>(1, (1 << 16) / std::max<int64_t>(1, m.cols));
+  std::atomic<int64_t> bad = 0;
+  parallel_for((m.rows + rows_at_once - 1) / rows_at_once, [&](int64_t task) {
+    const int64_t begin = task * rows_at_once, end = std::min(m.rows, begin + rows_at_once);
+    int64_t here = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      here += m.type == NumberType::kFloat32 ? with_all_bits<uint32_t>(m.at(i, 0), m.cols, 0x7F800000u)
+                                             : with_all_bits<uint16_t>(m.at(i, 0), m.cols, uint16_t{0x7F80});
+    }
+    bad += here;
+  });
   return bad;
 }
 
@@ -76,11 +100,19 @@ void read_parameter(const WeightFiles& files, const std::string& tensor, const T
     differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, found.type));
     return;
   }
-  StoredNumbers numbers = found.numbers();
-  parameter.value =
-      Weight(matrix_of(numbers.data, numbers.type, parameter.value, place), std::move(numbers.keeper));
+  int64_t bad = 0;
+  if (found.source && place.layout != Layout::kVector && place.parts == 1) {
+    bad = found.source->count_not_finite();
+    parameter.value = Weight(parameter.value.rows(), parameter.value.cols(), found.source,
+                             place.layout == Layout::kTransposed);
+  } else {
+    StoredNumbers numbers = found.numbers();
+    parameter.value = Weight(matrix_of(numbers.data, numbers.type, parameter.value, place),
+                             std::move(numbers.keeper), numbers.in_file);
+    bad = not_finite(parameter.value.stored());
+  }
   parameter.changed();
-  if (const int64_t bad = not_finite(parameter.value.stored()); bad > 0) {
+  if (bad > 0) {
     differences.other(
         fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)", bad,
                     parameter.value.size(), tensor));

@@ -4,8 +4,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
+#include <vector>
 
 #include "hostile.h"
 #include "multihead/base/file.h"
@@ -55,6 +59,29 @@ TEST(Gguf, ConvertsNumbersOfEveryType) {
     EXPECT_EQ(file.tensor(tensor.name), &tensor);
   }
   EXPECT_EQ(file.tensor("F64"), nullptr);
+}
+
+TEST(Gguf, NumbersThatAreNotFiniteAreCountedByTheirScales) {
+  const GgufFile file = GgufFile::open(kTypes / "types.gguf");
+  for (const GgufTensor& tensor : file.tensors()) {
+    SCOPED_TRACE(tensor.name);
+    std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
+    EXPECT_EQ(count_not_finite(tensor.type, bytes), 0);
+    const GgufTypeFacts facts = *gguf_type_facts(static_cast<uint32_t>(tensor.type));
+    const auto spoil = [&](int64_t at, uint16_t upper_half) {
+      std::memcpy(bytes.data() + at, &upper_half, sizeof upper_half);
+      std::vector<float> numbers(static_cast<size_t>(tensor.elements()));
+      read_gguf_blocks(tensor.type, bytes, numbers);
+      const auto finite = [](float x) { return std::isfinite(x); };
+      EXPECT_EQ(count_not_finite(tensor.type, bytes),
+                tensor.elements() - std::count_if(numbers.begin(), numbers.end(), finite));
+      EXPECT_GT(count_not_finite(tensor.type, bytes), 0);
+    };
+    // The bits of infinity: of the upper half of float32 and of bfloat16, or of float16.
+    const bool brain = tensor.type == GgufType::kF32 || tensor.type == GgufType::kBF16;
+    spoil(3 * facts.bytes + (tensor.type == GgufType::kF32 ? 2 : 0), brain ? 0x7F80 : 0x7C00);
+    if (tensor.type == GgufType::kQ4_1) spoil(5 * facts.bytes + 2, 0xFE01);  // not a number
+  }
 }
 
 TEST(Gguf, AValueOfAnotherTypeIsNamed) {
