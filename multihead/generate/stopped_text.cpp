@@ -31,8 +31,8 @@ bool stops_at_last(const Tokenizer& tokenizer, std::span<const int32_t> prompt,
   const size_t looked_at = last_that_spell(tokenizer, tokens, longest + kPartOfCharacter);
   const std::span<const int32_t> earlier = tokens.first(tokens.size() - looked_at);
   const std::span<const int32_t> recent = earlier.last(last_that_spell(tokenizer, earlier, kBefore));
-  const std::span<const int32_t> prompts_end = prompt.last(
-      recent.size() < earlier.size() ? 0 : last_that_spell(tokenizer, prompt, kBefore));
+  const std::span<const int32_t> prompts_end =
+      prompt.last(recent.size() < earlier.size() ? 0 : last_that_spell(tokenizer, prompt, kBefore));
   std::vector<int32_t> before(prompts_end.begin(), prompts_end.end());
   before.insert(before.end(), recent.begin(), recent.end());
   StoppedText text(tokenizer, before, stop);

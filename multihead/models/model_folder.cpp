@@ -169,11 +169,11 @@ LanguageModel& ModelFolder::language_model() const {
 }
 
 LanguageModel& ModelFolder::causal_model() const {
-  LanguageModel& found = language_model();
-  if (found.facts().source_vocabulary == 0) return found;
-  throw UsageError(fmt::format(
-      "{} holds a {} model, which translates a text instead of continuing it; name a causal model",
-      path.string(), model_type));
+  auto* const found = dynamic_cast<LanguageModel*>(model.get());
+  if (found != nullptr && found->facts().source_vocabulary == 0) return *found;
+  throw UsageError(
+      fmt::format("{} holds a {} model, which {} a text instead of continuing it; name a causal model",
+                  path.string(), model_type, found != nullptr ? "translates" : "reads"));
 }
 
 EncoderDecoder& ModelFolder::translator() const {

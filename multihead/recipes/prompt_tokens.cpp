@@ -60,10 +60,9 @@ std::vector<int32_t> PromptTokens::cut(const std::string& prompt, size_t longest
     begin = opening_tokens(tokenizer), end = tokens.size() - closing_tokens(tokenizer);
   }
   if (end - begin < excess) {
-    throw FormatError(
-        fmt::format("{}: {} tokens stand around its text, and the model reads {}; ask for fewer new tokens{}",
-                    where, tokens.size() - (end - begin), longest,
-                    chat_ ? ", or give a shorter system message" : ""));
+    throw FormatError(fmt::format(
+        "{}: {} tokens stand around its text, and the model reads {}; ask for fewer new tokens{}", where,
+        tokens.size() - (end - begin), longest, chat_ ? ", or give a shorter system message" : ""));
   }
   const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(begin);
   tokens.erase(first, first + static_cast<std::ptrdiff_t>(excess));

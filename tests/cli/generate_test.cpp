@@ -131,6 +131,9 @@ TEST(GenerateVerb, SaysThatThePositionsEnd) {
   const ToolResult result = run_tool(kModel + "--seed 9 --top-k 3 --prompt '" + prompt + "'");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("the text of prompt 1 ends at the model's longest, 67 tokens"));
+  // Not in the middle of the text.
+  const std::string again = "\"$MULTIHEAD\" " + kModel + "--seed 9 --top-k 3 --prompt '" + prompt + "' 2>&1";
+  EXPECT_EQ(run_shell(again).out, result.out + result.err);
 }
 
 TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
@@ -146,7 +149,14 @@ TEST(GenerateVerb, BadInputIsOneLineAndAStatus) {
                "decoder.9.self_attention");
   expect_error(run_tool(kModel + "--prompt \"$(printf '\\377')\""), 2,
                "--prompt: byte 1 (0xff) is not UTF-8");
+  expect_error(run_tool(kModel + "--prompt a --stop \"$(printf 'x\\377')\""), 2,
+               "--stop: byte 2 (0xff) is not UTF-8");
+  expect_error(run_tool(kModel + "--prompt a --chat --system \"$(printf '\\377')\""), 2,
+               "--system: byte 1 (0xff) is not UTF-8");
   expect_error(run_tool(kModel, "a\xff"), 1, "not UTF-8");
+  expect_error(
+      run_tool("generate '" + (test::generate_folder() / "../../bert/masked").string() + "' --prompt a"), 2,
+      "holds a bert model, which reads a text instead of continuing it; name a causal model");
   expect_error(run_tool(kModel + "-i x --prompt y"), 2, "--prompt");
   expect_error(run_tool("generate --prompt a"), 2, "the model folder is missing");
   std::string prompt;
