@@ -126,7 +126,7 @@ void write_vectors(const EmbedFlags& flags, const SentenceModel& model, Embedder
 }
 
 void write_similarity(const EmbedFlags& flags, Embedder& embedder) {
-  const Tensor rows = embedder.vectors(flags.similarity, {.name = "--similarity"}, true);
+  const Tensor rows = embedder.vectors(flags.similarity, {.name = "--similarity", .one = "text"}, true);
   write_text(flags.text.output, fmt::format("{:.6f}\n", cosine(rows.view(), 0, 1)));
 }
 

@@ -57,6 +57,13 @@ std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
     // "--model: At Most 1 required but received 2"
     if (const size_t at = what.find(": At Most 1 "); at != std::string::npos)
       return what.substr(0, at) + " is given more than once";
+    // "--similarity: At least 2 required but received 1"
+    const size_t at = what.find(": At "), wanted = what.find_first_of("0123456789", at);
+    const size_t got = what.rfind(' ');
+    if (at != std::string::npos && wanted < got) {
+      return fmt::format("{}: expected {} values, got {}", what.substr(0, at),
+                         what.substr(wanted, what.find(' ', wanted) - wanted), what.substr(got + 1));
+    }
   }
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
     if (const size_t at = what.find(" excludes "); at != std::string::npos) {

@@ -64,6 +64,8 @@ void run(FillFlags& flags) {
   const ModelFolder folder = load_model(flags.model);
   for (const std::string& text : flags.texts) check_utf8(text, "--text");
   const std::vector<std::string> texts = flags.texts.empty() ? read_text(flags.text.input) : flags.texts;
+  if (flags.texts.empty()) flags.options.from = {.name = name_of(flags.text.input)};
+  flags.options.remark = [](const std::string& line) { remark(line); };
   const auto found = fill_words(folder, texts, flags.options);
   std::string output;
   for (size_t i = 0; i < texts.size(); ++i)
@@ -89,6 +91,8 @@ void add_fill(CLI::App& app) {
       ->excludes(text);
   add_number(*verb, "--words", flags->options.words, {.low = 1, .high = kMaxCandidates},
              "How many words to show for each mask");
+  verb->add_flag("--strict", flags->options.strict,
+                 "Refuse a text that is longer than the model reads; it is cut otherwise");
   add_mute_flag(*verb, flags->mute);
   verb->add_flag("--json", flags->json, "Write a JSON object a line: the text, and the words of each mask");
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},

@@ -82,18 +82,32 @@ void run(GenerateFlags& flags) {
   if (flags.greedy) options.generate.next_token = NextToken::kGreedy;
   if (flags.beam) options.generate.next_token = NextToken::kBeam;
   if (!flags.system.empty()) options.system = flags.system;
+  check_utf8(flags.system, "--system");
+  for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
   const Interventions muted = muted_heads(flags.mute);
   if (!muted.empty()) options.generate.interventions = &muted;
-  options.remark = [](const std::string& line) { remark(line); };
 
   const ModelFolder folder = load_model(flags.model);
   const std::vector<std::string> prompts = prompts_of(flags);
+  if (!flags.text.input.empty()) options.from = {.name = flags.text.input};
   // The text of one prompt appears as it comes; several texts are written a line each.
   const bool streamed = prompts.size() == 1 && !flags.json && flags.text.output.empty();
-  if (streamed) options.on_text = [](size_t, std::string_view piece) { write_text("", std::string(piece)); };
+  std::vector<std::string> later;  // remarks that would stand in the middle of a text
+  bool begun = false;
+  options.remark = [&](const std::string& line) { begun ? later.push_back(line) : remark(line); };
+  if (streamed) {
+    options.on_text = [&](size_t, std::string_view piece) {
+      begun = true;
+      write_text("", std::string(piece));
+    };
+  }
   const auto found = generate_text(folder, prompts, options);
-  if (streamed) return write_text("", "\n");
+  if (streamed) {
+    write_text("", "\n");
+    for (const std::string& line : later) remark(line);
+    return;
+  }
   std::string output;
   for (size_t i = 0; i < found.size(); ++i) {
     if (flags.json) {
@@ -130,6 +144,8 @@ void add_generate(CLI::App& app) {
   verb->add_option("--stop", flags->options.stop, "End a text before this string; may be given again")
       ->take_all()
       ->allow_extra_args(false);
+  verb->add_flag("--strict", flags->options.strict,
+                 "Refuse a prompt that leaves no room for new tokens; its beginning is cut off otherwise");
   auto* greedy = verb->add_flag("--greedy", flags->greedy, "Take the most probable token each time");
   auto* beam = add_number(*verb, "--beam", options.beam_size, {.low = 1, .high = kLargestBeam},
                           "Search for the most probable text with this many hypotheses")

@@ -6,9 +6,10 @@
 
 namespace mh::cli {
 
-ModelText::Options text_options(bool token_ids) {
+ModelText::Options text_options(bool token_ids, bool strict) {
   return {.form = token_ids ? LineForm::kTokenIds : LineForm::kText,
-          .remark = [](const std::string& line) { remark(line); }};
+          .remark = [](const std::string& line) { remark(line); },
+          .strict = strict};
 }
 
 void tell_unknown(ModelText& text) {

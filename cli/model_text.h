@@ -5,8 +5,9 @@
 
 namespace mh::cli {
 
-/// For lines of text, or of ids when --token-ids was given; remarks go to standard error.
-ModelText::Options text_options(bool token_ids);
+/// For lines of text, or of ids when --token-ids was given; remarks go to standard error. strict: lines that
+/// are too long are refused.
+ModelText::Options text_options(bool token_ids, bool strict = false);
 
 /// Remarks on the words that the tokenizer did not know since the last call, if there were any.
 void tell_unknown(ModelText& text);

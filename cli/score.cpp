@@ -29,7 +29,7 @@ struct ScoreFlags {
   TextFlags text;
   ScoreOptions options;
   WindowOptions windows;
-  bool per_token = false, per_line = false, document = false, token_ids = false;
+  bool per_token = false, per_line = false, document = false, token_ids = false, strict = false;
   std::vector<std::string> mute;
 };
 
@@ -48,7 +48,7 @@ void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
     throw UsageError(fmt::format(
         "{} translates: give its sources with --source and their translations with --target", flags.model));
   }
-  ModelText text(folder, text_options(flags.token_ids));
+  ModelText text(folder, text_options(flags.token_ids, flags.strict));
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
     throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,
@@ -71,6 +71,7 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
   if (!flags.source.empty() || !flags.target.empty())
     throw UsageError(fmt::format("{} does not translate: give its text with --input", flags.model));
   if (flags.token_ids) throw UsageError("--token-ids is for translators; give text");
+  if (flags.strict) throw UsageError("--strict is for translators; a text of any length is read in windows");
   const Tokenizer& tokenizer = folder.source_tokens();
   std::vector<std::string> texts = read_text(flags.text.input);
   if (flags.document && !texts.empty()) texts = {fmt::format("{}", fmt::join(texts, "\n"))};
@@ -147,6 +148,8 @@ void add_score(CLI::App& app) {
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
   add_mute_flag(*verb, flags->mute);
+  verb->add_flag("--strict", flags->strict,
+                 "For a translator: refuse a line that is longer than it reads; it is cut otherwise");
   verb->add_flag("--token-ids", flags->token_ids,
                  "The files hold token ids instead of text; for a translator");
   name_values(*verb, "FILE", {"--source", "--target"});

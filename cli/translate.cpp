@@ -33,7 +33,7 @@ struct TranslateFlags {
   TextFlags text;
   TranslateOptions options;
   AlignOptions align;
-  bool greedy = false, n_best = false, alignment = false, token_ids = false, compare = false;
+  bool greedy = false, n_best = false, alignment = false, token_ids = false, compare = false, strict = false;
   std::vector<std::string> mute;
 };
 
@@ -143,7 +143,7 @@ class Run {
  public:
   Run(TranslateFlags& flags, const ModelFolder& folder, const Interventions* muted)
       : flags_(flags),
-        text_(folder, text_options(flags.token_ids)),
+        text_(folder, text_options(flags.token_ids, flags.strict)),
         reader_(
             text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
         prefixes_(flags, text_),
@@ -267,6 +267,8 @@ void add_translate(CLI::App& app) {
       ->needs(mute)
       ->excludes(alignment)
       ->excludes(n_best);
+  verb->add_flag("--strict", flags->strict,
+                 "Refuse a line that is longer than the model reads; it is cut otherwise");
   verb->add_flag("--token-ids", flags->token_ids, "Read and write token ids instead of text");
   name_values(*verb, "FILE", {"--prefix"});
   group_flags(*verb, "Search",

@@ -49,7 +49,7 @@ class PackedParameters {
   uint64_t versions() const;
 
  private:
-  std::vector<StoredMatrix> stored() const;
+  void pack(PackedMatrix& packed, bool transposed) const;
 
   std::vector<const Parameter*> parts_;
   MadeOnce<PackedMatrix> plain_, transposed_;

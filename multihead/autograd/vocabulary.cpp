@@ -1,5 +1,9 @@
 #include "multihead/autograd/vocabulary.h"
 
+#include <numeric>
+#include <utility>
+#include <vector>
+
 #include "multihead/kernels/embedding.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -10,8 +14,19 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
   for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
     const MatrixView block = y.value().rows_between(begin, end);
-    embed(table.value.stored(), ids.subspan(first, count), options.scale, options.positions,
-          options.positions_of.subspan(first, count), block);
+    if (table.value.is_converted()) {
+      // Row i of what is needed is that of token ids[first + i].
+      Tensor rows(end - begin, y.cols());
+      std::vector<int32_t> in_order(count);
+      std::iota(in_order.begin(), in_order.end(), 0);
+      for (int64_t i = begin; i < end; ++i)
+        table.value.read_row(ids[static_cast<size_t>(i)], rows.view().row(i - begin));
+      embed(StoredMatrix::of(std::as_const(rows).view()), in_order, options.scale, options.positions,
+            options.positions_of.subspan(first, count), block);
+    } else {
+      embed(table.value.stored(), ids.subspan(first, count), options.scale, options.positions,
+            options.positions_of.subspan(first, count), block);
+    }
     for (int64_t i = begin; options.types != nullptr && i < end; ++i) {
       const float* type = options.types->value.view().row(options.types_of[static_cast<size_t>(i)]);
       for (int64_t c = 0; c < y.cols(); ++c) y.value()(i, c) += type[c];

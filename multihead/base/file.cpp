@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -167,6 +169,14 @@ std::string read_file(const fs::path& path) {
         fmt::format("cannot read {}: it is a device, not a regular file; name a file", path.string()));
   }
   return read_descriptor(fd.get(), path.native());
+}
+
+void release_mapped(const std::byte* begin, size_t bytes) {
+  static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const uintptr_t first = (address + page - 1) / page * page, last = (address + bytes) / page * page;
+  // Where it cannot be done, the memory stays taken: nothing else changes.
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 int open_regular_file(const fs::path& path) {

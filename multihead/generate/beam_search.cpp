@@ -17,32 +17,38 @@ namespace {
 
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
-// A hypothesis that is finished: continue row `row` of step `step` by `token`.
+/// Why a hypothesis grows no more.
+enum class Finish { kEndToken, kStopped, kLongest };
+
+// A hypothesis that is finished: continue row `row` of step `step` by `last`.
 struct Finished {
-  int32_t step, row, token;
-  bool ended;  // token is the end token
+  int32_t step, row;
+  Candidate last;
+  Finish why;
   double log_probability, score;
 };
 
 // The hypotheses that grow: one row of the decoder each; rows of one sentence lie together, sentences rise.
 struct Rows {
   std::vector<int32_t> tokens, parents, sources;
-  std::vector<double> totals;  // log-probability so far
+  std::vector<Candidate> chosen;  // the tokens with their log-probabilities
+  std::vector<double> totals;     // log-probability so far
 
   size_t size() const { return tokens.size(); }
   void resize(size_t size) {
-    tokens.resize(size), parents.resize(size), sources.resize(size), totals.resize(size);
+    tokens.resize(size), parents.resize(size), sources.resize(size), chosen.resize(size), totals.resize(size);
   }
   void clear() { resize(0); }
-  void add(int32_t token, int32_t parent, int32_t source, double total) {
-    tokens.push_back(token), parents.push_back(parent), sources.push_back(source), totals.push_back(total);
+  void add(const Candidate& next, int32_t parent, int32_t source, double total) {
+    tokens.push_back(next.token), parents.push_back(parent), sources.push_back(source);
+    chosen.push_back(next), totals.push_back(total);
   }
 };
 
 class BeamSearch {
  public:
   BeamSearch(Decoding& decoding, const Sequences& source, const SearchOptions& options,
-             std::span<const std::vector<int32_t>> prefixes)
+             std::span<const std::vector<int32_t>> prefixes, const StopRule& stops)
       : decoding_(decoding),
         model_(decoding.model()),
         facts_(model_.facts()),
@@ -50,7 +56,8 @@ class BeamSearch {
         beam_(static_cast<size_t>(options.beam_size)),
         causal_(facts_.source_vocabulary == 0),
         ends_(options.end_tokens),
-        prefix_(model_, prefixes) {
+        prefix_(model_, prefixes),
+        stops_(stops) {
     ends_.push_back(facts_.eos_id);
     never_ = options.suppressed;
     if (!causal_) never_.insert(never_.end(), {facts_.pad_id, facts_.start_id});
@@ -68,7 +75,7 @@ class BeamSearch {
     for (int32_t s = 0; s < sentences; ++s) {
       longest_.push_back(longest(source.ragged->length(s)));
       prefix_.check(s, longest_.back());
-      rows_.add(facts_.start_id, 0, s, 0);
+      rows_.add({.token = facts_.start_id, .log_probability = 0}, 0, s, 0);
     }
     heads_.resize(beam_);
     if (causal_) {
@@ -80,7 +87,7 @@ class BeamSearch {
 
   std::vector<std::vector<Hypothesis>> run() {
     for (; rows_.size() > 0; ++step_) {
-      history_.add_step(rows_.tokens, rows_.parents);
+      history_.add_step(rows_.chosen, rows_.parents);
       const bool read = causal_ && step_ == 0;  // the prompts are what the first tokens follow
       const ConstMatrixView states =
           read ? first_ : decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
@@ -119,11 +126,11 @@ class BeamSearch {
   void name_candidates(ConstMatrixView states) {
     const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
     // The best beam_size continuations that do not end, and the ends. A greedy search is done once an end
-    // comes first.
+    // comes first. Any token may stop a text: as many more may do so before fewer hypotheses grow.
     const int32_t possible = facts_.vocabulary - static_cast<int32_t>(suppressed.size());
-    candidates_a_row_ =
-        std::min(options_.beam_size == 1 ? 1 : options_.beam_size + static_cast<int32_t>(ends_.size()),
-                 std::max(possible, 1));
+    const int32_t grow = stops_ ? 2 * options_.beam_size : options_.beam_size;
+    const int32_t wanted = std::min(grow + static_cast<int32_t>(ends_.size()), kMaxCandidates);
+    candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : wanted, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
       decoding_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
@@ -148,11 +155,22 @@ class BeamSearch {
         if (t > total) row = r, total = t;
       }
       if (row == end) break;  // only impossible ones are left
-      const int32_t token = candidate(row, heads_[row - begin]++).token;
-      if (is_end(token) || last) {
-        if (rank < beam_) finish(s, static_cast<int32_t>(row), token, total);
+      const Candidate& next = candidate(row, heads_[row - begin]++);
+      const auto finish = [&](Finish why) {
+        const double score = total / options_.length_penalty.factor(step_ + 1);
+        if (rank < beam_) {
+          finished_[static_cast<size_t>(s)].push_back(
+              {step_, static_cast<int32_t>(row), next, why, total, score});
+        }
+      };
+      if (is_end(next.token)) {
+        finish(Finish::kEndToken);
+      } else if (stops(s, static_cast<int32_t>(row), next.token)) {
+        finish(Finish::kStopped);
+      } else if (last) {
+        finish(Finish::kLongest);
       } else {
-        grown_.add(token, static_cast<int32_t>(row), s, total);
+        grown_.add(next, static_cast<int32_t>(row), s, total);
       }
     }
     if (grown_.size() > grown_before && done(s, grown_.totals[grown_before])) grown_.resize(grown_before);
@@ -164,9 +182,12 @@ class BeamSearch {
     return candidates_[row * static_cast<size_t>(candidates_a_row_) + static_cast<size_t>(i)];
   }
 
-  void finish(int32_t s, int32_t row, int32_t token, double total) {
-    const double score = total / options_.length_penalty.factor(step_ + 1);
-    finished_[static_cast<size_t>(s)].push_back({step_, row, token, is_end(token), total, score});
+  bool stops(int32_t s, int32_t row, int32_t token) {
+    if (!stops_ || prefix_.holds(step_, s)) return false;
+    path_.clear();
+    for (const Candidate& earlier : history_.path(step_, row)) path_.push_back(earlier.token);
+    path_.push_back(token);
+    return stops_(s, path_);
   }
 
   // Whether sentence s needs no more steps; best_growing is the log-probability of its best hypothesis of
@@ -187,7 +208,7 @@ class BeamSearch {
   static bool better(const Finished& a, const Finished& b) {
     if (a.score != b.score) return a.score > b.score;
     if (a.step != b.step) return a.step < b.step;  // ties: the earlier
-    return a.row != b.row ? a.row < b.row : a.token < b.token;
+    return a.row != b.row ? a.row < b.row : a.last.token < b.last.token;
   }
 
   std::vector<Hypothesis> best(std::vector<Finished>& finished) const {
@@ -198,9 +219,14 @@ class BeamSearch {
     for (size_t i = 0; i < count; ++i) {
       const Finished& from = finished[i];
       Hypothesis& to = hypotheses[i];
-      to.tokens = history_.path(from.step, from.row);
-      if (!from.ended) to.tokens.push_back(from.token);
-      to.ended = from.ended;
+      for (const Candidate& token : history_.path(from.step, from.row)) {
+        to.tokens.push_back(token.token);
+        to.log_probabilities.push_back(token.log_probability);
+      }
+      to.log_probabilities.push_back(from.last.log_probability);
+      to.ended = from.why == Finish::kEndToken;
+      to.stopped = from.why == Finish::kStopped;
+      if (!to.ended) to.tokens.push_back(from.last.token);
       to.log_probability = from.log_probability;
       to.score = from.score;
     }
@@ -215,6 +241,8 @@ class BeamSearch {
   const bool causal_;
   std::vector<int32_t> ends_;  // rising
   ForcedPrefix prefix_;
+  const StopRule& stops_;
+  std::vector<int32_t> path_;                  // of the hypothesis that stops_ is asked about
   int32_t candidates_a_row_ = 0;               // in this step
   std::vector<int32_t> never_, never_or_end_;  // tokens that may not come next, from and before min_length
   std::vector<int32_t> longest_;               // tokens, of each sentence
@@ -231,7 +259,8 @@ class BeamSearch {
 
 std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
-                                                 std::span<const std::vector<int32_t>> prefixes) {
+                                                 std::span<const std::vector<int32_t>> prefixes,
+                                                 const StopRule& stops) {
   check_search(options);
   for (const auto* list : {&options.suppressed, &options.end_tokens}) {
     check_ids({list, 1},
@@ -242,7 +271,7 @@ std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Seque
                                  prefixes.size(), source.ragged->sequences()));
   }
   if (source.ragged->sequences() == 0) return {};
-  return BeamSearch(decoding, source, options, prefixes).run();
+  return BeamSearch(decoding, source, options, prefixes, stops).run();
 }
 
 }  // namespace mh

@@ -3,7 +3,8 @@
 // Every sentence keeps up to beam_size growing hypotheses. In each step every hypothesis proposes its most
 // probable next tokens, and all continuations of a sentence are ranked by log-probability (ties: the
 // earlier hypothesis, then the smaller token). Continuations among the first beam_size ranks that end with
-// the end token are finished; of the others the beam_size best grow on. A sentence is done, and its rows
+// the end token, or at which the caller's stop rule says so, are finished; of the others the beam_size best
+// grow on. A sentence is done, and its rows
 // leave the batch,
 //
 //   - when beam_size hypotheses have ended (as in CTranslate2 with a length penalty and patience 1), or
@@ -16,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,13 +26,18 @@
 
 namespace mh {
 
+/// Whether a hypothesis of sentence s ends with its last token, though that is no end token. It is called with
+/// all tokens of a hypothesis, once for each token that may be added.
+using StopRule = std::function<bool(int32_t s, std::span<const int32_t> tokens)>;
+
 /// Returns at most n_best hypotheses for each sentence, the best score first (fewer when the vocabulary
 /// does not yield more). It starts `decoding` with the sources; using one Decoding for many batches saves
 /// memory allocations. A translator never generates its padding token and start token. prefixes:
 /// empty, or for each sentence the tokens with which its translation must begin; they count in lengths and
-/// log-probabilities. Throws UsageError on invalid options or prefixes.
+/// log-probabilities, and the stop rule is not asked inside of them. Throws UsageError on invalid options or prefixes.
 std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
-                                                 std::span<const std::vector<int32_t>> prefixes = {});
+                                                 std::span<const std::vector<int32_t>> prefixes = {},
+                                                 const StopRule& stops = nullptr);
 
 }  // namespace mh

@@ -19,6 +19,10 @@ class ForcedPrefix {
   /// Throws UsageError when the prefix of sentence s is longer than `longest`, or has an end token or a
   /// token that the model does not have.
   void check(int32_t s, int32_t longest) const;
+  /// Whether the next token of this sentence is given by its prefix.
+  bool holds(int32_t step, int32_t sentence) const {
+    return step < longest_ && static_cast<size_t>(step) < prefixes_[static_cast<size_t>(sentence)].size();
+  }
   /// Whether the next token of every row is given by a prefix.
   bool holds_all(int32_t step, std::span<const int32_t> sources) const;
   /// Replaces the candidates of rows whose next token is given, so that this token is the only one
@@ -27,10 +31,6 @@ class ForcedPrefix {
              std::span<Candidate> candidates);
 
  private:
-  bool holds(int32_t step, int32_t sentence) const {
-    return step < longest_ && static_cast<size_t>(step) < prefixes_[static_cast<size_t>(sentence)].size();
-  }
-
   const LanguageModel& model_;
   std::span<const std::vector<int32_t>> prefixes_;
   int32_t longest_ = 0;

@@ -173,12 +173,21 @@ class Generation {
   }
 
   void search(std::span<const int64_t> numbers) {
-    auto found = beam_search(decoding_, read(numbers).view(), search_options(options_));
+    StopRule stops;
+    if (options_.stops) {
+      stops = [&](int32_t s, std::span<const int32_t> tokens) {
+        return options_.stops(static_cast<size_t>(numbers[static_cast<size_t>(s)]), tokens);
+      };
+    }
+    auto found = beam_search(decoding_, read(numbers).view(), search_options(options_), {}, stops);
     for (size_t i = 0; i < numbers.size(); ++i) {
       Hypothesis& best = found[i].at(0);
       Generated& result = results_[static_cast<size_t>(numbers[i])];
-      result.end = best.ended ? GenerationEnd::kEndToken : end_at(static_cast<int32_t>(best.tokens.size()));
+      result.end = best.ended     ? GenerationEnd::kEndToken
+                   : best.stopped ? GenerationEnd::kStopped
+                                  : end_at(static_cast<int32_t>(best.tokens.size()));
       result.log_probability = best.log_probability;
+      result.log_probabilities = std::move(best.log_probabilities);
       result.tokens = std::move(best.tokens);
     }
   }
@@ -208,21 +217,24 @@ void check_generate(const GenerateOptions& options) {
         "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable "
         "tokens");
   }
-  if (options.next_token != NextToken::kBeam) return;
+  if (options.next_token != NextToken::kBeam) {
+    if (options.stops)
+      throw UsageError("`stops` is for a beam search; sampling and greedy search have `goes_on`");
+    return;
+  }
   check_search(search_options(options));
   if (filters.repetition_penalty != 1)
     throw UsageError("`repetition_penalty` is for sampling and greedy search; a beam search has none");
   if (options.goes_on)
     throw UsageError(
-        "a beam search knows its tokens at its end; stop text early in greedy search or sampling");
+        "a beam search knows its tokens at its end; use `stops`, which it asks about every hypothesis");
 }
 
 std::vector<Generated> generate(const LanguageModel& model, std::span<const std::vector<int32_t>> prompts,
                                 const GenerateOptions& options) {
   check_generate(options);
   const ModelFacts facts = model.facts();
-  if (facts.source_vocabulary > 0)
-    throw UsageError("this model translates a source and continues no prompt; take a causal model");
+  facts.require_causal();
   if (options.interventions) model.check(*options.interventions);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});

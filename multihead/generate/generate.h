@@ -45,12 +45,15 @@ struct GenerateOptions {
   /// Called when prompt n, counted from 0, has got another token that is no end token; false ends it there.
   /// Not for a beam search.
   std::function<bool(size_t n, int32_t token)> goes_on = nullptr;
+  /// For a beam search: whether the text of prompt n ends with the last of these new tokens, though that is no
+  /// end token. It is asked about every hypothesis.
+  std::function<bool(size_t n, std::span<const int32_t> tokens)> stops = nullptr;
 };
 
 /// Why there are no more tokens.
 enum class GenerationEnd {
   kEndToken,      // an end token came
-  kStopped,       // GenerateOptions::goes_on said so
+  kStopped,       // GenerateOptions::goes_on or stops said so
   kMaxNewTokens,  // there are max_new_tokens
   kMaxPositions,  // prompt and new tokens are as many as the model has positions
 };
@@ -58,9 +61,9 @@ enum class GenerationEnd {
 struct Generated {
   std::vector<int32_t> tokens = {};  // new ones, without the end token
   /// log p(token | everything before), natural, of the model itself, before the filters; that of an end
-  /// token comes last. Empty after a beam search.
+  /// token comes last.
   std::vector<float> log_probabilities = {};
-  double log_probability = 0;  // their sum, or the beam search's
+  double log_probability = 0;  // their sum
   GenerationEnd end = GenerationEnd::kMaxNewTokens;
 };
 

@@ -38,8 +38,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
                                               std::span<const std::vector<int32_t>> texts,
                                               const WindowOptions& options) {
   const ModelFacts facts = model.facts();
-  if (facts.source_vocabulary > 0)
-    throw UsageError("this model translates; score pairs of source and target, or take a causal model");
+  facts.require_causal();
   const int32_t context = options.context == 0 ? facts.max_positions : options.context;
   if (context < 2 || context > facts.max_positions) {
     throw UsageError(

@@ -51,9 +51,11 @@ struct AlignmentPoint {
 
 struct Hypothesis {
   std::vector<int32_t> tokens = {};  // without the end token
-  bool ended = true;                 // false: cut off at the longest length
+  bool ended = true;           // by its end token; false: it stopped, or was cut off at the longest length
+  bool stopped = false;        // by the stop rule of the search (beam_search.h), with its last token
   double log_probability = 0;  // natural logarithm: the sum over all tokens and, if it ended, the end token
-  double score = 0;            // log_probability / length_penalty.factor(tokens, and 1 when it ended)
+  std::vector<float> log_probabilities = {};  // of each token and, if it ended, the end token
+  double score = 0;  // log_probability / length_penalty.factor(tokens, and 1 when it ended)
   std::vector<AlignmentPoint> alignment = {};  // when asked for (align.h), by target token
 };
 

@@ -112,6 +112,10 @@ const GgufTensor* GgufFile::tensor(std::string_view name) const {
   }
   return nullptr;
 }
+bool GgufFile::is_mapped() const {
+  return state_->map != nullptr;
+}
+
 std::shared_ptr<const void> GgufFile::keeper() const {
   return state_;
 }

@@ -72,8 +72,10 @@ class GgufFile {
   std::vector<float> floats(const GgufTensor& tensor) const;
   /// How many of its numbers are infinite or NaN; takes no memory.
   int64_t not_finite(const GgufTensor& tensor) const;
-  /// Keeps the file mapped.
+  /// Keeps the file's bytes where they are.
   std::shared_ptr<const void> keeper() const;
+  /// Whether they are mapped from a file, and not in memory.
+  bool is_mapped() const;
 
  private:
   struct State;

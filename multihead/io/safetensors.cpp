@@ -157,7 +157,9 @@ std::string SafetensorsFile::bytes(std::string_view name) const {
 
 SafetensorsFile::Mapped SafetensorsFile::mapped(std::string_view name) const {
   const TensorEntry& tensor = entry(name);
-  return {.data = state_->begin() + state_->data_start + tensor.begin, .keeper = state_};
+  return {.data = state_->begin() + state_->data_start + tensor.begin,
+          .keeper = state_,
+          .in_file = state_->fd >= 0};
 }
 
 std::vector<float> SafetensorsFile::floats(std::string_view name) const {

@@ -90,6 +90,7 @@ class SafetensorsFile {
   struct Mapped {
     const std::byte* data = nullptr;
     std::shared_ptr<const void> keeper;
+    bool in_file = false;  // in the mapped file; false: the "file" is bytes in memory
   };
   Mapped mapped(std::string_view name) const;
 

@@ -20,8 +20,7 @@ void Decoding::start(const Sequences& source) {
 }
 
 ConstMatrixView Decoding::read(const Sequences& prompts) {
-  if (model_.facts().source_vocabulary > 0)
-    throw UsageError("this model reads a source; a prompt is for a causal model");
+  model_.facts().require_causal();
   const Ragged& rows = *prompts.ragged;
   for (int32_t s = 0; s < rows.sequences(); ++s) {
     if (rows.length(s) == 0) throw UsageError(fmt::format("prompt {} has no tokens", s + 1));

@@ -7,7 +7,8 @@
 
 namespace mh {
 
-/// F32 and BF16 stay in the mapped file; other types are converted to float32 when they are asked for.
+/// F32 and BF16 stay in the mapped file; matrices of other types are converted to
+/// float32 whenever they are read.
 ///
 /// For "llama" the rows of attn_q and attn_k come in the order of RotaryPairs::kNeighbours, since ggml turns
 /// neighbouring numbers: of a head's D rows, row 2 j + s of the file is row s D / 2 + j of the model, s = 0, 1.

@@ -1,8 +1,5 @@
 #include "multihead/models/model.h"
 
-#include "multihead/nn/multi_head_attention.h"
-#include "multihead/nn/stack.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +15,12 @@ void ModelFacts::require_translator() const {
   if (source_vocabulary > 0 && vocabulary > 0) return;
   throw UsageError(source_vocabulary > 0 ? "this model says no tokens; take an encoder-decoder"
                                          : "this model reads no source; take an encoder-decoder");
+}
+
+void ModelFacts::require_causal() const {
+  if (source_vocabulary == 0 && vocabulary > 0) return;
+  throw UsageError(vocabulary > 0 ? "this model translates and continues no text; take a causal model"
+                                  : "this model says no tokens; take a causal model");
 }
 
 std::vector<const Stack*> Model::stacks() const {

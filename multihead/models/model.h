@@ -31,6 +31,8 @@ struct ModelFacts {
   int32_t vocabulary_read() const { return source_vocabulary > 0 ? source_vocabulary : vocabulary; }
   /// Throws UsageError unless the model translates a source into a target.
   void require_translator() const;
+  /// Throws UsageError unless the model continues a text.
+  void require_causal() const;
 };
 
 /// Inference is const, and any number of threads may call it at once; each call spreads its work over the

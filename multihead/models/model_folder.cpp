@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <future>
 #include <set>
 #include <utility>
 
@@ -163,6 +164,14 @@ LanguageModel& ModelFolder::language_model() const {
                   path.string(), model_type));
 }
 
+LanguageModel& ModelFolder::causal_model() const {
+  auto* const found = dynamic_cast<LanguageModel*>(model.get());
+  if (found != nullptr && found->facts().source_vocabulary == 0) return *found;
+  throw UsageError(
+      fmt::format("{} holds a {} model, which {} a text instead of continuing it; name a causal model",
+                  path.string(), model_type, found != nullptr ? "translates" : "reads"));
+}
+
 EncoderDecoder& ModelFolder::translator() const {
   if (auto* found = dynamic_cast<EncoderDecoder*>(model.get())) return *found;
   throw UsageError(fmt::format("{} holds a {} model, which does not translate; name an encoder-decoder",
@@ -228,6 +237,8 @@ ModelFolder load_model_folder(const fs::path& asked) {
   // weights.
   const WeightFiles files = WeightFiles::open(path);
   folder.model = make_model(files, plan);
+  // Meanwhile another thread reads the weights, which nothing below asks for.
+  auto weights = std::async([&] { read_weights(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     const std::string config = read_regular_file(path / kTokenizerConfig);
@@ -254,7 +265,7 @@ ModelFolder load_model_folder(const fs::path& asked) {
     refuse_to_suppress_all(folder.suppressed, facts, generation);
     folder.end_tokens = read_end_tokens(json, generation.string(), facts.vocabulary);
   }
-  read_weights(files, plan, *folder.model);
+  weights.get();
   return folder;
 }
 

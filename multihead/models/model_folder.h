@@ -55,6 +55,7 @@ struct ModelFolder {
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
   /// kind.
   LanguageModel& language_model() const;
+  LanguageModel& causal_model() const;
   EncoderDecoder& translator() const;
 
   /// The tokenizers. Throw FileError with the remedy when the folder has none.

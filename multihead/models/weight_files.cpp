@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -20,6 +21,30 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOneFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
+
+/// float16 in a mapped file.
+class HalfNumbers : public NumberSource {
+ public:
+  HalfNumbers(SafetensorsFile::Mapped mapped, const std::vector<int64_t>& shape)
+      : mapped_(std::move(mapped)), rows_(shape.at(0)), cols_(shape.at(1)) {}
+
+  void read_rows(int64_t begin, int64_t end, float* to) const override {
+    for (int64_t i = begin * cols_; i < end * cols_; ++i) *to++ = number(i);
+  }
+  void release() const override {
+    if (mapped_.in_file) release_mapped(mapped_.data, static_cast<size_t>(2 * rows_ * cols_));
+  }
+
+ private:
+  float number(int64_t i) const {
+    uint16_t bits = 0;
+    std::memcpy(&bits, mapped_.data + 2 * i, sizeof bits);
+    return from_float16(bits);
+  }
+
+  SafetensorsFile::Mapped mapped_;
+  int64_t rows_, cols_;
+};
 
 std::string listed(const std::vector<std::string>& items, const char* separator) {
   constexpr size_t kMostListed = 100;
@@ -106,6 +131,15 @@ StoredNumbers StoredNumbers::of(std::vector<float> numbers) {
   return {.data = data, .type = NumberType::kFloat32, .keeper = std::move(kept)};
 }
 
+void WeightTensor::convert(std::shared_ptr<const NumberSource> from) {
+  numbers = [from, rows = shape.at(0), count = elements()] {
+    std::vector<float> converted(static_cast<size_t>(count));
+    from->read_rows(0, rows, converted.data());
+    return StoredNumbers::of(std::move(converted));
+  };
+  source = std::move(from);
+}
+
 int64_t WeightTensor::elements() const {
   int64_t product = 1;
   for (const int64_t size : shape) product *= size;
@@ -126,8 +160,11 @@ void WeightFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
       const NumberType type = entry.dtype == DType::kF32 ? NumberType::kFloat32 : NumberType::kBFloat16;
       tensor.numbers = [file, type, &name] {
         SafetensorsFile::Mapped mapped = file->mapped(name);
-        return StoredNumbers{.data = mapped.data, .type = type, .keeper = std::move(mapped.keeper)};
+        return StoredNumbers{
+            .data = mapped.data, .type = type, .keeper = std::move(mapped.keeper), .in_file = mapped.in_file};
       };
+    } else if (entry.dtype == DType::kF16 && entry.shape.size() == 2) {
+      tensor.convert(std::make_shared<HalfNumbers>(file->mapped(name), entry.shape));
     } else if (entry.dtype == DType::kF16 || entry.dtype == DType::kF64) {
       tensor.numbers = [file, &name] { return StoredNumbers::of(file->floats(name)); };
     }

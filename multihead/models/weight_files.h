@@ -15,6 +15,7 @@
 
 #include "multihead/base/stored_matrix.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/tensor/weight.h"
 
 namespace mh {
 
@@ -40,6 +41,7 @@ struct StoredNumbers {
   const std::byte* data = nullptr;
   NumberType type = NumberType::kFloat32;
   std::shared_ptr<const void> keeper = nullptr;
+  bool in_file = false;  // mapped from a file
 
   static StoredNumbers of(std::vector<float> numbers);
 };
@@ -52,7 +54,11 @@ struct WeightTensor {
   std::function<StoredNumbers()> numbers;
   /// How many numbers are infinite or NaN, found where they lie: it takes no memory. Empty as `numbers` is.
   std::function<int64_t()> not_finite;
+  /// Converts rows of a matrix when they are read; null when the numbers need no conversion, or are no matrix.
+  std::shared_ptr<const NumberSource> source = nullptr;
 
+  /// Makes it a matrix of numbers that are converted.
+  void convert(std::shared_ptr<const NumberSource> from);
   int64_t elements() const;
 };
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
 
 namespace mh {
 namespace {
@@ -64,26 +66,45 @@ bool fits(const WeightTensor& found, const std::string& tensor, const TensorPlac
   return static_cast<bool>(found.numbers);
 }
 
-void refuse_not_finite(const WeightTensor& found, const std::string& tensor, Differences& differences) {
-  if (const int64_t bad = found.not_finite(); bad > 0) {
-    differences.other(
-        fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)", bad,
-                    found.elements(), tensor));
-  }
-}
-
 /// A parameter and the tensor that it is read from.
 struct Assignment {
   Parameter* parameter;
+  std::string name;  // the tensor's
   const WeightTensor* tensor;
   TensorPlace place;
 };
 
+/// Of every tensor once, many at a time.
+void refuse_not_finite(const std::vector<Assignment>& assignments, Differences& differences) {
+  std::set<std::string_view> seen;  // a tensor may belong to several parameters
+  std::vector<const Assignment*> first;
+  for (const Assignment& from : assignments) {
+    if (seen.insert(from.name).second) first.push_back(&from);
+  }
+  std::vector<int64_t> bad(first.size());
+  parallel_for(static_cast<int64_t>(first.size()), [&](int64_t task) {
+    const auto i = static_cast<size_t>(task);
+    bad[i] = first[i]->tensor->not_finite();
+  });
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (bad[i] == 0) continue;
+    differences.other(
+        fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)",
+                    bad[i], first[i]->tensor->elements(), first[i]->name));
+  }
+}
+
 void read_parameter(const Assignment& from) {
   Parameter& parameter = *from.parameter;
-  StoredNumbers numbers = from.tensor->numbers();
-  parameter.value =
-      Weight(matrix_of(numbers.data, numbers.type, parameter.value, from.place), std::move(numbers.keeper));
+  const auto& source = from.tensor->source;
+  if (source && from.place.layout != Layout::kVector && from.place.parts == 1) {
+    parameter.value = Weight(parameter.value.rows(), parameter.value.cols(), source,
+                             from.place.layout == Layout::kTransposed);
+  } else {
+    StoredNumbers numbers = from.tensor->numbers();
+    parameter.value = Weight(matrix_of(numbers.data, numbers.type, parameter.value, from.place),
+                             std::move(numbers.keeper), numbers.in_file);
+  }
   parameter.changed();
 }
 
@@ -156,11 +177,11 @@ void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model
       return;
     }
     const WeightTensor& found = files.tensor(tensor);
-    const bool is_new = used.insert(tensor).second;
+    used.insert(tensor);
     if (!fits(found, tensor, place, parameter, differences)) return;
-    if (is_new) refuse_not_finite(found, tensor, differences);
-    assignments.push_back({.parameter = &parameter, .tensor = &found, .place = std::move(place)});
+    assignments.push_back({.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
   });
+  refuse_not_finite(assignments, differences);
   const auto tell_unused = [&](Differences& told) {
     for (const auto& [tensor, stored] : files.tensors()) {
       if (used.contains(tensor)) continue;

@@ -127,10 +127,13 @@ ChatTemplate ChatTemplate::of(const ModelFolder& folder) {
   return *found;
 }
 
-std::string ChatTemplate::prompt(const std::string& message, const std::optional<std::string>& system) const {
+std::string ChatTemplate::opening(const std::optional<std::string>& system) const {
   const auto& first = system ? system : default_system;
-  return (first ? "<|im_start|>system\n" + *first + "<|im_end|>\n" : "") + "<|im_start|>user\n" + message +
-         "<|im_end|>\n<|im_start|>assistant\n";
+  return (first ? "<|im_start|>system\n" + *first + "<|im_end|>\n" : "") + "<|im_start|>user\n";
+}
+
+std::string ChatTemplate::prompt(const std::string& message, const std::optional<std::string>& system) const {
+  return opening(system) + message + "<|im_end|>\n<|im_start|>assistant\n";
 }
 
 }  // namespace mh

@@ -27,6 +27,8 @@ struct ChatTemplate {
   /// The prompt for a message of the user. system: in place of the default one.
   std::string prompt(const std::string& message,
                      const std::optional<std::string>& system = std::nullopt) const;
+  /// What stands before the message in it.
+  std::string opening(const std::optional<std::string>& system = std::nullopt) const;
 };
 
 /// The token that ends the answer.

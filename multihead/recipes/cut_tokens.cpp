@@ -2,15 +2,18 @@
 
 namespace mh {
 
-size_t closing_tokens(const Tokenizer& tokenizer) {
-  // All special tokens but those before the text.
+size_t opening_tokens(const Tokenizer& tokenizer) {
   const size_t special = tokenizer.encode_ids("").size();
   size_t before = 0;
   for (const auto& [begin, end] : tokenizer.encode("a").offsets) {
     if (end > begin || before == special) break;
     ++before;
   }
-  return special - before;
+  return before;
+}
+
+size_t closing_tokens(const Tokenizer& tokenizer) {
+  return tokenizer.encode_ids("").size() - opening_tokens(tokenizer);
 }
 
 }  // namespace mh

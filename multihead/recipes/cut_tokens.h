@@ -1,5 +1,6 @@
 // Cuts a text's tokens to the longest sequence that a model reads, as Hugging Face's truncation does: the text
-// loses its end, and the special tokens that close it stay.
+// loses its end, and the special tokens that close it stay. long_lines.h says so; prompts lose their beginning
+// (prompt_tokens.h).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace mh {
 
-/// How many special tokens the tokenizer puts after a text: 1 for "[CLS] text [SEP]".
+/// How many special tokens the tokenizer puts before and after a text: 1 and 1 for "[CLS] text [SEP]".
+size_t opening_tokens(const Tokenizer& tokenizer);
 size_t closing_tokens(const Tokenizer& tokenizer);
 
 /// Cuts a list with an entry for each token to `longest`; the last `closing` stay (as far as there is room).

@@ -14,6 +14,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/recipes/cut_tokens.h"
+#include "multihead/recipes/unknown_tokens.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -40,9 +41,6 @@ Sentence sentence_of(const SentenceModel& model, const std::string& line, size_t
 
 std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
                                             const EmbedTextOptions& options) {
-  const auto where = [&](size_t i) {
-    return fmt::format("{} line {}", options.from.name, options.from.first + i);
-  };
   const Tokenizer& tokenizer = model.folder.source_tokens();
   const size_t closing = closing_tokens(tokenizer);
   std::vector<Sentence> sentences(lines.size());
@@ -51,33 +49,23 @@ std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const st
     const size_t begin = static_cast<size_t>(task) * kLinesATask;
     for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
       if (const size_t at = first_invalid_utf8(lines[i]); at != std::string::npos)
-        throw FormatError(fmt::format("{}: byte {} (0x{:02x}) is not UTF-8", where(i), at + 1,
+        throw FormatError(fmt::format("{}: byte {} (0x{:02x}) is not UTF-8", options.from.at(i), at + 1,
                                       static_cast<unsigned char>(lines[i][at])));
       sentences[i] = sentence_of(model, lines[i], closing);
     }
   });
   std::vector<std::vector<int32_t>> ids;
   ids.reserve(lines.size());
-  size_t cut = 0, first_cut = 0;
+  LongLines long_lines(options.from,
+                       {.longest = static_cast<size_t>(model.longest), .strict = options.strict});
   UnknownTokens unknown;
   for (size_t i = 0; i < lines.size(); ++i) {
-    if (sentences[i].tokens > sentences[i].ids.size() && cut++ == 0) first_cut = i;
+    long_lines.note(i, sentences[i].tokens);
     ids.push_back(std::move(sentences[i].ids));
     if (options.remark) unknown.add(text_of(model, lines[i]), ids.back(), tokenizer);
   }
-  const auto found = [&] {
-    return fmt::format("{} has {} tokens", where(first_cut), sentences[first_cut].tokens);
-  };
-  if (cut > 0 && options.strict) {
-    throw FormatError(
-        fmt::format("{}, but the model reads {}; shorten it, or let it be cut: leave out `strict`", found(),
-                    model.longest));
-  }
   if (unknown.tokens > 0) options.remark(unknown.in_words() + "; the tokenizer does not know them");
-  if (cut > 0 && options.remark) {
-    options.remark(fmt::format("{} of {} line{} cut to the {} tokens that the model reads; {}", cut,
-                               lines.size(), lines.size() == 1 ? "" : "s", model.longest, found()));
-  }
+  long_lines.tell(lines.size(), options.remark);
   return ids;
 }
 

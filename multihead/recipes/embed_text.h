@@ -12,14 +12,14 @@
 
 #include "multihead/models/sentence_model.h"
 #include "multihead/nn/context.h"
-#include "multihead/recipes/model_text.h"
+#include "multihead/recipes/long_lines.h"
 
 namespace mh {
 
 struct EmbedTextOptions {
-  LinesFrom from = {.name = "text"};  // what errors and remarks call the lines
-  bool strict = false;                // refuse a line that is too long, which is cut otherwise
-  int64_t max_batch_tokens = 2048;    // of one batch; the result does not depend on it
+  LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
+  bool strict = false;               // refuse a line that is too long, which is cut otherwise
+  int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
   const Interventions* interventions = nullptr;
   /// Called after each batch, by one thread at a time.
   std::function<void(int64_t sentences_done)> progress = nullptr;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/batch/batch.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/recipes/cut_tokens.h"
 
 namespace mh {
 namespace {
@@ -58,18 +60,26 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
 
   std::vector<std::vector<int32_t>> ids;
   std::vector<ExampleSize> sizes;
-  for (const std::string& text : texts) {
-    ids.push_back(tokenizer.encode_ids(text));
-    const auto length = std::ssize(ids.back());
-    if (std::find(ids.back().begin(), ids.back().end(), mask_id) == ids.back().end())
-      throw UsageError(
-          fmt::format("text {} has no mask; write {} where a word is missing", ids.size(), mask));
-    if (length > model.facts().max_positions) {
-      throw UsageError(fmt::format("text {} has {} tokens, the model reads {}; shorten it", ids.size(),
-                                   length, model.facts().max_positions));
+  const auto longest = static_cast<size_t>(model.facts().max_positions);
+  const size_t closing = closing_tokens(tokenizer);
+  LongLines long_lines(options.from, {.longest = longest, .strict = options.strict});
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::vector<int32_t> text = tokenizer.encode_ids(texts[i]);
+    const auto masks = std::count(text.begin(), text.end(), mask_id);
+    if (masks == 0)
+      throw FormatError(
+          fmt::format("{} has no mask; write {} where a word is missing", options.from.at(i), mask));
+    const size_t tokens = text.size();
+    long_lines.note(i, tokens);
+    if (cut_tokens(text, longest, closing) && std::count(text.begin(), text.end(), mask_id) < masks) {
+      throw FormatError(
+          fmt::format("{} has {} tokens, and a mask stands behind the {} that the model reads; shorten it",
+                      options.from.at(i), tokens, longest));
     }
-    sizes.push_back({.tokens = length});
+    sizes.push_back({.tokens = std::ssize(text)});
+    ids.push_back(std::move(text));
   }
+  long_lines.tell(texts.size(), options.remark);
 
   std::vector<std::vector<std::vector<FilledWord>>> results(texts.size());
   Tape tape;

@@ -2,86 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/generate/stop_strings.h"
-#include "multihead/generate/text_stream.h"
+#include "multihead/generate/stopped_text.h"
 #include "multihead/recipes/chat.h"
+#include "multihead/recipes/prompt_tokens.h"
 
 namespace mh {
 namespace {
 
-const LanguageModel& causal_model(const ModelFolder& folder) {
-  const LanguageModel& model = folder.language_model();
-  if (model.facts().source_vocabulary > 0) {
-    throw UsageError(fmt::format(
-        "{} holds a {} model, which translates a text instead of continuing it; use `multihead translate`",
-        folder.path.string(), folder.model_type));
+std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
+                                            const std::vector<std::string>& prompts,
+                                            const GenerateTextOptions& options) {
+  const int32_t positions = folder.causal_model().facts().max_positions;
+  const int32_t room = std::max(1, std::min(options.generate.max_new_tokens, positions / 2));
+  const auto longest = static_cast<size_t>(positions - room);
+  const PromptTokens prompt_tokens(
+      folder, options.chat ? std::optional(ChatTemplate::of(folder)) : std::nullopt, options.system);
+  LongLines long_lines(options.from, {.longest = longest,
+                                      .before = fmt::format("{} new one{}", room, room == 1 ? "" : "s"),
+                                      .strict = options.strict});
+  std::vector<std::vector<int32_t>> all;
+  for (size_t n = 0; n < prompts.size(); ++n) {
+    std::vector<int32_t> tokens = prompt_tokens.whole(prompts[n]);
+    long_lines.note(n, tokens.size());
+    if (tokens.size() > longest) tokens = prompt_tokens.cut(prompts[n], longest, options.from.at(n));
+    all.push_back(std::move(tokens));
   }
-  return model;
-}
-
-/// The text of one prompt as it comes.
-class Text {
- public:
-  Text(const Tokenizer& tokenizer, std::span<const int32_t> prompt, const std::vector<std::string>& stop)
-      : stream_(tokenizer, prompt), stop_(stop) {}
-
-  std::string add(int32_t token) { return shown(stop_.add(stream_.add(token))); }
-  std::string finish() {
-    std::string rest = stop_.add(stream_.finish());
-    return shown(rest + stop_.finish());
-  }
-  bool stopped() const { return stop_.found(); }
-  std::string all = {};  // that was shown
-
- private:
-  std::string shown(std::string piece) {
-    all += piece;
-    return piece;
-  }
-
-  TextStream stream_;
-  StopStrings stop_;
-};
-
-std::vector<int32_t> prompt_tokens(const ModelFolder& folder, const std::string& prompt,
-                                   const GenerateTextOptions& options, const ModelFacts& facts) {
-  // A chat template writes its special tokens itself.
-  std::vector<int32_t> tokens =
-      options.chat
-          ? folder.source_tokens().encode_ids(ChatTemplate::of(folder).prompt(prompt, options.system), false)
-          : folder.source_tokens().encode_ids(prompt);
-  if (!tokens.empty()) return tokens;
-  if (facts.start_id < 0)
-    throw UsageError(fmt::format("a prompt is empty, and the model of {} has no start token; give it a text",
-                                 folder.path.string()));
-  return {facts.start_id};
+  long_lines.tell(prompts.size(), options.remark);
+  return all;
 }
 
 }  // namespace
 
 std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
                                          const GenerateTextOptions& options) {
-  const LanguageModel& model = causal_model(folder);
-  const ModelFacts facts = model.facts();
+  const LanguageModel& model = folder.causal_model();
   const Tokenizer& tokenizer = folder.source_tokens();
+  check_generate(options.generate);
   const bool beam = options.generate.next_token == NextToken::kBeam;
-  if (beam && !options.stop.empty())
-    throw UsageError("`stop` is for sampling and greedy search; a beam search ends at its end tokens");
-
-  std::vector<std::vector<int32_t>> tokens;
-  std::vector<Text> texts;
-  for (const std::string& prompt : prompts) {
-    tokens.push_back(prompt_tokens(folder, prompt, options, facts));
-    if (std::ssize(tokens.back()) >= facts.max_positions) {
-      throw UsageError(fmt::format(
-          "prompt {} has {} tokens; the model has {} positions, for the prompt and what follows: shorten it",
-          tokens.size(), tokens.back().size(), facts.max_positions));
-    }
-    texts.emplace_back(tokenizer, tokens.back(), options.stop);
-  }
+  std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options);
+  std::vector<StoppedText> texts;
+  for (const auto& prompt : tokens) texts.emplace_back(tokenizer, prompt, options.stop);
 
   GenerateOptions wanted = options.generate;
   const auto append = [](std::vector<int32_t>& list, const std::vector<int32_t>& more) {
@@ -93,7 +59,12 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   const auto tell = [&](size_t n, const std::string& piece) {
     if (options.on_text && !piece.empty()) options.on_text(n, piece);
   };
-  if (!beam) {
+  if (beam && !options.stop.empty()) {
+    wanted.stops = [&](size_t n, std::span<const int32_t> of_text) {
+      return stops_at_last(tokenizer, tokens[n], of_text, options.stop) ||
+             (options.generate.stops && options.generate.stops(n, of_text));
+    };
+  } else if (!beam) {
     wanted.goes_on = [&](size_t n, int32_t token) {
       tell(n, texts[n].add(token));
       return !texts[n].stopped() && (!options.generate.goes_on || options.generate.goes_on(n, token));
@@ -109,13 +80,11 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
     tell(n, texts[n].finish());
     if (texts[n].stopped()) generated[n].end = GenerationEnd::kStopped;
     if (options.remark && generated[n].end == GenerationEnd::kMaxPositions) {
-      options.remark(
-          fmt::format("the text of prompt {} ends at the model's longest, {} tokens with its prompt", n + 1,
-                      facts.max_positions));
+      options.remark(fmt::format("the text of {} ends at the model's longest, {} tokens with its prompt",
+                                 options.from.at(n), model.facts().max_positions));
     }
-    results.push_back({.text = std::move(texts[n].all),
-                       .prompt = std::move(tokens[n]),
-                       .generated = std::move(generated[n])});
+    results.push_back(
+        {.text = texts[n].all(), .prompt = std::move(tokens[n]), .generated = std::move(generated[n])});
   }
   return results;
 }

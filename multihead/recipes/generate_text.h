@@ -13,6 +13,7 @@
 
 #include "multihead/generate/generate.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/long_lines.h"
 
 namespace mh {
 
@@ -24,9 +25,12 @@ struct GenerateTextOptions {
   /// The prompts are messages of a user; the model answers as its chat template has it (chat.h).
   bool chat = false;
   std::optional<std::string> system = std::nullopt;  // with chat: in place of the template's default
+  LinesFrom from = {.one = "prompt"};                // what errors and remarks call the prompts
+  bool strict = false;  // refuse a prompt that is too long, which is cut otherwise
   /// Called with each piece of the text of prompt n, counted from 0, as soon as its bytes are complete.
   std::function<void(size_t n, std::string_view piece)> on_text = nullptr;
-  /// Hears of texts that ended because the model has no more positions, one line each.
+  /// Hears how many prompts were cut, and of texts that ended because the model has no more positions, a line
+  /// each.
   std::function<void(const std::string&)> remark = nullptr;
 };
 
@@ -37,9 +41,12 @@ struct GeneratedText {
   Generated generated;
 };
 
-/// Returns a text for each prompt, in order. An empty prompt is the model's start token. Throws FileError
-/// when the folder has no tokenizer; UsageError when its model does not continue a text, on options that
-/// cannot be, and on prompts that are too long; FormatError on a prompt that is not UTF-8.
+/// Returns a text for each prompt, in order. An empty prompt is the model's start token. Prompt and new tokens
+/// together are at most as many as the model has positions: a prompt that leaves fewer than max_new_tokens of
+/// them, and fewer than half, is cut so that one or the other is free (prompt_tokens.h says where). Throws
+/// FileError when the folder has no tokenizer; UsageError when its model does not continue a text, and on
+/// options that cannot be; FormatError on a prompt that is not UTF-8, whose chat template leaves no room for
+/// it, or, with `strict`, that is too long.
 std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::vector<std::string>& prompts,
                                          const GenerateTextOptions& options = {});
 

@@ -8,6 +8,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/cut_tokens.h"
+#include "multihead/recipes/long_lines.h"
 
 namespace mh {
 namespace {
@@ -67,7 +68,7 @@ class Reader {
                      const std::vector<std::vector<Word>>& words, const char* what) const {
     const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
     EncodedSide side;
-    size_t cut = 0;
+    LongLines long_lines = lines_called(what);
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
       if (!words.empty()) {
@@ -76,12 +77,13 @@ class Reader {
       }
       size_t size = encoding.ids.size();
       if (size > 0 && encoding.ids.back() == folder_.translator().config().eos_id) --size;
-      if (size > longest) ++cut, size = longest;
+      long_lines.note(i, size + 1);
+      size = std::min(size, longest);
       encoding.ids.resize(size);
       if (!words.empty()) side.words.back().resize(size);
       side.ids.push_back(std::move(encoding.ids));
     }
-    tell_cut(cut, lines.size(), what);
+    long_lines.tell(lines.size(), options_.remark);
     return side;
   }
 
@@ -92,25 +94,24 @@ class Reader {
     const auto longest = static_cast<size_t>(folder_.model->facts().max_positions);
     const size_t closing = closing_tokens(tokenizer);
     EncodedSide side;
-    size_t cut = 0;
+    LongLines long_lines = lines_called("line");
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
       if (!words.empty()) {
         side.words.push_back(words_of_tokens(encoding, lines[i], words[i], fmt::format("line {}", i + 1)));
         cut_tokens(side.words.back(), longest, closing);
       }
-      cut += cut_tokens(encoding.ids, longest, closing) ? 1 : 0;
+      long_lines.note(i, encoding.ids.size());
+      cut_tokens(encoding.ids, longest, closing);
       side.ids.push_back(std::move(encoding.ids));
     }
-    tell_cut(cut, lines.size(), "line");
+    long_lines.tell(lines.size(), options_.remark);
     return side;
   }
 
  private:
-  void tell_cut(size_t cut, size_t lines, const char* what) const {
-    if (cut == 0 || !options_.remark) return;
-    options_.remark(fmt::format("{} of {} {}s were cut to the model's longest, {} tokens", cut, lines, what,
-                                folder_.model->facts().max_positions));
+  LongLines lines_called(const char* what) const {
+    return {{.one = what}, {.longest = static_cast<size_t>(folder_.model->facts().max_positions)}};
   }
 
   const ModelFolder& folder_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -11,8 +12,6 @@
 
 namespace mh {
 namespace {
-
-constexpr int kReportedLines = 10;
 
 std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, const std::string& where) {
   std::vector<int32_t> ids;
@@ -48,10 +47,6 @@ ModelText::ModelText(const ModelFolder& folder, Options options)
   folder.target_tokens();
 }
 
-void ModelText::remark(const std::string& line) const {
-  if (options_.remark) options_.remark(line);
-}
-
 UnknownTokens ModelText::take_unknown() {
   return std::exchange(unknown_, {});
 }
@@ -81,29 +76,23 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
 
   Ids ids;
   ids.reserve(lines.size());
-  int64_t cut = 0;
+  LongLines long_lines(from, {.longest = longest + 1, .strict = options_.strict});
   for (const std::string& line : lines) {
-    const auto where = [&] { return fmt::format("{} line {}", from.name, from.first + ids.size()); };
     std::vector<int32_t> of_line;
     if (options_.form == LineForm::kTokenIds) {
-      of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, where());
+      of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, from.at(ids.size()));
     } else {
       const Tokenizer& tokenizer = is_source ? folder_.source_tokens() : folder_.target_tokens();
       of_line = tokenizer.encode_ids(line);
       unknown_.add(line, of_line, tokenizer);
     }
     if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
-    if (of_line.size() > longest) {
-      if (++cut <= kReportedLines) {
-        remark(fmt::format("{}: {} tokens, cut to the model's longest, {}", where(), of_line.size() + 1,
-                           config.max_positions));
-      }
-      of_line.resize(longest);
-    }
+    long_lines.note(ids.size(), of_line.size() + 1);
+    of_line.resize(std::min(of_line.size(), longest));
     if (is_source) of_line.push_back(config.eos_id);
     ids.push_back(std::move(of_line));
   }
-  if (cut > kReportedLines) remark(fmt::format("{}: {} lines cut in all", from.name, cut));
+  long_lines.tell(lines.size(), options_.remark);
   return ids;
 }
 

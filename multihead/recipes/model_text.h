@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/long_lines.h"
 #include "multihead/recipes/unknown_tokens.h"
 
 namespace mh {
@@ -19,17 +20,12 @@ enum class LineForm {
   kTokenIds,  // "17 4 230": the ids in decimal, between spaces
 };
 
-/// What lines are called in remarks and errors: "test.en line 12".
-struct LinesFrom {
-  std::string name;
-  size_t first = 1;  // the number of the first one
-};
-
 class ModelText {
  public:
   struct Options {
     LineForm form = LineForm::kText;
-    std::function<void(const std::string&)> remark = nullptr;  // one line worth knowing: a line was cut
+    std::function<void(const std::string&)> remark = nullptr;  // one line worth knowing: lines were cut
+    bool strict = false;  // refuse a line that is too long, which is cut otherwise
   };
 
   /// `folder` must outlive this. Throws FileError when it lacks a tokenizer that lines of text need,
@@ -40,7 +36,7 @@ class ModelText {
   using Ids = std::vector<std::vector<int32_t>>;
   /// What the encoder reads, the end token last (added when it is not there). A line beyond the model's
   /// longest sequence is cut, keeping the end token, and a remark says so. Throws FormatError on a line that
-  /// should be ids of the vocabulary and is not.
+  /// should be ids of the vocabulary and is not, and with `strict` on one that is too long.
   Ids sources(const std::vector<std::string>& lines, const LinesFrom& from);
   /// The same, but a line of no tokens stays empty, without the end token: its translation is no tokens.
   Ids sources_to_translate(const std::vector<std::string>& lines, const LinesFrom& from);
@@ -57,7 +53,6 @@ class ModelText {
  private:
   enum class Side { kSource, kTarget };
   Ids encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side);
-  void remark(const std::string& line) const;
 
   const ModelFolder& folder_;
   Options options_;

@@ -1,12 +1,15 @@
 // Weight: a matrix of a model whose numbers may stay in the file that it was loaded from.
 //
-// A weight [rows, cols] knows where its numbers are: in memory of its own, where training changes them, or
-// in a file that is mapped into memory. There they stand as the file has them: float32 or bfloat16,
-// transposed, or as columns of a fused matrix.
+// A weight [rows, cols] knows where its numbers are:
 //
-// Products read a weight through stored() and pack it into panels (kernels/gemm.h); that is the only copy
-// that inference makes. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into
-// memory of the weight's own, once.
+//   - in memory of its own, where training changes them;
+//   - in a file that is mapped into memory, as the file has them: float32 or bfloat16, transposed, or as columns
+//     of a fused matrix;
+//   - in a file whose numbers must be converted to be read (NumberSource): quantised ones, or float16.
+//
+// Products borrow() a weight and pack it into panels (kernels/gemm.h); that is the only copy that inference
+// keeps. Whoever asks for float32 rows (data(), view(), tensor()) gets them copied into memory of the weight's
+// own, once.
 #pragma once
 
 #include <atomic>
@@ -19,6 +22,22 @@
 
 namespace mh {
 
+/// A matrix of numbers that are converted to float32 whenever they are read.
+class NumberSource {
+ public:
+  virtual ~NumberSource() = default;
+  /// Writes rows [begin, end) to `to`, row after row. Any number of threads may call it at once.
+  virtual void read_rows(int64_t begin, int64_t end, float* to) const = 0;
+  /// Lets the memory go that reading them took, until they are read again.
+  virtual void release() const {}
+};
+
+/// Numbers of a weight, valid as long as this lives.
+struct BorrowedMatrix {
+  StoredMatrix matrix;
+  std::shared_ptr<const void> keeper = nullptr;
+};
+
 /// Several threads may read at once; writing is for one thread.
 class Weight {
  public:
@@ -28,13 +47,18 @@ class Weight {
   Weight(int64_t rows, int64_t cols) : rows_(rows), cols_(cols), is_own_(false) {}
   Weight(Tensor numbers)
       : rows_(numbers.rows()), cols_(numbers.cols()), own_(std::move(numbers)) {}  // NOLINT
-  /// Numbers in memory that is not its own, e.g. a mapped file; `keeper` keeps that memory alive.
-  Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper)
+  /// Numbers in memory that is not its own; `keeper` keeps that memory alive. in_file: it is mapped from a file,
+  /// so that it may be let go after it was borrowed.
+  Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper, bool in_file = false)
       : rows_(elsewhere.rows),
         cols_(elsewhere.cols),
         elsewhere_(elsewhere),
         keeper_(std::move(keeper)),
+        in_file_(in_file),
         is_own_(false) {}
+  /// Numbers that are converted: those of `source`, [rows, cols], or if it is transposed [cols, rows].
+  Weight(int64_t rows, int64_t cols, std::shared_ptr<const NumberSource> source, bool transposed)
+      : rows_(rows), cols_(cols), source_(std::move(source)), transposed_(transposed), is_own_(false) {}
   Weight(const Weight& other) { *this = other; }
   Weight& operator=(const Weight& other);
   Weight(Weight&& other) noexcept { *this = std::move(other); }
@@ -44,11 +68,19 @@ class Weight {
   int64_t cols() const { return cols_; }
   int64_t size() const { return rows_ * cols_; }
 
-  /// Where the numbers are now, without a copy. Valid until they are changed or copied into memory.
+  /// Where the numbers are now; those that must be converted are copied into memory first. Valid until they
+  /// are changed or copied into memory.
   StoredMatrix stored() const {
     if (elsewhere_.data == nullptr) make_own();
     return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_;
   }
+  /// The same for a short time: with what this returns, the memory of converted numbers is let go, and that of
+  /// mapped ones, which are read from the file again when they are next needed.
+  BorrowedMatrix borrow() const;
+  /// Whether rows must be converted to be read: whoever needs a few of them reads these (read_row()).
+  bool is_converted() const { return source_ != nullptr && !is_own(); }
+  /// Writes row i to `to`.
+  void read_row(int64_t i, float* to) const;
   /// Whether the numbers are in the weight's own memory.
   bool is_own() const { return is_own_.load(std::memory_order_acquire); }
 
@@ -56,6 +88,7 @@ class Weight {
     make_own();
     elsewhere_ = {};
     keeper_.reset();
+    source_.reset();
     return own_;
   }
   const Tensor& tensor() const {
@@ -78,8 +111,11 @@ class Weight {
 
   int64_t rows_ = 0, cols_ = 0;
   mutable Tensor own_;
-  StoredMatrix elsewhere_;  // data == nullptr: zeros for which no memory was taken yet
+  StoredMatrix elsewhere_;  // data == nullptr and no source: zeros for which no memory was taken yet
   std::shared_ptr<const void> keeper_;
+  bool in_file_ = false;  // elsewhere_ is mapped
+  std::shared_ptr<const NumberSource> source_;
+  bool transposed_ = false;  // what source_ has
   mutable std::atomic<bool> is_own_{true};
 };
 

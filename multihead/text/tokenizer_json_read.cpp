@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "multihead/io/strict_json.h"
 #include "multihead/text/tokenizer_json.h"
@@ -65,14 +68,17 @@ TokenModel read_model(const JsonNode& node) {
   }
   const JsonNode vocabulary = node.at("vocab");
   if (!vocabulary.value().is_object()) vocabulary.fail("expected an object of tokens and their ids");
-  for (const auto& [token, id] : vocabulary.value().items()) {
+  std::vector<std::pair<int32_t, const std::string*>> by_id;
+  by_id.reserve(vocabulary.value().size());
+  for (const auto& [token, id] : vocabulary.value().get_ref<const nlohmann::json::object_t&>()) {
     const bool number = id.is_number_unsigned() && id.get<uint64_t>() <= INT32_MAX;
     if (!number)
       vocabulary.fail(fmt::format("the id of {} is not a whole number from 0 on", in_quotes(token)));
-    model.vocabulary.emplace_back(token, id.get<int32_t>());
+    by_id.emplace_back(id.get<int32_t>(), &token);
   }
-  std::sort(model.vocabulary.begin(), model.vocabulary.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::sort(by_id.begin(), by_id.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  model.vocabulary.reserve(by_id.size());
+  for (const auto& [id, token] : by_id) model.vocabulary.emplace_back(*token, id);
   if (const auto unknown = node.find("unk_token")) model.unknown_token = unknown->text();
   if (model.kind == Kind::kWordLevel) return model;
   if (model.kind == Kind::kWordPiece) {

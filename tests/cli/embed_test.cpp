@@ -113,7 +113,9 @@ TEST_F(EmbedVerb, BadInputIsOneLineAndAStatus) {
   expect_error(embed("--nearest 2 '" + scratch.write("none", "") + "'", "a\n"), 1,
                "none is empty; give sentences");
   expect_error(embed("--nearest 2"), 2, "--nearest");
-  expect_error(embed("--similarity a"), 2, "--similarity");
+  expect_error(embed("--similarity a"), 2, "--similarity: expected 2 values, got 1");
+  expect_error(embed("--similarity a b c"), 2, "--similarity: expected 2 values, got 3");
+  expect_error(embed("--nearest 3"), 2, "--nearest: expected 2 values, got 1");
   expect_error(embed("--similarity a \"$(printf '\\377')\""), 2, "--similarity: byte 1 (0xff) is not UTF-8");
   expect_error(embed("--similarity a b --nearest 1 x"), 2, "--nearest");
   expect_error(embed("--similarity a b --format raw"), 2, "--format");

@@ -57,8 +57,9 @@ TEST(FillVerb, ALineForEachMask) {
 }
 
 TEST(FillVerb, BadInputIsOneLineAndAStatus) {
-  expect_error(run_tool(fill("bert") + "--text 'The sky.'"), 2, "text 1 has no mask; write [MASK]");
-  expect_error(run_tool(fill("roberta") + "--text 'The [MASK].'"), 2, "write <mask>");
+  expect_error(run_tool(fill("bert") + "--text 'The sky.'"), 1, "text 1 has no mask; write [MASK]");
+  expect_error(run_tool(fill("bert"), "[MASK]\n\n"), 1, "standard input line 2 has no mask");
+  expect_error(run_tool(fill("roberta") + "--text 'The [MASK].'"), 1, "write <mask>");
   expect_error(run_tool(fill("bert") + "--text '[MASK]' --words 257"), 2, "--words: expected");
   expect_error(run_tool(fill("bert") + "--text '[MASK]' --words 250"), 2, "--words");
   expect_error(run_tool(fill("bert") + "-i x --text y"), 2, "--text");

@@ -127,8 +127,12 @@ TEST_F(TranslateVerb, LongLinesAreCutAndReported) {
   for (int i = 0; i < 30; ++i) ids += "7 ";
   const auto found = translate_text("--token-ids --max-length 4", "8 9\n" + ids + "\n");
   EXPECT_EQ(found.status, 0);
-  EXPECT_THAT(found.err, HasSubstr("standard input line 2: 31 tokens, cut to the model's longest, 19"));
+  EXPECT_THAT(found.err, HasSubstr("standard input line 2 has 31 tokens"));
   EXPECT_THAT(translate_text("--quiet --token-ids --max-length 4", ids).err, IsEmpty());
+  expect_error(
+      translate_text("--strict --token-ids", ids), 1,
+      "standard input line 1 has 31 tokens, but the model reads 19; shorten it, or let it be cut: leave out "
+      "--strict");
 }
 
 TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {

@@ -38,6 +38,9 @@ class BeamSearchTest : public testing::Test {
       SCOPED_TRACE(i);
       EXPECT_EQ(found[i].tokens, expected[i].tokens);
       EXPECT_EQ(found[i].ended, expected[i].ended);
+      EXPECT_EQ(found[i].stopped, expected[i].stopped);
+      EXPECT_THAT(found[i].log_probabilities,
+                  testing::Pointwise(testing::FloatNear(1e-4f), expected[i].log_probabilities));
       EXPECT_NEAR(found[i].log_probability, expected[i].log_probability, 1e-4);
       EXPECT_NEAR(found[i].score, expected[i].score, 1e-4);
     }
@@ -100,6 +103,30 @@ TEST_F(BeamSearchTest, EndsEarlyOnlyWhenNothingWouldChange) {
     expect_as_naive({.beam_size = 4, .n_best = 1, .length_penalty = {.alpha = alpha}, .max_length = 11});
     expect_as_naive({.beam_size = 4, .n_best = 2, .length_penalty = {.alpha = alpha}, .max_length = 11});
   }
+}
+
+TEST_F(BeamSearchTest, HypothesesStopWhereTheRuleSaysSo) {
+  Batch batch;
+  for (const auto& source : sources) batch.add(source, static_cast<int64_t>(batch.ragged.sequences()));
+  Tape tape;
+  Decoding decoding(model, {.tape = tape});
+  int stopped = 0;
+  const SearchOptions options{.beam_size = 3, .n_best = 3, .max_length = 13};
+  for (const auto& without : search(options)) {
+    const int32_t stop = without[0].tokens.empty() ? 3 : without[0].tokens.back();
+    const auto found = beam_search(
+        decoding, batch.view(), options, {},
+        [&](int32_t s, std::span<const int32_t> tokens) { return s != 4 && tokens.back() == stop; });
+    for (size_t s = 0; s < sources.size(); ++s) {
+      SCOPED_TRACE(testing::Message() << "stop " << stop << ", sentence " << s);
+      expect_same(found[s], naive_search(model, sources[s], options, {}, nullptr, s == 4 ? -1 : stop));
+      for (const Hypothesis& one : found[s]) {
+        stopped += one.stopped;
+        EXPECT_FALSE(one.stopped && (one.ended || one.tokens.back() != stop));
+      }
+    }
+  }
+  EXPECT_GT(stopped, 3);
 }
 
 TEST_F(BeamSearchTest, GnmtPenalty) {

@@ -45,19 +45,21 @@ inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const s
 }
 
 /// No early end by proof, no length factor: a sentence is done when beam_size hypotheses have ended or at
-/// max_length.
+/// max_length. stop: a token at which hypotheses stop; -1: none.
 inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::vector<int32_t>& source,
                                             const SearchOptions& options,
                                             const std::vector<int32_t>& prefix = {},
-                                            const Interventions* interventions = nullptr) {
+                                            const Interventions* interventions = nullptr, int32_t stop = -1) {
   struct Growing {
     std::vector<int32_t> tokens;
     double total = 0;
+    std::vector<float> log_probabilities = {};
   };
   struct Continuation {
     size_t row;
     int32_t token;
     double total;
+    float log_probability;
   };
   const auto beam = static_cast<size_t>(options.beam_size);
   const EncoderDecoderConfig& config = model.config();
@@ -73,23 +75,30 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
         if (!given && token != config.eos_id && (token == config.pad_id || token == config.decoder_start_id))
           continue;
         if (token == config.eos_id && step < options.min_length) continue;
-        all.push_back({row, token, growing[row].total + next[static_cast<size_t>(token)]});
+        const double p = next[static_cast<size_t>(token)];
+        all.push_back({row, token, growing[row].total + p, static_cast<float>(p)});
       }
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
     std::vector<Growing> next;
     for (size_t rank = 0; rank < all.size() && next.size() < beam; ++rank) {
-      const auto& [row, token, total] = all[rank];
+      const auto& [row, token, total, log_probability] = all[rank];
       std::vector<int32_t> tokens = growing[row].tokens;
-      const bool ended = token == config.eos_id;
+      std::vector<float> log_probabilities = growing[row].log_probabilities;
+      log_probabilities.push_back(log_probability);
+      const bool ended = token == config.eos_id, stopped = token == stop;
       const bool last = step + 1 == options.max_length;
       if (last && rank >= beam) break;
       if (!ended) tokens.push_back(token);
-      if ((ended || last) && rank < beam) {
-        const double score = total / options.length_penalty.factor(step + 1);
-        finished.push_back({tokens, ended, total, score, {}});
+      if ((ended || stopped || last) && rank < beam) {
+        finished.push_back({.tokens = tokens,
+                            .ended = ended,
+                            .stopped = stopped,
+                            .log_probability = total,
+                            .log_probabilities = log_probabilities,
+                            .score = total / options.length_penalty.factor(step + 1)});
       }
-      if (!ended && !last) next.push_back({tokens, total});
+      if (!ended && !stopped && !last) next.push_back({tokens, total, log_probabilities});
     }
     growing = std::move(next);
     if (finished.size() >= beam) break;

@@ -10,6 +10,7 @@
 #include "multihead/base/random.h"
 #include "multihead/base/utf8.h"
 #include "multihead/generate/stop_strings.h"
+#include "multihead/generate/stopped_text.h"
 #include "multihead/text/tokenizer_parts.h"
 #include "tests/generate/generate_golden.h"
 
@@ -130,6 +131,40 @@ TEST(TextStream, RandomTokensGiveTheTextOfAllOfThem) {
     EXPECT_EQ(tokenizer.decode(before) + text, tokenizer.decode(all)) << trial;
     EXPECT_EQ(first_invalid_utf8(text), std::string_view::npos);
   }
+}
+
+TEST(StopsAtLast, IsWhereTheTextStops) {
+  Random random(7);
+  int stopped = 0;
+  for (const Tokenizer& tokenizer : {byte_level(), byte_fallback()}) {
+    const auto size = static_cast<uint32_t>(tokenizer.size());
+    for (int trial = 0; trial < 300; ++trial) {
+      std::vector<int32_t> prompt, tokens;
+      for (uint32_t i = random.below(4); i > 0; --i)
+        prompt.push_back(static_cast<int32_t>(random.below(size)));
+      for (int i = 0; i < 23; ++i) {
+        // Mostly the same few tokens, so that stop strings of several of them come.
+        const uint32_t of = random.below(9) == 0 ? size : 5;
+        tokens.push_back(static_cast<int32_t>(size - 1 - random.below(of)));
+      }
+      const std::string whole = tokenizer.decode(std::span(tokens).subspan(5));
+      std::vector<std::string> stop = {"nowhere"};
+      if (!whole.empty()) {
+        std::string part =
+            whole.substr(random.below(static_cast<uint32_t>(whole.size())), 1 + random.below(9));
+        if (first_invalid_utf8(part) == std::string::npos) stop.push_back(part);
+      }
+      StoppedText text(tokenizer, prompt, stop);
+      for (size_t i = 0; i < tokens.size() && !text.stopped(); ++i) {
+        text.add(tokens[i]);
+        EXPECT_EQ(stops_at_last(tokenizer, prompt, std::span(tokens).first(i + 1), stop), text.stopped())
+            << trial << " " << i;
+      }
+      stopped += text.stopped();
+    }
+    EXPECT_FALSE(stops_at_last(tokenizer, {}, std::vector<int32_t>{1}, {}));
+  }
+  EXPECT_GT(stopped, 200);
 }
 
 TEST(StopStrings, EndTheTextAcrossPieces) {

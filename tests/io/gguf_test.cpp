@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "hostile.h"
 #include "multihead/base/file.h"

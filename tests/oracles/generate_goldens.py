@@ -122,6 +122,20 @@ def order(model):
     return [type(p).__name__ for p in made]
 
 
+def stopped_options():
+    """Stop strings that are a token, a part of one, or lie in two; and some that never come."""
+    beams = [
+        ("the sky is blue", 4, 0.5, ["B3", "C!"]), ("does", 5, 1.0, ["ä"]), ("does", 4, 0.0, ["never", "!"]), ("two", 3, 0.0, [" is", "C"]),
+        ("two", 4, 1.0, ["s b", "!"]), ("the sky is blue", 4, 0.5, ["*"]), ("the small dog", 3, 0.0, ["H"]),
+        ("does", 4, 1.0, ["nowhere"]),
+    ]
+    for prompt, count, penalty, stop in beams:
+        yield prompt, dict(
+            max_new_tokens=25, num_beams=count, length_penalty=penalty, early_stopping=True, stop_strings=stop
+        )
+    yield "does", dict(max_new_tokens=25, stop_strings=["lä"])
+
+
 def generated(model, tokenizer):
     model = model.double()
     cases = []
@@ -133,19 +147,28 @@ def generated(model, tokenizer):
         ("does", dict(max_new_tokens=25)),
         ("does", dict(max_new_tokens=7, num_beams=5, length_penalty=1.0, early_stopping=True)),
         ("Ein Käfer", dict(max_new_tokens=5, num_beams=4, length_penalty=0.5, early_stopping=True)),
+        *stopped_options(),
     ]:
         ids = tokenizer(prompt, return_tensors="pt").input_ids
-        with torch.no_grad():
-            out = model.generate(
-                ids, attention_mask=torch.ones_like(ids), do_sample=False, eos_token_id=[0, 2], pad_token_id=0, **options
-            )
-            new = out[0, ids.shape[1] :]
-            logits = model(out).logits[0, ids.shape[1] - 1 : -1]
-        chosen = logits.log_softmax(-1).gather(1, new[:, None])[:, 0]
-        cases.append(
-            {"prompt": prompt, "options": options, "prompt_ids": ids[0].tolist(), "tokens": new.tolist(),
-             "log_probabilities": chosen.tolist(), "text": tokenizer.decode(new, skip_special_tokens=True)}
+        found = model.generate(
+            ids, attention_mask=torch.ones_like(ids), do_sample=False, eos_token_id=[0, 2], pad_token_id=0, tokenizer=tokenizer,
+            return_dict_in_generate=True, output_scores=True, **options
         )
+        out = found.sequences
+        new = out[0, ids.shape[1] :]
+        if "num_beams" in options:
+            chosen = model.compute_transition_scores(out, found.scores, found.beam_indices)[0]
+        else:
+            with torch.no_grad():
+                logits = model(out).logits[0, ids.shape[1] - 1 : -1]
+            chosen = logits.log_softmax(-1).gather(1, new[:, None])[:, 0]
+        text = tokenizer.decode(new, skip_special_tokens=True)
+        case = {"prompt": prompt, "options": options, "prompt_ids": ids[0].tolist(), "tokens": new.tolist(),
+                "log_probabilities": chosen.tolist(), "text": text}
+        if "stop_strings" in options:
+            case["stopped"] = next((s for s in options["stop_strings"] if s in text), "")
+            assert case["stopped"] or new[-1] in (0, 2)
+        cases.append(case)
     return cases
 
 

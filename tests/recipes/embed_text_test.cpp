@@ -77,7 +77,7 @@ TEST_F(EmbedText, LongLinesAreCutBeforeTheClosingTokenOrRefused) {
       [&] {
         embed_text(model, {cat, cat + " dogs run"}, {.strict = true});
       },
-      ThrowsMessage<FormatError>(HasSubstr("text line 2 has 31 tokens, but the model reads 29")));
+      ThrowsMessage<FormatError>(HasSubstr("text 2 has 31 tokens, but the model reads 29")));
   EXPECT_NO_THROW(embed_text(model, {cat}, {.strict = true}));
 }
 
@@ -103,7 +103,7 @@ TEST_F(EmbedText, WhatCannotBeIsOneLine) {
       [&] {
         embed_text(model, {"a", "b\xff"});
       },
-      ThrowsMessage<FormatError>("text line 2: byte 2 (0xff) is not UTF-8"));
+      ThrowsMessage<FormatError>("text 2: byte 2 (0xff) is not UTF-8"));
   EXPECT_THROW(embed_text(model, lines, {.max_batch_tokens = 0}), UsageError);
   model.longest = 2;
   EXPECT_THROW(embed_text(model, lines), UsageError);

@@ -1,6 +1,7 @@
 // Masked words: what transformers' fill-mask says with the same small models.
 #include "multihead/recipes/fill_words.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,15 +56,36 @@ TEST_P(FillWords, MutedHeadsMatterAndBadTextsAreNamed) {
             fill_words(folder, {mask})[0][0][0].probability);
   const auto expect_refused = [&](const std::vector<std::string>& texts, const FillOptions& options,
                                   const std::string& what) {
-    EXPECT_THAT([&] { fill_words(folder, texts, options); }, ThrowsMessage<UsageError>(HasSubstr(what)));
+    EXPECT_THAT([&] { fill_words(folder, texts, options); }, ThrowsMessage<Error>(HasSubstr(what)));
   };
   expect_refused({mask, "The sky."}, {}, "text 2 has no mask; write " + mask);
-  std::string long_text = mask;
-  for (int i = 0; i < 60; ++i) long_text += " the";
-  expect_refused({long_text}, {}, "shorten it");
   expect_refused({mask}, {.words = 0}, "`words`: expected 1 to ");
   expect_refused({mask}, {.words = 1000}, "`words`: expected 1 to ");
   EXPECT_TRUE(fill_words(folder, {}).empty());
+}
+
+TEST_P(FillWords, LongTextsLoseTheirEndOrAreRefused) {
+  const std::string mask = mask_token(folder);
+  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
+  std::string exact = mask;
+  while (folder.tokenizer->encode_ids(exact).size() < longest) exact += " .";
+  const std::string long_text = exact + " . .";
+  std::vector<std::string> remarks;
+  const auto remark = [&](const std::string& line) { remarks.push_back(line); };
+  const auto found = fill_words(folder, {exact, long_text}, {.remark = remark});
+  EXPECT_EQ(found[1][0][0].probability, found[0][0][0].probability);
+  const size_t tokens = folder.tokenizer->encode_ids(long_text).size();
+  EXPECT_THAT(remarks, testing::ElementsAre(fmt::format(
+                           "1 of 2 texts cut to the {} tokens that the model reads; text 2 has {} tokens",
+                           longest, tokens)));
+  EXPECT_THAT(
+      [&] {
+        fill_words(folder, {exact, long_text}, {.from = {.name = "FILE"}, .strict = true});
+      },
+      ThrowsMessage<FormatError>(HasSubstr(fmt::format("FILE line 2 has {} tokens", tokens))));
+  // Words for a mask that is not read would be words for another.
+  EXPECT_THAT([&] { fill_words(folder, {long_text + " " + mask}); },
+              ThrowsMessage<FormatError>(HasSubstr("a mask stands behind the ")));
 }
 
 TEST_P(FillWords, TheMaskIsWhatTheFolderSays) {

@@ -1,6 +1,7 @@
 // Prompts to text: streaming, stop strings, chats, and what a folder cannot do.
 #include "multihead/recipes/generate_text.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@ namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -43,7 +45,7 @@ class GenerateText : public testing::Test {
 TEST_F(GenerateText, IsTheTextOfTransformersAndComesPieceByPiece) {
   for (const auto& expected : test::generate_golden()["generated"]) {
     const auto& given = expected["options"];
-    if (given.contains("num_beams")) continue;
+    if (given.contains("num_beams") || given.contains("stop_strings")) continue;
     GenerateTextOptions options = greedy(given["max_new_tokens"]);
     options.generate.filters.repetition_penalty = given.value("repetition_penalty", 1.0);
     std::string streamed;
@@ -80,6 +82,36 @@ TEST_F(GenerateText, EndsBeforeAStopStringThatLiesInSeveralTokens) {
   EXPECT_THROW(generate_text(folder, {"two"}, options), UsageError);
 }
 
+TEST_F(GenerateText, SearchesStopAtStopStringsAsTransformersDoes) {
+  int beams = 0;
+  for (const auto& expected : test::generate_golden()["generated"]) {
+    const auto& given = expected["options"];
+    if (!given.contains("stop_strings")) continue;
+    SCOPED_TRACE(given.dump());
+    GenerateTextOptions options = greedy(given["max_new_tokens"]);
+    options.stop = given["stop_strings"];
+    if (given.contains("num_beams")) {
+      ++beams;
+      options.generate.next_token = NextToken::kBeam;
+      options.generate.beam_size = given["num_beams"];
+      options.generate.length_penalty.alpha = given["length_penalty"];
+    }
+    const GeneratedText found = generate_text(folder, {expected["prompt"]}, options).at(0);
+    std::vector<int32_t> tokens = expected["tokens"];
+    const std::string stopped = expected["stopped"];  // the string that came, or none
+    if (stopped.empty()) tokens.pop_back();           // the end token
+    EXPECT_EQ(found.generated.tokens, tokens);
+    EXPECT_EQ(found.generated.end, stopped.empty() ? GenerationEnd::kEndToken : GenerationEnd::kStopped);
+    // transformers leaves the stop string there, and what else its token spells.
+    const std::string text = expected["text"];
+    EXPECT_EQ(found.text, stopped.empty() ? text : text.substr(0, text.find(stopped)));
+    EXPECT_THAT(found.generated.log_probabilities,
+                testing::Pointwise(testing::FloatNear(1e-4f),
+                                   expected["log_probabilities"].get<std::vector<float>>()));
+  }
+  EXPECT_GE(beams, 4);
+}
+
 TEST_F(GenerateText, SeveralPromptsAndAnEmptyOne) {
   GenerateTextOptions options;
   options.generate.max_new_tokens = 7;
@@ -99,9 +131,8 @@ TEST_F(GenerateText, ABeamSearchGivesItsTextAtTheEnd) {
   const auto found = generate_text(folder, {"does"}, options);
   EXPECT_EQ(streamed, found[0].text);
   EXPECT_FALSE(streamed.empty());
-  options.stop = {"x"};
-  EXPECT_THAT([&] { generate_text(folder, {"does"}, options); },
-              ThrowsMessage<UsageError>(HasSubstr("`stop`")));
+  options.stop = {""};
+  EXPECT_THROW(generate_text(folder, {"does"}, options), UsageError);
 }
 
 TEST_F(GenerateText, TheEndOfThePositionsIsSaid) {
@@ -112,14 +143,61 @@ TEST_F(GenerateText, TheEndOfThePositionsIsSaid) {
   EXPECT_EQ(generate_text(folder, {"two"}, options)[0].generated.end, GenerationEnd::kMaxPositions);
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_THAT(remarks[0], HasSubstr("prompt 1 ends at the model's longest, 67 tokens"));
-  std::string long_prompt;
-  for (int i = 0; i < 70; ++i) long_prompt += " cat";
+  EXPECT_THROW(generate_text(folder, {"\xff"}), FormatError);
+}
+
+TEST_F(GenerateText, LongPromptsLoseTheirBeginningSoThatNewTokensFit) {
+  const Tokenizer& tokenizer = *folder.tokenizer;
+  std::string prompt = "two dogs";
+  while (tokenizer.encode_ids(prompt).size() < 90) prompt += " see the garden";
+  const std::vector<int32_t> whole = tokenizer.encode_ids(prompt);
+  std::vector<std::string> remarks;
+  for (const auto& [new_tokens, stay] : {std::pair{7, 60}, {33, 34}, {34, 34}, {1000, 34}, {1, 66}}) {
+    GenerateTextOptions options = greedy(new_tokens);
+    options.remark = [&](const std::string& line) { remarks.push_back(line); };
+    options.generate.filters.suppressed = folder.end_tokens;
+    remarks.clear();
+    const auto found = generate_text(folder, {"two", prompt}, options);
+    EXPECT_EQ(found[1].prompt, std::vector<int32_t>(whole.end() - stay, whole.end()));
+    EXPECT_EQ(found[1].text, generate_text(folder, {tokenizer.decode(found[1].prompt)}, options)[0].text);
+    EXPECT_EQ(std::ssize(found[1].generated.tokens), std::min(new_tokens, 67 - stay));
+    ASSERT_FALSE(remarks.empty());
+    EXPECT_EQ(remarks[0],
+              fmt::format("1 of 2 prompts cut to the {} tokens that the model reads before {} new "
+                          "one{}; prompt 2 has {} tokens",
+                          stay, 67 - stay, stay == 66 ? "" : "s", whole.size()));
+  }
+  GenerateTextOptions strict = greedy(7);
+  strict.strict = true;
+  strict.from = {.name = "FILE", .first = 5};
   EXPECT_THAT(
       [&] {
-        generate_text(folder, {"two", long_prompt});
+        generate_text(folder, {"two", prompt}, strict);
       },
-      ThrowsMessage<UsageError>(HasSubstr("prompt 2 has ")));
-  EXPECT_THROW(generate_text(folder, {"\xff"}), FormatError);
+      ThrowsMessage<FormatError>(AllOf(HasSubstr("FILE line 6 has "),
+                                       HasSubstr("the model reads 60 before 7 new ones; shorten it"))));
+  EXPECT_NO_THROW(generate_text(folder, {tokenizer.decode(std::span(whole).last(60))}, strict));
+}
+
+TEST_F(GenerateText, ALongMessageLosesItsBeginningAndTheTemplateStays) {
+  const Tokenizer& tokenizer = *folder.tokenizer;
+  const ChatTemplate chat = ChatTemplate::of(folder);
+  GenerateTextOptions options = greedy(7);
+  options.chat = true;
+  options.system = "é";
+  std::string message = "漢字";
+  for (int i = 0; i < 30; ++i) message += " the dog sees";
+  const auto found = generate_text(folder, {message}, options)[0].prompt;
+  const auto whole = tokenizer.encode_ids(chat.prompt(message, "é"), false);
+  ASSERT_EQ(found.size(), 60u);
+  ASSERT_GT(whole.size(), 60u);
+  const size_t opening = tokenizer.encode_ids(chat.opening("é"), false).size();
+  EXPECT_TRUE(std::equal(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(opening), whole.begin()));
+  EXPECT_TRUE(
+      std::equal(found.rbegin(), found.rend() - static_cast<std::ptrdiff_t>(opening), whole.rbegin()));
+  options.system = message;
+  EXPECT_THAT([&] { generate_text(folder, {"two"}, options); },
+              ThrowsMessage<FormatError>(AllOf(HasSubstr("prompt 1: "), HasSubstr("system message"))));
 }
 
 TEST_F(GenerateText, ChatTemplatesOfChatMlAreKnown) {
@@ -168,7 +246,7 @@ TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
               ThrowsMessage<UsageError>(HasSubstr("is not ChatML")));
   const ModelFolder translator = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "marian" / "relu");
   EXPECT_THAT([&] { generate_text(translator, {"a"}); },
-              ThrowsMessage<UsageError>(HasSubstr("use `multihead translate`")));
+              ThrowsMessage<UsageError>(HasSubstr("name a causal model")));
   const ModelFolder encoder = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "bert" / "masked");
   EXPECT_THAT([&] { generate_text(encoder, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr("bert")));
   const ModelFolder ids = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "gpt2" / "tied");

@@ -184,7 +184,8 @@ TEST(InspectOneText, CausalModelsReadItAlone) {
   EXPECT_EQ(report.sentences, 2);
   EXPECT_EQ(report.targets, TargetsRead::kNone);
   EXPECT_EQ(report.heads.size(), 3u);
-  EXPECT_THAT(remarks, testing::ElementsAre("1 of 2 lines were cut to the model's longest, 5 tokens"));
+  EXPECT_THAT(remarks, testing::ElementsAre(
+                           "1 of 2 lines cut to the 5 tokens that the model reads; line 1 has 6 tokens"));
   const SentenceWeights seen = sentence_weights(folder, "a dog");
   ASSERT_EQ(seen.target_tokens.size(), 3u);
   EXPECT_EQ(seen.target_tokens.back(), "</s>");

@@ -76,7 +76,7 @@ TEST_F(MiniLm, VectorsAreThoseOfSentenceTransformers) {
     EXPECT_GE(product, 0.999999) << lines[static_cast<size_t>(i)];
     EXPECT_NEAR(length, 1, 1e-5);
   }
-  EXPECT_THAT(remarks, testing::Contains(testing::HasSubstr("1 of 12 lines cut to the 256 tokens")));
+  EXPECT_THAT(remarks, testing::Contains(testing::HasSubstr("1 of 12 texts cut to the 256 tokens")));
   EXPECT_EQ(nearest_rows(found.view().rows_between(0, 1), found.view().rows_between(1, 4), 1)[0][0].row, 0);
 }
 

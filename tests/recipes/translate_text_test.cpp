@@ -58,7 +58,7 @@ TEST_F(TranslateText, IsTheSearchOnTheTokenizersIds) {
   EXPECT_THAT(translate_text(folder, {kLines[1], "", kLines[0]}, options, remark()),
               ElementsAre(folder.tokenizer->decode(expected[0][0].tokens), "",
                           folder.tokenizer->decode(expected[1][0].tokens)));
-  EXPECT_THAT(remarks, ElementsAre(HasSubstr("source line 3: ")));
+  EXPECT_THAT(remarks, ElementsAre(HasSubstr("; source line 3 has ")));
   EXPECT_THAT(translate_text(folder, {}), IsEmpty());
 }
 

@@ -1,0 +1,38 @@
+// The tokens of a prompt. A prompt that leaves too little room for new tokens loses its beginning, as in other
+// tools: what comes next depends most on the end. Special tokens before the text stay, and of a chat the
+// template with its system message: then the user's message loses its beginning.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/models/model_folder.h"
+#include "multihead/recipes/chat.h"
+
+namespace mh {
+
+class PromptTokens {
+ public:
+  /// chat: the prompts are messages that this template is put around, with `system` for its system message.
+  explicit PromptTokens(const ModelFolder& folder, std::optional<ChatTemplate> chat = std::nullopt,
+                        std::optional<std::string> system = std::nullopt);
+
+  /// All tokens; those of an empty prompt are the model's start token. Throws FormatError on a prompt that is
+  /// not UTF-8, UsageError on an empty one when the model has no start token.
+  std::vector<int32_t> whole(const std::string& prompt) const;
+  /// The last `longest` of them and the special tokens before, which count. Throws FormatError that names the
+  /// prompt `where` when what stays of every prompt is longer.
+  std::vector<int32_t> cut(const std::string& prompt, size_t longest, const std::string& where) const;
+
+ private:
+  std::string text_of(const std::string& prompt) const;
+
+  const ModelFolder& folder_;
+  std::optional<ChatTemplate> chat_;
+  std::optional<std::string> system_;
+};
+
+}  // namespace mh
