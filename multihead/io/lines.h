@@ -38,6 +38,12 @@ std::vector<std::string> read_lines(const std::filesystem::path& path, const Tex
 std::vector<std::string> split_lines(std::string_view bytes, std::string_view name,
                                      const TextLimits& limits = {});
 
+/// What lines are called in remarks and errors: "test.en line 12".
+struct LinesFrom {
+  std::string name;
+  size_t first = 1;  // the number of the first one
+};
+
 /// How many lines are read at once, and how long it may take.
 struct LineBlock {
   size_t max_lines = 100'000;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/checkpoint_names.h"
 #include "multihead/models/encoder_decoder.h"

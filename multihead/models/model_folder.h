@@ -19,13 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "multihead/base/file.h"
 #include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
 
 class EncoderDecoder;
+class FolderWriter;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read

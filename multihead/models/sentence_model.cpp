@@ -13,6 +13,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/models/sentence_dense.h"
+#include "multihead/models/sentence_pooling.h"
 #include "multihead/nn/context.h"
 #include "multihead/text/json_node.h"
 

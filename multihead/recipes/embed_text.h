@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/matrix_view.h"
+#include "multihead/io/lines.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/nn/context.h"
-#include "multihead/recipes/model_text.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 

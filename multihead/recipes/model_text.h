@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/io/lines.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/unknown_tokens.h"
 
@@ -17,12 +18,6 @@ namespace mh {
 enum class LineForm {
   kText,      // a tokenizer makes tokens of it
   kTokenIds,  // "17 4 230": the ids in decimal, between spaces
-};
-
-/// What lines are called in remarks and errors: "test.en line 12".
-struct LinesFrom {
-  std::string name;
-  size_t first = 1;  // the number of the first one
 };
 
 class ModelText {
