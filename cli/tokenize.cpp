@@ -16,6 +16,7 @@
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/gguf_folder.h"
+#include "multihead/models/sentence_modules.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
@@ -46,9 +47,8 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
     throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
   }
   if (is_gguf(flags.model)) return load_gguf_tokenizer(flags.model);
-  const std::filesystem::path path = flags.model.empty()
-                                         ? std::filesystem::path(flags.tokenizer)
-                                         : std::filesystem::path(flags.model) / "tokenizer.json";
+  const std::filesystem::path path = flags.model.empty() ? std::filesystem::path(flags.tokenizer)
+                                                         : transformer_folder(flags.model) / "tokenizer.json";
   return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
