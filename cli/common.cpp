@@ -131,11 +131,8 @@ void remark(std::string_view remark) {
 }
 
 void check_utf8(std::string_view given, std::string_view flag) {
-  const size_t at = first_invalid_utf8(given);
-  if (at == std::string_view::npos) return;
-  throw UsageError(
-      fmt::format("{}: byte {} (0x{:02x}) is not UTF-8; is the terminal's character set another?", flag,
-                  at + 1, static_cast<unsigned char>(given[at])));
+  if (const std::string problem = utf8_problem(given); !problem.empty())
+    throw UsageError(fmt::format("{}: {}; is the terminal's character set another?", flag, problem));
 }
 
 }  // namespace mh::cli

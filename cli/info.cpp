@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/sentence_model.h"
+#include "multihead/models/sentence_modules.h"
 
 namespace mh::cli {
 namespace {
@@ -116,7 +116,7 @@ void add_info(CLI::App& app) {
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {
-    if (std::filesystem::exists(std::filesystem::path(flags->model) / "modules.json")) {
+    if (has_sentence_modules(flags->model)) {
       const SentenceModel model = load_sentence_model(flags->model);
       for (const std::string& line : model.remarks) remark(line);
       return write_text("", about(model.folder, &model, flags->json));

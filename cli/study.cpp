@@ -12,6 +12,7 @@
 #include "cli/common.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
+#include "cli/shell_words.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
 #include "lab/studies/arms.h"
@@ -97,7 +98,7 @@ bool run(const StudyFlags& flags) {
                     flags.quick   ? " --quick"
                     : flags.paper ? " --paper --data DIR"
                                   : "");
-    if (!flags.checkpoint.empty()) report.command += " --checkpoint DIR";
+    if (!flags.checkpoint.empty()) report.command += " --checkpoint " + shell_word(flags.checkpoint);
     write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
     write_pages(out, report);
     step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds,

@@ -16,6 +16,8 @@
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/gguf_folder.h"
+#include "multihead/models/folder_tokenizers.h"
+#include "multihead/models/sentence_modules.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
@@ -46,10 +48,11 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
     throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
   }
   if (is_gguf(flags.model)) return load_gguf_tokenizer(flags.model);
-  const std::filesystem::path path = flags.model.empty()
-                                         ? std::filesystem::path(flags.tokenizer)
-                                         : std::filesystem::path(flags.model) / "tokenizer.json";
-  return Tokenizer::from_json(read_regular_file(path), path.string());
+  if (flags.model.empty()) return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);
+  FolderTokenizers found = read_folder_tokenizers(transformer_folder(flags.model));
+  if (found.source) return *std::move(found.source);
+  throw FileError(fmt::format("{} has no tokenizer.json (OPUS: source.spm); name a folder that has its tokenizer",
+                              flags.model));
 }
 
 void learn(const TokenizeFlags& flags) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "multihead/autograd/affine.h"
 #include "multihead/base/error.h"
 #include "multihead/base/ragged.h"
 

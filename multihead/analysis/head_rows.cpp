@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "multihead/nn/attention_positions.h"
+
 namespace mh {
 namespace {
 

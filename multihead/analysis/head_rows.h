@@ -8,6 +8,7 @@
 
 #include "multihead/analysis/layer_parameters.h"
 #include "multihead/analysis/trace_recorder.h"
+#include "multihead/nn/heads.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh {
@@ -61,7 +62,7 @@ class HeadRows {
   std::string memory_name_;
   bool turned_ = false;
   int softmaxes_;
-  Heads::Projected plain_, met_;  // before and after positions turn them
+  ProjectedHeads plain_, met_;  // before and after positions turn them
   int64_t d_key_ = 0, key_groups_ = 0, value_heads_ = 0;
 };
 

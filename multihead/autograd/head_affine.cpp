@@ -7,7 +7,7 @@
 
 namespace mh {
 
-HeadAffine::HeadAffine(HeadColumns columns, const Parameter* weight, const Parameter* bias)
+HeadAffine::HeadAffine(Columns columns, const Parameter* weight, const Parameter* bias)
     : columns_(std::move(columns)), weight_(weight), bias_(bias) {
   MH_ASSERT(!columns_.empty());
   int64_t all = 0;
@@ -41,7 +41,7 @@ const PackedMatrix& HeadAffine::packed_transposed(int head) const {
 namespace {
 
 /// to[:, n] = from[:, column n of all heads], for rows of both.
-void gather(const HeadColumns& columns, ConstMatrixView from, MatrixView to) {
+void gather(const HeadAffine::Columns& columns, ConstMatrixView from, MatrixView to) {
   for (int64_t r = 0; r < from.rows; ++r) {
     float* out = to.row(r);
     for (const auto& head : columns) {
@@ -51,7 +51,7 @@ void gather(const HeadColumns& columns, ConstMatrixView from, MatrixView to) {
 }
 
 /// to[:, column n of all heads] += from[:, n]: heads that read the same number add up, in order.
-void scatter_add(const HeadColumns& columns, ConstMatrixView from, MatrixView to) {
+void scatter_add(const HeadAffine::Columns& columns, ConstMatrixView from, MatrixView to) {
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* in = from.row(r);
     for (const auto& head : columns) {

@@ -10,21 +10,21 @@
 
 namespace mh {
 
-/// The columns that each head reads: one list for each head, rising, not empty.
-using HeadColumns = std::vector<std::vector<int32_t>>;
-
 /// The matrices of all heads, one below the other: weight [sum of |columns_i|, outputs], or [|columns_0|,
 /// outputs] when all heads share one. It does not own the parameters.
 class HeadAffine {
  public:
+  /// The columns that each head reads: one list for each head, rising, not empty.
+  using Columns = std::vector<std::vector<int32_t>>;
+
   HeadAffine() = default;
   /// bias: [1, heads * outputs], or null. REQUIRES: with a shared weight, all heads have equally many
   /// columns.
-  HeadAffine(HeadColumns columns, const Parameter* weight, const Parameter* bias);
+  HeadAffine(Columns columns, const Parameter* weight, const Parameter* bias);
 
   int heads() const { return static_cast<int>(columns_.size()); }
   int64_t outputs() const { return weight_->value.cols(); }  // of one head
-  const HeadColumns& columns() const { return columns_; }
+  const Columns& columns() const { return columns_; }
   /// Rows [begin, end) of the weight that belong to a head.
   struct Rows {
     int64_t begin, end;
@@ -54,7 +54,7 @@ class HeadAffine {
     return weight_->value.stored().rows_between(rows(head).begin, rows(head).end);
   }
 
-  HeadColumns columns_;
+  Columns columns_;
   std::vector<Rows> rows_, gathered_;
   std::vector<Packed> packed_;
   const Parameter* weight_ = nullptr;

@@ -1,5 +1,7 @@
 #include "multihead/base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -50,6 +52,12 @@ size_t first_invalid_utf8(std::string_view bytes) {
     at += length;
   }
   return std::string_view::npos;
+}
+
+std::string utf8_problem(std::string_view bytes) {
+  const size_t at = first_invalid_utf8(bytes);
+  if (at == std::string_view::npos) return "";
+  return fmt::format("byte {} (0x{:02x}) is not UTF-8", at + 1, static_cast<uint8_t>(bytes[at]));
 }
 
 }  // namespace mh

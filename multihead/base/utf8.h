@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace mh {
@@ -10,5 +11,8 @@ namespace mh {
 /// 3-7: no overlong forms, no surrogates, nothing above U+10FFFF), or std::string_view::npos when all of
 /// `bytes` is UTF-8.
 size_t first_invalid_utf8(std::string_view bytes);
+
+/// What errors say of it: "byte 3 (0xff) is not UTF-8", counted from 1; empty when all of `bytes` is UTF-8.
+std::string utf8_problem(std::string_view bytes);
 
 }  // namespace mh

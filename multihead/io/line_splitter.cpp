@@ -166,10 +166,9 @@ void LineSplitter::finish(std::vector<std::string>& lines) {
 
 // The line without a byte order mark.
 std::string_view LineSplitter::checked(std::string_view line) {
-  if (const size_t at = first_invalid_utf8(line); at != std::string_view::npos) {
+  if (const std::string problem = utf8_problem(line); !problem.empty()) {
     throw FormatError(
-        fmt::format("{}: line {}: byte {} (0x{:02x}) is not UTF-8; convert the file, e.g. with iconv", name_,
-                    lines_, at + 1, static_cast<unsigned char>(line[at])));
+        fmt::format("{}: line {}: {}; convert the file, e.g. with iconv", name_, lines_, problem));
   }
   if (lines_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   if (static_cast<int64_t>(line.size()) > limits_.max_line_characters &&

@@ -62,6 +62,7 @@ struct SafetensorsFile::State {
   }
 
   void read(uint64_t at, char* out, size_t count) const {
+    if (count == 0) return;  // `out` may be null
     if (fd < 0) {
       std::memcpy(out, whole.data() + at, count);
       return;

@@ -90,6 +90,10 @@ StackConfig decoder_stack(const EncoderDecoderConfig& config) {
   return stack;
 }
 
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config) {
+  return problems_of(config, {.start_id = "decoder_start_id"});
+}
+
 std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const ConfigNames& names) {
   constexpr int64_t kLargest = 1 << 24, kLayers = 1024;
   std::vector<std::string> found;

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "multihead/kernels/elementwise.h"
-#include "multihead/models/config_names.h"
 #include "multihead/nn/stack_config.h"
 
 namespace mh {
+
+struct ConfigNames;
 
 /// The heads of one attention that differ from those of the model.
 struct OwnHeads {
@@ -57,8 +58,9 @@ struct EncoderDecoderConfig {
 };
 
 /// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
-std::vector<std::string> problems_of(const EncoderDecoderConfig& config,
-                                     const ConfigNames& names = {.start_id = "decoder_start_id"});
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config);
+/// The same with other names for the fields (config_names.h).
+std::vector<std::string> problems_of(const EncoderDecoderConfig& config, const ConfigNames& names);
 
 /// Returns a lower bound of the number of parameters. It is a double, since a configuration from a file may
 /// ask for more than an integer can count.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/checkpoint_names.h"
 #include "multihead/models/encoder_decoder.h"
@@ -16,6 +17,7 @@
 #include "multihead/models/families/marian.h"
 #include "multihead/models/folder_tokenizers.h"
 #include "multihead/models/gguf_folder.h"
+#include "multihead/models/sentence_modules.h"
 #include "multihead/models/tokenizer_files.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/text/in_quotes.h"
@@ -220,8 +222,9 @@ std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_
   return clauses;
 }
 
-ModelFolder load_model_folder(const fs::path& asked) {
-  if (is_gguf(asked)) return load_gguf(asked);
+ModelFolder load_model_folder(const fs::path& given) {
+  if (is_gguf(given)) return load_gguf(given);
+  const fs::path asked = transformer_folder(given);
   require_folder(asked);
   ModelFolder folder;
   if (!holds_model(asked)) folder.checkpoint = newest_checkpoint(asked);

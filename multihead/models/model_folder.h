@@ -21,13 +21,13 @@
 #include <string>
 #include <vector>
 
-#include "multihead/base/file.h"
 #include "multihead/models/language_model.h"
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
 
 class EncoderDecoder;
+class FolderWriter;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
@@ -71,7 +71,9 @@ struct ModelFolder {
 /// missing or damaged file, another architecture, all differences between config.json and the weights, a
 /// tokenizer that does not match the model.
 ///
-/// A file whose name ends with .gguf is read instead of a folder (models/gguf_folder.h).
+/// Of a folder of sentence-transformers the Transformer is read, wherever its modules.json says that it is
+/// (models/sentence_modules.h). A file whose name ends with .gguf is read instead of a folder
+/// (models/gguf_folder.h).
 ModelFolder load_model_folder(const std::filesystem::path& path);
 
 struct SaveOptions {

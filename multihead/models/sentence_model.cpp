@@ -1,20 +1,18 @@
 #include "multihead/models/sentence_model.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
-#include "multihead/io/strict_json.h"
+#include "multihead/models/json_file.h"
 #include "multihead/models/sentence_dense.h"
+#include "multihead/models/sentence_modules.h"
+#include "multihead/models/sentence_pooling.h"
 #include "multihead/nn/context.h"
-#include "multihead/text/json_node.h"
 
 namespace mh {
 namespace {
@@ -24,62 +22,6 @@ namespace fs = std::filesystem;
 bool is_file_there(const fs::path& path) {
   std::error_code code;
   return fs::exists(path, code);
-}
-
-/// A small file of the folder.
-class JsonFile {
- public:
-  explicit JsonFile(const fs::path& path)
-      : name_(path.string()), document_(parse_json_strictly(read_regular_file(path), name_)) {}
-  JsonFile(const JsonFile&) = delete;
-  JsonFile& operator=(const JsonFile&) = delete;
-  JsonNode root() const { return {document_, "", name_}; }
-
- private:
-  std::string name_;
-  nlohmann::json document_;
-};
-
-/// One line of modules.json.
-struct Module {
-  std::string type;  // "Pooling"
-  fs::path folder;
-};
-
-constexpr std::string_view kKnownModules[] = {"Transformer", "Pooling", "Dense", "Normalize", "Dropout"};
-
-Module module_of(const JsonNode& node, const fs::path& root) {
-  const std::string type = node.at("type").text();
-  const std::string_view name = std::string_view(type).substr(type.rfind('.') + 1);
-  if (!type.starts_with("sentence_transformers.") ||
-      std::find(std::begin(kKnownModules), std::end(kKnownModules), name) == std::end(kKnownModules)) {
-    node.fail(fmt::format("the module {} is not supported; only {} of sentence_transformers are",
-                          in_quotes(type), fmt::join(kKnownModules, ", ")));
-  }
-  const std::string path = node.text("path", "");
-  const fs::path inside(path);
-  if (inside.is_absolute() || path.find('\0') != std::string::npos ||
-      std::any_of(inside.begin(), inside.end(), [](const fs::path& part) { return part == ".."; })) {
-    node.fail(fmt::format("expected a folder in this one, got {}", in_quotes(path)));
-  }
-  return {.type = std::string(name), .folder = path.empty() ? root : root / inside};
-}
-
-/// In the order in which they are applied: Transformer, Pooling, and then others.
-std::vector<Module> read_modules(const fs::path& root) {
-  const JsonFile file(root / "modules.json");
-  std::vector<Module> modules;
-  for (const JsonNode& node : file.root().items()) modules.push_back(module_of(node, root));
-  const auto is = [&](size_t i, std::string_view type) {
-    return i < modules.size() && modules[i].type == type;
-  };
-  if (!is(0, "Transformer") || !is(1, "Pooling"))
-    file.root().fail("expected a Transformer and then a Pooling");
-  for (size_t i = 2; i < modules.size(); ++i) {
-    if (is(i, "Transformer") || is(i, "Pooling"))
-      file.root().item(i).fail(fmt::format("a second {} is not supported", modules[i].type));
-  }
-  return modules;
 }
 
 Pooling pooling_of(const JsonNode& node) {
@@ -142,7 +84,7 @@ void read_pooling(const fs::path& folder, SentenceModel& model) {
   model.dimension *= static_cast<int64_t>(model.poolings.size());
 }
 
-void read_step(const Module& module, SentenceModel& model) {
+void read_step(const SentenceModule& module, SentenceModel& model) {
   if (module.type == "Dropout") return;  // in training only
   if (module.type == "Dense") {
     model.steps.push_back(load_sentence_dense(module.folder, model.dimension));
@@ -232,11 +174,10 @@ void check_tokens(const SentenceModel& model) {
 }  // namespace
 
 SentenceModel load_sentence_model(const fs::path& path) {
-  std::vector<Module> modules;
-  const bool plain = !is_file_there(path / "modules.json");
-  if (!plain) modules = read_modules(path);
-  const fs::path transformer = plain ? path : modules[0].folder;
-  SentenceModel model{.folder = load_model_folder(transformer)};
+  std::vector<SentenceModule> modules;
+  const bool plain = !has_sentence_modules(path);
+  if (!plain) modules = read_sentence_modules(path);
+  SentenceModel model{.folder = load_model_folder(path)};
   if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
   model.dimension = width_of(*model.folder.model);
   read_limit(model.folder.path, model);

@@ -18,15 +18,34 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/batch/batch.h"
 #include "multihead/models/model_folder.h"
-#include "multihead/models/sentence_pooling.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
 
 class SentenceDense;
 struct Context;
+
+/// How one vector is made of the states x_1, ..., x_n of a sentence's tokens, special tokens among them
+/// (Reimers and Gurevych 2019, section 3, and the modes that sentence-transformers added).
+enum class Pooling {
+  kFirst,           // x_1, in BERT the state of [CLS]
+  kMax,             // the largest of each column
+  kMean,            // sum x_i / n
+  kMeanSqrtLength,  // sum x_i / sqrt(n)
+  kWeightedMean,    // sum i x_i / sum i    (Muennighoff 2022)
+  kLast,            // x_n
+};
+
+/// Their names in the folders of sentence-transformers, in the order of its older flags.
+inline constexpr EnumNames<Pooling> kPoolingNames = {{"cls", Pooling::kFirst},
+                                                     {"max", Pooling::kMax},
+                                                     {"mean", Pooling::kMean},
+                                                     {"mean_sqrt_len_tokens", Pooling::kMeanSqrtLength},
+                                                     {"weightedmean", Pooling::kWeightedMean},
+                                                     {"lasttoken", Pooling::kLast}};
 
 struct SentenceModel {
   ModelFolder folder;

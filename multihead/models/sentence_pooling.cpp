@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/models/sentence_model.h"
 
 namespace mh {
 namespace {

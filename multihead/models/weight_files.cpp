@@ -214,8 +214,9 @@ std::vector<float> WeightFiles::floats(std::string_view name) const {
   if (!found.numbers)
     throw FormatError(fmt::format("{}: tensor {}: expected floating-point numbers, got {}", name_,
                                   json_excerpt(std::string(name)), found.type));
-  const StoredNumbers stored = found.numbers();
   std::vector<float> numbers(static_cast<size_t>(found.elements()));
+  if (numbers.empty()) return numbers;  // there is no memory to copy to
+  const StoredNumbers stored = found.numbers();
   StoredMatrix{.data = stored.data, .type = stored.type, .rows = 1, .cols = found.elements()}.read_row(
       0, 0, found.elements(), numbers.data());
   return numbers;

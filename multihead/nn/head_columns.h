@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
-
-#include "multihead/autograd/head_affine.h"
+#include <vector>
 
 namespace mh {
+
+/// The columns that each head reads: one list for each head, rising, not empty.
+using HeadColumns = std::vector<std::vector<int32_t>>;
 
 /// Slices: head i reads columns [i d / h, (i + 1) d / h). The sizes differ by one when h does not divide d.
 HeadColumns slice_columns(int heads, int d_model);

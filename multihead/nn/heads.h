@@ -43,6 +43,13 @@ struct HeadShape {
   int64_t size_of(HeadPart part) const { return part == HeadPart::kValues ? d_value : d_key; }
 };
 
+/// Queries, keys and values of the same rows.
+struct ProjectedHeads {
+  Var q;  // [N, heads * d_key]
+  Var k;  // [N, key_heads * d_key]
+  Var v;  // [N, value_heads * d_value]
+};
+
 class Heads {
  public:
   Heads() = default;
@@ -52,13 +59,8 @@ class Heads {
 
   virtual HeadShape shape() const = 0;
 
-  struct Projected {
-    Var q;  // [N, heads * d_key]
-    Var k;  // [N, key_heads * d_key]
-    Var v;  // [N, value_heads * d_value]
-  };
-  /// For self-attention: queries, keys and values of the same rows x [N, d_model].
-  virtual Projected project(Context& context, Var x) const = 0;
+  /// For self-attention: x [N, d_model].
+  virtual ProjectedHeads project(Context& context, Var x) const = 0;
   /// The queries alone, for cross-attention and cached decoding: x [N, d_model].
   virtual Var queries(Context& context, Var x) const = 0;
   struct KeysValues {

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "multihead/autograd/affine.h"
 #include "multihead/autograd/disagreement.h"
 #include "multihead/base/error.h"
+#include "multihead/nn/attention_positions.h"
+#include "multihead/nn/heads.h"
+#include "multihead/nn/weighted_values.h"
 
 namespace mh {
 
@@ -23,8 +27,11 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
   if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);
-  output_ = Affine({&w_o_}, biases_or_none(geometry.biases, {&b_o_}));
+  output_ = std::make_unique<const Affine>(std::vector<const Parameter*>{&w_o_},
+                                           biases_or_none(geometry.biases, {&b_o_}));
 }
+
+MultiHeadAttention::~MultiHeadAttention() = default;
 
 int64_t MultiHeadAttention::key_width() const {
   const HeadShape shape = heads_->shape();
@@ -110,8 +117,8 @@ void MultiHeadAttention::record_head_similarity(Context& context, Var q, const K
   if (has_part(form, Disagreement::kOutput)) sums.push_back(row_similarity(tape, outputs, heads()));
 }
 
-Heads::Projected MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
-  Heads::Projected p = heads_->project(context, x);
+ProjectedHeads MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
+  ProjectedHeads p = heads_->project(context, x);
   if (positions_) {
     const HeadShape shape = heads_->shape();
     p.q = positions_->turned(context, p.q, shape.heads, places);
@@ -124,7 +131,7 @@ Var MultiHeadAttention::self_heads(Context& context, Var x, const Sequences& row
                                    ObservedWeights* weights) const {
   for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
   const std::span<const int32_t> offsets = rows.ragged->offsets();
-  const Heads::Projected p = project(context, x, {.offsets = offsets});
+  const ProjectedHeads p = project(context, x, {.offsets = offsets});
   return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask,
                 weights);
 }

@@ -14,14 +14,20 @@
 #include <span>
 #include <string>
 
-#include "multihead/autograd/affine.h"
-#include "multihead/nn/attention_positions.h"
+#include "multihead/autograd/parameter.h"
+#include "multihead/base/random.h"
 #include "multihead/nn/context.h"
-#include "multihead/nn/heads.h"
 #include "multihead/nn/stack_config.h"
-#include "multihead/nn/weighted_values.h"
 
 namespace mh {
+
+class Affine;
+class AttentionPositions;
+class Heads;
+class WeightedValues;
+struct LearnedBias;
+struct ProjectedHeads;  // nn/heads.h
+struct RowPlaces;       // nn/attention_positions.h
 
 struct MultiHeadAttentionConfig {
   int d_model = 512;
@@ -50,6 +56,7 @@ class MultiHeadAttention {
   MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutSites& sites);
   MultiHeadAttention(const MultiHeadAttention&) = delete;
   MultiHeadAttention& operator=(const MultiHeadAttention&) = delete;
+  ~MultiHeadAttention();
 
   const std::string& name() const { return name_; }
   /// The geometry with all defaults filled in (completed()).
@@ -75,7 +82,7 @@ class MultiHeadAttention {
   Var self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
                  ObservedWeights* weights = nullptr) const;
   /// Queries, keys and values of the rows x, which stand at these positions.
-  Heads::Projected project(Context& context, Var x, const RowPlaces& places) const;
+  ProjectedHeads project(Context& context, Var x, const RowPlaces& places) const;
   /// The queries of the rows x, whose keys come from a memory.
   Var project_queries(Context& context, Var x) const;
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets) const;
@@ -83,7 +90,7 @@ class MultiHeadAttention {
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
              ObservedWeights* weights = nullptr) const;
   /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
-  const Affine* output() const { return w_o_.value.size() > 0 ? &output_ : nullptr; }
+  const Affine* output() const { return output_.get(); }
 
   /// Shares the positional parameters of `other`; this attention then has none of its own.
   void share_positions(const MultiHeadAttention& other);
@@ -107,7 +114,7 @@ class MultiHeadAttention {
   bool owns_positions_ = true;
   std::unique_ptr<WeightedValues> values_;
   Parameter w_o_, b_o_;
-  Affine output_;
+  std::unique_ptr<const Affine> output_;
 };
 
 }  // namespace mh

@@ -1,6 +1,8 @@
 #include "multihead/nn/stack_layer.h"
 
 #include "multihead/kernels/elementwise.h"
+#include "multihead/nn/attention_positions.h"
+#include "multihead/nn/heads.h"
 #include "multihead/nn/stack_cache.h"
 
 namespace mh {

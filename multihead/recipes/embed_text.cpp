@@ -13,6 +13,7 @@
 #include "multihead/base/utf8.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/models/sentence_pooling.h"
 #include "multihead/recipes/cut_tokens.h"
 #include "multihead/recipes/unknown_tokens.h"
 #include "multihead/text/unicode.h"
@@ -48,9 +49,8 @@ std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const st
   parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kLinesATask;
     for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
-      if (const size_t at = first_invalid_utf8(lines[i]); at != std::string::npos)
-        throw FormatError(fmt::format("{}: byte {} (0x{:02x}) is not UTF-8", options.from.at(i), at + 1,
-                                      static_cast<unsigned char>(lines[i][at])));
+      if (const std::string problem = utf8_problem(lines[i]); !problem.empty())
+        throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
       sentences[i] = sentence_of(model, lines[i], closing);
     }
   });

@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "multihead/base/matrix_view.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/nn/context.h"
 #include "multihead/recipes/long_lines.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 

@@ -27,6 +27,9 @@ std::vector<std::string> public_headers() {
   return found;
 }
 
+/// Most files that may be installed. A header that a public one needs only the names of is declared there.
+constexpr size_t kMostInstalled = 90;
+
 /// They and what they include.
 std::set<std::string> installed_headers() {
   static const std::regex include_line(R"re(#include "([^"]+)")re");
@@ -48,7 +51,7 @@ TEST(PublicHeaders, AreFewAndNeedFew) {
   EXPECT_GE(public_headers().size(), 8u);
   EXPECT_LE(public_headers().size(), 13u);
   const auto installed = installed_headers();
-  EXPECT_LE(installed.size(), 100u);
+  EXPECT_LE(installed.size(), kMostInstalled);
   for (const std::string& header : installed) EXPECT_TRUE(header.starts_with("multihead/")) << header;
 }
 

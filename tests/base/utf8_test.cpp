@@ -50,6 +50,11 @@ TEST(Utf8, FourBytesUpTo10FFFF) {
   }
 }
 
+TEST(Utf8, ProblemCountsFromOne) {
+  EXPECT_EQ(utf8_problem("\u20ac"), "");
+  EXPECT_EQ(utf8_problem("\u20ac\x80"), "byte 4 (0x80) is not UTF-8");
+}
+
 TEST(Utf8, SaysWhereItBreaks) {
   EXPECT_EQ(first_invalid_utf8(""), kAllGood);
   EXPECT_EQ(first_invalid_utf8(std::string_view("\0", 1)), kAllGood);

@@ -1,6 +1,8 @@
 // What info, tokenize and heads say of models that do not translate.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
 
 namespace mh {
@@ -78,6 +80,45 @@ TEST(EncoderFolders, ShowTheirHeads) {
                "a roberta model, which reads one text");
   expect_error(run_tool(heads + "-i '" + kLines + "' --target '" + kLines + "'"), 2,
                "leave out translations and alignments");
+}
+
+// sentence-transformers wrote the Transformer into a folder of its own once, and says so in modules.json.
+TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
+  namespace fs = std::filesystem;
+  const ScratchFolder scratch;
+  const std::string model = scratch / "model", inner = model + "/0_Transformer";
+  fs::create_directories(model);
+  fs::copy(kEncoders + "dense", inner, fs::copy_options::recursive);
+  json modules = json::parse(read_file(inner + "/modules.json"));
+  modules[0]["path"] = "0_Transformer";
+  scratch.write("model/modules.json", modules.dump());
+  scratch.write("model/config.json", R"({"__version__": "1.0"})");  // as old versions did
+  for (size_t i = 1; i < modules.size(); ++i) {
+    const std::string name = modules[i]["path"];
+    fs::rename(inner + "/" + name, model + "/" + name);
+  }
+  fs::remove(inner + "/modules.json");
+  for (const std::string verb :
+       {"info --json ", "heads --text 'two dogs run .' --json ", "tokenize --ids ", "embed --quiet "}) {
+    const std::string text = "two dogs run .\n";
+    const ToolResult found = run_tool(verb + "--model '" + model + "'", text),
+                     plain = run_tool(verb + "--model " + kEncoders + "dense", text);
+    EXPECT_EQ(found.status, 0) << verb << found.err;
+    if (verb.find("--json") != std::string::npos) {
+      json a = json::parse(found.out), b = json::parse(plain.out);  // which say the folder's name and files
+      for (json* one : {&a, &b}) {
+        for (const char* key : {"folder", "files", "model"}) one->erase(key);
+      }
+      EXPECT_EQ(a, b) << verb;
+    } else {
+      EXPECT_EQ(found.out, plain.out) << verb;
+    }
+  }
+  modules[0]["path"] = "../dense";
+  scratch.write("model/modules.json", modules.dump());
+  for (const char* verb : {"heads --text 'two dogs' ", "tokenize "})
+    expect_error(run_tool(std::string(verb) + "--model '" + model + "'"), 1,
+                 "modules.json: [0]: expected a folder in this one, got '../dense'");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(StudyVerb, LooksIntoCheckpointsThatTransformersWrote) {
                  " --checkpoint " + MULTIHEAD_TEST_DATA + checkpoint);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(HasSubstr("the folder that was given"), HasSubstr(tensor),
-                                  HasSubstr("8 clauses: 8 pass")));
+                                  HasSubstr("9 clauses: 9 pass")));
     EXPECT_FALSE(std::filesystem::exists(folder / "out/runs")) << "nothing is trained";
   }
 }

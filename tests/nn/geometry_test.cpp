@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "multihead/nn/attention_positions.h"
+#include "multihead/nn/heads.h"
 #include "tests/nn/geometries/suites.h"
 
 namespace mh {

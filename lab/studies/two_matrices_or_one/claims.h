@@ -31,8 +31,10 @@ Claim shared_keys(ArmRunner& runner);  // 002.9: heads that share queries and ke
 Claim loaded(
     ArmRunner& runner);  // 002.6: stored() of ArmRunner::Options::checkpoint, or of a model trained here
 /// 002.6: what a model folder stores of an encoder's first attention. Throws as load_model_folder() does,
-/// and UsageError when the model has no encoder and decoder.
+/// and UsageError when the model has no encoder.
 Claim stored(const std::filesystem::path& folder);
+/// 002.6: the same of all heads of all layers of the encoder, in one clause. Throws as stored() does.
+Clause every_head(const std::filesystem::path& folder);
 
 /// Every head's W_i^Q W_i^K^T becomes the nearest matrix of this rank; its query bias follows as well as it can.
 void truncate(EncoderDecoder& model, int heads, int64_t rank);

@@ -18,10 +18,12 @@ Claim loaded(ArmRunner& runner) {
   claim.id = "002.6, loaded";
   claim.statement = fmt::format(
       "The same of a checkpoint that is loaded: {}.",
-      given ? "the folder that was given" : "a trained canonical model, saved as a Marian folder");
+      given ? fmt::format("the folder that was given, {}", (folder / "").parent_path().filename().string())
+            : "a trained canonical model, saved as a Marian folder");
   claim.original_words.clear();  // 002.6 has them
   claim.original_remark.clear();
   for (Clause& clause : claim.clauses) clause.original = OriginalSays::kNothing;
+  if (given) claim.clauses.push_back(every_head(folder));
   return claim;
 }
 

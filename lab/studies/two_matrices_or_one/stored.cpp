@@ -23,9 +23,7 @@ namespace {
 
 using namespace lab;
 
-constexpr const char* kAttention = "encoder.0.self_attention";
-
-/// A model folder, and its files as they are.
+/// A model folder, and its files as they are. Attentions are those of the encoder.
 class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
@@ -33,13 +31,21 @@ class OpenFolder {
         files_(WeightFiles::open(folder_.path)),
         plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
 
-  const MultiHeadAttention& attention() const { return folder_.model->attention(kAttention); }
+  int layers() const {
+    const auto all = folder_.model->attentions();
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Model::AttentionName& one) {
+      return one.name.starts_with("encoder.") && one.name.ends_with(".self_attention");
+    }));
+  }
+  const MultiHeadAttention& attention(int layer) const {
+    return folder_.model->attention(name_of_layer(layer));
+  }
 
-  /// The tensors of that attention: all with the names' common beginning, but for norms beside it.
-  WeightFiles::Tensors tensors() const {
-    std::string common = tensor("w_q");
+  /// The tensors of an attention: all with the names' common beginning, but for norms beside it.
+  WeightFiles::Tensors tensors(int layer) const {
+    std::string common = tensor(layer, "w_q");
     for (const char* name : {"w_k", "w_v", "w_o"}) {
-      const std::string other = tensor(name);
+      const std::string other = tensor(layer, name);
       common.erase(std::mismatch(common.begin(), common.end(), other.begin(), other.end()).first,
                    common.end());
     }
@@ -51,18 +57,23 @@ class OpenFolder {
     return found;
   }
   /// A parameter as the file has it.
-  Matrix stored(const char* name) const {
-    const std::string from = tensor(name);
+  Matrix stored(int layer, const char* name) const {
+    const std::string from = tensor(layer, name);
     const std::vector<int64_t>& shape = files_.tensor(from).shape;
     const std::vector<float> floats = files_.floats(from);
     Matrix a(shape.size() == 1 ? 1 : shape[0], shape.back());
     std::copy(floats.begin(), floats.end(), a.data());
-    return plan_.place(parameter(name)).layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
+    return plan_.place(parameter(layer, name)).layout == TensorPlace::Layout::kTransposed ? transposed(a) : a;
   }
 
  private:
-  static std::string parameter(const char* name) { return fmt::format("{}.{}", kAttention, name); }
-  std::string tensor(const char* name) const { return tensor_of(files_, plan_, parameter(name)); }
+  static std::string name_of_layer(int layer) { return fmt::format("encoder.{}.self_attention", layer); }
+  static std::string parameter(int layer, const char* name) {
+    return fmt::format("{}.{}", name_of_layer(layer), name);
+  }
+  std::string tensor(int layer, const char* name) const {
+    return tensor_of(files_, plan_, parameter(layer, name));
+  }
 
   ModelFolder folder_;
   WeightFiles files_;
@@ -88,6 +99,36 @@ Matrix heads_of(const MultiHeadAttention& layer, const Matrix& x) {
                        .value());
 }
 
+/// What the files have of an attention: matrices [d, d], biases [d], and other tensors.
+struct StoredCount {
+  int matrices = 0, biases = 0, others = 0;
+
+  bool is_all(int attentions) const {
+    return matrices == 4 * attentions && biases == 4 * attentions && others == 0;
+  }
+};
+
+void add_count(StoredCount& count, const std::vector<int64_t>& shape, int d) {
+  const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
+  (row && shape.back() == d                              ? count.biases
+   : shape.size() == 2 && shape[0] == d && shape[1] == d ? count.matrices
+                                                         : count.others)++;
+}
+
+/// head_i = Attention(Q_i, K_i, V_i) of the head's d/h columns of three of the file's matrices.
+Matrix head_of_file(const OpenFolder& folder, int layer, int head, const Matrix& x) {
+  const MultiHeadAttention& attention = folder.attention(layer);
+  const int size = attention.config().d_model / attention.heads();
+  const auto projected = [&](const char* w, const char* b) {
+    const auto own = [&](const char* name) {
+      return columns(folder.stored(layer, name), head * size, (head + 1) * size);
+    };
+    return plus_row(product(x, own(w)), own(b));
+  };
+  const Matrix q = projected("w_q", "b_q"), k = projected("w_k", "b_k"), v = projected("w_v", "b_v");
+  return product(softmax_rows(scaled(product_transposed(q, k), 1 / std::sqrt(size))), v);
+}
+
 /// A folder that is gone with this object.
 class ScratchFolder {
  public:
@@ -110,7 +151,8 @@ class ScratchFolder {
 
 Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
   const OpenFolder folder(path);
-  const int d = folder.attention().config().d_model, heads = folder.attention().heads(), size = d / heads;
+  const MultiHeadAttention& first = folder.attention(0);
+  const int d = first.config().d_model, heads = first.heads(), size = d / heads;
   Claim claim{
       .id = "002.6",
       .statement =
@@ -126,15 +168,11 @@ Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
   Table table{fmt::format("the file's tensors of the first encoder attention, d = {}, h = {}", d, heads),
               {"tensor", "shape"},
               {}};
-  int matrices = 0, biases = 0, others = 0;
-  for (const auto& [name, entry] : folder.tensors()) {
-    const std::vector<int64_t>& shape = entry.shape;
-    const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
-    (row && shape.back() == d                                         ? biases
-     : shape.size() == 2 && shape[0] == d && shape[1] == heads * size ? matrices
-                                                                      : others)++;
+  StoredCount count;
+  for (const auto& [name, entry] : folder.tensors(0)) {
+    add_count(count, entry.shape, d);
     std::string text;
-    for (const int64_t n : shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
+    for (const int64_t n : entry.shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
     table.rows.push_back({name, "[" + text + "]"});
   }
   claim.tables.push_back(std::move(table));
@@ -142,22 +180,14 @@ Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
       "An attention in the file is four matrices [d, d], for queries, keys, values and output, with their "
       "biases [d], and nothing else.",
       "4 matrices, 4 biases, 0 others",
-      fmt::format("{} matrices [{}, {}], {} biases [{}], {} others", matrices, d, d, biases, d, others),
-      matrices == 4 && biases == 4 && others == 0, OriginalSays::kSame));
+      fmt::format("{} matrices [{}, {}], {} biases [{}], {} others", count.matrices, d, d, count.biases, d,
+                  count.others),
+      count.is_all(1), OriginalSays::kSame));
 
   Random random(a.seed, 26);
   const Matrix x = random_matrix(7, d, random);
-  const auto projected = [&](const char* w, const char* b, int head) {
-    const auto own = [&](const char* name) {
-      return columns(folder.stored(name), head * size, (head + 1) * size);
-    };
-    return plus_row(product(x, own(w)), own(b));
-  };
-  const int head = a.mistake == 2 ? 1 : 0;
-  const Matrix q = projected("w_q", "b_q", head), k = projected("w_k", "b_k", head),
-               v = projected("w_v", "b_v", head);
-  const Matrix own = product(softmax_rows(scaled(product_transposed(q, k), 1 / std::sqrt(size))), v);
-  const Matrix expected = columns(heads_of(folder.attention(), x), 0, size);
+  const Matrix own = head_of_file(folder, 0, a.mistake == 2 ? 1 : 0, x);
+  const Matrix expected = columns(heads_of(first, x), 0, size);
   const double difference = largest_difference(own, expected) / largest(expected);
   claim.clauses.push_back(algebraic(
       "The d columns are the heads' d/h columns side by side: head_0 = Attention(Q_0, K_0, V_0) follows from "
@@ -167,7 +197,7 @@ Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
       difference <= 1e-5, OriginalSays::kSame));
 
   // Any W^Q that can be inverted splits the stored matrix: W_0^Q = (W^Q)^-1 W_0^{Q*}.
-  const Matrix star = columns(folder.stored("w_q"), 0, size);
+  const Matrix star = columns(folder.stored(0, "w_q"), 0, size);
   const Matrix before = random_rotation(d, random), after = product(transposed(before), star);
   const Matrix once = product(x, star);
   const Matrix split = product(product(x, a.mistake == 3 ? transposed(before) : before), after);
@@ -190,6 +220,35 @@ Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
 
 Claim stored(const std::filesystem::path& folder) {
   return look_into(folder, {});
+}
+
+Clause every_head(const std::filesystem::path& path) {
+  const OpenFolder folder(path);
+  const int d = folder.attention(0).config().d_model, layers = folder.layers();
+  Random random(AlgebraCase{}.seed, 26);
+  const Matrix x = random_matrix(7, d, random);
+  StoredCount count;
+  int heads = 0;
+  double furthest = 0;
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const auto& [name, entry] : folder.tensors(layer)) add_count(count, entry.shape, d);
+    const Matrix all = heads_of(folder.attention(layer), x);
+    const int here = folder.attention(layer).heads(), size = d / here;
+    for (int head = 0; head < here; ++head) {
+      const Matrix expected = columns(all, head * size, (head + 1) * size);
+      furthest = std::max(
+          furthest, largest_difference(head_of_file(folder, layer, head, x), expected) / largest(expected));
+    }
+    heads += here;
+  }
+  return algebraic(
+      "So it is in every layer of the encoder: these matrices and biases and nothing else, and every head "
+      "follows from its own d/h columns.",
+      "4 matrices, 4 biases, 0 others a layer; all heads equal to their outputs in the model to 1e-5 of the "
+      "largest",
+      fmt::format("{} layers: {} matrices, {} biases, {} others; {} heads: largest difference {:.1e}", layers,
+                  count.matrices, count.biases, count.others, heads, furthest),
+      count.is_all(layers) && furthest <= 1e-5, OriginalSays::kNothing);
 }
 
 /// mistake 1: a doubled model is looked into; 2: head 1's columns are taken for head 0's; 3: W^Q transposed;

@@ -10,6 +10,8 @@
 
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
+#include "multihead/nn/attention_positions.h"
+#include "multihead/nn/heads.h"
 
 namespace mh::two_matrices_or_one {
 namespace {

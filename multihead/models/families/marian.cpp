@@ -15,6 +15,7 @@
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/kernels/embedding.h"
+#include "multihead/models/config_names.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/names.h"
 #include "multihead/models/weights_file.h"

@@ -38,7 +38,7 @@ class CollaborativeHeads final : public Heads {
         memory_({&w_k_, &w_v_}, biases_or_none(g.biases, {&b_k_, &b_v_})) {}
 
   HeadShape shape() const override { return head_scheme<Scores::kCollaborative>().shape(geometry_, 0); }
-  Projected project(Context& context, Var x) const override {
+  ProjectedHeads project(Context& context, Var x) const override {
     Tape& tape = context.tape;
     const Var all = affine(tape, x, all_);
     const int64_t size = geometry_.shared_size;

@@ -33,7 +33,7 @@ class LatentHeads final : public Heads {
         from_latent_({&w_k_, &w_v_}, biases_or_none(g.biases, {&b_k_, &b_v_})) {}
 
   HeadShape shape() const override { return head_scheme<Scores::kLatent>().shape(geometry_, 0); }
-  Projected project(Context& context, Var x) const override {
+  ProjectedHeads project(Context& context, Var x) const override {
     const KeysValues both = keys_and_values(context, x);
     return {queries(context, x), both.k, both.v};
   }

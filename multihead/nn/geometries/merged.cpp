@@ -31,7 +31,7 @@ class MergedHeads final : public Heads {
         values_({&w_v_}, biases_or_none(g.biases, {&b_v_})) {}
 
   HeadShape shape() const override { return head_scheme<Scores::kMerged>().shape(geometry_, d_model_); }
-  Projected project(Context& context, Var x) const override {
+  ProjectedHeads project(Context& context, Var x) const override {
     return {affine(context.tape, x, queries_), x, affine(context.tape, x, values_)};
   }
   Var queries(Context& context, Var x) const override { return affine(context.tape, x, queries_); }

@@ -23,8 +23,8 @@ class NormalisedHeads final : public Heads {
     shape.scale = 1;
     return shape;
   }
-  Projected project(Context& context, Var x) const override {
-    const Projected p = heads_->project(context, x);
+  ProjectedHeads project(Context& context, Var x) const override {
+    const ProjectedHeads p = heads_->project(context, x);
     return {scaled_queries(context, p.q), unit_keys(context, p.k), p.v};
   }
   Var queries(Context& context, Var x) const override {

@@ -22,7 +22,7 @@ class SeparateProjections : public Heads {
     return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
-  Projected project(Context& context, Var x) const override {
+  ProjectedHeads project(Context& context, Var x) const override {
     return {q_.apply(context, x), k_.apply(context, x), v_.apply(context, x)};
   }
   Var queries(Context& context, Var x) const override { return q_.apply(context, x); }

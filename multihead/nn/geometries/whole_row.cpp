@@ -31,7 +31,7 @@ class WholeRowHeads final : public Heads {
     return {geometry_.heads, geometry_.key_heads, geometry_.value_heads,
             geometry_.d_key, geometry_.d_value,   *geometry_.scale};
   }
-  Projected project(Context& context, Var x) const override {
+  ProjectedHeads project(Context& context, Var x) const override {
     Tape& tape = context.tape;
     const Var all = affine(tape, x, all_);
     const int64_t q = w_q_.value.cols(), k = q + w_k_.value.cols();

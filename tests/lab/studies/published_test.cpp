@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <set>
 #include <string>
 
+#include "lab/studies/arms.h"
 #include "lab/studies/report.h"
 #include "lab/studies/study.h"
 #include "multihead/base/error.h"
@@ -114,7 +117,38 @@ TEST_P(PublishedPages, AreWhatIsDrawnOfTheirReports) {
   EXPECT_EQ(plots, drawn);
 }
 
-INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("answers"));
+INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("answers", "answers/minilm"));
+
+// 002.6 of the real all-MiniLM-L6-v2: the page's tensors, counts and verdicts, and rounding as small as its own.
+TEST(MiniLmPage, HasTheFiguresOfTheModel) {
+  const char* models = std::getenv("MULTIHEAD_MODELS");
+  if (models == nullptr)
+    GTEST_SKIP() << "set MULTIHEAD_MODELS to what scripts/models prints: MiniLM is needed";
+  const fs::path file = fs::path(MULTIHEAD_SOURCE) / "docs/answers/minilm/two-matrices-or-one.json";
+  StudyReport kept;
+  from_json(kept, read_file(file), file.string());
+  ArmRunner runner({.checkpoint = fs::path(models) / "minilm"});
+  const StudyReport found = run_study(find_study("two-matrices-or-one"), runner, {"002.6"});
+  ASSERT_EQ(found.claims.size(), kept.claims.size());
+  const Claim &now = found.claims.back(), &then = kept.claims.back();
+  EXPECT_EQ(then.id, "002.6, loaded");
+  EXPECT_EQ(now.statement, then.statement);
+  ASSERT_EQ(then.tables.size(), 1u);
+  EXPECT_EQ(now.tables.at(0).caption, then.tables[0].caption);
+  EXPECT_EQ(now.tables.at(0).rows, then.tables[0].rows);
+  ASSERT_EQ(now.clauses.size(), then.clauses.size());
+  const auto without_rounding = [](const std::string& measured) {
+    return std::regex_replace(measured, std::regex("[0-9.]+e-[0-9]+"), "tiny");
+  };
+  for (size_t i = 0; i < now.clauses.size(); ++i) {
+    EXPECT_EQ(then.clauses[i].verdict, Verdict::kPass);
+    EXPECT_EQ(now.clauses[i].verdict, Verdict::kPass);
+    EXPECT_EQ(now.clauses[i].statement, then.clauses[i].statement);
+    EXPECT_EQ(without_rounding(now.clauses[i].measured), without_rounding(then.clauses[i].measured));
+  }
+  EXPECT_THAT(then.clauses.back().measured,
+              HasSubstr("6 layers: 24 matrices, 24 biases, 0 others; 72 heads"));
+}
 
 }  // namespace
 }  // namespace mh

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/autograd/affine.h"
 #include "multihead/nn/initialise.h"
 #include "tests/nn/geometries/layer_in_double.h"
 

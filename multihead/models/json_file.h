@@ -1,0 +1,29 @@
+// JsonFile: a small JSON file of a model folder, read at once. It shows the type of strict_json.h, so only
+// sources of this folder include it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "multihead/base/file.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/text/json_node.h"
+
+namespace mh {
+
+class JsonFile {
+ public:
+  /// Throws FileError or FormatError.
+  explicit JsonFile(const std::filesystem::path& path)
+      : name_(path.string()), document_(parse_json_strictly(read_regular_file(path), name_)) {}
+  JsonFile(const JsonFile&) = delete;
+  JsonFile& operator=(const JsonFile&) = delete;
+  /// Valid as long as this.
+  JsonNode root() const { return {document_, "", name_}; }
+
+ private:
+  std::string name_;
+  nlohmann::json document_;
+};
+
+}  // namespace mh

@@ -1,0 +1,59 @@
+// The entry point of the fuzzer for the JSON files beside weights: config.json of every family,
+// generation_config.json, tokenizer_config.json. scripts/fuzz builds and runs it. A config.json that is accepted
+// makes a model that runs; of any other file there is a result or an error of one line.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "multihead/batch/batch.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/families/family.h"
+#include "multihead/models/tokenizer_files.h"
+#include "multihead/models/weights_file.h"
+#include "multihead/nn/context.h"
+#include "tests/fuzz/one_line.h"
+
+namespace mh {
+namespace {
+
+/// Runs the model, whose weights are all 0, on sequences of up to three tokens.
+void run(const Model& model) {
+  const ModelFacts facts = model.facts();
+  const auto some = [&](int32_t vocabulary) {
+    Batch batch;
+    for (const int32_t length : {1, 3}) {
+      std::vector<int32_t> ids;
+      for (int32_t i = 0; i < std::min(length, facts.max_positions); ++i) ids.push_back(i % vocabulary);
+      batch.add(ids, length);
+    }
+    return batch;
+  };
+  const Batch text = some(facts.vocabulary_read()),
+              target = dynamic_cast<const EncoderDecoder*>(&model) ? some(facts.vocabulary) : Batch();
+  static Tape tape;  // keeps its memory
+  tape.clear();
+  Context context{.tape = tape};
+  model.read(context, text.view(), target.view());
+}
+
+}  // namespace
+}  // namespace mh
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view json(reinterpret_cast<const char*>(data), size);
+  std::unique_ptr<mh::Model> model;
+  mh::reads([&] {
+    const mh::FolderPlan plan = mh::read_plan(json, "config.json");
+    const mh::WeightFiles files(mh::WeightFiles::Tensors{}, "model.safetensors");
+    model = mh::make_model(files, plan);
+    mh::reads([&] { mh::read_weights(files, plan, *model); });  // all of them are missing
+  });
+  if (model) mh::run(*model);
+  mh::reads([&] { mh::read_suppressed_tokens(json, "generation_config.json", 97); });
+  mh::reads([&] { mh::read_end_tokens(json, "generation_config.json", 97); });
+  mh::reads([&] { mh::read_tokenizer_config(json, "tokenizer_config.json"); });
+  mh::reads([&] { mh::read_chat_template(json, "tokenizer_config.json"); });
+  return 0;
+}
