@@ -15,8 +15,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/models/gguf_folder.h"
 #include "multihead/models/folder_tokenizers.h"
+#include "multihead/models/gguf_folder.h"
 #include "multihead/models/sentence_modules.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
@@ -51,8 +51,8 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   if (flags.model.empty()) return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);
   FolderTokenizers found = read_folder_tokenizers(transformer_folder(flags.model));
   if (found.source) return *std::move(found.source);
-  throw FileError(fmt::format("{} has no tokenizer.json (OPUS: source.spm); name a folder that has its tokenizer",
-                              flags.model));
+  throw FileError(fmt::format(
+      "{} has no tokenizer.json (OPUS: source.spm); name a folder that has its tokenizer", flags.model));
 }
 
 void learn(const TokenizeFlags& flags) {

@@ -179,7 +179,8 @@ void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model
     const WeightTensor& found = files.tensor(tensor);
     used.insert(tensor);
     if (!fits(found, tensor, place, parameter, differences)) return;
-    assignments.push_back({.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
+    assignments.push_back(
+        {.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
   });
   refuse_not_finite(assignments, differences);
   const auto tell_unused = [&](Differences& told) {

@@ -55,7 +55,7 @@ TEST_P(OpusFolder, SaysWhatTransformersSays) {
 }
 
 TEST_P(OpusFolder, OffsetsAreCharactersOfTheText) {
-  const Tokenizer& tokenizer = load_model_folder(path).source_tokens();
+  const Tokenizer tokenizer = load_model_folder(path).source_tokens();
   const Encoding encoding = tokenizer.encode(">>fra<< A dog");
   ASSERT_GE(encoding.offsets.size(), 4U);
   EXPECT_EQ(encoding.offsets.front(), (std::pair<int32_t, int32_t>(0, 7)));
