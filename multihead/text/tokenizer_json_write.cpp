@@ -153,9 +153,9 @@ Json json_of(const PostProcessorStep& step) {
             {"trim_offsets", step.trim_offsets},
             {"add_prefix_space", step.add_prefix_space}};
   }
-  Json specials = Json::object();
+  nlohmann::json specials = nlohmann::json::object();  // by name, as they are read
   for (const TemplateToken& token : step.special_tokens) {
-    specials[token.name] = Json{{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
+    specials[token.name] = {{"id", token.name}, {"ids", token.ids}, {"tokens", token.tokens}};
   }
   return {{"type", "TemplateProcessing"},
           {"single", json_of(step.single)},

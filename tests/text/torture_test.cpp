@@ -85,6 +85,19 @@ TEST_P(Torture, RefusesWhatIsNotUtf8WithItsPlace) {
   }
 }
 
+// BertProcessing says [CLS] first, a template its tokens by name.
+TEST(BertProcessing, IsWrittenAlikeWhateverItsTokensAreCalled) {
+  for (const std::string cls : {"[CLS]", "[XLS]"}) {
+    const std::string given = fmt::format(
+        R"({{"added_tokens":[],"normalizer":null,"pre_tokenizer":null,"decoder":null,"post_processor":{{"type":)"
+        R"("BertProcessing","sep":["[SEP]",1],"cls":["{0}",0]}},"model":{{"type":"WordLevel","unk_token":"[SEP]",)"
+        R"("vocab":{{"{0}":0,"[SEP]":1}}}}}})",
+        cls);
+    const std::string written = Tokenizer::from_json(given, "given").to_json();
+    EXPECT_EQ(Tokenizer::from_json(written, "written").to_json(), written);
+  }
+}
+
 TEST(Truncation, IsKeptNotObeyed) {
   const Tokenizer tokenizer =
       Tokenizer::from_json(read_file(kTorture / "word_piece_uncased.json"), "word_piece_uncased.json");
