@@ -215,7 +215,7 @@ def main():
         rows = [measure(name, sentences, ours, others, args, folder) for name, sentences in texts(args.data).items()]
         result = {"what": "sentence vectors, float32, beside " + ", ".join(peer.name for peer in others),
                   "command": "python benchmarks/peers/embed.py --build BUILD --model MODEL --data DATA",
-                  "machine": {"processor": processor(), "threads": args.threads, "system": platform.platform()},
+                  "machine": {"processor": processor(), "threads": args.threads, "system": f"{platform.system()} {platform.machine()}"},
                   "peak_mebibytes": round(ours.ask("memory"), 1),
                   "milliseconds_start_to_first_vector": round(1e3 * start_to_first_vector(args, folder), 1), "rows": rows}
     if args.out:

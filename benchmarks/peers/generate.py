@@ -130,7 +130,7 @@ def main():
             print(json.dumps(row), file=sys.stderr)
         result = {"what": "a model of SmolLM2-135M's shape, float32: reading a prompt and writing tokens",
                   "command": "python benchmarks/peers/generate.py --build BUILD" + (" --gguf FILE.gguf" if args.gguf else ""),
-                  "machine": {"processor": processor(), "threads": args.threads, "system": platform.platform()},
+                  "machine": {"processor": processor(), "threads": args.threads, "system": f"{platform.system()} {platform.machine()}"},
                   "peak_mebibytes": round(ours.ask("memory"), 1), "rows": rows}
     if args.out:
         with open(args.out, "w", encoding="utf8") as file:

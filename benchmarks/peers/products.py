@@ -49,7 +49,7 @@ def main():
                     rows.append(measure(sides, model, m, k, n, args.rounds))
     result = {"what": "C [M, N] = A [M, K] B [K, N], float32: GFLOP/s, beside oneDNN's sgemm",
               "command": "python benchmarks/peers/products.py --build BUILD",
-              "machine": {"processor": processor(), "threads": args.threads, "system": platform.platform()}, "rows": rows}
+              "machine": {"processor": processor(), "threads": args.threads, "system": f"{platform.system()} {platform.machine()}"}, "rows": rows}
     if args.out:
         with open(args.out, "w") as file:
             json.dump(result, file, indent=1)
