@@ -89,11 +89,19 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
           .seed = s.seed};
 }
 
+// Checkpoints must agree with the kept settings, which have absolute paths.
+TranslatorSettings settled(const TranslatorSettings& given) {
+  TranslatorSettings settings = resolved(given);
+  if (!settings.init_from.empty())
+    settings.init_from = std::filesystem::absolute(settings.init_from).lexically_normal().string();
+  return settings;
+}
+
 // One training, from reading the text to the final folder.
 class Training {
  public:
   Training(const TranslatorSettings& given, const TrainingWatcher& watcher)
-      : given_(given), settings_(resolved(given)), run_(run_options(settings_)), watcher_(watcher) {}
+      : given_(given), settings_(settled(given)), run_(run_options(settings_)), watcher_(watcher) {}
 
   TrainingResult run() {
     check_settings(given_);

@@ -16,6 +16,8 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/folder_tokenizers.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/train_translator.h"
+#include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translate_text.h"
 #include "tests/io/hostile.h"
 #include "tests/models/folder_case.h"
@@ -81,6 +83,28 @@ TEST_P(OpusFolder, IsSavedWithItsOwnFiles) {
   }
   EXPECT_FALSE(fs::exists(scratch / "saved" / "tokenizer.json"));
   expect_answers(load_model_folder(scratch / "saved"), answers);
+}
+
+// The folder that it begins from is named by a relative path; the run goes on by its own settings.
+TEST_P(OpusFolder, IsTrainedOn) {
+  const test::ScratchFolder scratch;
+  std::string english, german;
+  for (int i = 0; i < 20; ++i) english += "A dog runs.\n", german += "Was machst du heute Abend?\n";
+  write_file_atomically(scratch / "en", english);
+  write_file_atomically(scratch / "de", german);
+  TranslatorSettings settings;
+  settings.train_source = scratch / "en";
+  settings.train_target = scratch / "de";
+  settings.model = scratch / "model";
+  settings.init_from = fs::relative(path).string();
+  settings.updates = 2;
+  train_translator(settings);
+  TranslatorSettings more = kept_settings(scratch / "model").value();
+  more.updates = 3;
+  EXPECT_EQ(train_translator(more).updates, 3);
+  EXPECT_EQ(read_file(scratch / "model" / "source.spm"), read_file(path / "source.spm"));
+  EXPECT_EQ(load_model_folder(scratch / "model").source_tokens().encode_ids("A dog runs."),
+            answers[0]["ids"].get<std::vector<int32_t>>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OpusFolder, testing::Values("joint", "separate"));
