@@ -4,8 +4,7 @@
 // probable next tokens, and all continuations of a sentence are ranked by log-probability (ties: the
 // earlier hypothesis, then the smaller token). Continuations among the first beam_size ranks that end with
 // the end token, or at which the caller's stop rule says so, are finished; of the others the beam_size best
-// grow on. A sentence is done, and its rows
-// leave the batch,
+// grow on. A sentence is done, and its rows leave the batch,
 //
 //   - when beam_size hypotheses have ended (as in CTranslate2 with a length penalty and patience 1), or
 //   - at the longest length, where the first beam_size continuations are kept as they are, ended or not, or
@@ -34,7 +33,8 @@ using StopRule = std::function<bool(int32_t s, std::span<const int32_t> tokens)>
 /// does not yield more). It starts `decoding` with the sources; using one Decoding for many batches saves
 /// memory allocations. A translator never generates its padding token and start token. prefixes:
 /// empty, or for each sentence the tokens with which its translation must begin; they count in lengths and
-/// log-probabilities, and the stop rule is not asked inside of them. Throws UsageError on invalid options or prefixes.
+/// log-probabilities, and the stop rule is not asked inside of them. Throws UsageError on invalid options or
+/// prefixes.
 std::vector<std::vector<Hypothesis>> beam_search(Decoding& decoding, const Sequences& source,
                                                  const SearchOptions& options,
                                                  std::span<const std::vector<int32_t>> prefixes = {},

@@ -20,8 +20,8 @@ enum class JsonMemory {
 
 /// Parses all of `text`. Throws FormatError (one line, `name` first) on what is not JSON, an object with
 /// the same key twice, nesting deeper than `deepest`, text that is not UTF-8, a NUL byte, a number beyond
-/// double, values that take more memory than they may. When you read numbers: integers beyond 64 bits arrive as floating point, negative ones are not
-/// is_number_unsigned().
+/// double, values that take more memory than they may. When you read numbers: integers beyond 64 bits arrive as
+/// floating point, negative ones are not is_number_unsigned().
 nlohmann::json parse_json_strictly(std::string_view text, std::string_view name, int deepest = kDeepestJson,
                                    JsonMemory memory = JsonMemory::kBounded);
 

@@ -133,7 +133,7 @@ void detail::multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView 
 }
 
 void detail::multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
-  constexpr int64_t kWholeTiles = 12;  // rows: a multiple of every tile's
+  constexpr int64_t kWholeTiles = 12;  // rows of two tiles
   // So many rows of A (times a block of k) stay in the second-level cache beside a panel.
   constexpr int64_t kRowsOfPanels = 192;
   const int64_t blocks = std::max<int64_t>(1, (a.rows + kRowsOfPanels - 1) / kRowsOfPanels);
@@ -165,11 +165,9 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c) 
 }
 
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write) {
+  if (a.rows > kFewRows) return multiply(a, b, c, write, [](int64_t, int64_t) {});
   check_product(a, b, c);
-  if (a.rows <= kFewRows) return detail::multiply_by_panels(a, b, c, write);
-  for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
-    detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);
-  });
+  detail::multiply_by_panels(a, b, c, write);
 }
 
 void multiply_transposed(ConstMatrixView a, ConstMatrixView b, MatrixView c, Write write) {

@@ -87,11 +87,11 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);
 
 template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows) {
-  check_product(a, b, c);
   if (a.rows <= kFewRows) {
-    detail::multiply_by_panels(a, b, c, write);
+    multiply(a, b, c, write);
     return for_row_blocks(a.rows, after_rows);
   }
+  check_product(a, b, c);
   for_row_blocks(a.rows, [&](int64_t begin, int64_t end) {
     detail::multiply_rows(a.rows_between(begin, end), b, c.rows_between(begin, end), write);
     after_rows(begin, end);

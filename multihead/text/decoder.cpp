@@ -126,7 +126,6 @@ void strip_pieces(const DecoderStep& step, std::vector<std::string>& pieces) {
   }
 }
 
-/// As SentencePiece decodes: bytes, U+2581 for spaces, no space before the text, the unknown token's sign.
 /// The text without the whitespace at its ends.
 std::string trimmed(std::string_view text) {
   size_t begin = text.size(), end = 0;
@@ -139,6 +138,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, end > begin ? end - begin : 0));
 }
 
+/// As SentencePiece decodes: bytes, U+2581 for spaces, no space before the text, the unknown token's sign.
 void from_sentence_piece(const DecoderStep& step, std::vector<std::string>& pieces) {
   std::string text, bytes;
   const auto flush = [&] {
