@@ -171,6 +171,11 @@ std::string read_file(const fs::path& path) {
   return read_descriptor(fd.get(), path.native());
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  return fs::exists(path, code);
+}
+
 void release_mapped(const std::byte* begin, size_t bytes) {
   static const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<uintptr_t>(begin);

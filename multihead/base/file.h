@@ -18,6 +18,8 @@ std::string read_file(const std::filesystem::path& path);
 /// The same for the files of a model or checkpoint folder: refuses pipes and devices at once, since waiting
 /// for a pipe would look as if the program hung.
 std::string read_regular_file(const std::filesystem::path& path);
+/// Whether anything has this name; false also where that cannot be found out.
+bool is_there(const std::filesystem::path& path);
 /// Opens a regular file and returns its descriptor, which the caller closes. Never waits. Throws FileError
 /// as above.
 int open_regular_file(const std::filesystem::path& path);

@@ -24,15 +24,10 @@ constexpr const char* kSourceModel = "source.spm";
 constexpr const char* kTargetModel = "target.spm";
 constexpr const char* kVocabulary = "vocab.json";
 constexpr const char* kTargetVocabulary = "target_vocab.json";
-constexpr const char* kSpecialTokens = "tokenizer_config.json";
-
-bool has_file(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(path, code);
-}
+constexpr const char* kTokenizerSettings = "tokenizer_config.json";
 
 std::string read_required(const fs::path& folder, const char* name) {
-  if (!has_file(folder / name)) {
+  if (!is_there(folder / name)) {
     throw FileError(
         fmt::format("{} has no {} for its SentencePiece tokenizers ({}, {}, {}); copy the whole folder again",
                     folder.string(), name, kSourceModel, kTargetModel, kVocabulary));
@@ -41,72 +36,88 @@ std::string read_required(const fs::path& folder, const char* name) {
 }
 
 std::optional<Tokenizer> read_tokenizer_json(const fs::path& path) {
-  if (!has_file(path)) return std::nullopt;
+  if (!is_there(path)) return std::nullopt;
   return Tokenizer::from_json(read_regular_file(path), path.string());
 }
 
-/// {"token": id, ...}
-std::vector<std::pair<std::string, int32_t>> read_vocabulary(std::string_view json, const std::string& name) {
-  const auto document = parse_json_strictly(json, name);
-  if (!document.is_object())
-    throw FormatError(
-        fmt::format("{}: expected an object of tokens and ids, got {}", name, json_excerpt(document)));
-  std::vector<std::pair<std::string, int32_t>> vocabulary;
-  vocabulary.reserve(document.size());
-  for (const auto& [token, id] : document.items()) {
-    // The tokenizer checks that ids have no holes, so that none is above their number.
-    if (!id.is_number_unsigned() || id.get<uint64_t>() >= document.size()) {
-      throw FormatError(fmt::format("{}: the id of {}: expected 0 to {}, got {}", name, in_quotes(token),
-                                    document.size() - 1, json_excerpt(id)));
+using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
+
+/// vocab.json: {"token": id, ...}
+struct VocabularyFile {
+  std::string name, path, bytes;
+  Vocabulary ids = {};
+
+  VocabularyFile(const fs::path& folder, const char* file)
+      : name(file), path((folder / file).string()), bytes(read_required(folder, file)) {
+    const auto document = parse_json_strictly(bytes, path);
+    if (!document.is_object())
+      throw FormatError(
+          fmt::format("{}: expected an object of tokens and ids, got {}", path, json_excerpt(document)));
+    ids.reserve(document.size());
+    for (const auto& [token, id] : document.items()) {
+      // The tokenizer checks that ids have no holes, so that none is above their number.
+      if (!id.is_number_unsigned() || id.get<uint64_t>() >= document.size()) {
+        throw FormatError(fmt::format("{}: the id of {}: expected 0 to {}, got {}", path, in_quotes(token),
+                                      document.size() - 1, json_excerpt(id)));
+      }
+      ids.emplace_back(token, id.get<int32_t>());
     }
-    vocabulary.emplace_back(token, id.get<int32_t>());
   }
-  return vocabulary;
-}
+};
+
+/// tokenizer_config.json, where there is one.
+struct SpecialTokensFile {
+  std::string bytes = {};
+  SpecialTokens tokens = {};
+
+  explicit SpecialTokensFile(const fs::path& path) {
+    if (is_there(path)) {
+      bytes = read_regular_file(path);
+      tokens = read_tokenizer_config(bytes, path.string());
+    }
+    if (tokens.unknown.empty()) tokens.unknown = "<unk>";
+  }
+};
 
 /// One of the two, from a SentencePiece model and a vocabulary.
-Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const char* vocabulary,
-                              const SpecialTokens& special) {
-  const std::string pieces = read_required(folder, model), ids = read_required(folder, vocabulary);
-  const std::string name = (folder / vocabulary).string();
+Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const VocabularyFile& vocabulary,
+                              const SpecialTokensFile& special) {
+  const std::string pieces = read_required(folder, model);
   TokenizerParts parts = read_sentencepiece_model(pieces, (folder / model).string());
   try {
-    use_vocabulary(parts, read_vocabulary(ids, name), special.unknown);
-    const auto& entries = parts.model.vocabulary;
+    use_vocabulary(parts, vocabulary.ids, special.tokens.unknown);
+    const std::string& end = special.tokens.end;
     PostProcessorStep& template_step = parts.post_processors.emplace_back();
-    template_step.single = {{.sequence = 'A'}, {.special = special.end}};
-    for (const std::string& token : {special.end, special.unknown, special.pad}) {
-      const auto found =
-          std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == token; });
-      if (found == entries.end())
+    template_step.single = {{.sequence = 'A'}, {.special = end}};
+    for (const std::string& token : {end, special.tokens.unknown, special.tokens.pad}) {
+      const auto found = std::find_if(vocabulary.ids.begin(), vocabulary.ids.end(),
+                                      [&](const auto& entry) { return entry.first == token; });
+      if (found == vocabulary.ids.end())
         throw FormatError(fmt::format("the vocabulary lacks the token {}", in_quotes(token)));
       parts.added_tokens.push_back({.id = found->second, .content = token});
-      if (token == special.end)
+      if (token == end)
         template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
     }
     parts.language_code = true;
     parts.decoders[0].trims_ends = true;
-    parts.files = {{model, pieces}, {vocabulary, ids}};
-    if (has_file(folder / kSpecialTokens))
-      parts.files[kSpecialTokens] = read_regular_file(folder / kSpecialTokens);
+    parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
+    if (!special.bytes.empty()) parts.files[kTokenizerSettings] = special.bytes;
     return Tokenizer(std::move(parts));
   } catch (const FormatError& error) {
-    const std::string what = error.what();
-    throw FormatError(what.starts_with(folder.string()) ? what : fmt::format("{}: {}", name, what));
+    throw FormatError(fmt::format("{}: {}", vocabulary.path, error.what()));
   }
 }
 
 FolderTokenizers read_opus_tokenizers(const fs::path& folder) {
-  SpecialTokens special;
-  if (const fs::path config = folder / kSpecialTokens; has_file(config))
-    special = read_tokenizer_config(read_regular_file(config), config.string());
-  if (special.unknown.empty()) special.unknown = "<unk>";
-  const bool separate = has_file(folder / kTargetVocabulary);
-  const char* const of_target = separate ? kTargetVocabulary : kVocabulary;
-  return {.source = read_opus_tokenizer(folder, kSourceModel, kVocabulary, special),
+  const SpecialTokensFile special(folder / kTokenizerSettings);
+  const VocabularyFile vocabulary(folder, kVocabulary);
+  std::optional<VocabularyFile> own;
+  if (is_there(folder / kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
+  const VocabularyFile& of_target = own ? *own : vocabulary;
+  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special),
           .target = read_opus_tokenizer(folder, kTargetModel, of_target, special),
-          .source_file = (folder / kVocabulary).string(),
-          .target_file = (folder / of_target).string()};
+          .source_file = vocabulary.path,
+          .target_file = of_target.path};
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ FolderTokenizers read_folder_tokenizers(const fs::path& folder) {
                          .target = read_tokenizer_json(target),
                          .source_file = source.string(),
                          .target_file = target.string()};
-  if (!found.source && !found.target && has_file(folder / kSourceModel)) return read_opus_tokenizers(folder);
+  if (!found.source && !found.target && is_there(folder / kSourceModel)) return read_opus_tokenizers(folder);
   return found;
 }
 

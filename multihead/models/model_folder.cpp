@@ -37,11 +37,6 @@ constexpr const char* kSpecialTokensMap = "special_tokens_map.json";  // of olde
 constexpr const char* kChatTemplate = "chat_template.jinja";
 constexpr const char* kGenerationConfig = "generation_config.json";
 
-bool is_there(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(path, code);
-}
-
 void require_folder(const fs::path& path) {
   std::error_code code;
   if (fs::is_directory(path, code)) return;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/models/json_file.h"
 #include "multihead/models/sentence_dense.h"
 #include "multihead/models/sentence_modules.h"
@@ -18,11 +18,6 @@ namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_file_there(const fs::path& path) {
-  std::error_code code;
-  return fs::exists(path, code);
-}
 
 Pooling pooling_of(const JsonNode& node) {
   std::string known;
@@ -92,7 +87,7 @@ void read_step(const SentenceModule& module, SentenceModel& model) {
     return;
   }
   model.steps.push_back(nullptr);  // Normalize, whose folder need not be there
-  if (!is_file_there(module.folder / "config.json")) return;
+  if (!is_there(module.folder / "config.json")) return;
   const JsonFile file(module.folder / "config.json");
   const std::string input = file.root().text("module_input_name", "sentence_embedding");
   if (input != "sentence_embedding" || file.root().text("module_output_name", input.c_str()) != input)
@@ -101,7 +96,7 @@ void read_step(const SentenceModule& module, SentenceModel& model) {
 
 void read_prompt(const fs::path& root, SentenceModel& model) {
   const fs::path path = root / "config_sentence_transformers.json";
-  if (!is_file_there(path)) return;
+  if (!is_there(path)) return;
   const JsonFile file(path);
   const auto name = file.root().find("default_prompt_name");
   if (!name) return;
@@ -116,7 +111,7 @@ void read_prompt(const fs::path& root, SentenceModel& model) {
 std::optional<fs::path> transformer_settings(const fs::path& folder) {
   for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
     fs::path path = folder / fmt::format("sentence_{}_config.json", kind);
-    if (is_file_there(path)) return path;
+    if (is_there(path)) return path;
   }
   return std::nullopt;
 }
@@ -142,7 +137,7 @@ void read_limit(const fs::path& folder, SentenceModel& model) {
       return;
     }
   }
-  if (!is_file_there(folder / "tokenizer_config.json")) return;
+  if (!is_there(folder / "tokenizer_config.json")) return;
   const JsonFile file(folder / "tokenizer_config.json");
   const auto given = file.root().find("model_max_length");
   if (!given) return;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <string_view>
-#include <system_error>
 
+#include "multihead/base/file.h"
 #include "multihead/models/json_file.h"
 
 namespace mh {
@@ -41,8 +41,7 @@ SentenceModule module_of(const JsonNode& node, const fs::path& root) {
 }  // namespace
 
 bool has_sentence_modules(const fs::path& folder) {
-  std::error_code code;
-  return fs::exists(folder / kModules, code);
+  return is_there(folder / kModules);
 }
 
 std::vector<SentenceModule> read_sentence_modules(const fs::path& folder) {
