@@ -91,7 +91,7 @@ std::string table(const ModelFolder& folder) {
                                  c.target_vocabulary(), c.share_embeddings ? "shared" : "separate",
                                  c.scale_embedding ? fmt::format(", times sqrt({})", c.d_model) : ""));
   line("tokenizer", tokenizer_text(folder.tokenizer, c));
-  if (folder.target_tokenizer) line("of target", tokenizer_text(folder.target_tokenizer, c));
+  if (folder.target_tokenizer) line("for target", tokenizer_text(folder.target_tokenizer, c));
   line("dropout", fmt::format("residual {}, weights {}, activation {}", c.dropout.residual, c.dropout.weights,
                               c.dropout.activation));
   return text + parts_table(folder);
