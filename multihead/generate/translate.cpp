@@ -15,7 +15,27 @@
 namespace mh {
 namespace {
 
-constexpr int64_t kLeastBatchTokens = 512;
+// The first batches are large, for fast products. The last ones are small, so that all threads end together:
+// each takes the same part of what is left, for every thread one, but not less than pays for its products.
+// Every source token stands for beam_size rows of the decoder.
+std::vector<std::vector<int64_t>> shrinking_batches(std::span<const ExampleSize> sizes, int64_t max_tokens,
+                                                    int32_t beam_size, int threads) {
+  constexpr int64_t kLeastRows = 1024;
+  const BatchOptions::Order order = BatchOptions::Order::kLongestFirst;
+  if (threads == 1) return plan_batches(sizes, {.max_tokens = max_tokens, .order = order});
+  const int64_t least = std::clamp<int64_t>(kLeastRows / beam_size, 1, max_tokens);
+  const auto pieces = plan_batches(sizes, {.max_tokens = least, .order = order});
+  const auto most = static_cast<size_t>(max_tokens / least);
+  std::vector<std::vector<int64_t>> batches;
+  for (size_t next = 0; next < pieces.size();) {
+    const size_t left = pieces.size() - next;
+    const size_t count = std::clamp<size_t>(left * 2 / 3 / static_cast<size_t>(threads), 1, most);
+    auto& batch = batches.emplace_back();
+    for (size_t i = 0; i < count; ++i, ++next)
+      batch.insert(batch.end(), pieces[next].begin(), pieces[next].end());
+  }
+  return batches;
+}
 
 // All hypotheses of the batch in one teacher-forced pass.
 void add_alignments(const LanguageModel& model, Context context,
@@ -70,18 +90,11 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
                       .vocabulary = model_.facts().source_vocabulary});
 
   std::vector<ExampleSize> sizes;
-  int64_t all_tokens = 0;
   sizes.reserve(sources.size());
-  for (const auto& source : sources) {
-    sizes.push_back({.tokens = static_cast<int64_t>(source.size())});
-    all_tokens += sizes.back().tokens;
-  }
-  // A batch or more for each thread, if they do not become too small for fast products.
+  for (const auto& source : sources) sizes.push_back({.tokens = static_cast<int64_t>(source.size())});
   const int threads = thread_count();
-  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
-  const auto batches = plan_batches(
-      sizes, {.max_tokens = std::min(options.max_batch_tokens, threads == 1 ? all_tokens + 1 : fair),
-              .order = BatchOptions::Order::kLongestFirst});
+  const auto batches =
+      shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
   int64_t sentences_done = 0;

@@ -27,24 +27,32 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
     end_ = std::make_unique<NormLayer>(config.norm, config.d_model);
 }
 
-Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
-  MH_ASSERT((memory != nullptr) == config_.cross_attention);
+template <class Layer>
+Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
   // Values of attentions that are asked how similar their heads are stay until the end.
   if (context.tape.recording() || context.similarity != nullptr) {
-    for (const StackLayer& layer : layers_) x = layer.forward(context, x, rows, memory);
-    return finished(context, x);
+    for (size_t i = 0; i < layers_.size(); ++i) x = run_layer(i, x);
+    return x;
   }
   // No gradient will ask for what happened inside of a layer: the next one uses the same memory, while it is
   // in the cache.
   Arena& arena = context.tape.arena();
   const Var state = context.tape.make(x.rows(), x.cols());
   const Arena::Mark inside = arena.mark();
-  for (const StackLayer& layer : layers_) {
-    const ConstMatrixView y = layer.forward(context, x, rows, memory).value();
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const ConstMatrixView y = run_layer(i, x).value();
     std::copy_n(y.data, y.size(), state.value().data);
     arena.rewind(inside);
     x = state;
   }
+  return x;
+}
+
+Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
+  MH_ASSERT((memory != nullptr) == config_.cross_attention);
+  x = one_after_another(context, x, [&](size_t i, Var in) {
+    return layers_[i].forward(context, in, rows, memory);
+  });
   return finished(context, x);
 }
 
@@ -59,7 +67,9 @@ Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cach
   MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone && !context.tape.recording());
   MH_ASSERT(rows.rows->rows() == x.rows());
   cache.append(rows);
-  for (size_t i = 0; i < layers_.size(); ++i) x = layers_[i].extend(context, x, cache.layers_[i], cache);
+  x = one_after_another(context, x, [&](size_t i, Var in) {
+    return layers_[i].extend(context, in, cache.layers_[i], cache);
+  });
   cache.rows_written_ += static_cast<int32_t>(x.rows());
   return finished(context, x);
 }

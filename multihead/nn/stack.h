@@ -50,6 +50,9 @@ class Stack {
   MultiHeadAttention* find_attention(std::string_view name);
 
  private:
+  /// x through run_layer(i, x) of every layer i.
+  template <class Layer>
+  Var one_after_another(Context& context, Var x, Layer run_layer) const;
   Var finished(Context& context, Var x) const { return end_ ? end_->forward(context, x) : x; }
 
   StackConfig config_;
