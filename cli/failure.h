@@ -10,6 +10,12 @@ class App;
 
 namespace mh::cli {
 
+/// One of several processes ends without a word: another one tells the user.
+class SaidByAnotherRank : public std::exception {
+ public:
+  const char* what() const noexcept override { return "another rank says why"; }
+};
+
 /// Says in one line what went wrong. Returns the exit status: 2 for flags that cannot be, 1 for what could
 /// not be done, 128 and the signal's number when the work was asked to stop.
 int tell_failure(const CLI::App& app, const std::exception_ptr& failure);

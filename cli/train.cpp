@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/common.h"
+#include "cli/failure.h"
 #include "cli/flag_names.h"
 #include "cli/help_format.h"
 #include "cli/setting_flags.h"
@@ -16,8 +21,13 @@
 #include "cli/training_progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/file.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/distributed/agreement.h"
+#include "multihead/distributed/join_processes.h"
+#include "multihead/distributed/processors.h"
 #include "multihead/io/config.h"
 #include "multihead/io/setting_visitor.h"
+#include "multihead/models/checkpoint_names.h"
 #include "multihead/recipes/train_translator.h"
 #include "multihead/recipes/training_settings.h"
 
@@ -53,9 +63,11 @@ std::string scores(const Validation& validation) {
   return text;
 }
 
-void run(const CLI::App& verb, const TranslatorSettings& settings) {
+void run(const CLI::App& verb, const TranslatorSettings& settings, ProcessGroup& group) {
   const StopSignals signals;
   ProgressLine line;
+  if (const std::string remark = too_many_threads(group, thread_count()); group.rank() == 0 && !remark.empty())
+    line.say(remark);
   TrainingWatcher watcher;
   watcher.remark = [&](const std::string& remark) { line.say(with_flags(verb, remark)); };
   watcher.progress = [&](const TrainingProgress& progress) { line.show(progress); };
@@ -65,13 +77,14 @@ void run(const CLI::App& verb, const TranslatorSettings& settings) {
   watcher.stop = [] { return StopSignals::asked() != 0; };
   const TrainingResult result = [&] {
     try {
-      return train_translator(settings, watcher);
+      return train_translator(settings, watcher, group);
     } catch (const Interrupted& stopped) {
       throw StoppedBySignal(fmt::format("{}; go on with: {} train --model {}", stopped.what(), this_program(),
                                         shell_word(settings.model)),
                             StopSignals::asked());
     }
   }();
+  if (group.rank() != 0) return;
   if (result.was_finished) {
     line.say(
         fmt::format("{} is finished: {} after {}; more --updates or --epochs go on from there, another "
@@ -101,12 +114,44 @@ TranslatorSettings with_given(TranslatorSettings before, const TrainFlags& flags
   return file.settings;
 }
 
-// Where a run was stopped, what is not given is as it was.
-TranslatorSettings wanted(const TrainFlags& flags) {
-  const std::string config = flags.config.empty() ? "" : read_file(flags.config);  // once: it may be a pipe
-  TranslatorSettings given = with_given({}, flags, config);
-  auto kept = kept_settings(given.model);
-  return kept ? with_given(*std::move(kept), flags, config) : given;
+// Where a run was stopped, what is not given is as it was. Rank 0 has the folder.
+TranslatorSettings wanted(const TrainFlags& flags, const std::string& config, ProcessGroup& group) {
+  const TranslatorSettings given = with_given({}, flags, config);
+  std::optional<TranslatorSettings> kept;
+  if (group.rank() == 0) kept = kept_settings(given.model);
+  const std::string text = of_first_rank(group, kept ? to_json(SettingsFile{*kept}) : "");
+  if (text.empty()) return given;
+  SettingsFile file;
+  from_json(file, text, "the settings that rank 0 keeps");
+  return with_given(std::move(file.settings), flags, config);
+}
+
+std::string how_to_go_on(const std::string& lost, const std::string& model) {
+  const std::vector<int64_t> saved = checkpoint_updates(model);
+  return fmt::format(
+      "{}; all ranks stop; {}", lost,
+      saved.empty() ? std::string("no checkpoint was written yet")
+                    : fmt::format("the same command goes on from {}", checkpoint_of(model, saved.back()).string()));
+}
+
+// As one of the processes that a launcher started, or alone.
+void run_in_group(const CLI::App& verb, const TrainFlags& flags, const std::string& config) {
+  const TranslatorSettings given = with_given({}, flags, config);
+  std::unique_ptr<ProcessGroup> group;
+  try {
+    group = join_processes(
+        {.deadline = std::chrono::milliseconds(static_cast<int64_t>(given.rank_timeout * 1e3)),
+         .lost = [model = given.model](const std::string& what) {
+           to_stderr(fmt::format("multihead: {}\n", how_to_go_on(what, model)));
+         }});
+    run(verb, wanted(flags, config, *group), *group);
+  } catch (const LostRank& lost) {
+    if (!lost.this_rank_speaks()) throw SaidByAnotherRank();
+    throw Error(how_to_go_on(lost.what(), given.model));
+  } catch (...) {
+    if (launched_rank() != 0) throw SaidByAnotherRank();
+    throw;
+  }
 }
 
 }  // namespace
@@ -136,12 +181,14 @@ void add_train(CLI::App& app) {
       "Ctrl-C saves first. --model alone then goes on from the newest checkpoint:\n"
       "  multihead train --model en-de --updates 12000");
   verb.callback([flags, &verb] {
-    const TranslatorSettings settings = wanted(*flags);
+    // Once: it may be a pipe.
+    const std::string config = flags->config.empty() ? "" : read_file(flags->config);
     if (flags->dump_config) {
-      write_text("", to_json(SettingsFile{resolved(settings)}));
+      OneProcess alone;
+      write_text("", to_json(SettingsFile{resolved(wanted(*flags, config, alone))}));
       return;
     }
-    run(verb, settings);
+    run_in_group(verb, *flags, config);
   });
 }
 

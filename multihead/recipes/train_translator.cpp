@@ -10,9 +10,12 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/distributed/agreement.h"
 #include "multihead/io/config.h"
+#include "multihead/kernels/simd.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/first_rank.h"
 #include "multihead/recipes/training_refusals.h"
 #include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_corpus.h"
@@ -78,7 +81,7 @@ TranslationOptions translation_options(const TranslatorSettings& s) {
           .disagreement_weight = s.disagreement_weight};
 }
 
-TrainerOptions trainer_options(const TranslatorSettings& s) {
+TrainerOptions trainer_options(const TranslatorSettings& s, ProcessGroup& group) {
   return {.accumulate = s.accumulate,
           .adam = {.beta1 = s.adam_beta1,
                    .beta2 = s.adam_beta2,
@@ -86,7 +89,10 @@ TrainerOptions trainer_options(const TranslatorSettings& s) {
                    .weight_decay = s.weight_decay},
           .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup, .decay = s.schedule, .end = s.updates},
           .clip_norm = s.clip_norm,
-          .seed = s.seed};
+          .seed = s.seed,
+          .group = &group,
+          .reproducible = s.reproducible,
+          .shard_moments = s.shard_optimiser};
 }
 
 // Checkpoints must agree with the kept settings, which have absolute paths.
@@ -100,57 +106,103 @@ TranslatorSettings settled(const TranslatorSettings& given) {
 // One training, from reading the text to the final folder.
 class Training {
  public:
-  Training(const TranslatorSettings& given, const TrainingWatcher& watcher)
-      : given_(given), settings_(settled(given)), run_(run_options(settings_)), watcher_(watcher) {}
+  Training(const TranslatorSettings& given, const TrainingWatcher& watcher, ProcessGroup& group)
+      : given_(given),
+        settings_(settled(given)),
+        run_(run_options(settings_)),
+        watcher_(watcher),
+        group_(group),
+        first_(group.rank() == 0) {}
 
   TrainingResult run() {
     check_settings(given_);
-    refuse_foreign_folder(settings_.model);
-    const TextLimits& limits = settings_.text_limits;
-    ParallelText text = read_parallel_text(settings_.train_source, settings_.train_target, limits);
-    std::optional<ParallelText> valid_text;
-    if (!settings_.valid_source.empty()) {
-      valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target, limits);
-    }
-    CheckpointStore store(settings_.model, {.remark = watcher_.remark});
+    refuse_differing_ranks();
+    std::optional<CheckpointStore> store;  // of rank 0
     std::optional<Checkpoint> saved;
-    if (const auto updates = store.updates(); !updates.empty()) saved = store.load(updates.back());
-    if (!settings_.init_from.empty() && !saved) begin_with(settings_.init_from);
-
-    tokenizers_ = tokenizers(saved, text);
-    store.set_tokenizers(&tokenizers_->source, tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
+    ParallelText text;
+    std::optional<ParallelText> valid_text;
+    if (first_) refuse_foreign_folder(settings_.model);
+    if (reads()) {
+      const TextLimits& limits = settings_.text_limits;
+      text = read_parallel_text(settings_.train_source, settings_.train_target, limits);
+      if (!settings_.valid_source.empty())
+        valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target, limits);
+    }
+    if (first_) {
+      store.emplace(settings_.model, LockWait{.remark = watcher_.remark});
+      if (const auto updates = store->updates(); !updates.empty()) saved = store->load(updates.back());
+      if (!settings_.init_from.empty() && !saved) begin_with(settings_.init_from);
+      tokenizers_ = tokenizers(saved, text);
+    }
+    tokenizers_ = tokenizers_of_first_rank(group_, first_ ? &*tokenizers_ : nullptr);
     encode(text, valid_text);
     text = {};
-    if (saved) refuse_changes(settings_, saved->state, other_texts(saved->state));
+    std::optional<EncoderDecoderConfig> config;
+    if (first_) {
+      store->set_tokenizers(&tokenizers_->source,
+                            tokenizers_->own_target ? &*tokenizers_->own_target : nullptr);
+      if (saved) refuse_changes(settings_, saved->state, other_texts(saved->state));
+      config = saved ? same_config(saved->folder) : new_config();
+    }
+    config = config_of_first_rank(group_, first_ ? &*config : nullptr);
+    config->dropout = model_config(settings_, 1, 0).dropout;
 
     const bool goes_on = saved.has_value();
-    EncoderDecoder model(goes_on ? same_config(saved->folder) : new_config());
+    EncoderDecoder model(*config);
     TranslationObjective objective(model, corpus_, translation_options(settings_));
-    Trainer trainer(objective, trainer_options(settings_));
-    begin(model, trainer, store, std::move(saved));
-    if (const auto end = ended(trainer.state(), run_); goes_on && end) {
-      const auto summary = read_summary(settings_.model);
-      if (summary && summary->updates == trainer.state().update &&
-          summary->averaged == chosen(trainer, store)) {
-        result_.was_finished = true;
-        result_.end = *end;
-        result_.updates = summary->updates;
-        result_.averaged = summary->averaged;
-        result_.final = summary->final;
-        return result_;
-      }
+    Trainer trainer(objective, trainer_options(settings_, group_));
+    if (first_) begin(model, trainer, *store, std::move(saved));
+    trainer.start_as_first_rank();
+    if (any_rank(group_, first_ && goes_on && was_finished(trainer, *store))) return result_;
+    std::optional<MetricsLog> metrics;
+    if (first_) {
+      keep_settings(given_);
+      metrics.emplace(settings_.model, trainer.state().update);
     }
-    keep_settings(given_);
-    MetricsLog metrics(settings_.model, trainer.state().update);
-    result_.end = run_training(trainer, store, metrics, run_, hooks(model));
+    result_.end = run_training(trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr, run_,
+                               hooks(model));
     result_.updates = trainer.state().update;
-    finish(model, trainer, store, metrics);
+    finish(model, trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr);
     return result_;
   }
 
  private:
   void remark(const std::string& line) const {
     if (watcher_.remark) watcher_.remark(line);
+  }
+
+  // Whether this rank has the text from files.
+  bool reads() const { return first_ || !settings_.share_corpus; }
+
+  // What decides which numbers come out, and how ranks talk to each other.
+  void refuse_differing_ranks() {
+    NamedValues mine{{"multihead's version", MULTIHEAD_VERSION}};
+    for (const Setting& setting : fixed_settings(settings_))
+      mine.emplace_back("`" + setting.name + "`", setting.value);
+    mine.emplace_back("`share_corpus`", settings_.share_corpus ? "true" : "false");
+    mine.emplace_back("`shard_optimiser`", settings_.shard_optimiser ? "true" : "false");
+    mine.emplace_back("`updates`", std::to_string(settings_.updates));
+    mine.emplace_back("`epochs`", std::to_string(settings_.epochs));
+    mine.emplace_back("`patience`", std::to_string(settings_.patience));
+    // Other instructions round otherwise.
+    if (settings_.reproducible) mine.emplace_back("the kernels' instruction set", dispatch_target());
+    check_same(group_, mine);
+  }
+
+  bool was_finished(Trainer& trainer, const CheckpointStore& store) {
+    const auto end = ended(trainer.state(), run_);
+    if (!end) return false;
+    const auto summary = read_summary(settings_.model);
+    if (!summary || summary->updates != trainer.state().update ||
+        summary->averaged != chosen(trainer, store)) {
+      return false;
+    }
+    result_.was_finished = true;
+    result_.end = *end;
+    result_.updates = summary->updates;
+    result_.averaged = summary->averaged;
+    result_.final = summary->final;
+    return true;
   }
 
   void begin_with(const std::string& folder) {
@@ -171,23 +223,50 @@ class Training {
   }
 
   void encode(const ParallelText& text, const std::optional<ParallelText>& valid_text) {
-    EncodedText encoded = encode_text(text, *tokenizers_, settings_.max_length);
-    report_left_out(encoded, text.size(), settings_.train_source);
-    result_.left_out = static_cast<int64_t>(encoded.left_out.size());
-    corpus_ = std::move(encoded.corpus);
-    data_ = fingerprint(corpus_);
-    if (!valid_text) return;
-    EncodedText valid = encode_text(*valid_text, *tokenizers_, settings_.max_length);
-    report_left_out(valid, valid_text->size(), settings_.valid_source);
+    MessageWriter shared;
+    TrainingCorpus valid;
     std::vector<std::string> references;
-    for (const int64_t line : valid.corpus.lines)
-      references.push_back(valid_text->target[static_cast<size_t>(line - 1)]);
-    data_ += "-" + fingerprint(valid.corpus);
-    validation_ = std::make_unique<TranslatorValidation>(
-        std::move(valid.corpus), std::move(references), tokenizers_->target(),
-        TranslatorValidation::Options{.beam_size = settings_.validate_beam,
-                                      .max_length = settings_.max_length,
-                                      .lowercase = settings_.lowercase});
+    bool validates = valid_text.has_value();
+    if (reads()) {
+      EncodedText encoded = encode_text(text, *tokenizers_, settings_.max_length);
+      report_left_out(encoded, text.size(), settings_.train_source);
+      result_.left_out = static_cast<int64_t>(encoded.left_out.size());
+      corpus_ = std::move(encoded.corpus);
+      if (validates) {
+        EncodedText both = encode_text(*valid_text, *tokenizers_, settings_.max_length);
+        report_left_out(both, valid_text->size(), settings_.valid_source);
+        for (const int64_t line : both.corpus.lines)
+          references.push_back(valid_text->target[static_cast<size_t>(line - 1)]);
+        valid = std::move(both.corpus);
+      }
+    }
+    if (settings_.share_corpus && group_.size() > 1) {
+      if (first_) {
+        add_corpus(shared, corpus_);
+        shared.add(static_cast<char>(validates));
+        if (validates) add_corpus(shared, valid);
+        for (const std::string& line : references) shared.add(std::string_view(line));
+      }
+      const std::string all = of_first_rank(group_, shared.bytes());
+      if (!first_) {
+        MessageReader reader(all);
+        corpus_ = read_corpus(reader);
+        validates = reader.number<char>() != 0;
+        if (validates) valid = read_corpus(reader);
+        for (size_t i = 0; i < valid.lines.size(); ++i) references.emplace_back(reader.text());
+      }
+    }
+    data_ = fingerprint(corpus_);
+    if (validates) {
+      data_ += "-" + fingerprint(valid);
+      validation_ = std::make_unique<TranslatorValidation>(
+          std::move(valid), std::move(references), tokenizers_->target(),
+          TranslatorValidation::Options{.beam_size = settings_.validate_beam,
+                                        .max_length = settings_.max_length,
+                                        .lowercase = settings_.lowercase,
+                                        .batches_apart = settings_.reproducible});
+    }
+    check_same(group_, {{"the fingerprint of the text", data_}});
   }
 
   void report_left_out(const EncodedText& encoded, size_t all, const std::string& file) const {
@@ -258,6 +337,7 @@ class Training {
                        corpus_.tokens.size(), tokens, model.config().target_vocabulary(),
                        model.parameter_count(), settings_.seed));
     if (saved) {
+      trainer.adam().hold_all();
       store.restore(*saved, trainer);
       if (!ended(trainer.state(), run_))
         remark(fmt::format("going on from {}", store.path(trainer.state().update).string()));
@@ -279,7 +359,7 @@ class Training {
                    .progress = watcher_.progress,
                    .validated = watcher_.validated,
                    .stop = watcher_.stop};
-    if (validation_) hooks.validate = [this, &model] { return (*validation_)(model); };
+    if (validation_) hooks.validate = [this, &model] { return (*validation_)(model, group_); };
     return hooks;
   }
 
@@ -287,23 +367,35 @@ class Training {
     return chosen_checkpoints(trainer.state(), run_, store.updates());
   }
 
-  void finish(EncoderDecoder& model, Trainer& trainer, CheckpointStore& store, MetricsLog& metrics) {
-    result_.averaged = chosen(trainer, store);
-    if (result_.averaged.size() == 1) {
-      const int64_t update = result_.averaged[0];
-      store.publish(update);
-      for (const Validation& validation : trainer.state().validations) {
-        if (validation.update == update) result_.final = validation;
+  void finish(EncoderDecoder& model, Trainer& trainer, CheckpointStore* store, MetricsLog* metrics) {
+    if (first_) result_.averaged = chosen(trainer, *store);
+    if (!any_rank(group_, result_.averaged.size() > 1)) {
+      if (first_) {
+        const int64_t update = result_.averaged.at(0);
+        store->publish(update);
+        for (const Validation& validation : trainer.state().validations) {
+          if (validation.update == update) result_.final = validation;
+        }
       }
     } else {
-      store.average(result_.averaged, trainer.adam().parameters());
+      if (first_) store->average(result_.averaged, trainer.adam().parameters());
+      all_are_well();
+      trainer.parameters_of_first_rank();
       if (validation_) {
-        result_.final = (*validation_)(model);
+        result_.final = (*validation_)(model, group_);
         result_.final->update = result_.updates;
         result_.final->perplexity = perplexity_of(result_.final->loss);
       }
-      store.publish(trainer.objective());
+      if (first_) store->publish(trainer.objective());
     }
+    if (first_) summarise(trainer, *metrics);
+    all_are_well();
+  }
+
+  // Ranks that wait for another one learn here that it has failed.
+  void all_are_well() { any_rank(group_, false); }
+
+  void summarise(Trainer& trainer, MetricsLog& metrics) const {
     if (result_.final) metrics.add(*result_.final, "final");
     const Summary summary{.updates = result_.updates,
                           .end = run_end_text(result_.end),
@@ -317,6 +409,8 @@ class Training {
   const TranslatorSettings settings_;
   const RunOptions run_;
   const TrainingWatcher& watcher_;
+  ProcessGroup& group_;
+  const bool first_;
   std::optional<TranslatorTokenizers> tokenizers_;
   std::optional<ModelFolder> begin_with_;
   TrainingCorpus corpus_;
@@ -327,8 +421,29 @@ class Training {
 
 }  // namespace
 
+TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher,
+                                ProcessGroup& group) {
+  TrainingWatcher silent;
+  silent.stop = watcher.stop;
+  try {
+    return Training(settings, group.rank() == 0 ? watcher : silent, group).run();
+  } catch (const AgreedFailure&) {
+    throw;
+  } catch (const LostRank&) {
+    throw;
+  } catch (const std::exception& failure) {
+    try {
+      tell_failure(group, failure);
+    } catch (const LostRank&) {
+      // What went wrong first is worth more.
+    }
+    throw;
+  }
+}
+
 TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher) {
-  return Training(settings, watcher).run();
+  OneProcess alone;
+  return train_translator(settings, watcher, alone);
 }
 
 }  // namespace mh

@@ -80,6 +80,12 @@ struct TranslatorSettings {
   double clip_norm = 1;
   uint64_t seed = 1;
 
+  // Several processes (ranks), started by mpirun or srun.
+  bool reproducible = false;    // the same bits on 1, 2 and 4 ranks
+  bool share_corpus = false;    // rank 0 alone reads the text
+  bool shard_optimiser = false; // each rank keeps its share of Adam's moments
+  double rank_timeout = 120;    // seconds without an answer after which a rank counts as lost
+
   // Validation.
   int64_t validate_every = 500;
   int32_t validate_beam = 5;  // 0: no translations, no BLEU
@@ -96,7 +102,8 @@ struct TranslatorSettings {
   template <class V>
   void visit(V& v) {
     constexpr const char *kText = "Text", *kTokens = "Tokenizer", *kShape = "Model", *kHeads = "Heads",
-                         *kLearning = "Learning", *kValidation = "Validation", *kCheckpoints = "Checkpoints";
+                         *kLearning = "Learning", *kRanks = "Several processes (mpirun)", *kValidation = "Validation",
+                         *kCheckpoints = "Checkpoints";
     v("train_source", train_source, {},
       {.group = kText,
        .help = "Training text in the source language, one sentence per line (gzip or not)",
@@ -227,6 +234,17 @@ struct TranslatorSettings {
     v("seed", seed, {},
       {.group = kLearning,
        .help = "Seed of weights, batches and dropout; the same bits for any number of threads"});
+    v("reproducible", reproducible, {},
+      {.group = kRanks,
+       .help = "The same bits on 1, 2 and 4 ranks: every update is summed in four fixed shards"});
+    v("share_corpus", share_corpus, {},
+      {.group = kRanks, .help = "Rank 0 alone reads the text and sends it as tokens"});
+    v("shard_optimiser", shard_optimiser, {},
+      {.group = kRanks, .help = "Each rank keeps its share of Adam's moments (ZeRO stage 1): less memory"});
+    v("rank_timeout", rank_timeout, {.low = 0.1, .high = 1e6},
+      {.group = kRanks,
+       .help = "Seconds without an answer after which a rank counts as lost and all stop; more than writing a "
+               "checkpoint takes"});
     v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
       {.group = kValidation, .help = "Updates between validations (loss, perplexity and BLEU by 13a)"});
     v("validate_beam", validate_beam, {.low = 0, .high = 64},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "multihead/base/thread_pool.h"
+#include "multihead/batch/share_evenly.h"
 #include "multihead/kernels/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -89,16 +90,40 @@ HWY_EXPORT(adam_chunk);
 constexpr int64_t kChunk = 16384;
 }  // namespace
 
-Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
-    : parameters_(std::move(parameters)), options_(options) {
+Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, const Share& share)
+    : parameters_(std::move(parameters)), options_(options), owned_(parameters_.size(), 0) {
+  std::vector<double> sizes;
+  for (const NamedParameter& named : parameters_)
+    sizes.push_back(static_cast<double>(named.parameter->value.size()));
+  const auto shares = share_evenly(sizes, static_cast<size_t>(share.count));
+  for (const int64_t p : shares[static_cast<size_t>(share.index)]) owned_[static_cast<size_t>(p)] = 1;
+  moments_.resize(parameters_.size());
+  hold_own();
   for (size_t p = 0; p < parameters_.size(); ++p) {
-    const Weight& value = parameters_[p].parameter->value;
-    moments_.push_back({Tensor(value.rows(), value.cols()), Tensor(value.rows(), value.cols())});
-    for (int64_t begin = 0; begin < value.size(); begin += kChunk) {
-      chunks_.push_back({p, begin, std::min(begin + kChunk, value.size())});
-    }
+    const int64_t size = parameters_[p].parameter->value.size();
+    for (int64_t begin = 0; begin < size; begin += kChunk)
+      chunks_.push_back({p, begin, std::min(begin + kChunk, size)});
   }
   partial_.resize(chunks_.size());
+}
+
+void Adam::hold_all() {
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    const Weight& value = parameters_[p].parameter->value;
+    if (moments_[p].first.size() != value.size())
+      moments_[p] = {Tensor(value.rows(), value.cols()), Tensor(value.rows(), value.cols())};
+  }
+}
+
+void Adam::hold_own() {
+  for (size_t p = 0; p < parameters_.size(); ++p) {
+    const Weight& value = parameters_[p].parameter->value;
+    if (!owns(p)) {
+      moments_[p] = {};
+    } else if (moments_[p].first.size() != value.size()) {
+      moments_[p] = {Tensor(value.rows(), value.cols()), Tensor(value.rows(), value.cols())};
+    }
+  }
 }
 
 double Adam::gradient_norm() {
@@ -128,6 +153,10 @@ void Adam::update(double learning_rate, double gradient_scale) {
     const Chunk& chunk = chunks_[static_cast<size_t>(task)];
     Parameter& parameter = *parameters_[chunk.parameter].parameter;
     if (!parameter.gradient.exists()) return;
+    if (!owns(chunk.parameter)) {
+      std::fill(parameter.gradient.view().data + chunk.begin, parameter.gradient.view().data + chunk.end, 0.0f);
+      return;
+    }
     detail::AdamStep mine = step;
     const bool decays = parameter.value.rows() > 1;
     mine.decay = decays ? static_cast<float>(learning_rate * options_.weight_decay) : 0;

@@ -16,6 +16,13 @@
 
 namespace mh {
 
+/// What a line has besides when several ranks train together.
+struct RanksLine {
+  int ranks = 0;
+  double slowest_tokens_per_second = 0;  // target tokens, in the passes of the slowest rank of the slowest update
+  double waiting_share = 0;              // of the time, that a rank waited for others or summed; mean over ranks
+};
+
 /// A line of metrics.jsonl about training: averages over the updates since the line before.
 struct TrainingLine {
   int64_t update = 0;
@@ -29,6 +36,7 @@ struct TrainingLine {
   double seconds = 0;  // since this process began to train
   /// The similarity of heads that a disagreement penalises, per target token, of the last update.
   std::optional<double> head_similarity = {};
+  std::optional<RanksLine> ranks = {};
 
   template <class V>
   void visit(V& v) {
@@ -44,6 +52,10 @@ struct TrainingLine {
     v("target_tokens_per_second", target_tokens_per_second);
     v("seconds", seconds);
     if (head_similarity) v("head_similarity", head_similarity);
+    if (!ranks) return;
+    v("ranks", ranks->ranks);
+    v("slowest_tokens_per_second", ranks->slowest_tokens_per_second);
+    v("waiting_share", ranks->waiting_share);
   }
 };
 

@@ -43,6 +43,9 @@ class Objective {
   virtual std::vector<std::vector<int64_t>> plan(uint64_t epoch) const = 0;
   /// Returns the number of target tokens of a batch; the loss of an update is a mean over them.
   virtual int64_t target_tokens(std::span<const int64_t> batch) const = 0;
+  /// Returns what an example costs to learn from, in multiply-adds or anything in proportion to them: so the
+  /// examples of an update are shared among ranks.
+  virtual double cost(int64_t example) const = 0;
   /// Returns the line numbers of these examples in the training text, from 1, for messages.
   virtual std::vector<int64_t> lines(std::span<const int64_t> batch) const = 0;
   /// Computes the loss of a batch. Then context.tape.backward() adds scale * (gradient of the loss summed

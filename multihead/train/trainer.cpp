@@ -3,17 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "multihead/base/error.h"
+#include "multihead/batch/share_evenly.h"
+#include "multihead/distributed/agreement.h"
+#include "multihead/io/config.h"
 
 namespace mh {
 
 Trainer::Trainer(Objective& objective, const TrainerOptions& options)
     : objective_(objective),
       options_(options),
-      adam_(named_parameters(objective), options.adam),
-      gradients_(adam_.parameters()) {
+      group_(options.group != nullptr ? *options.group : alone_),
+      adam_(named_parameters(objective), options.adam,
+            options.shard_moments ? Adam::Share{group_.rank(), group_.size()} : Adam::Share{}),
+      gradients_(adam_.parameters()),
+      exchange_(gradients_, group_, options.reproducible) {
   if (options.accumulate < 1)
     throw UsageError(fmt::format("accumulate: expected at least 1, got {}", options.accumulate));
 }
@@ -71,7 +79,6 @@ std::vector<std::string> Trainer::problems_with(const TrainingState& state) cons
         "update is {}; epoch {} and batch {} come after {}", state.update, state.epoch, state.batch,
         least == most ? fmt::format("{} updates", least) : fmt::format("{} to {} updates", least, most)));
   }
-  if (options_.sum_over_processes) return found;  // then the sums are of others' examples, too
   const int64_t epochs = state.epoch + 1;
   if (state.target_tokens > epochs * tokens || state.sentences > epochs * sentences) {
     found.push_back(fmt::format("target_tokens is {} and sentences {}; an epoch has {} and {}",
@@ -90,6 +97,15 @@ std::vector<int64_t> Trainer::lines_of_next_update() {
   return lines;
 }
 
+std::vector<int64_t> Trainer::share_of(std::span<const int64_t> batch, size_t shard) const {
+  if (exchange_.shards() == 1) return {batch.begin(), batch.end()};
+  std::vector<double> costs;
+  for (const int64_t example : batch) costs.push_back(objective_.cost(example));
+  std::vector<int64_t> share = share_evenly(costs, exchange_.shards())[shard];
+  for (int64_t& example : share) example = batch[static_cast<size_t>(example)];
+  return share;
+}
+
 UpdateReport Trainer::update() {
   const Range range = next_batches();
   int64_t target_tokens = 0;
@@ -97,19 +113,28 @@ UpdateReport Trainer::update() {
   const float scale = 1.0f / static_cast<float>(target_tokens);
   if (!tape_) tape_.emplace(Tape::Mode::kRecord);
   const auto number = static_cast<uint64_t>(state_.update + 1);
-  UpdateReport report;
-  for (size_t b = range.begin; b < range.end; ++b) {
-    tape_->clear();
-    Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
-    report += objective_.loss(context, plan_[b], scale);
-    tape_->backward();
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t shard = exchange_.first_shard(); shard < exchange_.last_shard(); ++shard) {
+    LossSums sums;
+    for (size_t b = range.begin; b < range.end; ++b) {
+      const std::vector<int64_t> examples = share_of(plan_[b], shard);
+      if (examples.empty()) continue;
+      tape_->clear();
+      Context context{.tape = *tape_, .dropout = DropoutKey{options_.seed, number}};
+      sums += objective_.loss(context, examples, scale);
+      tape_->backward();
+    }
+    exchange_.finish_shard(sums);
   }
-  if (options_.sum_over_processes) options_.sum_over_processes(gradients_, report);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  UpdateReport report;
+  static_cast<LossSums&>(report) = exchange_.finish_update(seconds, report.ranks);
   report.gradient_norm = adam_.gradient_norm();
   report.learning_rate = options_.schedule.learning_rate(state_.update + 1);
   report.finite = std::isfinite(report.smoothed_loss) && std::isfinite(report.gradient_norm);
   if (!report.finite) return report;
   adam_.update(report.learning_rate, clip_factor(report.gradient_norm, options_.clip_norm));
+  if (options_.shard_moments && group_.size() > 1) give_updated_parameters();
 
   state_.update += 1;
   state_.batch = static_cast<int64_t>(range.end);
@@ -123,6 +148,78 @@ UpdateReport Trainer::update() {
   state_.source_tokens += report.source_tokens;
   state_.sentences += report.sentences;
   return report;
+}
+
+namespace {
+
+void copy(ConstMatrixView from, float* to) {
+  std::memcpy(to, from.data, static_cast<size_t>(from.size()) * sizeof(float));
+}
+
+ConstMatrixView values_of(const NamedParameter& named) {
+  const Weight& value = named.parameter->value;
+  return {value.data(), value.rows(), value.cols()};
+}
+
+}  // namespace
+
+void Trainer::give_updated_parameters() {
+  const std::vector<NamedParameter>& parameters = adam_.parameters();
+  exchange_.spread(
+      [&](size_t i, MatrixView to) {
+        if (adam_.owns(i)) copy(values_of(parameters[i]), to.data);
+      },
+      [&](size_t i, ConstMatrixView from) {
+        if (adam_.owns(i)) return;
+        copy(from, parameters[i].parameter->value.data());
+        parameters[i].parameter->changed();
+      });
+}
+
+void Trainer::parameters_of_first_rank() {
+  if (group_.size() == 1) return;
+  const std::vector<NamedParameter>& parameters = adam_.parameters();
+  exchange_.spread(
+      [&](size_t i, MatrixView to) {
+        if (group_.rank() == 0) copy(values_of(parameters[i]), to.data);
+      },
+      [&](size_t i, ConstMatrixView from) {
+        copy(from, parameters[i].parameter->value.data());
+        parameters[i].parameter->changed();
+      });
+}
+
+void Trainer::start_as_first_rank() {
+  if (group_.size() == 1) return;
+  const std::string state = of_first_rank(group_, group_.rank() == 0 ? to_json(state_) : std::string());
+  from_json(state_, state, "the state of rank 0");
+  adam_.set_updates(state_.update);
+  parameters_of_first_rank();
+  for (Tensor Adam::Moments::*moment : {&Adam::Moments::first, &Adam::Moments::second}) {
+    exchange_.spread(
+        [&](size_t i, MatrixView to) {
+          if (group_.rank() == 0 && (adam_.moments(i).*moment).size() > 0)
+            copy((adam_.moments(i).*moment).view(), to.data);
+        },
+        [&](size_t i, ConstMatrixView from) {
+          if (adam_.owns(i)) copy(from, (adam_.moments(i).*moment).data());
+        });
+  }
+  adam_.hold_own();
+}
+
+void Trainer::collect_moments() {
+  if (group_.size() == 1 || !options_.shard_moments) return;
+  if (group_.rank() == 0) adam_.hold_all();
+  for (Tensor Adam::Moments::*moment : {&Adam::Moments::first, &Adam::Moments::second}) {
+    exchange_.spread(
+        [&](size_t i, MatrixView to) {
+          if (adam_.owns(i)) copy((adam_.moments(i).*moment).view(), to.data);
+        },
+        [&](size_t i, ConstMatrixView from) {
+          if (group_.rank() == 0) copy(from, (adam_.moments(i).*moment).data());
+        });
+  }
 }
 
 }  // namespace mh

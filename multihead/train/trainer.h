@@ -5,17 +5,21 @@
 //   g = g * min(1, clip_norm / |g|)                   unless clip_norm is 0
 //   Adam changes the parameters with g and the learning rate of the schedule
 //
+// Several ranks share the batches of an update (gradient_exchange.h); the mean is over all of them.
+//
 // What is trained is the objective's (objective.h); training_run.h decides when to validate, save and stop.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "multihead/autograd/gradient_buffer.h"
+#include "multihead/distributed/process_group.h"
 #include "multihead/train/adam.h"
+#include "multihead/train/gradient_exchange.h"
 #include "multihead/train/objective.h"
 #include "multihead/train/schedule.h"
 #include "multihead/train/training_state.h"
@@ -27,6 +31,7 @@ struct UpdateReport : LossSums {
   bool finite = true;        // false: loss or gradient was not finite; the parameters are unchanged
   double gradient_norm = 0;  // of the mean loss over target tokens, before clipping
   double learning_rate = 0;
+  RankTimes ranks;  // of several
 };
 
 struct TrainerOptions {
@@ -36,16 +41,13 @@ struct TrainerOptions {
   Schedule schedule = {};
   double clip_norm = 0;  // 0: never clipped
   uint64_t seed = 1;     // of dropout
-  /// For distributed training; empty: not used. Several processes, each with a copy of the model and its
-  /// own batches, can train together. Each update calls this function between the backward pass and the
-  /// norm. It gets the gradient of the mean over this process's target tokens and the sums of its batches,
-  /// and must leave the same bits in all processes:
-  ///   gradients   the mean over everybody's target tokens: sum over processes p of
-  ///               all()_p * target_tokens_p / sum of target_tokens. Those of a parameter that only others
-  ///               reached must be marked, mark_reached(), or Adam passes it over
-  ///   report      its LossSums summed over processes; the rest is filled afterwards
-  /// All processes must make equally many updates an epoch.
-  std::function<void(GradientBuffer& gradients, UpdateReport& report)> sum_over_processes = nullptr;
+  /// The processes that train together; null: this one alone. Every rank has the same objective and plan, and
+  /// makes its share of each update; all get the same parameters, bit for bit. REQUIRES: it outlives the trainer.
+  ProcessGroup* group = nullptr;
+  /// The same bits on 1, 2 and 4 ranks (gradient_exchange.h); other bits, and slower, than without.
+  bool reproducible = false;
+  /// Each rank keeps the moments of its share of the parameters alone, updates these, and gets the others.
+  bool shard_moments = false;
 };
 
 class Trainer {
@@ -75,6 +77,14 @@ class Trainer {
   /// got there.
   std::vector<std::string> problems_with(const TrainingState& state) const;
   Adam& adam() { return adam_; }
+  ProcessGroup& group() const { return group_; }
+  /// Gives every rank the parameters, moments and state of rank 0. Every rank calls these three; with one they
+  /// do nothing. To resume, rank 0 calls adam().hold_all() and fills all moments before.
+  void start_as_first_rank();
+  /// The parameters alone, after rank 0 changed them.
+  void parameters_of_first_rank();
+  /// Gives rank 0 the moments of all ranks, until adam().hold_own().
+  void collect_moments();
   const GradientBuffer& gradients() const { return gradients_; }
   const Objective& objective() const { return objective_; }
   int32_t accumulate() const { return options_.accumulate; }
@@ -88,11 +98,17 @@ class Trainer {
     size_t begin, end;
   };
   Range next_batches();
+  /// The examples of a batch that are this shard's.
+  std::vector<int64_t> share_of(std::span<const int64_t> batch, size_t shard) const;
+  void give_updated_parameters();
 
   Objective& objective_;
   TrainerOptions options_;
+  OneProcess alone_;
+  ProcessGroup& group_;
   Adam adam_;
   GradientBuffer gradients_;
+  GradientExchange exchange_;
   TrainingState state_;
   std::optional<Tape> tape_;
   std::vector<std::vector<int64_t>> plan_;

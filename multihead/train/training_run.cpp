@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <string>
 
 #include "multihead/base/error.h"
+#include "multihead/distributed/agreement.h"
 
 namespace mh {
 namespace {
@@ -38,7 +41,7 @@ struct Speed {
 
 class Run {
  public:
-  Run(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
+  Run(Trainer& trainer, CheckpointStore* store, MetricsLog* metrics, const RunOptions& options,
       const RunHooks& hooks)
       : trainer_(trainer), store_(store), metrics_(metrics), options_(options), hooks_(hooks) {
     for (const auto& [name, every] : {std::pair{"validate_every", options.validate_every},
@@ -46,8 +49,9 @@ class Run {
                                       {"log_every", options.log_every}}) {
       if (every < 1) throw UsageError(fmt::format("`{}`: expected at least 1, got {}", name, every));
     }
-    const std::vector<int64_t> saved = store_.updates();
-    if (!saved.empty()) saved_ = saved.back();
+    // Ranks save together, so where this one would is where rank 0 does.
+    if (store_ != nullptr && !store_->updates().empty()) saved_ = store_->updates().back();
+    saved_ = std::stoll(of_first_rank(trainer_.group(), std::to_string(saved_)));
   }
 
   RunEnd train() {
@@ -57,7 +61,7 @@ class Run {
         finish();
         return *end;
       }
-      if (hooks_.stop && hooks_.stop()) interrupt();
+      if (any_rank(trainer_.group(), hooks_.stop && hooks_.stop())) interrupt();
       update();
       const bool validates = hooks_.validate && state.update % options_.validate_every == 0;
       if (validates) validate();
@@ -75,6 +79,8 @@ class Run {
     speed_.add(elapsed, report.target_tokens);
     line_seconds_ += elapsed;
     line_tokens_ += report.target_tokens;
+    line_waiting_ += report.ranks.waiting_seconds;
+    line_slowest_ = std::min(line_slowest_, report.ranks.slowest_tokens_per_second);
     last_report_ = report;
     if (state.update % options_.log_every == 0) log();
     if (!hooks_.progress) return;
@@ -125,10 +131,16 @@ class Run {
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
     line.seconds = seconds_since(start_);
-    metrics_.add(line);
+    if (const int ranks = trainer_.group().size(); ranks > 1) {
+      line.ranks = RanksLine{.ranks = ranks,
+                             .slowest_tokens_per_second = line_slowest_,
+                             .waiting_share = std::min(1.0, line_waiting_ / std::max(line_seconds_, 1e-9))};
+    }
+    if (metrics_ != nullptr) metrics_->add(line);
     state.smoothed_loss = state.negative_log_likelihood = 0;
     state.target_tokens = state.source_tokens = state.sentences = 0;
-    line_seconds_ = 0;
+    line_seconds_ = line_waiting_ = 0;
+    line_slowest_ = std::numeric_limits<double>::infinity();
     line_tokens_ = 0;
   }
 
@@ -144,23 +156,26 @@ class Run {
     }
     validation.perplexity = perplexity_of(validation.loss);
     state.validations.push_back(validation);
-    metrics_.add(validation);
+    if (metrics_ != nullptr) metrics_->add(validation);
     if (hooks_.validated) hooks_.validated(validation);
   }
 
   void save() {
     TrainingState& state = trainer_.state();
     if (saved_ == state.update) return;
-    store_.save(trainer_.objective(), trainer_.adam(), state);
     saved_ = state.update;
+    trainer_.collect_moments();
+    if (store_ == nullptr) return;
+    store_->save(trainer_.objective(), trainer_.adam(), state);
+    trainer_.adam().hold_own();
     const Validation* best = best_of(state.validations, options_.metric);
-    if (best != nullptr && best->update == state.update) store_.publish(state.update);
+    if (best != nullptr && best->update == state.update) store_->publish(state.update);
     retain();
   }
 
   // Drops the checkpoints that neither going on nor averaging can need any more.
   void retain() {
-    const std::vector<int64_t> available = store_.updates();
+    const std::vector<int64_t> available = store_->updates();
     const auto newest = static_cast<size_t>(std::max<int32_t>(options_.keep, 1));
     std::set<int64_t> kept(available.end() - static_cast<int64_t>(std::min(newest, available.size())),
                            available.end());
@@ -169,11 +184,11 @@ class Run {
     if (const Validation* best = best_of(trainer_.state().validations, options_.metric))
       kept.insert(best->update);
     for (const int64_t update : available) {
-      if (!kept.contains(update)) store_.remove(update);
+      if (!kept.contains(update)) store_->remove(update);
     }
     // Only the newest two can be gone on from; the others are there for their weights.
     for (size_t i = 0; i + 2 < available.size(); ++i) {
-      if (kept.contains(available[i])) store_.drop_moments(available[i]);
+      if (kept.contains(available[i])) store_->drop_moments(available[i]);
     }
   }
 
@@ -191,8 +206,7 @@ class Run {
     const int64_t update = trainer_.state().update;
     if (update > 0) save();
     throw Interrupted(update == 0 ? std::string("stopped before the first update; nothing was made yet")
-                                  : fmt::format("stopped after update {}, saved in {}", update,
-                                                store_.path(update).string()));
+                                  : fmt::format("stopped after update {}, saved in {}", update, path(update)));
   }
 
   [[noreturn]] void not_finite() {
@@ -206,22 +220,26 @@ class Run {
                             lines.size() > shown ? fmt::format(" and {} more", lines.size() - shown) : "",
                             last_good(), kRemedy));
   }
+  // Only rank 0 has checkpoints, and it is rank 0 that tells the user.
+  std::string path(int64_t update) const {
+    return store_ != nullptr ? store_->path(update).string() : fmt::format("update-{}", update);
+  }
   std::string last_good() const {
-    return saved_ > 0 ? fmt::format("the last good checkpoint is {}", store_.path(saved_).string())
+    return saved_ > 0 ? fmt::format("the last good checkpoint is {}", path(saved_))
                       : std::string("no checkpoint was written yet");
   }
   static constexpr const char* kRemedy =
       "lower `learning_rate`, lengthen `warmup` or lower `clip_norm`, and begin in another `model`";
 
   Trainer& trainer_;
-  CheckpointStore& store_;
-  MetricsLog& metrics_;
+  CheckpointStore* store_;
+  MetricsLog* metrics_;
   const RunOptions& options_;
   const RunHooks& hooks_;
   const Clock::time_point start_ = Clock::now();
   Speed speed_;
   std::optional<UpdateReport> last_report_;  // of this process
-  double line_seconds_ = 0;
+  double line_seconds_ = 0, line_waiting_ = 0, line_slowest_ = std::numeric_limits<double>::infinity();
   int64_t line_tokens_ = 0;
   int64_t saved_ = -1;
 };
@@ -274,7 +292,7 @@ std::vector<int64_t> chosen_checkpoints(const TrainingState& state, const RunOpt
   return chosen;
 }
 
-RunEnd run_training(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
+RunEnd run_training(Trainer& trainer, CheckpointStore* store, MetricsLog* metrics, const RunOptions& options,
                     const RunHooks& hooks) {
   return Run(trainer, store, metrics, options, hooks).train();
 }

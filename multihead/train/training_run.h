@@ -17,7 +17,7 @@
 namespace mh {
 
 struct RunHooks {
-  std::function<Validation()> validate;                   // of the present model; empty: no validation
+  std::function<Validation()> validate;                   // of the present model, by all ranks; empty: none
   std::function<void(const TrainingProgress&)> progress;  // may be empty
   std::function<void(const Validation&)> validated;       // may be empty
   std::function<bool()> stop;                             // true: save and throw Interrupted; may be empty
@@ -29,7 +29,9 @@ std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& option
 /// Trains until the end, then saves and validates the last state. Throws Interrupted after saving when
 /// asked to stop, and Error when the loss is not finite, naming the update, its sentences and the last good
 /// checkpoint; UsageError unless validate_every, save_every and log_every are at least 1.
-RunEnd run_training(Trainer& trainer, CheckpointStore& store, MetricsLog& metrics, const RunOptions& options,
+/// With several ranks each calls this; `store` and `metrics` are rank 0's alone, null elsewhere. A rank that is asked
+/// to stop stops all.
+RunEnd run_training(Trainer& trainer, CheckpointStore* store, MetricsLog* metrics, const RunOptions& options,
                     const RunHooks& hooks);
 
 /// Returns the updates whose checkpoints make the final model: the last `average` regular ones, or the

@@ -41,6 +41,20 @@ int64_t TranslationObjective::target_tokens(std::span<const int64_t> batch) cons
   return mh::target_tokens(corpus_, batch);
 }
 
+// Of one forward pass; a backward pass costs twice as much of everything.
+double TranslationObjective::cost(int64_t example) const {
+  const auto at = static_cast<size_t>(example);
+  const auto s = static_cast<double>(corpus_.tokens.source[at].size());
+  const auto t = static_cast<double>(corpus_.tokens.target[at].size());
+  const EncoderDecoderConfig& c = model_.config();
+  const double d = c.d_model, encoder = c.encoder_layers, decoder = c.decoder_layers;
+  const double rows_of_encoder = encoder * (4 * d * d + 2 * d * c.encoder_ff);
+  const double memory = decoder * 2 * d * d;  // cross-attention's keys and values
+  const double rows_of_decoder = decoder * (6 * d * d + 2 * d * c.decoder_ff) + d * c.target_vocabulary();
+  const double scores = 2 * d * (encoder * s * s + decoder * (t * t / 2 + s * t));
+  return s * (rows_of_encoder + memory) + t * rows_of_decoder + scores;
+}
+
 std::vector<int64_t> TranslationObjective::lines(std::span<const int64_t> batch) const {
   std::vector<int64_t> lines;
   for (const int64_t pair : batch) lines.push_back(corpus_.lines[static_cast<size_t>(pair)]);

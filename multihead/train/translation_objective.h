@@ -32,6 +32,7 @@ class TranslationObjective : public Objective {
   void visit(const ParameterVisitor& visitor) override { model_.visit(visitor); }
   std::vector<std::vector<int64_t>> plan(uint64_t epoch) const override;
   int64_t target_tokens(std::span<const int64_t> batch) const override;
+  double cost(int64_t example) const override;
   std::vector<int64_t> lines(std::span<const int64_t> batch) const override;
   LossSums loss(Context& context, std::span<const int64_t> batch, float scale) override;
   bool compares_heads() const override { return options_.disagreement != Disagreement::kNone; }

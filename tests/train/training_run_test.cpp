@@ -95,7 +95,7 @@ struct Fixture {
       return Validation{.update = 0, .loss = 3 + all[0], .perplexity = 0, .bleu = std::nullopt};
     };
   }
-  RunEnd run() { return run_training(trainer, store, *metrics, options, hooks); }
+  RunEnd run() { return run_training(trainer, &store, metrics.get(), options, hooks); }
 
   EncoderDecoder model;
   TrainingCorpus corpus;

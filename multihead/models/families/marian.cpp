@@ -222,7 +222,12 @@ void refuse_own_keys(std::string_view json, std::string_view name, std::vector<s
   if (differs("positions", {"sinusoidal"})) wrong.emplace_back("positions needs model_type \"multihead\"");
 }
 
-FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
+struct MarianModel {
+  EncoderDecoderConfig config;
+  MarianFields fields;
+};
+
+MarianModel read_fields(std::string_view json, std::string_view name, std::string_view model_type) {
   MarianFields fields;
   fields.model_type = model_type;  // decides which fields there are
   from_json(fields, json, name, UnknownKeys::kIgnore);
@@ -244,15 +249,20 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
                                 config.max_positions, kLargestPositions / config.d_model, config.d_model));
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
+  return {std::move(config), std::move(fields)};
+}
 
+FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
+  const auto [config, fields] = read_fields(json, name, model_type);
+  const Tying tying = fields.tying;
   FolderPlan plan{
       .model_type = std::string(model_type),
       .least_parameters = least_parameters(config),
-      .make = [config](const WeightFiles&) { return std::make_unique<EncoderDecoder>(config); },
+      .make = [config = config](const WeightFiles&) { return std::make_unique<EncoderDecoder>(config); },
       .place = [type = std::string(model_type),
                 tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
   if (model_type == kMarian) {
-    plan.no_weight = [config, tying](const std::string& tensor, const WeightFiles& files, const Model& model,
+    plan.no_weight = [config = config, tying](const std::string& tensor, const WeightFiles& files, const Model& model,
                                      Differences& differences) {
       return repeats(tensor, files, model, tying, config, differences);
     };
@@ -285,6 +295,10 @@ std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   const bool marian =
       config.norm == NormPlacement::kPost && config.positions == Positions::kSinusoidal && canonical;
   return marian ? kMarian : kMultihead;
+}
+
+EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name) {
+  return read_fields(json, name, kMultihead).config;
 }
 
 std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,

@@ -27,6 +27,8 @@ struct Tying {
 /// Returns the text of config.json. files: the files that must stand beside it.
 std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,
                                          const Tying& tying, const std::vector<std::string>& files);
+/// Reads such a text of our own format, model_type "multihead". Throws FormatError, which begins with `name`.
+EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name);
 
 /// Returns which embeddings of a model are one matrix.
 Tying tying_of(const EncoderDecoder& model);
