@@ -5,13 +5,19 @@ JOBS ?= $(shell nproc)
 FLAGS ?=
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
 
-.PHONY: demo test test-fast tool packages packages-test bench oracles format
+.PHONY: demo test test-fast tool mpi packages packages-test bench oracles format
 
 demo: tool
 	$(BUILD)/multihead demo
 
 tool: packages
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=OFF -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
+
+# The tool with MPI, for trainings by several processes (docs/verbs/train.md).
+mpi:
+	@scripts/packages build mpi
+	@$(CONFIGURE) -DMULTIHEAD_MPI=ON -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
 
 test: packages-test

@@ -112,8 +112,8 @@ int tell_failure(const CLI::App& app, const std::exception_ptr& failure) {
   const auto in_flags = [&](const std::exception& error) { return with_flags(verb, error.what()); };
   try {
     std::rethrow_exception(failure);
-  } catch (const SaidByAnotherRank&) {
-    return kRunTimeError;
+  } catch (const AlreadyTold& told) {
+    return told.status();
   } catch (const CLI::ParseError& error) {
     return tell(parse_mistake(app, error), kUsageError);
   } catch (const UsageError& error) {

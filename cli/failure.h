@@ -10,10 +10,15 @@ class App;
 
 namespace mh::cli {
 
-/// One of several processes ends without a word: another one tells the user.
-class SaidByAnotherRank : public std::exception {
+/// What went wrong was told, here or by another one of several processes: end with this status and no word.
+class AlreadyTold : public std::exception {
  public:
-  const char* what() const noexcept override { return "another rank says why"; }
+  explicit AlreadyTold(int status) : status_(status) {}
+  const char* what() const noexcept override { return "told already"; }
+  int status() const { return status_; }
+
+ private:
+  int status_;
 };
 
 /// Says in one line what went wrong. Returns the exit status: 2 for flags that cannot be, 1 for what could

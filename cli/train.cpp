@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +29,7 @@
 #include "multihead/io/config.h"
 #include "multihead/io/setting_visitor.h"
 #include "multihead/models/checkpoint_names.h"
-#include "multihead/recipes/train_translator.h"
+#include "multihead/recipes/train_by_ranks.h"
 #include "multihead/recipes/training_settings.h"
 
 namespace mh::cli {
@@ -66,7 +67,8 @@ std::string scores(const Validation& validation) {
 void run(const CLI::App& verb, const TranslatorSettings& settings, ProcessGroup& group) {
   const StopSignals signals;
   ProgressLine line;
-  if (const std::string remark = too_many_threads(group, thread_count()); group.rank() == 0 && !remark.empty())
+  if (const std::string remark = too_many_threads(group, thread_count());
+      group.rank() == 0 && !remark.empty())
     line.say(remark);
   TrainingWatcher watcher;
   watcher.remark = [&](const std::string& remark) { line.say(with_flags(verb, remark)); };
@@ -128,10 +130,10 @@ TranslatorSettings wanted(const TrainFlags& flags, const std::string& config, Pr
 
 std::string how_to_go_on(const std::string& lost, const std::string& model) {
   const std::vector<int64_t> saved = checkpoint_updates(model);
-  return fmt::format(
-      "{}; all ranks stop; {}", lost,
-      saved.empty() ? std::string("no checkpoint was written yet")
-                    : fmt::format("the same command goes on from {}", checkpoint_of(model, saved.back()).string()));
+  return fmt::format("{}; all ranks stop; {}", lost,
+                     saved.empty() ? std::string("no checkpoint was written yet")
+                                   : fmt::format("the same command goes on from {}",
+                                                 checkpoint_of(model, saved.back()).string()));
 }
 
 // As one of the processes that a launcher started, or alone.
@@ -139,18 +141,19 @@ void run_in_group(const CLI::App& verb, const TrainFlags& flags, const std::stri
   const TranslatorSettings given = with_given({}, flags, config);
   std::unique_ptr<ProcessGroup> group;
   try {
-    group = join_processes(
-        {.deadline = std::chrono::milliseconds(static_cast<int64_t>(given.rank_timeout * 1e3)),
-         .lost = [model = given.model](const std::string& what) {
-           to_stderr(fmt::format("multihead: {}\n", how_to_go_on(what, model)));
-         }});
+    group =
+        join_processes({.deadline = std::chrono::milliseconds(static_cast<int64_t>(given.rank_timeout * 1e3)),
+                        .lost = [model = given.model](const std::string& what) {
+                          to_stderr(fmt::format("multihead: {}\n", how_to_go_on(what, model)));
+                        }});
     run(verb, wanted(flags, config, *group), *group);
   } catch (const LostRank& lost) {
-    if (!lost.this_rank_speaks()) throw SaidByAnotherRank();
+    if (!lost.this_rank_speaks()) throw AlreadyTold(1);
     throw Error(how_to_go_on(lost.what(), given.model));
   } catch (...) {
-    if (launched_rank() != 0) throw SaidByAnotherRank();
-    throw;
+    if (launched_rank() != 0) throw AlreadyTold(1);
+    // Before the group ends: a launcher ends this rank, too, when another one has ended.
+    throw AlreadyTold(tell_failure(*verb.get_parent(), std::current_exception()));
   }
 }
 

@@ -12,8 +12,8 @@ namespace mh {
 namespace {
 
 // The first byte of what a rank gives: it is well, or the class of the error that ended it.
-constexpr char kWell = '+', kUsage = 'u', kFile = 'f', kFormat = 'F', kShape = 's', kInternal = 'i', kStopped = 'S',
-               kOther = 'e';
+constexpr char kWell = '+', kUsage = 'u', kFile = 'f', kFormat = 'F', kShape = 's', kInternal = 'i',
+               kStopped = 'S', kOther = 'e';
 
 char class_of(const std::exception& failure) {
   const auto is = [&](auto* type) {

@@ -40,7 +40,8 @@ std::string too_many_threads(ProcessGroup& group, int threads) {
     const auto processors = static_cast<int>(machine.processors.size());
     if (machine.threads <= processors) continue;
     return fmt::format(
-        "{} ranks on {} have {} threads together and may use {} {}; give each rank as many processors as threads "
+        "{} ranks on {} have {} threads together and may use {} {}; give each rank as many processors as "
+        "threads "
         "(mpirun --map-by slot:PE={}), or fewer threads (--threads {})",
         machine.ranks, name, machine.threads, processors, processors == 1 ? "processor" : "processors",
         (machine.threads + machine.ranks - 1) / machine.ranks, std::max(1, processors / machine.ranks));

@@ -18,7 +18,7 @@ ProcessId this_process();
 
 enum class ProcessState {
   kRuns,
-  kStopped,    // by a signal such as SIGSTOP
+  kStopped,  // by a signal such as SIGSTOP
   kEnded,
   kElsewhere,  // on another machine, or not to be seen from here
 };

@@ -93,8 +93,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   sizes.reserve(sources.size());
   for (const auto& source : sources) sizes.push_back({.tokens = static_cast<int64_t>(source.size())});
   const int threads = thread_count();
-  const auto batches =
-      shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
+  const auto batches = shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
   int64_t sentences_done = 0;

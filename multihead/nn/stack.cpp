@@ -50,9 +50,8 @@ Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
 
 Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   MH_ASSERT((memory != nullptr) == config_.cross_attention);
-  x = one_after_another(context, x, [&](size_t i, Var in) {
-    return layers_[i].forward(context, in, rows, memory);
-  });
+  x = one_after_another(context, x,
+                        [&](size_t i, Var in) { return layers_[i].forward(context, in, rows, memory); });
   return finished(context, x);
 }
 
@@ -67,9 +66,8 @@ Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cach
   MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone && !context.tape.recording());
   MH_ASSERT(rows.rows->rows() == x.rows());
   cache.append(rows);
-  x = one_after_another(context, x, [&](size_t i, Var in) {
-    return layers_[i].extend(context, in, cache.layers_[i], cache);
-  });
+  x = one_after_another(
+      context, x, [&](size_t i, Var in) { return layers_[i].extend(context, in, cache.layers_[i], cache); });
   cache.rows_written_ += static_cast<int32_t>(x.rows());
   return finished(context, x);
 }

@@ -63,7 +63,8 @@ TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const Transla
   if (group.rank() == 0) {
     std::map<std::string, std::string> files = tokenizers->source.files();
     if (tokenizers->own_target) files.merge(tokenizers->own_target->files("target_tokenizer.json"));
-    for (const auto& [name, bytes] : files) mine.add(std::string_view(name)), mine.add(std::string_view(bytes));
+    for (const auto& [name, bytes] : files)
+      mine.add(std::string_view(name)), mine.add(std::string_view(bytes));
   }
   const std::string all = of_first_rank(group, mine.bytes());
   if (group.rank() == 0) return *tokenizers;

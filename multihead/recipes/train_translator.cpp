@@ -1,4 +1,4 @@
-#include "multihead/recipes/train_translator.h"
+#include "multihead/recipes/train_by_ranks.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,8 +16,10 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/first_rank.h"
+#include "multihead/recipes/training_options.h"
 #include "multihead/recipes/training_refusals.h"
 #include "multihead/recipes/training_settings.h"
+#include "multihead/recipes/training_summary.h"
 #include "multihead/recipes/translator_corpus.h"
 #include "multihead/recipes/translator_validation.h"
 #include "multihead/train/training_run.h"
@@ -27,73 +29,6 @@ namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSummary = "training.json";
-
-// training.json of a finished run.
-struct Summary {
-  int64_t updates = 0;
-  std::string end;
-  std::vector<int64_t> averaged;
-  std::optional<Validation> final;
-  std::vector<Setting> settings;
-
-  template <class V>
-  void visit(V& v) {
-    v("updates", updates, {.low = 0, .required = true});
-    v("end", end);
-    v("averaged", averaged, {.low = 0, .required = true});
-    v("final", final);
-    v("settings", settings);
-  }
-};
-
-std::optional<Summary> read_summary(const fs::path& folder) {
-  for (const char* file : {kSummary, "config.json", "model.safetensors"}) {
-    if (!fs::exists(folder / file)) return std::nullopt;
-  }
-  try {
-    Summary summary;
-    from_json(summary, read_regular_file(folder / kSummary), (folder / kSummary).string());
-    return summary;
-  } catch (const FormatError&) {
-    return std::nullopt;  // the end of the run is made again
-  }
-}
-
-RunOptions run_options(const TranslatorSettings& s) {
-  return {.updates = s.updates,
-          .epochs = s.epochs,
-          .patience = s.patience,
-          .metric = s.metric,
-          .validate_every = s.validate_every,
-          .save_every = s.save_every,
-          .log_every = s.log_every,
-          .keep = s.keep,
-          .average = s.average,
-          .average_of = s.average_of};
-}
-
-TranslationOptions translation_options(const TranslatorSettings& s) {
-  return {.batches = {.max_tokens = *s.batch_tokens, .count = s.batch_count, .seed = s.seed},
-          .label_smoothing = *s.label_smoothing,
-          .disagreement = s.disagreement,
-          .disagreement_weight = s.disagreement_weight};
-}
-
-TrainerOptions trainer_options(const TranslatorSettings& s, ProcessGroup& group) {
-  return {.accumulate = s.accumulate,
-          .adam = {.beta1 = s.adam_beta1,
-                   .beta2 = s.adam_beta2,
-                   .epsilon = s.adam_epsilon,
-                   .weight_decay = s.weight_decay},
-          .schedule = {.peak = *s.learning_rate, .warmup = *s.warmup, .decay = s.schedule, .end = s.updates},
-          .clip_norm = s.clip_norm,
-          .seed = s.seed,
-          .group = &group,
-          .reproducible = s.reproducible,
-          .shard_moments = s.shard_optimiser};
-}
 
 // Checkpoints must agree with the kept settings, which have absolute paths.
 TranslatorSettings settled(const TranslatorSettings& given) {
@@ -159,8 +94,8 @@ class Training {
       keep_settings(given_);
       metrics.emplace(settings_.model, trainer.state().update);
     }
-    result_.end = run_training(trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr, run_,
-                               hooks(model));
+    result_.end =
+        run_training(trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr, run_, hooks(model));
     result_.updates = trainer.state().update;
     finish(model, trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr);
     return result_;
@@ -192,7 +127,7 @@ class Training {
   bool was_finished(Trainer& trainer, const CheckpointStore& store) {
     const auto end = ended(trainer.state(), run_);
     if (!end) return false;
-    const auto summary = read_summary(settings_.model);
+    const auto summary = read_training_summary(settings_.model);
     if (!summary || summary->updates != trainer.state().update ||
         summary->averaged != chosen(trainer, store)) {
       return false;
@@ -397,12 +332,12 @@ class Training {
 
   void summarise(Trainer& trainer, MetricsLog& metrics) const {
     if (result_.final) metrics.add(*result_.final, "final");
-    const Summary summary{.updates = result_.updates,
-                          .end = run_end_text(result_.end),
-                          .averaged = result_.averaged,
-                          .final = result_.final,
-                          .settings = trainer.state().settings};
-    write_file_atomically(fs::path(settings_.model) / kSummary, to_json(summary));
+    const TrainingSummary summary{.updates = result_.updates,
+                                  .end = run_end_text(result_.end),
+                                  .averaged = result_.averaged,
+                                  .final = result_.final,
+                                  .settings = trainer.state().settings};
+    write_training_summary(settings_.model, summary);
   }
 
   const TranslatorSettings& given_;

@@ -19,8 +19,6 @@
 
 namespace mh {
 
-class ProcessGroup;
-
 /// Functions that are called during training; each may be empty. The library itself prints nothing.
 struct TrainingWatcher {
   /// Called with one line worth knowing, e.g. how many pairs were left out.
@@ -45,11 +43,5 @@ struct TrainingResult {
 /// when asked to stop, after saving, and Error, FileError or FormatError on texts and files that cannot be
 /// used.
 TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher = {});
-
-/// The same by all processes of a group (distributed/process_group.h), each of which calls this with the same settings.
-/// Rank 0 alone writes, remarks and reports; the model folder need be there only. Throws on every rank what went wrong
-/// on any of them, and LostRank when one has ended or does not answer.
-TrainingResult train_translator(const TranslatorSettings& settings, const TrainingWatcher& watcher,
-                                ProcessGroup& group);
 
 }  // namespace mh

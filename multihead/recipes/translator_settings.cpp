@@ -76,8 +76,8 @@ class CheckRanges : public SettingVisitor<CheckRanges> {
 };
 
 constexpr std::array<std::string_view, 16> kMayChange = {
-    "train_source", "train_target", "valid_source", "valid_target", "model",    "tokenizer",
-    "epochs",       "keep",         "log_every",    "average",      "patience", "max_line_characters",
+    "train_source", "train_target", "valid_source",    "valid_target", "model",    "tokenizer",
+    "epochs",       "keep",         "log_every",       "average",      "patience", "max_line_characters",
     "max_unpacked", "share_corpus", "shard_optimiser", "rank_timeout"};
 
 // Somebody who gives no text may think that a training could go on.

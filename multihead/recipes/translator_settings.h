@@ -81,10 +81,10 @@ struct TranslatorSettings {
   uint64_t seed = 1;
 
   // Several processes (ranks), started by mpirun or srun.
-  bool reproducible = false;    // the same bits on 1, 2 and 4 ranks
-  bool share_corpus = false;    // rank 0 alone reads the text
-  bool shard_optimiser = false; // each rank keeps its share of Adam's moments
-  double rank_timeout = 120;    // seconds without an answer after which a rank counts as lost
+  bool reproducible = false;     // the same bits on 1, 2 and 4 ranks
+  bool share_corpus = false;     // rank 0 alone reads the text
+  bool shard_optimiser = false;  // each rank keeps its share of Adam's moments
+  double rank_timeout = 120;     // seconds without an answer after which a rank counts as lost
 
   // Validation.
   int64_t validate_every = 500;
@@ -102,7 +102,7 @@ struct TranslatorSettings {
   template <class V>
   void visit(V& v) {
     constexpr const char *kText = "Text", *kTokens = "Tokenizer", *kShape = "Model", *kHeads = "Heads",
-                         *kLearning = "Learning", *kRanks = "Several processes (mpirun)", *kValidation = "Validation",
+                         *kLearning = "Learning", *kRanks = "Several processes", *kValidation = "Validation",
                          *kCheckpoints = "Checkpoints";
     v("train_source", train_source, {},
       {.group = kText,
@@ -243,8 +243,9 @@ struct TranslatorSettings {
       {.group = kRanks, .help = "Each rank keeps its share of Adam's moments (ZeRO stage 1): less memory"});
     v("rank_timeout", rank_timeout, {.low = 0.1, .high = 1e6},
       {.group = kRanks,
-       .help = "Seconds without an answer after which a rank counts as lost and all stop; more than writing a "
-               "checkpoint takes"});
+       .help =
+           "Seconds without an answer after which a rank counts as lost and all stop; more than writing a "
+           "checkpoint takes"});
     v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
       {.group = kValidation, .help = "Updates between validations (loss, perplexity and BLEU by 13a)"});
     v("validate_beam", validate_beam, {.low = 0, .high = 64},

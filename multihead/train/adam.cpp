@@ -154,7 +154,8 @@ void Adam::update(double learning_rate, double gradient_scale) {
     Parameter& parameter = *parameters_[chunk.parameter].parameter;
     if (!parameter.gradient.exists()) return;
     if (!owns(chunk.parameter)) {
-      std::fill(parameter.gradient.view().data + chunk.begin, parameter.gradient.view().data + chunk.end, 0.0f);
+      std::fill(parameter.gradient.view().data + chunk.begin, parameter.gradient.view().data + chunk.end,
+                0.0f);
       return;
     }
     detail::AdamStep mine = step;

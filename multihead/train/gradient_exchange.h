@@ -54,8 +54,9 @@ class GradientExchange {
   ProcessGroup& group_;
   size_t shards_, own_;
   SumOrder order_;
-  std::vector<LossSums> sums_;                  // of this rank's shards
-  std::vector<std::vector<float>> left_halves_;  // gradients that wait for their neighbours, the largest first
+  std::vector<LossSums> sums_;  // of this rank's shards
+  std::vector<std::vector<float>>
+      left_halves_;  // gradients that wait for their neighbours, the largest first
 };
 
 }  // namespace mh

@@ -19,8 +19,9 @@ namespace mh {
 /// What a line has besides when several ranks train together.
 struct RanksLine {
   int ranks = 0;
-  double slowest_tokens_per_second = 0;  // target tokens, in the passes of the slowest rank of the slowest update
-  double waiting_share = 0;              // of the time, that a rank waited for others or summed; mean over ranks
+  double slowest_tokens_per_second =
+      0;                     // target tokens, in the passes of the slowest rank of the slowest update
+  double waiting_share = 0;  // of the time, that a rank waited for others or summed; mean over ranks
 };
 
 /// A line of metrics.jsonl about training: averages over the updates since the line before.

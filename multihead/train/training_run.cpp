@@ -205,8 +205,9 @@ class Run {
   [[noreturn]] void interrupt() {
     const int64_t update = trainer_.state().update;
     if (update > 0) save();
-    throw Interrupted(update == 0 ? std::string("stopped before the first update; nothing was made yet")
-                                  : fmt::format("stopped after update {}, saved in {}", update, path(update)));
+    throw Interrupted(update == 0
+                          ? std::string("stopped before the first update; nothing was made yet")
+                          : fmt::format("stopped after update {}, saved in {}", update, path(update)));
   }
 
   [[noreturn]] void not_finite() {

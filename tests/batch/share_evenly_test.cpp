@@ -16,8 +16,10 @@ using testing::IsEmpty;
 
 TEST(ShareEvenly, TheDearestGoesFirstAndListsRise) {
   // 7 | 5; then 5 + 4 < 7 + 4, 7 + 3, 9 + 2 < 10 + 2
-  EXPECT_THAT(share_evenly(std::vector<double>{3, 7, 5, 4, 2}, 2), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3, 4)));
-  EXPECT_THAT(share_evenly(std::vector<double>{1, 1}, 3), ElementsAre(ElementsAre(0), ElementsAre(1), IsEmpty()));
+  EXPECT_THAT(share_evenly(std::vector<double>{3, 7, 5, 4, 2}, 2),
+              ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3, 4)));
+  EXPECT_THAT(share_evenly(std::vector<double>{1, 1}, 3),
+              ElementsAre(ElementsAre(0), ElementsAre(1), IsEmpty()));
   EXPECT_THAT(share_evenly(std::vector<double>{}, 2), ElementsAre(IsEmpty(), IsEmpty()));
 }
 

@@ -114,7 +114,9 @@ TEST(Agreement, OfSeveralFailuresTheLowestRanksIsTold) {
 TEST(CheckSame, NamesTheRankAndAllThatDiffers) {
   const auto values = [](ProcessGroup& group, int other) {
     const bool differs = group.rank() == other;
-    check_same(group, {{"`seed`", differs ? "7" : "3"}, {"`lowercase`", "true"}, {"`geometry`", differs ? "wide" : ""}});
+    check_same(
+        group,
+        {{"`seed`", differs ? "7" : "3"}, {"`lowercase`", "true"}, {"`geometry`", differs ? "wide" : ""}});
   };
   EXPECT_NO_THROW(ThreadGroup(3).run([&](ProcessGroup& group) { values(group, -1); }));
   const auto thrown = ThreadGroup(3).outcomes([&](ProcessGroup& group) { values(group, 2); });

@@ -11,7 +11,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/distributed/agreement.h"
-#include "multihead/recipes/train_translator.h"
+#include "multihead/recipes/train_by_ranks.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/thread_group.h"
 
@@ -85,7 +85,8 @@ TEST(TrainByRanks, GoOnWithAnotherNumberOfRanks) {
     const ScratchFolder folder;
     TranslatorSettings settings = small_settings(folder.path());
     settings.reproducible = true;
-    settings.valid_source = settings.valid_target = "";  // a run's end is validated, and the best model is the last
+    settings.valid_source = settings.valid_target =
+        "";  // a run's end is validated, and the best model is the last
     settings.average_of = AverageOf::kLast;
     if (stopped) {
       for (const int ranks : {2, 4, 1}) {
@@ -119,10 +120,12 @@ TEST(TrainByRanks, WhatGoesWrongOnOneIsThrownOnAll) {
   };
   EXPECT_THAT(message([](TranslatorSettings& own) { own.train_source = "missing"; }),
               HasSubstr("rank 2: cannot read missing"));
-  EXPECT_THAT(message([](TranslatorSettings& own) { own.seed = 2; }), HasSubstr("`seed` is 2 on rank 2 and 1 on rank 0"));
+  EXPECT_THAT(message([](TranslatorSettings& own) { own.seed = 2; }),
+              HasSubstr("`seed` is 2 on rank 2 and 1 on rank 0"));
   std::ofstream(folder.path() / "other") << read_file(settings.train_target);
-  EXPECT_THAT(message([&](TranslatorSettings& own) { own.train_source = (folder.path() / "other").string(); }),
-              HasSubstr("the fingerprint of the text is"));
+  EXPECT_THAT(
+      message([&](TranslatorSettings& own) { own.train_source = (folder.path() / "other").string(); }),
+      HasSubstr("the fingerprint of the text is"));
 }
 
 TEST(TrainByRanks, OneThatIsAskedToStopStopsAllAndTheyGoOn) {

@@ -262,8 +262,8 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
       .place = [type = std::string(model_type),
                 tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
   if (model_type == kMarian) {
-    plan.no_weight = [config = config, tying](const std::string& tensor, const WeightFiles& files, const Model& model,
-                                     Differences& differences) {
+    plan.no_weight = [config = config, tying](const std::string& tensor, const WeightFiles& files,
+                                              const Model& model, Differences& differences) {
       return repeats(tensor, files, model, tying, config, differences);
     };
   }
