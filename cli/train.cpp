@@ -118,7 +118,7 @@ TranslatorSettings with_given(TranslatorSettings before, const TrainFlags& flags
 
 // Where a run was stopped, what is not given is as it was. Rank 0 has the folder.
 TranslatorSettings wanted(const TrainFlags& flags, const std::string& config, ProcessGroup& group) {
-  const TranslatorSettings given = with_given({}, flags, config);
+  TranslatorSettings given = with_given({}, flags, config);
   std::optional<TranslatorSettings> kept;
   if (group.rank() == 0) kept = kept_settings(given.model);
   const std::string text = of_first_rank(group, kept ? to_json(SettingsFile{*kept}) : "");

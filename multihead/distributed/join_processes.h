@@ -12,8 +12,8 @@ namespace mh {
 
 struct JoinOptions {
   /// LostRank after a call of the group has waited so long for another rank. Longer than the longest pause of
-  /// a rank that is well, such as the writing of a checkpoint.
-  std::chrono::milliseconds deadline{120'000};
+  /// a rank that is well: it learns a tokenizer, or writes a checkpoint.
+  std::chrono::milliseconds deadline{600'000};
   /// Called when a rank on this machine has ended, within about 0.1 s and on one of the ranks that are left, with one
   /// line that says which; the launcher may soon end all others. By a thread of the group.
   std::function<void(const std::string& what)> lost = nullptr;

@@ -84,7 +84,7 @@ struct TranslatorSettings {
   bool reproducible = false;     // the same bits on 1, 2 and 4 ranks
   bool share_corpus = false;     // rank 0 alone reads the text
   bool shard_optimiser = false;  // each rank keeps its share of Adam's moments
-  double rank_timeout = 120;     // seconds without an answer after which a rank counts as lost
+  double rank_timeout = 600;     // seconds without an answer after which a rank counts as lost
 
   // Validation.
   int64_t validate_every = 500;

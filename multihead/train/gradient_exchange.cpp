@@ -82,6 +82,7 @@ LossSums GradientExchange::finish_update(double seconds, RankTimes& times) {
       }
       for (char& mark : reached) mark = static_cast<char>(reader.number<char>() | mark);
       all_seconds += their_seconds;
+      if (tokens == 0) continue;  // fewer sentences than ranks
       times.slowest_tokens_per_second = std::min(times.slowest_tokens_per_second,
                                                  static_cast<double>(tokens) / std::max(their_seconds, 1e-9));
     }
@@ -99,6 +100,7 @@ LossSums GradientExchange::finish_update(double seconds, RankTimes& times) {
 void GradientExchange::spread(const std::function<void(size_t, MatrixView)>& give,
                               const std::function<void(size_t, ConstMatrixView)>& take) {
   const std::vector<GradientBuffer::View>& views = gradients_.views();
+  any_rank(group_, false);  // a rank that has failed since the last agreement tells here
   for (size_t i = 0; i < views.size(); ++i) give(i, views[i].values);
   group_.sum(gradients_.all(), SumOrder::kFastest);
   for (size_t i = 0; i < views.size(); ++i) take(i, views[i].values);

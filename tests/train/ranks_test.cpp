@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <vector>
 
+#include "tests/support/delayed_group.h"
 #include "tests/support/thread_group.h"
 #include "tests/train/small_run.h"
 
@@ -178,6 +180,31 @@ TEST(Ranks, AParameterThatOneRankAloneReachedIsUpdatedOnAll) {
   }
   EXPECT_GT(changed_by_one, static_cast<int>(before.size()) / 2);
   EXPECT_NEAR(changed_by_four, changed_by_one, 5);  // a tiny step may round to none
+}
+
+TEST(Ranks, ASlowNetworkChangesNoBitAndIsCountedAsWaiting) {
+  const Learned expected = learned(2, 3, small_options());
+  std::vector<double> waited(2);
+  std::vector<std::vector<float>> found(2);
+  constexpr double kSecondsOfFloat = 2e-6;
+  size_t floats = 0;
+  ThreadGroup(2).run([&](ProcessGroup& group) {
+    DelayedGroup slow(group, {.of_call = std::chrono::milliseconds(3), .seconds_of_float = kSecondsOfFloat});
+    EncoderDecoder model(small_config());
+    if (group.rank() == 0) model.initialise(3);
+    const TrainingCorpus corpus = small_corpus();
+    SmallOptions options = small_options();
+    options.trainer.group = &slow;
+    SmallTraining training(model, corpus, options);
+    training.trainer.start_as_first_rank();
+    for (int i = 0; i < 3; ++i)
+      waited[static_cast<size_t>(group.rank())] += training.trainer.update().ranks.waiting_seconds;
+    found[static_cast<size_t>(group.rank())] = all_parameters(model);
+    if (group.rank() == 0) floats = static_cast<size_t>(training.trainer.gradients().views().back().begin);
+  });
+  for (const auto& parameters : found) EXPECT_TRUE(parameters == expected.parameters);
+  const double least = 3 * (2 * 3e-3 + kSecondsOfFloat * static_cast<double>(floats));
+  for (const double seconds : waited) EXPECT_GT(seconds, least);
 }
 
 }  // namespace
