@@ -23,7 +23,7 @@ std::vector<std::vector<int64_t>> shrinking_batches(std::span<const ExampleSize>
   constexpr int64_t kLeastRows = 1024;
   const BatchOptions::Order order = BatchOptions::Order::kLongestFirst;
   if (threads == 1) return plan_batches(sizes, {.max_tokens = max_tokens, .order = order});
-  const int64_t least = std::clamp<int64_t>(kLeastRows / beam_size, 1, max_tokens);
+  const int64_t least = std::min(max_tokens, std::max<int64_t>(1, kLeastRows / beam_size));
   const auto pieces = plan_batches(sizes, {.max_tokens = least, .order = order});
   const auto most = static_cast<size_t>(max_tokens / least);
   std::vector<std::vector<int64_t>> batches;
