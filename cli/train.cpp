@@ -141,11 +141,13 @@ void run_in_group(const CLI::App& verb, const TrainFlags& flags, const std::stri
   const TranslatorSettings given = with_given({}, flags, config);
   std::unique_ptr<ProcessGroup> group;
   try {
+    const auto tell = [model = given.model](const std::string& what) {
+      to_stderr(fmt::format("multihead: {}\n", how_to_go_on(what, model)));
+    };
     group =
         join_processes({.deadline = std::chrono::milliseconds(static_cast<int64_t>(given.rank_timeout * 1e3)),
-                        .lost = [model = given.model](const std::string& what) {
-                          to_stderr(fmt::format("multihead: {}\n", how_to_go_on(what, model)));
-                        }});
+                        .lost = tell,
+                        .stuck = [tell](const std::string& what) { tell(what), std::_Exit(1); }});
     run(verb, wanted(flags, config, *group), *group);
   } catch (const LostRank& lost) {
     if (!lost.this_rank_speaks()) throw AlreadyTold(1);

@@ -17,6 +17,9 @@ struct JoinOptions {
   /// Called when a rank on this machine has ended, within about 0.1 s and on one of the ranks that are left, with one
   /// line that says which; the launcher may soon end all others. By a thread of the group.
   std::function<void(const std::string& what)> lost = nullptr;
+  /// Called when MPI itself does not start, or end, on all ranks within the deadline, with one line that says so. The
+  /// call of MPI cannot be left, so all that is left to do is to tell it and end the process. By a thread of the group.
+  std::function<void(const std::string& what)> stuck = nullptr;
 };
 
 /// How many processes a launcher says that it has started, by its environment variables; 1 without a launcher.

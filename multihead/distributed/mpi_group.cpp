@@ -6,16 +6,15 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <functional>
 #include <limits>
-#include <stop_token>
 #include <thread>
 
 #include "multihead/base/aligned.h"
+#include "multihead/distributed/alarm.h"
 #include "multihead/distributed/message.h"
-#include "multihead/distributed/watched_processes.h"
+#include "multihead/distributed/rank_watch.h"
 
 namespace mh {
 namespace {
@@ -27,16 +26,20 @@ using std::chrono::milliseconds;
 // for ever.
 class MpiGroup : public ProcessGroup {
  public:
-  explicit MpiGroup(const JoinOptions& options) : deadline_(options.deadline), tell_(options.lost) {
-    int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  explicit MpiGroup(const JoinOptions& options)
+      : deadline_(options.deadline), stuck_(options.stuck), tells_(options.lost != nullptr) {
+    {
+      const auto alarm = alarm_when("start");
+      int provided = 0;
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-    here_ = this_process();
+    const ProcessId here = this_process();
     MessageWriter mine;
-    mine.add(std::string_view(here_.machine)), mine.add(here_.number), mine.add(here_.started);
-    std::vector<ProcessId> known;
+    mine.add(std::string_view(here.machine)), mine.add(here.number), mine.add(here.started);
+    std::vector<ProcessId> processes;
     for (const std::string& theirs : agree(mine.bytes())) {
       MessageReader reader(theirs);
       ProcessId process;
@@ -44,18 +47,18 @@ class MpiGroup : public ProcessGroup {
       process.number = reader.number<int64_t>();
       process.started = reader.number<int64_t>();
       // In a container of its own a process of this machine is not to be seen.
-      if (state_of(process, here_) == ProcessState::kEnded) process.started = 0;
-      known.push_back(process);
+      if (state_of(process, here) == ProcessState::kEnded) process.started = 0;
+      processes.push_back(process);
     }
-    processes_ = std::move(known);
-    if (tell_) watch_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
+    watch_ = std::make_unique<RankWatch>(std::move(processes), rank_, deadline_, options.lost);
   }
 
   ~MpiGroup() override {
     // With a rank that is lost MPI_Finalize() would wait for it. The launcher ends whoever is left.
-    finishing_ = true;
-    if (watch_.joinable()) watch_.request_stop(), watch_.join();
-    if (!lost_) MPI_Finalize();
+    if (watch_) watch_->finish();
+    if (lost_) return;
+    const auto alarm = alarm_when("end");
+    MPI_Finalize();
   }
   MpiGroup(const MpiGroup&) = delete;
   MpiGroup& operator=(const MpiGroup&) = delete;
@@ -112,6 +115,17 @@ class MpiGroup : public ProcessGroup {
 
  private:
   static constexpr int kTag = 7;
+
+  // MPI_Init and MPI_Finalize wait for all ranks, and none knows of another one then. So the lowest rank that is
+  // left is the first to tell, and the launcher has ended the next one by then.
+  std::unique_ptr<Alarm> alarm_when(const char* what) const {
+    if (!stuck_) return nullptr;
+    const std::chrono::seconds later(3 * std::min(launched_rank(), 10));
+    return std::make_unique<Alarm>(deadline_ + later, [stuck = stuck_, deadline = deadline_, what] {
+      stuck(fmt::format("MPI did not {} on all {} ranks within {:g} s", what, launched_processes(),
+                        std::chrono::duration<double>(deadline).count()));
+    });
+  }
 
   void check(int code, const char* what) {
     if (code == MPI_SUCCESS) return;
@@ -215,55 +229,19 @@ class MpiGroup : public ProcessGroup {
       }
       if (now - looked < milliseconds(100)) continue;
       looked = now;
-      throw_if_one_has_ended();
+      if (const auto gone = watch_ ? watch_->ended() : std::nullopt)
+        lose(watch_->named(*gone) + " has ended", *gone, tells_);
       if (now - start > deadline_) throw_late(requests, whom);
     }
   }
 
-  // Whether this is the lowest rank that is left: it tells the user.
-  bool speaks(int missing) const {
-    int speaker = 0;
-    while (speaker < rank_ && (speaker == missing || ended(speaker))) ++speaker;
-    return speaker == rank_;
-  }
-
-  // A launcher ends everybody soon after one has ended, perhaps in the middle of a long update. So this thread looks
-  // and tells; the other one throws when it next waits for somebody.
-  void watch(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      const auto before = Clock::now();
-      std::this_thread::sleep_for(milliseconds(100));
-      if (Clock::now() - before > deadline_ / 2)
-        return;  // this rank was stopped, and the others have told of it
-      for (int r = 0; r < size_ && !stop.stop_requested(); ++r) {
-        if (r == rank_ || !ended(r)) continue;
-        if (!finishing_ && speaks(r)) tell_(fmt::format("{} has ended", named(r)));
-        return;
-      }
-    }
-  }
-
-  // The others give the one that speaks time to.
+  // Before all have told who they are there is no watch, and only the lowest rank that is left tells.
   [[noreturn]] void lose(const std::string& what, int missing, bool told = false) {
     lost_ = true;
-    if (!told && speaks(missing)) throw LostRank(what, LostRank::Speaks::kThisRank);
-    std::this_thread::sleep_for(milliseconds(300));
+    if (watch_) watch_->leave(what, told);
+    if (rank_ == (missing == 0 ? 1 : 0)) throw LostRank(what, LostRank::Speaks::kThisRank);
+    std::this_thread::sleep_for(milliseconds(2000));  // then the launcher has ended this one
     throw LostRank(what, LostRank::Speaks::kAnotherRank);
-  }
-
-  bool ended(int rank) const {
-    return !processes_.empty() &&
-           state_of(processes_[static_cast<size_t>(rank)], here_) == ProcessState::kEnded;
-  }
-  std::string named(int rank) const {
-    const ProcessId& process = processes_[static_cast<size_t>(rank)];
-    return fmt::format("rank {} (process {} on {})", rank, process.number, process.machine);
-  }
-
-  void throw_if_one_has_ended() {
-    for (int r = 0; r < static_cast<int>(processes_.size()); ++r) {
-      if (r != rank_ && ended(r)) lose(fmt::format("{} has ended", named(r)), r, tell_ != nullptr);
-    }
   }
 
   [[noreturn]] void throw_late(const std::vector<MPI_Request>& requests, int whom) {
@@ -278,27 +256,24 @@ class MpiGroup : public ProcessGroup {
         }
       }
     }
-    std::string stopped;
-    for (int r = 0; r < static_cast<int>(processes_.size()); ++r) {
-      if (r == rank_ || state_of(processes_[static_cast<size_t>(r)], here_) != ProcessState::kStopped)
-        continue;
-      late = r;
-      stopped = ": it was stopped by a signal";
+    std::string who = "a rank", why;
+    if (watch_) {
+      if (const auto stopped = watch_->stopped()) {
+        late = *stopped;
+        why = ": it was stopped by a signal";
+      }
+      if (late != kAnybody) who = watch_->named(late);
     }
-    if (processes_.empty() || late == kAnybody)
-      lose(fmt::format("a rank has not answered for {:g} s", seconds), late);
-    lose(fmt::format("{} has not answered for {:g} s{}", named(late), seconds, stopped), late);
+    lose(fmt::format("{} has not answered for {:g} s{}", who, seconds, why), late);
   }
 
   const milliseconds deadline_;
-  const std::function<void(const std::string&)> tell_;
+  const std::function<void(const std::string&)> stuck_;
+  const bool tells_;  // the watch does
   int rank_ = 0, size_ = 1;
   bool lost_ = false;
-  ProcessId here_;
-  std::vector<ProcessId> processes_;     // by rank; empty until all have told
-  AlignedBuffer<float> scratch_;         // two buckets
-  std::atomic<bool> finishing_ = false;  // then ranks end because they are done
-  std::jthread watch_;
+  std::unique_ptr<RankWatch> watch_;  // null until all have told who they are
+  AlignedBuffer<float> scratch_;      // two buckets
 };
 
 }  // namespace

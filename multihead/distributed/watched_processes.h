@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mh {
@@ -25,5 +26,13 @@ enum class ProcessState {
 
 /// REQUIRES: `process` is what this_process() returned there.
 ProcessState state_of(const ProcessId& process, const ProcessId& here);
+
+/// This process is about to end: those that watch it need not tell anybody. Its name, as ps and top show it, is
+/// then "leaves" and the time.
+void announce_leaving();
+
+/// When a process of this machine called announce_leaving(), in milliseconds of one clock for all of them; nullopt when it
+/// did not, or has ended. REQUIRES: as state_of().
+std::optional<int64_t> leaving_since(const ProcessId& process, const ProcessId& here);
 
 }  // namespace mh

@@ -244,8 +244,8 @@ struct TranslatorSettings {
     v("rank_timeout", rank_timeout, {.low = 0.1, .high = 1e6},
       {.group = kRanks,
        .help =
-           "Seconds without an answer after which a rank counts as lost and all stop; more than writing a "
-           "checkpoint takes"});
+           "Seconds without an answer after which a rank counts as lost and all stop; more than learning the "
+           "tokenizer and writing a checkpoint take"});
     v("validate_every", validate_every, {.low = 1, .high = 1'000'000'000},
       {.group = kValidation, .help = "Updates between validations (loss, perplexity and BLEU by 13a)"});
     v("validate_beam", validate_beam, {.low = 0, .high = 64},

@@ -85,7 +85,7 @@ def disturb(flags, folder, model, draw):
     with open(f"{folder}/log", "w+") as log:
         started = time.monotonic()
         running = subprocess.Popen(command(flags, folder, model, ranks), stderr=log, stdout=log)
-        wait = draw.uniform(0.3, 3.0)
+        wait = draw.uniform(0.2, 3.0)
         time.sleep(wait)
         victim = draw.randrange(ranks)
         processes = ranks_of(folder, model)
@@ -94,7 +94,11 @@ def disturb(flags, folder, model, draw):
             return None
         os.kill(processes[victim], getattr(signal, name))
         hit = time.monotonic()
-        status = running.wait(60)
+        try:
+            status = running.wait(60)
+        except subprocess.TimeoutExpired:
+            os.kill(processes[victim], signal.SIGKILL)  # a problem: it took too long
+            status = running.wait()
         for number in processes.values():  # mpirun does not wait for those that it ends
             while os.path.exists(f"/proc/{number}") and time.monotonic() - hit < 60:
                 time.sleep(0.02)
@@ -104,7 +108,7 @@ def disturb(flags, folder, model, draw):
     ours = [line for line in text.splitlines() if line.startswith("multihead: ")]
     row = {"signal": name, "ranks": ranks, "rank": victim, "after_seconds": round(hit - started, 2), "ended_after_seconds": round(seconds, 2),
            "checkpoint_before": before, "checkpoint_after": newest(model), "status": status, "line": re.sub(r"/\S*/", "", ours[0]) if ours else ""}
-    # Before MPI has started nobody of ours knows the others, and after the last update ranks end because they are done.
+    # Before MPI has started no rank knows the others, and after the last update ranks end because they are done.
     begun = "target tokens" in text and row["checkpoint_after"] < UPDATES
     problems = []
     if status == 0:
@@ -113,6 +117,8 @@ def disturb(flags, folder, model, draw):
         problems.append(f"took {seconds:.1f} s")
     if begun and (len(ours) != 1 or f"rank {victim} (process" not in ours[0]):
         problems.append(f"lines of ours: {ours}")
+    if name == "SIGSTOP" and row["checkpoint_after"] < UPDATES and not ours:
+        problems.append("nobody told")
     if row["checkpoint_after"] < before:
         problems.append("a checkpoint is gone")
     return {**row, "begun": begun, "problems": problems}

@@ -23,27 +23,32 @@ ProcessState awaited(const ProcessId& process, ProcessState state) {
   return state_of(process, this_process());
 }
 
-TEST(WatchedProcesses, AChildThatRunsIsStoppedAndIsKilled) {
+TEST(WatchedProcesses, AChildThatIsStoppedLeavesAndIsKilled) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
     const ProcessId me = this_process();
     if (::write(ends[1], &me.started, sizeof me.started) < 0) ::_exit(1);
+    ::raise(SIGSTOP);
+    announce_leaving();
     for (;;) ::pause();
   }
   ProcessId process = this_process();
   process.number = child;
   ASSERT_EQ(::read(ends[0], &process.started, sizeof process.started),
             static_cast<ssize_t>(sizeof process.started));
-  EXPECT_EQ(state_of(process, this_process()), ProcessState::kRuns);
-  ::kill(child, SIGSTOP);
   EXPECT_EQ(awaited(process, ProcessState::kStopped), ProcessState::kStopped);
   ::kill(child, SIGCONT);
   EXPECT_EQ(awaited(process, ProcessState::kRuns), ProcessState::kRuns);
+  for (int i = 0; i < 1000 && !leaving_since(process, this_process()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(leaving_since(process, this_process()));
+  EXPECT_FALSE(leaving_since(this_process(), this_process()));
 
   ProcessId other = process;  // a number that a later process has
   other.started += 1;
+  EXPECT_FALSE(leaving_since(other, this_process()));
   EXPECT_EQ(state_of(other, this_process()), ProcessState::kEnded);
   other.machine = "another";
   EXPECT_EQ(state_of(other, this_process()), ProcessState::kElsewhere);
