@@ -212,6 +212,7 @@ class MpiGroup : public ProcessGroup {
 
   // Until all have ended. `whom` is the rank that is waited for: kAnybody, or the first of several, one a request.
   void wait(std::vector<MPI_Request>& requests, int whom) {
+    if (watch_ && watch_->given_up()) lose("this rank was stopped for too long", kAnybody, true);
     const auto start = Clock::now();
     auto looked = start;
     for (int64_t turn = 0;; ++turn) {

@@ -10,11 +10,13 @@
 namespace mh {
 
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 RankWatch::RankWatch(std::vector<ProcessId> processes, int rank, milliseconds deadline, TellLost tell)
     : processes_(std::move(processes)), here_(this_process()), rank_(rank), deadline_(deadline) {
   if (tell) {
-    thread_ = std::jthread([this, tell = std::move(tell)](const std::stop_token& stop) { watch(stop, tell); });
+    thread_ =
+        std::jthread([this, tell = std::move(tell)](const std::stop_token& stop) { watch(stop, tell); });
   }
 }
 
@@ -37,6 +39,16 @@ std::optional<int> RankWatch::stopped() const {
   return std::nullopt;
 }
 
+bool RankWatch::given_up() const {
+  const auto looked = looked_.load();
+  if (looked == Clock::time_point{} || Clock::now() - looked <= deadline_) return false;
+  if (ended()) return true;
+  for (int r = 0; r < static_cast<int>(processes_.size()); ++r) {
+    if (r != rank_ && leaving(r)) return true;
+  }
+  return false;
+}
+
 void RankWatch::finish() {
   finishing_ = true;
   if (thread_.joinable()) thread_.request_stop(), thread_.join();
@@ -49,9 +61,9 @@ void RankWatch::leave(const std::string& what, bool told) {
   std::this_thread::sleep_for(milliseconds(300));  // the others of this machine see it
   if (!told && is_first_to_leave()) {
     // One of another machine, which is not to be seen from here, goes first.
-    const bool below = std::any_of(processes_.begin(), processes_.begin() + rank_, [&](const ProcessId& process) {
-      return state_of(process, here_) == ProcessState::kElsewhere;
-    });
+    const bool below = std::any_of(
+        processes_.begin(), processes_.begin() + rank_,
+        [&](const ProcessId& process) { return state_of(process, here_) == ProcessState::kElsewhere; });
     if (below) std::this_thread::sleep_for(milliseconds(1000));
     throw LostRank(what, LostRank::Speaks::kThisRank);
   }
@@ -84,13 +96,14 @@ bool RankWatch::is_first_to_leave() const {
 
 // A launcher ends everybody soon after one has ended, perhaps in the middle of a long update. So this thread looks
 // and tells, and the one that trains throws when it next waits for somebody.
-void RankWatch::watch(const std::stop_token& stop, const TellLost& tell) const {
+void RankWatch::watch(const std::stop_token& stop, const TellLost& tell) {
   std::vector<bool> left(processes_.size());  // they have lost another rank, and tell of that one
   while (!stop.stop_requested()) {
-    const auto before = std::chrono::steady_clock::now();
+    const auto before = Clock::now();
+    looked_ = before;
     std::this_thread::sleep_for(milliseconds(100));
     // This rank was stopped, and the others have told of it.
-    if (std::chrono::steady_clock::now() - before > deadline_ / 2) return;
+    if (Clock::now() - before > deadline_ / 2) return;
     for (size_t r = 0; r < processes_.size() && !stop.stop_requested(); ++r) {
       const int rank = static_cast<int>(r);
       if (rank == rank_) continue;

@@ -34,6 +34,9 @@ class RankWatch {
   /// Another rank of this machine that a signal has stopped.
   std::optional<int> stopped() const;
 
+  /// Whether this rank was stopped for longer than the deadline, and others have left meanwhile: they have told of it.
+  bool given_up() const;
+
   /// From now on ranks end because they are done.
   void finish();
 
@@ -46,13 +49,15 @@ class RankWatch {
   std::optional<int64_t> leaving(int rank) const;
   bool is_lowest_left(int missing) const;
   bool is_first_to_leave() const;
-  void watch(const std::stop_token& stop, const TellLost& tell) const;
+  void watch(const std::stop_token& stop, const TellLost& tell);
 
   const std::vector<ProcessId> processes_;
   const ProcessId here_;
   const int rank_;
   const std::chrono::milliseconds deadline_;
   std::atomic<bool> finishing_ = false;
+  std::atomic<std::chrono::steady_clock::time_point>
+      looked_{};  // the thread, last; the epoch before its first look
   std::jthread thread_;
 };
 

@@ -18,7 +18,9 @@ TEST(Alarm, RingsAfterItsDeadline) {
 
 TEST(Alarm, IsSilentWhenWhatItWatchesIsOver) {
   std::atomic<bool> rung = false;
-  { const Alarm alarm(std::chrono::hours(1), [&] { rung = true; }); }
+  {
+    const Alarm alarm(std::chrono::hours(1), [&] { rung = true; });
+  }
   EXPECT_FALSE(rung);
 }
 
