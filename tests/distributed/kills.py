@@ -10,6 +10,7 @@ time all ranks must end in time, and exactly one line of ours must say which ran
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -94,9 +95,15 @@ def disturb(flags, folder, model, draw):
             return None
         os.kill(processes[victim], getattr(signal, name))
         hit = time.monotonic()
-        try:
-            status = running.wait(60)
-        except subprocess.TimeoutExpired:
+        status = None
+        while status is None and time.monotonic() - hit < 60:
+            status = running.poll()
+            others = [number for rank, number in processes.items() if rank != victim]
+            if not any(os.path.exists(f"/proc/{number}") for number in others) and newest(model) == UPDATES:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(processes[victim], signal.SIGCONT)  # it was stopped when it had left: nobody waits for it
+            time.sleep(0.02)
+        if status is None:
             os.kill(processes[victim], signal.SIGKILL)  # a problem: it took too long
             status = running.wait()
         for number in processes.values():  # mpirun does not wait for those that it ends
@@ -105,6 +112,8 @@ def disturb(flags, folder, model, draw):
         seconds = time.monotonic() - hit
         log.seek(0)
         text = log.read()
+    if status == 0 and newest(model) == UPDATES:
+        return None
     ours = [line for line in text.splitlines() if line.startswith("multihead: ")]
     row = {"signal": name, "ranks": ranks, "rank": victim, "after_seconds": round(hit - started, 2), "ended_after_seconds": round(seconds, 2),
            "checkpoint_before": before, "checkpoint_after": newest(model), "status": status, "line": re.sub(r"/\S*/", "", ours[0]) if ours else ""}
