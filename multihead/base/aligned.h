@@ -13,6 +13,11 @@ namespace mh {
 
 inline constexpr size_t kCacheLine = 64;
 
+/// Memory for numbers: on a cache line, and on pages of 2 MiB where the system grants them, which saves the processor most
+/// of the looking up of addresses in matrices that are read from memory.
+std::byte* allocate_aligned(size_t bytes);
+void free_aligned(std::byte* memory, size_t bytes);
+
 /// A buffer of T that grows and never shrinks. resize() does not keep the contents and does not clear them.
 /// REQUIRES: T needs neither constructor nor destructor.
 template <class T>
@@ -45,7 +50,7 @@ class AlignedBuffer {
       data_.reset();
       size_ = capacity_ = 0;  // what remains if the allocation below throws
       const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + kCacheLine - 1) / kCacheLine * kCacheLine;
-      data_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t{kCacheLine})));
+      data_ = {reinterpret_cast<T*>(allocate_aligned(bytes)), Free{bytes}};
       capacity_ = size;
     }
     size_ = size;
@@ -65,7 +70,8 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kCacheLine}); }
+    size_t bytes = 0;
+    void operator()(T* p) const { free_aligned(reinterpret_cast<std::byte*>(p), bytes); }
   };
   std::unique_ptr<T, Free> data_;
   int64_t size_ = 0;

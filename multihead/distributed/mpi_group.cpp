@@ -115,17 +115,31 @@ class MpiGroup : public ProcessGroup {
 
  private:
   static constexpr int kTag = 7;
+  static constexpr int kAnybody = -1;
 
-  // MPI_Init and MPI_Finalize wait for all ranks, and none knows of another one then. So the lowest rank that is
+  // MPI_Init and MPI_Finalize wait for all ranks. Before the start none knows of another one, so the lowest rank that is
   // left is the first to tell, and the launcher has ended the next one by then.
-  std::unique_ptr<Alarm> alarm_when(const char* what) const {
+  std::unique_ptr<Alarm> alarm_when(const char* what) {
     if (!stuck_) return nullptr;
-    const std::chrono::seconds later(3 * std::min(launched_rank(), 10));
-    return std::make_unique<Alarm>(deadline_ + later, [stuck = stuck_, deadline = deadline_, what] {
-      stuck(fmt::format("MPI did not {} on all {} ranks within {:g} s", what, launched_processes(),
-                        std::chrono::duration<double>(deadline).count()));
+    const std::chrono::seconds later(watch_ ? 0 : 3 * std::min(launched_rank(), 10));
+    return std::make_unique<Alarm>(deadline_ + later, [this, what] {
+      std::string text = fmt::format("MPI did not {} on all {} ranks within {:g} s", what,
+                                     launched_processes(), std::chrono::duration<double>(deadline_).count());
+      if (watch_) {
+        if (const auto stopped = watch_->stopped()) text = silent(*stopped) + kStopped;
+        if (!watch_->leaves_first()) std::this_thread::sleep_for(milliseconds(2000));
+      }
+      stuck_(text);
     });
   }
+
+  // "rank 2 (process 4711 on its machine) has not answered for 600 s"
+  std::string silent(int rank) const {
+    return fmt::format("{} has not answered for {:g} s",
+                       watch_ && rank != kAnybody ? watch_->named(rank) : "a rank",
+                       std::chrono::duration<double>(deadline_).count());
+  }
+  static constexpr const char* kStopped = ": it was stopped by a signal";
 
   void check(int code, const char* what) {
     if (code == MPI_SUCCESS) return;
@@ -203,8 +217,6 @@ class MpiGroup : public ProcessGroup {
     }
   }
 
-  static constexpr int kAnybody = -1;
-
   void wait(MPI_Request request, int whom) {
     std::vector<MPI_Request> one{request};
     wait(one, whom);
@@ -246,7 +258,6 @@ class MpiGroup : public ProcessGroup {
   }
 
   [[noreturn]] void throw_late(const std::vector<MPI_Request>& requests, int whom) {
-    const double seconds = std::chrono::duration<double>(deadline_).count();
     int late = whom;
     // One request a rank: those that have ended were set to null.
     if (whom > 0 && requests.size() > 1) {
@@ -257,15 +268,9 @@ class MpiGroup : public ProcessGroup {
         }
       }
     }
-    std::string who = "a rank", why;
-    if (watch_) {
-      if (const auto stopped = watch_->stopped()) {
-        late = *stopped;
-        why = ": it was stopped by a signal";
-      }
-      if (late != kAnybody) who = watch_->named(late);
-    }
-    lose(fmt::format("{} has not answered for {:g} s{}", who, seconds, why), late);
+    const auto stopped = watch_ ? watch_->stopped() : std::nullopt;
+    if (stopped) lose(silent(*stopped) + kStopped, *stopped);
+    lose(silent(late), late);
   }
 
   const milliseconds deadline_;

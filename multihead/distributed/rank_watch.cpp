@@ -55,11 +55,20 @@ void RankWatch::finish() {
 }
 
 // The launcher ends all others as soon as one has ended, so nobody ends before the one that tells.
+bool RankWatch::leaves_first() {
+  announce_leaving();
+  std::this_thread::sleep_for(milliseconds(300));
+  const int64_t mine = leaving(rank_).value_or(0);
+  for (int r = 0; r < static_cast<int>(processes_.size()); ++r) {
+    const auto theirs = leaving(r);
+    if (r != rank_ && theirs && (*theirs < mine || (*theirs == mine && r < rank_))) return false;
+  }
+  return true;
+}
+
 void RankWatch::leave(const std::string& what, bool told) {
   if (!told) finishing_ = true;  // now the thread tells nothing more
-  announce_leaving();
-  std::this_thread::sleep_for(milliseconds(300));  // the others of this machine see it
-  if (!told && is_first_to_leave()) {
+  if (leaves_first() && !told) {
     // One of another machine, which is not to be seen from here, goes first.
     const bool below = std::any_of(
         processes_.begin(), processes_.begin() + rank_,
@@ -83,15 +92,6 @@ bool RankWatch::is_lowest_left(int missing) const {
   int lowest = 0;
   while (lowest < rank_ && (lowest == missing || has_ended(lowest))) ++lowest;
   return lowest == rank_;
-}
-
-bool RankWatch::is_first_to_leave() const {
-  const int64_t mine = leaving(rank_).value_or(0);
-  for (int r = 0; r < static_cast<int>(processes_.size()); ++r) {
-    const auto theirs = leaving(r);
-    if (r != rank_ && theirs && (*theirs < mine || (*theirs == mine && r < rank_))) return false;
-  }
-  return true;
 }
 
 // A launcher ends everybody soon after one has ended, perhaps in the middle of a long update. So this thread looks

@@ -40,15 +40,17 @@ class RankWatch {
   /// From now on ranks end because they are done.
   void finish();
 
-  /// This rank has lost another one: throws LostRank after the others have had time to see it. Of the ranks that find out
-  /// the first one tells the user; none does when `told`, which is what `tell` has done.
+  /// This rank is about to end before it is done. Returns after the others have had time to see that: whether it is the
+  /// first one to do so, which is the one to tell the user.
+  bool leaves_first();
+  /// This rank has lost another one: throws LostRank. The first one to leave tells the user; none does when `told`, which is
+  /// what `tell` has done.
   [[noreturn]] void leave(const std::string& what, bool told);
 
  private:
   bool has_ended(int rank) const;
   std::optional<int64_t> leaving(int rank) const;
   bool is_lowest_left(int missing) const;
-  bool is_first_to_leave() const;
   void watch(const std::stop_token& stop, const TellLost& tell);
 
   const std::vector<ProcessId> processes_;
