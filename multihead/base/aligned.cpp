@@ -24,6 +24,8 @@ std::byte* allocate_aligned(size_t bytes) {
   return reinterpret_cast<std::byte*>(memory);
 }
 
-void free_aligned(std::byte* memory, size_t bytes) { ::operator delete(memory, alignment(bytes)); }
+void free_aligned(std::byte* memory, size_t bytes) {
+  ::operator delete(memory, alignment(bytes));
+}
 
 }  // namespace mh
