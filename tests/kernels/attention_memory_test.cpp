@@ -18,7 +18,9 @@ std::atomic<int> allocations_left{-1};  // until one fails; negative: none will
 // The kernels' own memory (AlignedBuffer) is asked for here, in the whole program.
 void* operator new(size_t size, std::align_val_t alignment) {
   if (allocations_left.load() >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
-  void* memory = std::aligned_alloc(static_cast<size_t>(alignment), size);
+  const size_t unit = static_cast<size_t>(alignment);
+  // A multiple of the alignment: the C standard asks for that, and sanitizers check it.
+  void* memory = std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
