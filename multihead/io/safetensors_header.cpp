@@ -152,7 +152,7 @@ int64_t dtype_size(DType dtype) {
 SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t data_bytes,
                                            const std::string& name) {
   SafetensorsHeader header;
-  const json document = parse_json_strictly(text, name + ": header", kHeaderDepth);
+  const json document = parse_json_strictly(text, name + ": header", {.deepest = kHeaderDepth});
   for (const auto& [key, value] : document.items()) {
     if (key == kMetadata) {
       header.metadata = read_metadata(value, name);

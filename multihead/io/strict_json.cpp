@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -19,8 +18,8 @@ using nlohmann::json;
 // comes.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  StrictBuilder(int deepest, size_t size, size_t most_bytes)
-      : deepest_(deepest), size_(size), most_bytes_(most_bytes) {}
+  StrictBuilder(size_t size, JsonLimits limits, const JsonLists& lists)
+      : size_(size), limits_(limits), lists_(lists) {}
 
   bool null() override { return add(nullptr) != nullptr; }
   bool boolean(bool value) override { return add(value) != nullptr; }
@@ -38,6 +37,11 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     if (!take_memory(kMember + name.size())) return false;
+    if (in_list()) {
+      item_key_ = name;
+      return true;
+    }
+    key_ = name;
     const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
     if (!is_new) return refuse(fmt::format("the key {} stands twice in one object", json_excerpt(name)));
     member_ = &place->second;
@@ -74,14 +78,19 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   /// Counts memory that is about to be taken.
   bool take_memory(size_t bytes) {
     taken_ += bytes;
-    return taken_ <= most_bytes_ ||
-           refuse(fmt::format("its values would take more than {} bytes of memory", most_bytes_));
+    return taken_ <= limits_.memory ||
+           refuse(fmt::format("its values would take more than {} bytes of memory", limits_.memory));
   }
   /// Returns where the value stands now; null when it was refused.
   json* add(json value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
+    }
+    if (in_list()) {
+      item_ = std::move(value);
+      if (!item_.is_structured()) hand_over();
+      return &item_;
     }
     if (open_.back()->is_array()) {
       if (!take_memory(kItem)) return nullptr;
@@ -92,67 +101,94 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     return member_;
   }
   bool open(json container) {
-    if (static_cast<int>(open_.size()) >= deepest_)
-      return refuse(fmt::format("nested deeper than {}", deepest_));
+    if (static_cast<int>(open_.size()) >= limits_.deepest)
+      return refuse(fmt::format("nested deeper than {}", limits_.deepest));
     json* const place = take_memory(kContainer) ? add(std::move(container)) : nullptr;
     if (place == nullptr) return false;
     open_.push_back(place);
+    if (list_ == nullptr) find_list();
     return true;
   }
   bool close() {
+    if (open_.back() == list_) list_ = nullptr;
     open_.pop_back();
+    if (in_list()) hand_over();
     return true;
+  }
+
+  bool in_list() const { return list_ != nullptr && open_.back() == list_; }
+  /// Sees whether the container just opened is a list to hand over.
+  void find_list() {
+    const size_t depth = open_.size();
+    if (depth < 2 || depth > 3 || !open_[depth - 2]->is_object()) return;
+    if (depth == 2) outer_key_ = key_;
+    const std::string path = depth == 2 ? key_ : outer_key_ + "." + key_;
+    const auto found = std::find(lists_.paths.begin(), lists_.paths.end(), path);
+    if (found == lists_.paths.end()) return;
+    list_ = open_.back();
+    list_index_ = static_cast<size_t>(found - lists_.paths.begin());
+    taken_before_ = taken_;
+  }
+  void hand_over() {
+    lists_.take({.list = list_index_, .key = list_->is_object() ? &item_key_ : nullptr, .value = item_});
+    item_ = nullptr;
+    taken_ = taken_before_;
   }
 
   // Bytes of values, as nlohmann and malloc keep them; a list that grows leaves holes behind.
   static constexpr size_t kItem = 64, kMember = 96, kText = 64, kContainer = 64;
 
-  int deepest_;
   size_t size_;
-  size_t most_bytes_, taken_ = 0;
+  JsonLimits limits_;
+  const JsonLists& lists_;
+  size_t taken_ = 0;
   json root_;
   std::vector<json*> open_;  // a container is not added to while one inside it is open, so the pointers stay
   json* member_ = nullptr;   // where the value of the last key goes
+  std::string key_, outer_key_;  // the last key, and the root's
+  const json* list_ = nullptr;   // the list to hand over that is open
+  size_t list_index_ = 0, taken_before_ = 0;
+  std::string item_key_;
+  json item_;
   std::string problem_;
 };
 
-constexpr size_t kLongestToken = size_t{8} << 20, kMostBytes = size_t{40} << 20;
-
-/// Whether a text, a number or all the space between them is longer than allowed. The parser copies each as it
-/// reads, and gives back no memory.
-bool has_long_token(std::string_view text) {
-  size_t begin = 0, spaces = 0;
-  bool quoted = false;
+/// Whether a text, a number, or all between two of them, is longer than `most`. The parser copies what it reads,
+/// from one text or number to the next, and gives back no memory.
+bool has_long_token(std::string_view text, size_t most) {
+  constexpr std::string_view kNumber = "0123456789+-.eE";
+  size_t begin = 0;  // where the parser began its copy
+  bool in_number = false, in_text = false;
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    if (quoted && c == '\\') {
-      ++at;
+    if (in_text) {
+      if (c == '\\') ++at;
+      in_text = c != '"';
       continue;
     }
-    spaces += !quoted && (c == ' ' || c == '\n' || c == '\t' || c == '\r') ? 1 : 0;
-    const bool ends = c == '"' || (!quoted && std::string_view("{}[],:").find(c) != std::string_view::npos);
-    if (!ends) continue;
-    if (at - begin > kLongestToken) return true;
-    quoted = quoted != (c == '"');
-    begin = at + 1;
+    const bool number_before = std::exchange(in_number, kNumber.find(c) != std::string_view::npos);
+    in_text = c == '"';
+    if (!in_text && (!in_number || number_before)) continue;
+    if (at - begin > most) return true;
+    begin = at;
   }
-  return text.size() > begin + kLongestToken || spaces > kLongestToken;
+  return text.size() > begin + most;
 }
 
 }  // namespace
 
-json parse_json_strictly(std::string_view text, std::string_view name, int deepest, JsonMemory memory) {
+json parse_json_strictly(std::string_view text, std::string_view name, JsonLimits limits,
+                         const JsonLists& lists) {
   // The parser takes a NUL byte for the end and would not look at what follows.
   if (text.find('\0') != std::string_view::npos)
     throw FormatError(fmt::format("{}: not JSON: a NUL byte in it", name));
   const size_t broken = first_invalid_utf8(text);
   if (broken != std::string_view::npos)
     throw FormatError(fmt::format("{}: byte {} is not UTF-8", name, broken));
-  const size_t most = memory == JsonMemory::kAny ? std::numeric_limits<size_t>::max() : kMostBytes;
-  if (memory == JsonMemory::kBounded && text.size() > kLongestToken && has_long_token(text))
+  if (text.size() > limits.token && has_long_token(text, limits.token))
     throw FormatError(
-        fmt::format("{}: a text, a number or its space has more than {} bytes", name, kLongestToken));
-  StrictBuilder builder(deepest, text.size(), most);
+        fmt::format("{}: a text, a number or its space has more than {} bytes", name, limits.token));
+  StrictBuilder builder(text.size(), limits, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(fmt::format("{}: {}", name, builder.problem()));
   }

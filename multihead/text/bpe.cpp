@@ -1,10 +1,32 @@
 #include "multihead/text/bpe.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <queue>
+#include <string>
 #include <tuple>
 
+#include "multihead/base/error.h"
+#include "multihead/text/in_quotes.h"
+
 namespace mh {
+
+MergeIds merge_ids(std::string_view left, std::string_view right, std::string_view prefix, size_t rank,
+                   const std::function<std::optional<int32_t>(std::string_view)>& find) {
+  const auto known = [&](std::string_view token) {
+    const auto id = find(token);
+    if (!id)
+      throw FormatError(fmt::format("model.merges[{}]: {} is not in model.vocab", rank, in_quotes(token)));
+    return *id;
+  };
+  const int32_t left_id = known(left), right_id = known(right);
+  if (!right.starts_with(prefix)) {
+    throw FormatError(fmt::format("model.merges[{}]: {} lacks the continuing_subword_prefix {}", rank,
+                                  in_quotes(right), in_quotes(prefix)));
+  }
+  return {left_id, right_id, known(std::string(left).append(right.substr(prefix.size())))};
+}
 
 void MergeTable::merge_all(std::vector<Symbol>& symbols) const {
   if (symbols.size() < 2) return;

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +18,16 @@ struct Symbol {
   uint32_t length;
   bool shared = false;  ///< the next piece covers the same bytes
 };
+
+/// The tokens of a merge.
+struct MergeIds {
+  int32_t left, right, merged;
+};
+
+/// Looks up the tokens of model.merges[rank]: the pair, and `left` followed by `right` without the prefix. `find` gives
+/// a token's id or nothing. Throws FormatError when a token is unknown or `right` lacks the prefix.
+MergeIds merge_ids(std::string_view left, std::string_view right, std::string_view prefix, size_t rank,
+                   const std::function<std::optional<int32_t>(std::string_view)>& find);
 
 /// Which pairs of tokens are merged, in which order, and into which token.
 class MergeTable {

@@ -20,6 +20,16 @@
 
 namespace mh {
 
+/// Runs `call`, and puts the file's name before the message of a FormatError from it.
+template <class Call>
+decltype(auto) naming(std::string_view file, Call&& call) {
+  try {
+    return call();
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", file, error.what()));
+  }
+}
+
 /// Reads members and items. Throws FormatError naming the path when one is missing or of the wrong type.
 class JsonNode {
  public:

@@ -8,12 +8,12 @@
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
-#include "multihead/text/character_map.h"
 #include "multihead/text/decoder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/normalizer.h"
 #include "multihead/text/post_processor.h"
 #include "multihead/text/pre_tokenizer.h"
+#include "multihead/text/token_ids.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
 #include "multihead/text/word_model.h"
@@ -23,34 +23,13 @@ namespace {
 
 /// Every token by its id: the model's and the added ones. Throws FormatError unless the ids are 0 … n-1.
 std::vector<std::string> tokens_by_id(const TokenizerParts& parts) {
-  std::unordered_map<std::string_view, int32_t> ids;
-  for (const auto& [token, id] : parts.model.vocabulary) {
-    if (!ids.emplace(token, id).second) {
-      throw FormatError(fmt::format("model.vocab: the token {} is there twice", in_quotes(token)));
-    }
-  }
-  for (const AddedToken& added : parts.added_tokens) {
-    if (added.content.empty()) throw FormatError("added_tokens: a token without content");
-    const auto [place, is_new] = ids.emplace(added.content, added.id);
-    if (!is_new && place->second != added.id) {
-      throw FormatError(fmt::format("added_tokens: {} has id {} here and id {} elsewhere",
-                                    in_quotes(added.content), added.id, place->second));
-    }
-  }
+  TokenIds ids;
+  for (const auto& [token, id] : parts.model.vocabulary) ids.add(token, id);
+  for (const AddedToken& added : parts.added_tokens) ids.add_added(added.content, added.id);
+  ids.check();
   std::vector<std::string> tokens(ids.size());
-  std::vector<bool> taken(ids.size(), false);
-  for (const auto& [token, id] : ids) {
-    if (id < 0 || static_cast<size_t>(id) >= ids.size()) {
-      throw FormatError(fmt::format("ids of {} tokens must be 0 to {} without holes; {} has id {}",
-                                    ids.size(), ids.size() - 1, in_quotes(token), id));
-    }
-    if (taken[id]) {
-      throw FormatError(
-          fmt::format("two tokens have id {}: {} and {}", id, in_quotes(tokens[id]), in_quotes(token)));
-    }
-    taken[id] = true;
-    tokens[id] = token;
-  }
+  for (const auto& [token, id] : parts.model.vocabulary) tokens[id] = token;
+  for (const AddedToken& added : parts.added_tokens) tokens[added.id] = added.content;
   return tokens;
 }
 
@@ -80,6 +59,7 @@ struct Tokenizer::Pipeline {
         tokens(tokens_by_id(parts)),
         special(tokens.size(), false),
         model(parts.model) {
+    check_steps(parts, tokens.size());
     std::vector<SoughtToken> before, after;
     for (const AddedToken& token : parts.added_tokens) {
       added_ids.emplace(token.content, token.id);
@@ -96,18 +76,6 @@ struct Tokenizer::Pipeline {
     }
     before_normalizing = AddedTokenFinder(std::move(before));
     after_normalizing = AddedTokenFinder(std::move(after));
-    for (const NormalizerStep& step : parts.normalizers) CharacterMap::check(step.character_map);
-    for (const PostProcessorStep& step : parts.post_processors) {
-      for (const TemplateToken& token : step.special_tokens) {
-        for (const int32_t id : token.ids) {
-          if (id < 0 || static_cast<size_t>(id) >= tokens.size()) {
-            throw FormatError(
-                fmt::format("post_processor: the id {} of {} is not in the vocabulary of {} tokens", id,
-                            in_quotes(token.name), tokens.size()));
-          }
-        }
-      }
-    }
     words_need_origin =
         std::any_of(parts.pre_tokenizers.begin(), parts.pre_tokenizers.end(),
                     [](const auto& step) { return step.prepend_scheme == PrependScheme::kFirst; });

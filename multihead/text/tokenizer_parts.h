@@ -6,6 +6,7 @@
 // The names are those of Hugging Face's format, whose Sequences are flattened into lists of steps here.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -206,5 +207,8 @@ struct TokenizerParts {
   /// The files that tell all this when tokenizer.json cannot, by their names in a model folder; else none.
   std::map<std::string, std::string> files = {};
 };
+
+/// Throws FormatError on a character map that is damaged and on the id of a template that is not among `tokens` ids.
+void check_steps(const TokenizerParts& parts, size_t tokens);
 
 }  // namespace mh

@@ -38,23 +38,11 @@ WordModel::WordModel(const TokenModel& model)
     piece_ids_.push_back(piece.id);
   }
 
-  int32_t rank = 0;
-  for (const auto& [left, right] : model.merges) {
-    const auto known = [&](const std::string& token) {
-      const auto id = id_of(token);
-      if (!id) {
-        throw FormatError(fmt::format("model.merges[{}]: {} is not in model.vocab", rank, in_quotes(token)));
-      }
-      return *id;
-    };
-    const int32_t left_id = known(left);
-    const int32_t right_id = known(right);
-    if (!right.starts_with(prefix_)) {
-      throw FormatError(fmt::format("model.merges[{}]: {} lacks the continuing_subword_prefix {}", rank,
-                                    in_quotes(right), in_quotes(prefix_)));
-    }
-    merges_.add(left_id, right_id, {rank, known(left + right.substr(prefix_.size()))});
-    ++rank;
+  for (size_t i = 0; i < model.merges.size(); ++i) {
+    const auto& [left, right] = model.merges[i];
+    const MergeIds ids =
+        merge_ids(left, right, prefix_, i, [&](std::string_view token) { return id_of(token); });
+    merges_.add(ids.left, ids.right, {static_cast<int32_t>(i), ids.merged});
   }
 }
 

@@ -25,8 +25,10 @@ struct Refusal {
   int64_t peak = 0;  // bytes
 };
 
-/// The tool's answer to `info PATH` and the most memory that it had.
-Refusal info_of(const std::string& path) {
+/// The tool's answer and the most memory that it had.
+Refusal answer_to(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "multihead");
+  arguments.push_back(nullptr);
   const ScratchFolder scratch;
   const std::string err = scratch.write("err", "");
   const pid_t child = ::fork();
@@ -34,7 +36,7 @@ Refusal info_of(const std::string& path) {
     const int file = ::open(err.c_str(), O_WRONLY);
     ::dup2(file, 1);
     ::dup2(file, 2);
-    ::execl(MULTIHEAD_BINARY, "multihead", "info", path.c_str(), nullptr);
+    ::execv(MULTIHEAD_BINARY, const_cast<char* const*>(arguments.data()));
     ::_exit(127);
   }
   int status = 0;
@@ -45,8 +47,8 @@ Refusal info_of(const std::string& path) {
           .peak = int64_t{usage.ru_maxrss} * 1024};
 }
 
-void expect_refused(const std::string& path, int64_t size, const std::string& part) {
-  const Refusal found = info_of(path);
+void expect_refused(const std::vector<const char*>& arguments, int64_t size, const std::string& part) {
+  const Refusal found = answer_to(arguments);
   EXPECT_EQ(found.status, 1) << part;
   EXPECT_THAT(found.err, HasSubstr(part));
   EXPECT_LT(found.peak, size + kAllowed) << part << ": the file has " << size << " bytes";
@@ -104,7 +106,7 @@ TEST(RefusedMemory, GgufFilesThatAreQuantised) {
       size = static_cast<int64_t>(bytes.size());
       path = scratch.write("wide.gguf", bytes);
     }
-    expect_refused(path, size, part);
+    expect_refused({"info", path.c_str()}, size, part);
   }
 }
 
@@ -132,7 +134,7 @@ void expect_folder_refused(const std::function<std::pair<std::string, std::strin
     scratch.write("model/config.json", config);
     scratch.write("model/model.safetensors", weights);
   }
-  expect_refused(scratch / "model", kSize, part);
+  expect_refused({"info", (scratch / "model").c_str()}, kSize, part);
 }
 
 TEST(RefusedMemory, ValuesWithoutEnd) {
@@ -148,6 +150,57 @@ TEST(RefusedMemory, ValuesWithoutEnd) {
   header("{", " ", "}", "a text, a number or its space has more than 8388608 bytes");
   expect_folder_refused([&] { return std::pair(filled("{\"model_type\":[0", ",0", "]}"), as_weights("{}")); },
                         memory);
+}
+
+/// `unit` with its number in the place of every #, `count` times, with commas between.
+std::string numbered(std::string_view unit, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    if (i > 0) text += ',';
+    for (const char c : unit) c == '#' ? text += std::to_string(i) : text += c;
+  }
+  return text;
+}
+
+/// `make` gives the JSON, whose bytes are gone when the tool starts.
+void expect_tokenizer_refused(const std::function<std::string()>& make, const std::string& part) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.write("tokenizer.json", make());
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path));
+  expect_refused({"tokenize", "--tokenizer", path.c_str()}, size, part);
+}
+
+// Each fault stands after lists that would take some hundred megabytes when they are kept.
+TEST(RefusedMemory, TokenizersOfManyTokens) {
+  constexpr int kMany = 1'000'000;
+  const auto repeated = [](std::string start, std::string_view unit, std::string_view end) {
+    for (int i = 0; i < 2 * kMany; ++i) start += unit;
+    return start.append(end);
+  };
+  const auto words = [] {
+    return R"({"model":{"type":"BPE","vocab":{"a":1000000,"b":1000001,"ab":1000002,)" +
+           numbered(R"("#":#)", kMany) + "}";
+  };
+  expect_tokenizer_refused(words, "cut short");
+  expect_tokenizer_refused([&] { return repeated(words() + R"(,"merges":[)", R"("a b",)", R"("a c"]}})"); },
+                           "model.merges[2000000]: 'c' is not in model.vocab");
+  expect_tokenizer_refused(
+      [&] {
+        return words() + R"(,"merges":[]},"added_tokens":[)" + numbered(R"({"id":#,"content":"#"})", kMany) +
+               R"(,{"id":7,"content":"x"}]})";
+      },
+      "two tokens have id 7: 'x' and one before it");
+  expect_tokenizer_refused(
+      [] { return R"({"model":{"vocab":{)" + numbered(R"("#":#)", kMany + 50'000) + "}}}"; },
+      "model.vocab: more than 1048576 tokens");
+  expect_tokenizer_refused(
+      [] {
+        return R"({"model":{"type":"Unigram","vocab":[)" + numbered(R"(["#",-#])", kMany) +
+               R"(],"unk_id":1000000}})";
+      },
+      "model.unk_id: expected an id below 1000000");
+  expect_tokenizer_refused([&] { return repeated(R"({"version":[0)", ",0", "]}"); },
+                           "its values would take more than 8388608 bytes");
 }
 
 }  // namespace

@@ -214,8 +214,8 @@ TEST(HostileConfig, TruncatedAtEveryByte) {
 TEST(StrictJson, ParsesWhatIsGood) {
   const auto value = parse_json_strictly(R"( {"b":[1,-2,3.5,"\u20ac",true,null,{}],"a":{"":[[]]}} )", "f");
   EXPECT_EQ(value.dump(), "{\"a\":{\"\":[[]]},\"b\":[1,-2,3.5,\"\u20ac\",true,null,{}]}");
-  EXPECT_NO_THROW(parse_json_strictly("[[[1]]]", "f", 3));
-  EXPECT_THROW(parse_json_strictly("[[[[1]]]]", "f", 3), FormatError);
+  EXPECT_NO_THROW(parse_json_strictly("[[[1]]]", "f", {.deepest = 3}));
+  EXPECT_THROW(parse_json_strictly("[[[[1]]]]", "f", {.deepest = 3}), FormatError);
   EXPECT_EQ(parse_json_strictly("7", "f"), 7);
 }
 
@@ -230,22 +230,49 @@ TEST(StrictJson, ValuesTakeAtMost40MiB) {
   const std::string limit = "f: its values would take more than ";
   for (const std::string& text : {zeros + "]", members + "}", texts + "]", lists + "]"}) {
     expect_one_line_error([&] { parse_json_strictly(text, "f"); }, limit, text.substr(0, 9));
-    EXPECT_EQ(parse_json_strictly(text, "f", kDeepestJson, JsonMemory::kAny).size(), 1'500'000u);
+    EXPECT_EQ(parse_json_strictly(text, "f", {.memory = size_t{1} << 30}).size(), 1'500'000u);
   }
   EXPECT_EQ(parse_json_strictly(zeros.substr(0, 1'000'000) + "]", "f").size(), 500'000u);
   const std::string part = "f: a text, a number or its space has more than 8388608 bytes";
   for (const char* unit : {"x", "\\\"", "\\\\"}) {
     std::string letters;
     while (letters.size() < 8 << 20) letters += unit;
-    EXPECT_NO_THROW(parse_json_strictly("[\"" + letters + "\",\"\"]", "f"));
+    const std::string fits = letters.substr(16);  // quotes and commas count
+    EXPECT_NO_THROW(parse_json_strictly("[\"" + fits + "\",\"\"]", "f"));
     for (const char* end : {"\"]", "", "\\"})
       expect_one_line_error([&] { parse_json_strictly("[\"" + letters + unit + end, "f"); }, part, unit);
   }
-  const std::string spaces(4 << 20, ' '), digits((8 << 20) + 1, '1');
-  EXPECT_NO_THROW(parse_json_strictly("[" + spaces + "0," + spaces + "0]", "f"));
-  expect_one_line_error([&] { parse_json_strictly("[" + spaces + "0," + spaces + "0 ]", "f"); }, part,
+  const std::string spaces(7 << 20, ' '), digits((8 << 20) + 1, '1');
+  EXPECT_NO_THROW(
+      parse_json_strictly("[" + spaces + "0," + spaces + "-1," + spaces + "\"\"" + spaces + "]", "f"));
+  expect_one_line_error([&] { parse_json_strictly("[" + spaces + "[]" + spaces + "]", "f"); }, part,
                         "spaces");
   expect_one_line_error([&] { parse_json_strictly("[" + digits + "]", "f"); }, part, "digits");
+}
+
+TEST(StrictJson, HandsOverTheItemsOfLongLists) {
+  std::vector<std::string> taken;
+  const JsonLists lists = {
+      .paths = {"a", "m.v", "m.w"}, .take = [&](const JsonItem& item) {
+        taken.push_back(fmt::format("{} {} {}", item.list, item.key ? *item.key : "-", item.value.dump()));
+      }};
+  const std::string text =
+      R"({"a":[{"v":1},[2,[3]],null],"v":[4],"m":{"v":{"x":5,"y":{"z":6}},"w":[],"u":{"v":[7]}},"w":{"m":8}})";
+  EXPECT_EQ(parse_json_strictly(text, "f", {}, lists).dump(),
+            R"({"a":[],"m":{"u":{"v":[7]},"v":{},"w":[]},"v":[4],"w":{"m":8}})");
+  EXPECT_THAT(taken,
+              testing::ElementsAre("0 - {\"v\":1}", "0 - [2,[3]]", "0 - null", "1 x 5", "1 y {\"z\":6}"));
+
+  // What is handed over takes no memory, but each item has its limits.
+  taken.clear();
+  std::string many = "[0";
+  for (int i = 1; i < 1000; ++i) many += ",0";
+  parse_json_strictly("{\"a\":" + many + "]}", "f", {.memory = 1000}, lists);
+  EXPECT_EQ(taken.size(), 1000u);
+  expect_one_line_error([&] { parse_json_strictly("{\"a\":[" + many + "]]}", "f", {.memory = 1000}, lists); },
+                        "f: its values would take more than 1000 bytes", "one item");
+  expect_one_line_error([&] { parse_json_strictly(R"({"a":[],"a":[]})", "f", {}, lists); }, "stands twice",
+                        "list");
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Broken and malicious files: always a FormatError of one line that names the file, never a crash.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <tuple>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -68,7 +70,7 @@ TEST(HostileTokenizer, IsRefusedInOneLine) {
       {"{\"model\":{\"type\":\"bad\\nline\"}}", "'bad\\u000aline'"},
       {words(R"({"a":0}})") + "garbage", "not JSON: at line"},
       {words("[]"), "model.vocab: expected an object"},
-      {words(R"({"a":0,"a":1})"), "the key \"a\" stands twice"},
+      {words(R"({"a":0,"a":1})"), "the token 'a' is there twice"},
       {R"({"model":{},"model":{}})", "the key \"model\" stands twice"},
       {words(R"({"a":-1})"), "the id of 'a'"},
       {words(R"({"a":0,"b":2147483648})"), "the id of 'b'"},
@@ -161,10 +163,13 @@ TEST(HostileTokenizer, IsRefusedInOneLine) {
       {words(R"({"a":0})", R"("decoder":{"type":"Sequence","decoders":[{"type":"Fuse"},{}]},)"),
        "decoder.decoders[1]: expected a member \"type\""},
   };
+  const std::string padding(1 << 20,
+                            ' ');  // makes a large file, whose lists are checked before they are kept
   for (const Case& hostile : cases) {
     SCOPED_TRACE(hostile.json.substr(0, 200));
-    EXPECT_THAT(complaint(hostile.json),
-                AllOf(StartsWith("bad.json: "), HasSubstr(hostile.expected), Not(HasSubstr("\n"))));
+    for (const std::string& json : {hostile.json, hostile.json + padding})
+      EXPECT_THAT(complaint(json),
+                  AllOf(StartsWith("bad.json: "), HasSubstr(hostile.expected), Not(HasSubstr("\n"))));
   }
 }
 
@@ -175,6 +180,33 @@ TEST(HostileTokenizer, CutAnywhereIsRefused) {
   for (size_t n = 0; n <= size; n += n < 600 ? 1 : 13) {
     ASSERT_THAT(complaint(whole.substr(0, n)), AllOf(StartsWith("bad.json: "), Not(HasSubstr("\n")))) << n;
   }
+}
+
+TEST(HostileTokenizer, ALargeFileMayHaveItsMembersInAnyOrder) {
+  const std::string padding(1 << 20, ' ');
+  const std::string vocabulary = R"("vocab":{"a":0,"##b":1,"ab":2})",
+                    prefix = R"("continuing_subword_prefix":"##")";
+  const std::string merges = R"("merges":["a ##b"])", unknown = R"("merges":["a ##b","a ##c"])";
+  for (const std::string& ends : {padding, std::string()}) {
+    for (const auto& [first, second, third] :
+         {std::tuple(vocabulary, prefix, 2), std::tuple(prefix, vocabulary, 2),
+          std::tuple(vocabulary, prefix, 1), std::tuple(prefix, vocabulary, 1),
+          std::tuple(vocabulary, prefix, 0), std::tuple(prefix, vocabulary, 0)}) {
+      const auto json = [&, one = first, two = second, place = third](const std::string& list) {
+        std::vector<std::string> members = {one, two};
+        members.insert(members.begin() + place, list);
+        return fmt::format(R"({{"model":{{"type":"BPE",{}}}}})", fmt::join(members, ",")) + ends;
+      };
+      EXPECT_EQ(Tokenizer::from_json(json(merges), "t").encode_ids("ab"), std::vector<int32_t>{2})
+          << json("");
+      EXPECT_THAT(complaint(json(unknown)), HasSubstr("model.merges[1]: '##c' is not in model.vocab"));
+      EXPECT_THAT(complaint(json(R"("merges":["a a"])")), HasSubstr("lacks the continuing_subword_prefix"));
+    }
+  }
+  // Merges are read of BPE alone.
+  const std::string words = R"({"model":{"type":"WordLevel","merges":["x y"],"vocab":{"a":0}}})";
+  EXPECT_EQ(Tokenizer::from_json(words + padding, "t").encode_ids("a"), std::vector<int32_t>{0});
+  EXPECT_EQ(Tokenizer::from_json(words, "t").encode_ids("a"), std::vector<int32_t>{0});
 }
 
 TEST(HostileTokenizer, FlippedBitsNeverCrash) {
