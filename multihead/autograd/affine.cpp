@@ -88,16 +88,22 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
   const ConstMatrixView bias = parameters.bias();
   const Activation activation = options.activation;
   const Dropout drops = options.dropout;
+  const auto finish = [&](MatrixView rows, int64_t begin, int64_t end) {
+    const MatrixView out = y.value().rows_between(begin, end);
+    add_bias(bias, rows);
+    activate(activation, rows.columns_between(0, width), out);
+    multiply_elements(rows.columns_between(width, 2 * width), out);
+    drop(drops, out, begin);
+  };
+  const PackedMatrix& packed = parameters.weights().packed();
+  if (!y.wants_gradient() && x.rows() > kFewRows) {
+    multiply_and_use(x.value(), packed, finish);
+    return y;
+  }
   // [z | u], before the activation: what the backward pass needs; otherwise scratch.
   const MatrixView halves = tape.arena().matrix<float>(x.rows(), 2 * width);
-  multiply(
-      x.value(), parameters.weights().packed(), halves, Write::kOverwrite, [&](int64_t begin, int64_t end) {
-        const MatrixView rows = halves.rows_between(begin, end), out = y.value().rows_between(begin, end);
-        add_bias(bias, rows);
-        activate(activation, rows.columns_between(0, width), out);
-        multiply_elements(rows.columns_between(width, 2 * width), out);
-        drop(drops, out, begin);
-      });
+  multiply(x.value(), packed, halves, Write::kOverwrite,
+           [&](int64_t begin, int64_t end) { finish(halves.rows_between(begin, end), begin, end); });
   // With dh = dropout(dy):  dz = activation'(z) * u * dh;  du = activation(z) * dh;  then as affine()
   tape.record(y, [&tape, x, y, halves, width, activation, drops, parameters = &parameters] {
     const MatrixView dy = y.gradient();

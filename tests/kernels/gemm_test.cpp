@@ -119,12 +119,12 @@ TEST(GemmThreads, GivesTheSameBitsForAnyNumber) {
   set_thread_count(2);
 }
 
-TEST(GemmThreads, SharesThePanelsOfFewRows) {
+TEST(GemmThreads, ShareFewRowsByPanelsAndMoreEvenly) {
   const int64_t k = 521, n = 1409;  // several tasks even for one row
   const Tensor b = random_tensor(k, n, 2);
   PackedMatrix packed;
   packed.pack(b.view());
-  for (const int64_t rows : {1, 7, 48, 49, 193, 601, 768}) {
+  for (const int64_t rows : {1, 7, 48, 49, 192, 193, 601, 768, 1537}) {
     const Tensor a = random_tensor(rows, k, 1);
     Tensor expected = random_tensor(rows, n, 3);
     detail::multiply_rows(a.view(), packed, expected.view(), Write::kAdd);
@@ -136,6 +136,16 @@ TEST(GemmThreads, SharesThePanelsOfFewRows) {
                [&](int64_t begin, int64_t end) { after += end - begin; });
       EXPECT_EQ(after, rows);
       for (int64_t i = 0; i < c.size(); ++i) ASSERT_EQ(c.data()[i], expected.data()[i]) << rows << " rows";
+
+      Tensor used = random_tensor(rows, n, 3);  // the same once more, from the threads' memory
+      multiply_and_use(a.view(), packed, [&](ConstMatrixView block, int64_t begin, int64_t end) {
+        ASSERT_EQ(block.rows, end - begin);
+        for (int64_t r = begin; r < end; ++r) {
+          for (int64_t j = 0; j < n; ++j) used(r, j) += block.row(r - begin)[j];
+        }
+      });
+      for (int64_t i = 0; i < c.size(); ++i)
+        ASSERT_NEAR(used.data()[i], expected.data()[i], 1e-4f) << rows << " rows";
     }
   }
   set_thread_count(2);
