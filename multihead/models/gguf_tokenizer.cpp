@@ -103,7 +103,7 @@ bool make_byte_level(const GgufFile& file, TokenizerParts& parts) {
   for (const std::string_view merge : merges) parts.model.merges.push_back(merge_of(merge, file.name()));
   parts.post_processors = {{.kind = PostProcessorStep::Kind::kByteLevel, .trim_offsets = false}};
   parts.decoders = {{.kind = DecoderStep::Kind::kByteLevel}};
-  return set_gguf_words(file.text("tokenizer.ggml.pre").value_or("default"), file.name(), parts);
+  return set_gguf_words(file.text("tokenizer.ggml.pre").value_or(""), file.name(), parts);
 }
 
 /// Model "llama": the pipeline that Llama 2's tokenizer.json has.

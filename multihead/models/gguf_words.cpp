@@ -15,7 +15,8 @@ namespace {
 enum class Before { kNothing, kDigitsApart, kNfc };
 
 /// What a name stands for. The names, whole_words and begins are those of llama.cpp (llama-vocab.cpp), the rest
-/// is as in the tokenizer.json of the models; "default" is what converters write who found no other name.
+/// is as in the tokenizer.json of the models. There is no "default": old converters wrote it, or nothing, for any
+/// model, and llama.cpp then cuts text in a way that no model was trained with.
 struct WordsByName {
   std::string_view name;
   WordRule words = WordRule::kGpt2;
@@ -24,7 +25,6 @@ struct WordsByName {
   bool begins = false;       // with the begin-of-text token unless the file says otherwise
 };
 constexpr std::array kNames = {
-    WordsByName{"default"},
     WordsByName{"gpt-2"},
     WordsByName{"phi-2"},
     WordsByName{"mpt"},
@@ -47,6 +47,12 @@ constexpr std::array kNames = {
 bool set_gguf_words(std::string_view name, const std::string& file, TokenizerParts& parts) {
   const auto* const found = std::find_if(kNames.begin(), kNames.end(),
                                          [&](const WordsByName& known) { return known.name == name; });
+  if (name.empty() || name == "default") {
+    throw FormatError(fmt::format(
+        "{}: \"tokenizer.ggml.pre\" is {}: it does not say how the model cuts text into words; make the "
+        "file again with a converter of today, or use the model's folder",
+        file, name.empty() ? "missing" : "'default'"));
+  }
   if (found == kNames.end()) {
     std::string names;
     for (const WordsByName& known : kNames) names += (names.empty() ? "" : ", ") + std::string(known.name);

@@ -164,7 +164,10 @@ TEST_F(HostileGgufModel, TensorsThatDoNotFit) {
 TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
   value("tokenizer.ggml.model", gguf_string("t5"), "tokenizers of the kind 't5' are not read; expected");
   value("tokenizer.ggml.pre", gguf_string("bloom"),
-        "cuts text into words as 'bloom', which is not supported; expected one of default, gpt-2");
+        "cuts text into words as 'bloom', which is not supported; expected one of gpt-2");
+  value("tokenizer.ggml.pre", gguf_string("default"),
+        "\"tokenizer.ggml.pre\" is 'default': it does not say how");
+  without("tokenizer.ggml.pre", "\"tokenizer.ggml.pre\" is missing: it does not say how");
   without("tokenizer.ggml.tokens", "\"tokenizer.ggml.tokens\" is missing");
   without("tokenizer.ggml.merges", "\"tokenizer.ggml.merges\" is missing");
   value("tokenizer.ggml.tokens", gguf_ints({1, 2}), "expected a list of texts, got a list of i32");

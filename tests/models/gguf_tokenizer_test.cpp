@@ -40,7 +40,7 @@ struct Named {
   const char* file;
 };
 constexpr Named kNames[] = {
-    {"gpt-2", "byte_level_gpt2"},       {"default", "byte_level_gpt2"},  {"smollm", "byte_level_smollm"},
+    {"gpt-2", "byte_level_gpt2"},       {"mpt", "byte_level_gpt2"},      {"smollm", "byte_level_smollm"},
     {"llama-bpe", "byte_level_llama3"}, {"llama3", "byte_level_llama3"}, {"llama-v3", "byte_level_llama3"},
     {"qwen2", "byte_level_qwen2"},      {"gpt-4o", "byte_level_o200k"},  {"tekken", "byte_level_tekken"}};
 
