@@ -61,8 +61,8 @@ void read_entry(const JsonItem& item, size_t index, std::string_view file, Token
     if (!score.value().is_number()) score.fail("expected a number");
     naming(file, [&] { lists.piece(text, score.value().get<double>(), static_cast<int32_t>(index)); });
   } else {
-    const auto [left, right] = read_merge(entry);
-    naming(file, [&] { lists.merge(left, right); });
+    const auto merge = read_merge(entry);
+    naming(file, [&] { lists.merge(merge.first, merge.second); });
   }
 }
 
