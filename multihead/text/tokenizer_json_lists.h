@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "multihead/io/strict_json.h"
 #include "multihead/text/token_ids.h"
 #include "multihead/text/tokenizer_parts.h"
 
