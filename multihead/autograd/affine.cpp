@@ -96,7 +96,7 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
     drop(drops, out, begin);
   };
   const PackedMatrix& packed = parameters.weights().packed();
-  if (!y.wants_gradient() && x.rows() > kFewRows) {
+  if (!y.wants_gradient() && !detail::by_panels(x.rows())) {
     multiply_and_use(x.value(), packed, finish);
     return y;
   }

@@ -4,8 +4,8 @@
 // B is copied into panels a few vectors wide, [K, panel] each, so that the inner loop reads it in order; A
 // is read where it lies, a number at a time. Of many rows a task is a block of rows times all of B; what follows
 // for those rows (a bias, an activation, a norm) runs in the same task while they are in the cache
-// (`after_rows`). A few hundred rows are cut into as many blocks for each thread; fewer make too few tasks, so theirs
-// are panels of B, and what follows comes behind the product. Sums run over k in order, in blocks that depend on the
+// (`after_rows`). A few hundred rows are cut into as many blocks for each thread; where that makes too few tasks or too
+// small ones, tasks are panels of B, and what follows comes behind the product. Sums run over k in order, in blocks that depend on the
 // shape alone, so the result has the same bits for any number of threads.
 #pragma once
 
@@ -54,16 +54,16 @@ class PackedMatrix {
 /// Rows of one task of multiply(): few enough for the cache, and fixed, so that results do not depend on
 /// threads.
 inline constexpr int64_t kRowsPerTask = 96;
-/// At most so many rows are multiplied by panels of B.
-inline constexpr int64_t kFewRows = 192;
 
 namespace detail {
 /// C[rows] (+)= A[rows] B on the calling thread.
 void multiply_rows(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
-/// C (+)= A B; a task is some panels of B times all rows.
+/// Whether tasks of a product with so many rows are panels of B: few rows, or too few to give each thread a block.
+bool by_panels(int64_t rows);
+/// C (+)= A B; a task is some panels of B times all rows or, when they are more than 192, an even part of them.
 void multiply_by_panels(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write);
-/// Rows of one task of a product: kRowsPerTask, or up to twice as many where they make few tasks, which then are
-/// even for the threads.
+/// Rows of one task where they are blocks of rows: kRowsPerTask, or up to twice as many where they make few tasks, which
+/// then are even for the threads.
 int64_t rows_of_product_task(int64_t rows);
 void run_row_tasks(int64_t rows, int64_t rows_per_task, void (*run)(void*, int64_t begin, int64_t end),
                    void* body);
@@ -84,8 +84,9 @@ template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows);
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write = Write::kOverwrite);
 
-/// C = A B by blocks of more than kFewRows rows, each in memory of its thread that stays in the cache: use(rows, begin,
-/// end) sees C[begin, end) before it is gone, on the same thread. REQUIRES: the shapes fit.
+/// C = A B by blocks of rows, each in memory of its thread that stays in the cache: use(rows, begin, end) sees
+/// C[begin, end) before it is gone, on the same thread. For products that are not shared by panels. REQUIRES: the
+/// shapes fit.
 template <class Use>
 void multiply_and_use(ConstMatrixView a, const PackedMatrix& b, Use&& use);
 
@@ -96,7 +97,7 @@ void check_product(ConstMatrixView a, const PackedMatrix& b, ConstMatrixView c);
 
 template <class AfterRows>
 void multiply(ConstMatrixView a, const PackedMatrix& b, MatrixView c, Write write, AfterRows&& after_rows) {
-  if (a.rows <= kFewRows) {
+  if (detail::by_panels(a.rows)) {
     multiply(a, b, c, write);
     return for_row_blocks(a.rows, after_rows);
   }
