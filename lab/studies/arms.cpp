@@ -237,6 +237,20 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   return run;
 }
 
+void ArmRunner::keep_for(std::string_view study) {
+  study_ = study;
+  asked_for_.clear();
+  waited_seconds_ = 0;
+}
+
+ArmRunner::Used ArmRunner::used() const {
+  Used used{.runs = std::ssize(asked_for_), .waited_seconds = waited_seconds_};
+  for (const auto& [all, run] : asked_for_) {
+    if (const std::optional<ArmRun> found = log_.find(run)) used.training_seconds += found->seconds;
+  }
+  return used;
+}
+
 void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds) {
   std::error_code error;
   std::filesystem::create_directories(options_.runs, error);
@@ -250,7 +264,9 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
   double units = 0;
   for (const Arm& arm : arms) {
     for (const uint64_t seed : seeds) {
-      if (!known.emplace(identity(arm, seed).all(), true).second || find(arm, seed)) continue;
+      const RunIdentity run = identity(arm, seed);
+      asked_for_.emplace(run.all(), run);
+      if (!known.emplace(run.all(), true).second || log_.find(run)) continue;
       jobs.push_back({&arm, seed});
       units += arm.updates;
     }
@@ -282,12 +298,18 @@ void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t
     seconds_of_run_ = seconds_since(start) / job.arm->updates;
     units -= job.arm->updates;
   };
+  const auto start = Clock::now();
   parallel_for(std::ssize(jobs), [&](int64_t i) { run(jobs[static_cast<size_t>(i)]); });
+  waited_seconds_ += seconds_since(start);
 }
 
 const std::vector<ArmRun>& ArmRunner::runs(const Arm& arm, const std::vector<uint64_t>& seeds) {
   std::string all_seeds;
-  for (const uint64_t seed : seeds) all_seeds += identity(arm, seed).all();
+  for (const uint64_t seed : seeds) {
+    const RunIdentity run = identity(arm, seed);
+    asked_for_.emplace(run.all(), run);
+    all_seeds += run.all();
+  }
   if (const auto known = runs_.find(all_seeds); known != runs_.end()) return known->second;
   prepare({arm}, seeds);
   std::vector<ArmRun> all;
@@ -303,7 +325,11 @@ std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed
   const RunIdentity run = identity(arm, seed);
   check_finite(*log_.find(run));
   const std::string file = log_.weights_of(run, *log_.find(run)).string();
-  if (!std::filesystem::exists(file)) train(arm, seed);  // its curve alone was kept
+  if (!std::filesystem::exists(file)) {  // its curve alone was kept
+    const auto start = Clock::now();
+    train(arm, seed);
+    waited_seconds_ += seconds_since(start);
+  }
   return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), config_of(arm, seed));
 }
 

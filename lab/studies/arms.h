@@ -67,8 +67,15 @@ class ArmRunner {
   /// Reads or makes the text. Throws UsageError when kPaper has no data, and what reading throws.
   explicit ArmRunner(const Options& options);
 
-  /// Runs that are made from now on are lines of STUDY.jsonl; those of all files are known.
-  void keep_for(std::string_view study) { study_ = study; }
+  /// Runs that are made from now on are lines of STUDY.jsonl; those of all files are known. used() begins anew.
+  void keep_for(std::string_view study);
+  /// The runs that were asked for, each counted once, whether they were trained now or before.
+  struct Used {
+    int64_t runs = 0;
+    double training_seconds = 0;  // CPU time of all of them
+    double waited_seconds = 0;    // by the clock, for those that were trained now
+  };
+  Used used() const;
 
   StudySize size() const { return options_.size; }
   const Options& options() const { return options_; }
@@ -125,6 +132,8 @@ class ArmRunner {
   RunLog log_;
   std::map<std::string, std::vector<ArmRun>> runs_;  // by RunIdentity::all() of every seed
   double seconds_of_run_ = 0;                        // lately
+  std::map<std::string, RunIdentity> asked_for_;     // since keep_for(), by RunIdentity::all()
+  double waited_seconds_ = 0;
 };
 
 }  // namespace mh

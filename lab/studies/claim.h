@@ -146,27 +146,33 @@ void settle(Claim& claim);
 std::string clause_letter(size_t index);
 
 struct StudyReport {
-  std::string name = {};      // "split-or-project"
-  std::string question = {};  // as it was asked
-  std::string answer = {};    // in plain words, by the verdicts; empty when only some claims were checked
-  std::string note = {};      // on the size, what its models can show; empty: nothing
-  std::string picture = {};   // the claim whose first plot shows the answer at a glance; empty: none
-  std::string size = {};      // "quick", "standard", "paper"
-  std::string command = {};   // that repeats it
-  std::string machine = {};   // dispatch target and threads
-  double seconds = 0;
+  std::string name = {};        // "split-or-project"
+  std::string question = {};    // as it was asked
+  bool whole = false;           // every claim of the study was checked
+  std::string answer = {};      // in plain words, by the verdicts; empty where some claims say nothing alone
+  std::string note = {};        // on the size, what its models can show; empty: nothing
+  std::string picture = {};     // the claim whose first plot shows the answer at a glance; empty: none
+  std::string size = {};        // "quick", "standard", "paper"
+  std::string command = {};     // that repeats it
+  std::string machine = {};     // dispatch target and threads
+  int64_t models = 0;           // runs that it rests on, those that chose learning rates among them
+  double training_seconds = 0;  // CPU time of all of them, whenever they were made
+  double seconds = 0;           // by the clock, of everything else
   std::vector<Claim> claims = {};
 
   template <class V>
   void visit(V& v) {
     v("name", name);
     v("question", question);
+    v("whole", whole);
     v("answer", answer);
     v("note", note);
     v("picture", picture);
     v("size", size);
     v("command", command);
     v("machine", machine);
+    v("models", models);
+    v("training_seconds", training_seconds);
     v("seconds", seconds);
     v("claims", claims);
   }

@@ -52,6 +52,16 @@ std::string clause_count(const StudyReport& report) {
                      all == 1 ? "clause" : "clauses", pass, fail, undecided, measured);
 }
 
+std::string cost_of(const StudyReport& report) {
+  if (report.models == 0) return fmt::format("{}; {:.0f} s", report.machine, report.seconds);
+  const double minutes = report.training_seconds / 60;
+  const std::string time = minutes < 1     ? fmt::format("{:.0f} s", report.training_seconds)
+                           : minutes < 120 ? fmt::format("{:.0f} min", minutes)
+                                           : fmt::format("{:.1f} hours", minutes / 60);
+  return fmt::format("{}; {} {}, trained in {} of processor time; {:.0f} s for the rest", report.machine,
+                     report.models, report.models == 1 ? "model" : "models", time, report.seconds);
+}
+
 Table overview(const StudyReport& report) {
   Table table{.caption = {}, .columns = {"claim", "kind", "verdict", "original statement"}, .rows = {}};
   for (const Claim& claim : report.claims) {

@@ -27,6 +27,8 @@ std::string clause_count(const StudyReport& report);
 Table overview(const StudyReport& report);
 /// "001.2 FAIL, trained"; the number alone stands for a claim "001.2, trained".
 std::string heading_of(const Claim& claim);
+/// "2 threads, AVX3; 40 models, trained in 12 min of processor time; 3 s for the rest".
+std::string cost_of(const StudyReport& report);
 /// The first plot of the claim StudyReport::picture; null when there is none.
 const Plot* picture_of(const StudyReport& report);
 /// "Half right: (a) and (c) say the same and pass; (b) says the opposite and passes. Remark."

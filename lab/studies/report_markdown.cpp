@@ -112,7 +112,7 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
     draw(claim, false);
   }
   text += originals_as_markdown(report);
-  text += fmt::format("Repeat with `{}` ({}, {:.0f} s).\n", report.command, report.machine, report.seconds);
+  text += fmt::format("Repeat with `{}` ({}).\n", report.command, cost_of(report));
   return page;
 }
 

@@ -218,8 +218,7 @@ std::string report_for_terminal(const StudyReport& report) {
                  wrapped(about_the_original(claim), "  ");
   }
   if (!originals.empty()) text += "What the originals say\n" + originals + "\n";
-  return text + wrapped(fmt::format("Repeat with: {} ({}, {:.0f} s).", report.command, report.machine,
-                                    report.seconds));
+  return text + wrapped(fmt::format("Repeat with: {} ({}).", report.command, cost_of(report)));
 }
 
 }  // namespace mh

@@ -43,6 +43,15 @@ constexpr Sentence kSplit[] = {
      "these runs "
      "leave open."}};
 
+constexpr Sentence kSplitAlone[] = {
+    {"000.8", 0, "Sixteen heads were better than four, when all have the size that four usually have.",
+     "Sixteen heads were worse than four, though all have the size that four usually have.",
+     "Whether sixteen heads are better than four of the same size, these runs leave open."},
+    {"000.8", 1, "Sixteen heads that share the size of the row were worse than four that do.",
+     "Sixteen heads that share the size of the row were better than four that do.",
+     "Whether sixteen heads that share the size of the row are worse than four that do, these runs leave "
+     "open."}};
+
 constexpr Sentence kDiversity[] = {
     {"001.2", 1, "Random numbers do it: heads whose matrices differ get different gradients."},
     {"001.2", 0, "Heads that are equal to the last bit, their part of W^O included, get equal gradients."},
@@ -57,6 +66,22 @@ constexpr Sentence kDiversity[] = {
      "Heads that read contiguous segments of it were better than heads that project the whole.",
      "Whether heads that read contiguous segments of it are worse, these runs leave open."}};
 
+constexpr Sentence kDiversityAlone[] = {
+    {"001.3", 1, "Made to have less similar values, heads were better.",
+     "Made to have less similar values, heads were worse.",
+     "Whether heads that are made to have less similar values are better, these runs leave open."},
+    {"001.3", 3, "Made to attend to other positions than each other, they were better.",
+     "Made to attend to other positions than each other, they were worse.",
+     "Whether heads that are made to attend to other positions than each other are better, these runs leave "
+     "open."},
+    {"001.3", 5, "Made to have less similar outputs, they were better.",
+     "Made to have less similar outputs, they were worse.",
+     "Whether heads that are made to have less similar outputs are better, these runs leave open."},
+    {"001.4, trained", 0,
+     "Heads that read contiguous segments of the embedding were worse than heads that project the whole.",
+     "Heads that read contiguous segments of the embedding were better than heads that project the whole.",
+     "Whether heads that read contiguous segments of the embedding are worse, these runs leave open."}};
+
 constexpr Sentence kMatrices[] = {
     {"002.1", 0, "One matrix W_i = W_i^Q W_i^K^T computes the same scores."},
     {"002.3", 0,
@@ -69,6 +94,22 @@ constexpr Sentence kMatrices[] = {
      "At equal parameters, models with two factors were not as good as models with one matrix, or they were "
      "better.",
      "Whether two factors are as good as one matrix at equal parameters, these runs leave open."}};
+
+constexpr Sentence kMatricesAlone[] = {
+    {"002.6, loaded", 1,
+     "The loaded model has one matrix for the queries of all heads. A head's own is d/h columns of it, and "
+     "there is no W^Q before it."},
+    {"002.9", 0,
+     "No: four heads can share W^Q and W^K of half the usual size, each with a mixing vector, and be as good "
+     "as four with their own.",
+     "Four heads that share W^Q and W^K of half the usual size, each with a mixing vector, were not as good "
+     "as four with their own, or they were better.",
+     "Whether four heads that share W^Q and W^K of half the usual size are as good as four with their own, "
+     "these runs leave open."},
+    {"002.9", 2, "When little is left of W^Q and W^K, sharing it was better than dividing it.",
+     "When little is left of W^Q and W^K, sharing it was worse than dividing it.",
+     "Whether sharing the little that is left of W^Q and W^K is better than dividing it, these runs leave "
+     "open."}};
 
 constexpr Sentence kUnique[] = {
     {"003.2", 0,
@@ -110,19 +151,30 @@ constexpr Sentence kTable3[] = {
      "Whether what changes our BLEU changes the paper's BLEU the same way, these runs leave open."}};
 
 const std::array kStudies = {
-    Study{"split-or-project", "Is the input split over the heads, or duplicated for each?", kSplit, "000.7",
-          split_or_project::algebra(), split_or_project::trained()},
+    Study{"split-or-project", "Is the input split over the heads, or duplicated for each?", kSplit,
+          kSplitAlone, "000.7", split_or_project::algebra(), split_or_project::trained()},
     Study{"diversity", "How are heads made different at the start, and what keeps them different?",
-          kDiversity, "001.2, trained", diversity::algebra(), diversity::trained()},
+          kDiversity, kDiversityAlone, "001.2, trained", diversity::algebra(), diversity::trained()},
     Study{"two-matrices-or-one", "Why W^Q and W^K, and not the one matrix that their product is?", kMatrices,
-          "002.2", two_matrices_or_one::algebra(), two_matrices_or_one::trained()},
-    Study{"unique-heads", "What makes the learning of each head unique?", kUnique, "003.4",
-          unique_heads::algebra(), unique_heads::trained()},
-    Study{"one-product", "Why is it called multi-head when one big product computes all heads?", kProduct,
-          "004.2, trained", one_product::algebra(), one_product::trained()},
+          kMatricesAlone, "002.2", two_matrices_or_one::algebra(), two_matrices_or_one::trained()},
+    Study{"unique-heads",
+          "What makes the learning of each head unique?",
+          kUnique,
+          {},
+          "003.4",
+          unique_heads::algebra(),
+          unique_heads::trained()},
+    Study{"one-product",
+          "Why is it called multi-head when one big product computes all heads?",
+          kProduct,
+          {},
+          "004.2, trained",
+          one_product::algebra(),
+          one_product::trained()},
     Study{"table3",
           "What are heads, their size, depth and width worth? (Table 3 of the paper, in miniature)",
           kTable3,
+          {},
           "table 3",
           {},
           table3::trained()}};
@@ -194,15 +246,34 @@ std::string_view note_on(std::string_view size) {
   return "Trained claims of this size show early learning, too: 1,500 updates on 29,000 sentence pairs.";
 }
 
+/// Those of the answer; of a report of some claims those that stand alone and are about its claims.
+std::vector<Sentence> sentences_for(const StudyReport& report, const Study& study) {
+  std::vector<Sentence> sentences(study.answer.begin(), study.answer.end());
+  if (report.whole) return sentences;
+  sentences.assign(study.alone.begin(), study.alone.end());
+  std::erase_if(sentences, [&](const Sentence& s) { return find_claim(report.claims, s.claim) == nullptr; });
+  return sentences;
+}
+
+/// The study's, or the first claim with a plot when the report is about others.
+std::string picture_for(const StudyReport& report, const Study& study) {
+  if (report.whole || find_claim(report.claims, study.picture) != nullptr) return std::string(study.picture);
+  const auto found = std::find_if(report.claims.begin(), report.claims.end(),
+                                  [](const Claim& claim) { return !claim.plots.empty(); });
+  return found == report.claims.end() ? "" : found->id;
+}
+
 /// What follows from the figures of all claims.
-void settle(StudyReport& report, const Study& study, bool whole) {
+void settle(StudyReport& report, const Study& study) {
   for (Claim& claim : report.claims) settle(claim);
   std::stable_sort(report.claims.begin(), report.claims.end(),
                    [](const Claim& a, const Claim& b) { return a.id < b.id; });
   report.question = study.question;
-  report.picture = study.picture;
-  report.note = study.trained.empty() ? "" : note_on(report.size);
-  report.answer = whole ? answer_of(study.answer, report.claims) : "";
+  report.picture = picture_for(report, study);
+  const bool any_trained = std::any_of(report.claims.begin(), report.claims.end(),
+                                       [](const Claim& claim) { return claim.kind == Evidence::kTrained; });
+  report.note = any_trained ? note_on(report.size) : "";
+  report.answer = answer_of(sentences_for(report, study), report.claims);
 }
 
 }  // namespace
@@ -231,7 +302,8 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<s
   StudyReport report;
   report.name = study.name;
   report.size = size_name(runner.size());
-  report.machine = fmt::format("{} threads, {}", thread_count(), dispatch_target());
+  report.machine =
+      fmt::format("{} {}, {}", thread_count(), thread_count() == 1 ? "thread" : "threads", dispatch_target());
   if (watcher.step && !study.algebra.empty()) watcher.step(fmt::format("{}: algebraic claims", study.name));
   const auto add = [&](Claim claim, std::string_view id) {
     MH_ASSERT(claim.id == id);
@@ -250,22 +322,26 @@ StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<s
     if (asked_for(check.id, claims) && (!check.paper_only || runner.size() == StudySize::kPaper))
       add(check.run(runner), check.id);
   }
-  settle(report, study, claims.empty());
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.whole = claims.empty();
+  settle(report, study);
+  const ArmRunner::Used used = runner.used();
+  report.models = used.runs;
+  report.training_seconds = used.training_seconds;
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() - used.waited_seconds;
   return report;
 }
 
 StudyReport redrawn(StudyReport kept) {
   const Study& study = find_study(kept.name);
-  const bool whole = !kept.answer.empty();
-  for (const Sentence& sentence : study.answer) {
+  for (const Sentence& sentence : sentences_for(kept, study)) {
     const Claim* claim = find_claim(kept.claims, sentence.claim);
-    if (whole && (claim == nullptr || sentence.clause >= claim->clauses.size())) {
+    if (claim == nullptr || sentence.clause >= claim->clauses.size()) {
       throw FormatError(fmt::format("the report of {} lacks claim {} or a clause of it; run the study again",
                                     kept.name, sentence.claim));
     }
   }
-  settle(kept, study, whole);
+  settle(kept, study);
   return kept;
 }
 

@@ -50,8 +50,9 @@ struct Sentence {
 
 struct Study {
   std::string_view name, question;
-  std::span<const Sentence> answer;
-  std::string_view picture;               // the claim whose first plot shows the answer
+  std::span<const Sentence> answer;  // of a report of all claims
+  std::span<const Sentence> alone;   // of one that lacks some: what can be said of a claim without the others
+  std::string_view picture;          // the claim whose first plot shows the answer
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
   std::span<const TrainedCheck> trained;
 };
@@ -75,8 +76,7 @@ struct StudyWatcher {
 /// missing that the answer needs.
 StudyReport redrawn(StudyReport kept);
 
-/// Checks the given claims of a study ("001.4"), or all of them, in the order of their ids. The report of
-/// only some claims has no answer. Throws as check_claims() does.
+/// Checks the given claims of a study ("001.4"), or all of them, in the order of their ids. Throws as check_claims() does.
 StudyReport run_study(const Study& study, ArmRunner& runner, const std::vector<std::string>& claims = {},
                       const StudyWatcher& watcher = {});
 

@@ -57,7 +57,7 @@ Claim regularisers(ArmRunner& runner) {
               .original_words =
                   "\"... and most importantly preserve this diversity during the training process.\" Li et "
                   "al. 2018 (WMT14 "
-                  "En-De): 27.64 BLEU without, 28.51 with the disagreement of subspaces."};
+                  "En-De): 27.64 BLEU without, 28.51 with disagreement regularisation."};
   std::vector<Arm> all = {canonical};
   all.insert(all.end(), arms.begin(), arms.end());
   claim.tables.push_back(arm_table(runner, all, "test loss (without the regulariser)"));

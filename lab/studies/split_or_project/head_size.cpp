@@ -5,6 +5,19 @@
 #include "lab/studies/split_or_project/claims.h"
 
 namespace mh::split_or_project {
+namespace {
+
+/// Tables 1 and 2 (A) of arXiv 2002.07028. The size of the first is 1024, of the second 512.
+Table published() {
+  return {"Bhojanapalli et al. 2020: BERT, F1 on SQuAD and accuracy on MNLI in %",
+          {"h", "F1, d_k = 1024/h", "MNLI", "F1, d_k = 128", "MNLI"},
+          {{"8", "90.89", "85.0", "89.60", "83.5"},
+           {"12", "", "", "90.25", "84.2"},
+           {"16", "90.61", "84.5", "90.43", "83.9"},
+           {"32", "90.45", "84.4", "90.95", "84.9"}}};
+}
+
+}  // namespace
 
 Claim fixed_head_size(ArmRunner& runner) {
   const Arm canonical = canonical_arm(runner);
@@ -51,6 +64,7 @@ Claim fixed_head_size(ArmRunner& runner) {
     add_point(plot.series[1], counts[i], losses(runner.runs(arms[fixed[i]])));
   }
   claim.tables.push_back(std::move(table));
+  claim.tables.push_back(published());
   claim.plots.push_back(std::move(plot));
   const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
   add_predictions(claim, {{.statement = fmt::format("16 heads of {} are better than 4.", size),

@@ -102,7 +102,7 @@ TEST(Page, HasTheAnswerThePictureTheClausesTheOriginalsAndTheCommandInThisOrder)
        "## What the originals say\n\n", "**000.1** \"It reads all.\" (the answer)\n\n",
        "Right: (a) says the same and passes.\n\n", "**000.7** \"It is split.\" (the question)\n\n",
        "Left open: (a) says the opposite and is undecided. Two things have this name.\n\n",
-       "Repeat with `multihead study a-study` (2 threads, 62 s).\n"});
+       "Repeat with `multihead study a-study` (2 threads; 62 s).\n"});
   EXPECT_TRUE(page.text.ends_with("62 s).\n"));
 }
 
@@ -115,6 +115,20 @@ TEST(Page, DrawsEachPlotOnce) {
   }
   EXPECT_THAT(files,
               testing::ElementsAre("a-study-000.7-1.svg", "a-study-000.1-1.svg", "a-study-000.7-2.svg"));
+}
+
+TEST(Page, SaysWhatItCost) {
+  StudyReport report = some_report();
+  EXPECT_EQ(cost_of(report), "2 threads; 62 s");
+  report.models = 1;
+  report.training_seconds = 59.4;
+  EXPECT_EQ(cost_of(report), "2 threads; 1 model, trained in 59 s of processor time; 62 s for the rest");
+  report.models = 93;
+  report.training_seconds = 1690;
+  EXPECT_EQ(cost_of(report), "2 threads; 93 models, trained in 28 min of processor time; 62 s for the rest");
+  report.training_seconds = 2.46 * 3600;
+  EXPECT_EQ(cost_of(report),
+            "2 threads; 93 models, trained in 2.5 hours of processor time; 62 s for the rest");
 }
 
 TEST(Page, NeedsNeitherPictureNorAnswerNorOriginals) {

@@ -65,6 +65,8 @@ constexpr Sentence kAnswer[] = {
     {"009.1, trained", 0, "Models count to two.", "Models do not.", "Models may."},
     {"009.1", 0, "Two is even."}};
 
+constexpr Sentence kAlone[] = {{"009.3", 0, "Text says so."}, {"009.1", 0, "Two is an even number."}};
+
 class RunStudy : public testing::Test {
  protected:
   RunStudy() { formulas = models = 0, of_models = Verdict::kPass; }
@@ -76,7 +78,7 @@ class RunStudy : public testing::Test {
 
   test::TinyRunner tiny_;
   ArmRunner& runner_ = *tiny_;
-  const Study study_{"numbers", "Is two even?", kAnswer, "009.1, trained", kAlgebra, kTrained};
+  const Study study_{"numbers", "Is two even?", kAnswer, kAlone, "009.1, trained", kAlgebra, kTrained};
 };
 
 TEST_F(RunStudy, ChecksEveryClaimInTheOrderOfTheirIds) {
@@ -118,7 +120,14 @@ TEST_F(RunStudy, ChecksOnlyTheClaimsThatAreAskedFor) {
   EXPECT_EQ(models, 0);
   const StudyReport both = run_study(study_, runner_, {"009.1"});
   EXPECT_THAT(ids(both), ElementsAre("009.1", "009.1, trained")) << "the formula and the models of it";
-  EXPECT_EQ(both.answer, "") << "some claims only";
+  EXPECT_EQ(both.answer, "Two is an even number.") << "what stands alone";
+  EXPECT_FALSE(both.whole);
+  EXPECT_EQ(both.picture, "009.1, trained");
+  EXPECT_FALSE(both.note.empty());
+  const StudyReport other = run_study(study_, runner_, {"009.2"});
+  EXPECT_EQ(other.answer, "");
+  EXPECT_EQ(other.picture, "") << "it has no plot";
+  EXPECT_EQ(other.note, "") << "nothing was trained";
   EXPECT_THAT(ids(run_study(study_, runner_, {"009.2", "009.1"})),
               ElementsAre("009.1", "009.1, trained", "009.2"));
 }
@@ -149,6 +158,29 @@ TEST_F(RunStudy, StopsWhenItIsAskedToBeforeTheNextClaim) {
   }
 }
 
+TEST_F(RunStudy, SaysWhatItsModelsCost) {
+  const StudyReport none = run_study(study_, runner_);
+  EXPECT_TRUE(none.whole);
+  EXPECT_EQ(none.models, 0);
+  EXPECT_EQ(none.training_seconds, 0);
+  const auto trains = [](ArmRunner& runner) {
+    Claim claim = looks_at_models(runner);
+    runner.runs(runner.base("base"), {1, 2});
+    runner.runs(runner.base("the same"), {2});
+    return claim;
+  };
+  static constexpr TrainedCheck kTrains[] = {{"009.1, trained", trains}};
+  const Study study{"numbers", "Is two even?", {}, kAlone, "009.1, trained", {}, kTrains};
+  const StudyReport first = run_study(study, runner_), again = run_study(study, runner_);
+  double seconds = 0;
+  for (const ArmRun& run : runner_.runs(runner_.base("base"), {1, 2})) seconds += run.seconds;
+  for (const StudyReport& report : {first, again}) {
+    EXPECT_EQ(report.models, 2);
+    EXPECT_DOUBLE_EQ(report.training_seconds, seconds) << "also when they were there before";
+    EXPECT_GE(report.seconds, 0);
+  }
+}
+
 TEST_F(RunStudy, KeepsItsRunsUnderItsName) {
   run_study(study_, runner_);
   runner_.runs(runner_.base("base"), {1});
@@ -159,6 +191,7 @@ TEST_F(RunStudy, KeepsItsRunsUnderItsName) {
 StudyReport kept_report(const Study& study, Verdict verdict) {
   StudyReport report;
   report.name = study.name;
+  report.whole = true;
   report.answer = "what an earlier version said";
   for (const Sentence& sentence : study.answer) {
     auto claim = std::find_if(report.claims.begin(), report.claims.end(),
@@ -242,6 +275,17 @@ TEST_P(Published, AnswerNamesClaimsAndClausesThatThereAre) {
     if (!algebra.contains(check->id)) algebra[check->id] = check->run({}).clauses;
     ASSERT_LT(sentence.clause, algebra[check->id].size());
     EXPECT_EQ(algebra[check->id][sentence.clause].verdict, Verdict::kPass);
+  }
+}
+
+TEST_P(Published, SentencesThatStandAloneAreOfClaimsThatThereAre) {
+  for (const Sentence& sentence : study_.alone) {
+    SCOPED_TRACE(std::string(sentence.claim) + ": " + std::string(sentence.pass));
+    EXPECT_TRUE(sentence.pass.ends_with('.'));
+    if (sentence.claim == "002.6, loaded") continue;  // there when a checkpoint is given
+    EXPECT_NE(trained(sentence.claim), nullptr);
+    EXPECT_TRUE(sentence.fail.ends_with('.'));
+    EXPECT_TRUE(sentence.undecided.ends_with('.'));
   }
 }
 
