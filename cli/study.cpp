@@ -101,8 +101,7 @@ bool run(const StudyFlags& flags) {
     if (!flags.checkpoint.empty()) report.command += " --checkpoint " + shell_word(flags.checkpoint);
     write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
     write_pages(out, report);
-    step(fmt::format("{} in {:.0f} s; {}/{}.md, .json and plots are written", report.name, report.seconds,
-                     out.string(), report.name));
+    step(fmt::format("{}/{}.md, .json and plots are written", out.string(), report.name));
     failed += report.count(Verdict::kFail);
   }
   return failed == 0;
@@ -117,7 +116,7 @@ void add_study(CLI::App& app) {
   verb->add_flag("--all", flags->all, "Every study");
   verb->add_option("--claim", flags->claims, "Only these claims of it, for example 001.4");
   auto* quick = verb->add_flag("--quick", flags->quick,
-                               "Micro tasks, a minute for all; what they leave open is UNDECIDED");
+                               "Micro tasks, four minutes for all; what they leave open is UNDECIDED");
   verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")
       ->excludes(quick);
   verb->add_option("--data", flags->data,

@@ -93,11 +93,11 @@ class ArmRunner {
   /// Gives each arm the learning rate that suits it best, and trains it. The rates tried are the size's times powers
   /// of two: with the first seed 1 and 2, then further until the lowest loss on validation has a higher one on both
   /// sides; the two best of them again with SizeSettings::rate_seeds, by the mean. A trial takes rate_updates of the
-  /// updates; where its loss becomes no number, the rate is the worst. kQuick: leaves them as they are.
+  /// updates; where its loss becomes no number, the rate is the worst. kQuick: trains them at the rates they have.
   void tune(const std::vector<Arm*>& arms);
   void tune(std::vector<Arm>& arms);
   /// Chooses the weight of each arm's regulariser in the same way, of powers of sqrt(10) at the size's learning rate,
-  /// and then its learning rate. Returns the losses of the two best weights. kQuick: leaves them as they are.
+  /// and then its learning rate. Returns the losses of the two best weights. kQuick: trains them as they are.
   Table tune_weight(std::vector<Arm>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;

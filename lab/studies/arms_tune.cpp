@@ -102,14 +102,13 @@ std::vector<std::map<int, double>> ArmRunner::search(
 }
 
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
-  if (size() == StudySize::kQuick) return;
-  const auto losses = search(arms, with_rate);
-  std::vector<Arm> tuned;
-  for (size_t i = 0; i < arms.size(); ++i) {
-    *arms[i] = with_rate(*arms[i], best_of(losses[i]));
-    tuned.push_back(*arms[i]);
+  if (size() != StudySize::kQuick) {
+    const auto losses = search(arms, with_rate);
+    for (size_t i = 0; i < arms.size(); ++i) *arms[i] = with_rate(*arms[i], best_of(losses[i]));
   }
-  prepare(tuned);
+  std::vector<Arm> tuned;
+  for (const Arm* arm : arms) tuned.push_back(*arm);
+  prepare(tuned);  // side by side: three seeds of one arm would leave one of two threads without work
 }
 
 void ArmRunner::tune(std::vector<Arm>& arms) {
@@ -121,7 +120,10 @@ void ArmRunner::tune(std::vector<Arm>& arms) {
 Table ArmRunner::tune_weight(std::vector<Arm>& arms) {
   Table table{
       "validation loss of the two best lambdas, at the size's learning rate", {"arm", "lambda", "loss"}, {}};
-  if (size() == StudySize::kQuick) return table;
+  if (size() == StudySize::kQuick) {
+    tune(arms);
+    return table;
+  }
   std::vector<Arm*> all;
   for (Arm& arm : arms) all.push_back(&arm);
   const auto losses = search(all, with_weight);

@@ -2,6 +2,7 @@
 // either so or not: what was asked, what was measured, the verdict.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
