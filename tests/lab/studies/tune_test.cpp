@@ -168,15 +168,21 @@ TEST(Tune, KeepsATrialThatIsAWholeRun) {
   EXPECT_EQ(trials.whole, 0);
 }
 
-TEST(Tune, LeavesArmsOfTheQuickSizeAlone) {
-  test::TinyRunner runner(test::tiny_settings(), StudySize::kQuick);
+TEST(Tune, TrainsArmsOfTheQuickSizeAtTheRatesTheyHave) {
+  const SizeSettings settings = test::tiny_settings();
+  test::TinyRunner runner(settings, StudySize::kQuick);
   std::vector<Arm> arms = {runner->base("base")};
   arms[0].disagreement = Disagreement::kOutput;
   runner->tune(arms);
   EXPECT_TRUE(runner->tune_weight(arms).rows.empty());
   EXPECT_EQ(arms[0].learning_rate, 1);
   EXPECT_EQ(arms[0].disagreement_weight, 1);
-  EXPECT_TRUE(runner.kept().empty());
+  const auto kept = runner.kept();
+  EXPECT_EQ(kept.size(), settings.seeds.size());
+  for (const auto& run : kept) {
+    EXPECT_EQ(run["is"]["updates"], settings.updates);
+    EXPECT_EQ(run["is"]["learning_rate"], settings.learning_rate);
+  }
 }
 
 TEST(TuneWeight, ChoosesLambdaAtTheRateOfTheSizeAndThenTheRate) {
