@@ -7,12 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <mutex>
 #include <utility>
 
-#include "lab/studies/equal_start.h"
-#include "lab/studies/lab.h"
+#include "lab/studies/arm_training.h"
 #include "lab/studies/micro_language.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -25,8 +23,6 @@
 #include "multihead/models/families/marian.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/translator_validation.h"
-#include "multihead/train/trainer.h"
-#include "multihead/train/translation_objective.h"
 
 namespace mh {
 namespace {
@@ -41,35 +37,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Of this thread: what others do on the machine does not count.
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 void check_finite(const ArmRun& run) {
   if (run.diverged > 0) {
     throw Error(
         fmt::format("arm {}, seed {}: the loss of update {} is no number; a smaller learning rate may help",
                     run.arm, run.seed, run.diverged));
   }
-}
-
-/// Of all heads of all attentions: whether each has the bits of its attention's first head.
-bool heads_are_equal(EncoderDecoder& model) {
-  for (const auto& [name, heads] : model.attentions()) {
-    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
-    for (const HeadPart part : kHeadParts) {
-      if (!layer.has(weight_name(part))) continue;
-      for (int h = 1; h < heads; ++h) {
-        if (lab::largest_difference(own_part(layer, weight_name(part), h),
-                                    own_part(layer, weight_name(part), 0)) > 0)
-          return false;
-      }
-    }
-  }
-  return true;
 }
 
 }  // namespace
@@ -142,22 +115,25 @@ Arm ArmRunner::base(std::string name) const {
   return {.name = std::move(name), .model = settings_.model};
 }
 
+RunSettings ArmRunner::run_settings(const Arm& arm, uint64_t seed) const {
+  return {.format = kFormat,
+          .size = std::string(size_name(options_.size)),
+          .text = text_fingerprint_,
+          .updates = updates_of(arm),
+          .batch_tokens = settings_.batch_tokens,
+          .warmup = warmup_of(arm),
+          .learning_rate = settings_.learning_rate * arm.learning_rate,
+          .label_smoothing = arm.label_smoothing,
+          .start = arm.start,
+          .disagreement = arm.disagreement,
+          .disagreement_weight = arm.disagreement_weight,
+          .embedding_scale = arm.embedding_scale,
+          .member = arm.member,
+          .seed = seed};
+}
+
 RunIdentity ArmRunner::identity(const Arm& arm, uint64_t seed) const {
-  const RunSettings settings{.format = kFormat,
-                             .size = std::string(size_name(options_.size)),
-                             .text = text_fingerprint_,
-                             .updates = updates_of(arm),
-                             .batch_tokens = settings_.batch_tokens,
-                             .warmup = warmup_of(arm),
-                             .learning_rate = settings_.learning_rate * arm.learning_rate,
-                             .label_smoothing = arm.label_smoothing,
-                             .start = arm.start,
-                             .disagreement = arm.disagreement,
-                             .disagreement_weight = arm.disagreement_weight,
-                             .embedding_scale = arm.embedding_scale,
-                             .member = arm.member,
-                             .seed = seed};
-  return {settings, config_of(arm, seed)};
+  return {run_settings(arm, seed), config_of(arm, seed)};
 }
 
 int64_t ArmRunner::updates_of(const Arm& arm) const {
@@ -169,23 +145,11 @@ int64_t ArmRunner::warmup_of(const Arm& arm) const {
 }
 
 ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
-  EncoderDecoder model(config_of(arm, seed));
-  const uint64_t own_seed = seed + 1000 * arm.member;
-  model.initialise(own_seed, arm.embedding_scale);
-  if (arm.start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
+  const RunSettings settings = run_settings(arm, seed);
+  const int64_t updates = settings.updates;
+  ArmTraining training(settings, config_of(arm, seed), train_);
+  EncoderDecoder& model = training.model();
   bool equal = starts_equal(arm.model.geometry.initialisation) && heads_are_equal(model);
-  const int64_t updates = updates_of(arm);
-  TranslationObjective objective(model, train_,
-                                 {.batches = {.max_tokens = settings_.batch_tokens, .seed = own_seed},
-                                  .label_smoothing = arm.label_smoothing,
-                                  .disagreement = arm.disagreement,
-                                  .disagreement_weight = arm.disagreement_weight});
-  Trainer trainer(objective, {.schedule = {.peak = settings_.learning_rate * arm.learning_rate,
-                                           .warmup = warmup_of(arm),
-                                           .decay = Schedule::Decay::kLinear,
-                                           .end = updates},
-                              .clip_norm = 1,
-                              .seed = own_seed});
   const TranslatorValidation validation(valid_, std::vector<std::string>(valid_.lines.size()),
                                         tokenizers_->target(), {.beam_size = 0});
   ArmRun run{.arm = arm.name, .seed = seed, .updates = updates, .parameters = model.parameter_count()};
@@ -200,9 +164,8 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   };
   look(0);
   for (int64_t update = 1; update <= updates; ++update) {
-    const double start = cpu_seconds();
-    const UpdateReport report = trainer.update();
-    run.seconds += cpu_seconds() - start;
+    const UpdateReport report = training.update();
+    run.seconds = training.seconds();
     if (!report.finite) run.diverged = update;
     if (equal && !heads_are_equal(model)) equal = false, run.parted = update;
     if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
@@ -213,8 +176,8 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
     if (options_.watcher.stop && options_.watcher.stop())
       throw Interrupted("the study was stopped; runs that are done are kept");
   }
-  run.activation_bytes = static_cast<int64_t>(trainer.activation_bytes());
-  trainer.release_memory();
+  run.activation_bytes = static_cast<int64_t>(training.activation_bytes());
+  training.release_memory();
   run.loss = test_loss(model);
 
   TranslateOptions greedy;
@@ -251,10 +214,14 @@ ArmRunner::Used ArmRunner::used() const {
   return used;
 }
 
-void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds) {
+void ArmRunner::make_folder() const {
   std::error_code error;
   std::filesystem::create_directories(options_.runs, error);
   if (error) throw FileError(fmt::format("cannot make {}: {}", options_.runs.string(), error.message()));
+}
+
+void ArmRunner::prepare(const std::vector<Arm>& arms, const std::vector<uint64_t>& seeds) {
+  make_folder();
   struct Job {
     const Arm* arm;
     uint64_t seed;

@@ -93,12 +93,17 @@ class ArmRunner {
   /// Gives each arm the learning rate that suits it best, and trains it. The rates tried are the size's times powers
   /// of two: with the first seed 1 and 2, then further until the lowest loss on validation has a higher one on both
   /// sides; the two best of them again with SizeSettings::rate_seeds, by the mean. A trial takes rate_updates of the
-  /// updates; where its loss becomes no number, the rate is the worst. kQuick: trains them at the rates they have.
+  /// updates; where its loss becomes no number, the rate is the worst. Where trials are shorter than the training and
+  /// the higher of the two best won them, whole trainings decide between the two.
+  /// kQuick: trains them at the rates they have.
   void tune(const std::vector<Arm*>& arms);
   void tune(std::vector<Arm>& arms);
   /// Chooses the weight of each arm's regulariser in the same way, of powers of sqrt(10) at the size's learning rate,
   /// and then its learning rate. Returns the losses of the two best weights. kQuick: trains them as they are.
   Table tune_weight(std::vector<Arm>& arms);
+  /// Seconds of CPU time that an update of each arm takes, on one thread. They are measured side by side: the arms make
+  /// one update each in turn, so what slows the machine slows all of them. Kept with the runs, and found again there.
+  std::vector<double> seconds_of_update(const std::vector<Arm>& arms);
   /// The arm's peak learning rate, for people.
   std::string rate_of(const Arm& arm) const;
   /// The weights of a run; trained again where only its curve was kept.
@@ -115,11 +120,18 @@ class ArmRunner {
   /// The losses of each arm's two best powers, as tune() finds them; the arms side by side.
   std::vector<std::map<int, double>> search(const std::vector<Arm*>& arms,
                                             const std::function<Arm(const Arm&, int power)>& changed);
+  /// A short training is suited by a higher rate than a whole one. So where the higher of an arm's two best rates won
+  /// the short trials, both are trained in full, and their losses take the place of the trials'.
+  void compare_in_full(const std::vector<Arm*>& arms, std::vector<std::map<int, double>>& losses);
+  /// The mean over these runs, all of which are kept; infinite where one diverged.
+  double validation_loss(const Arm& arm, const std::vector<uint64_t>& seeds) const;
+  RunSettings run_settings(const Arm& arm, uint64_t seed) const;
   RunIdentity identity(const Arm& arm, uint64_t seed) const;
   int64_t updates_of(const Arm& arm) const;
   int64_t warmup_of(const Arm& arm) const;
   std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const { return log_.find(identity(arm, seed)); }
   ArmRun train(const Arm& arm, uint64_t seed);
+  void make_folder() const;  // of the runs
 
   Options options_;
   SizeSettings settings_;

@@ -57,6 +57,15 @@ std::optional<int> next_to_try(const std::map<int, double>& losses) {
   return std::nullopt;
 }
 
+double ArmRunner::validation_loss(const Arm& arm, const std::vector<uint64_t>& seeds) const {
+  double sum = 0;
+  for (const uint64_t seed : seeds) {
+    const ArmRun run = *find(arm, seed);
+    sum += run.diverged > 0 ? std::numeric_limits<double>::infinity() : run.curve.back().loss;
+  }
+  return sum / static_cast<double>(seeds.size());
+}
+
 std::vector<std::map<int, double>> ArmRunner::search(
     const std::vector<Arm*>& arms, const std::function<Arm(const Arm&, int power)>& changed) {
   const std::vector<uint64_t> first_seed = first(seeds(), 1), some = first(seeds(), settings_.rate_seeds);
@@ -64,14 +73,6 @@ std::vector<std::map<int, double>> ArmRunner::search(
     Arm other = changed(arm, power);
     other.updates *= settings_.rate_updates;
     return other;
-  };
-  const auto loss = [&](const Arm& arm, const std::vector<uint64_t>& of) {
-    double sum = 0;
-    for (const uint64_t seed : of) {
-      const ArmRun run = *find(arm, seed);
-      sum += run.diverged > 0 ? std::numeric_limits<double>::infinity() : run.curve.back().loss;
-    }
-    return sum / static_cast<double>(of.size());
   };
   std::vector<std::map<int, double>> losses(arms.size());
   for (;;) {
@@ -86,7 +87,7 @@ std::vector<std::map<int, double>> ArmRunner::search(
     if (trials.empty()) break;
     prepare(trials, first_seed);
     for (size_t t = 0; t < trials.size(); ++t)
-      losses[tried[t].first][tried[t].second] = loss(trials[t], first_seed);
+      losses[tried[t].first][tried[t].second] = validation_loss(trials[t], first_seed);
   }
   // One seed may be lucky: the two best are compared again.
   std::vector<Arm> again;
@@ -96,14 +97,31 @@ std::vector<std::map<int, double>> ArmRunner::search(
   }
   prepare(again, some);
   for (size_t i = 0; i < arms.size(); ++i) {
-    for (auto& [power, one] : losses[i]) one = loss(trial(*arms[i], power), some);
+    for (auto& [power, one] : losses[i]) one = validation_loss(trial(*arms[i], power), some);
   }
   return losses;
 }
 
+void ArmRunner::compare_in_full(const std::vector<Arm*>& arms, std::vector<std::map<int, double>>& losses) {
+  const std::vector<uint64_t> some = first(seeds(), settings_.rate_seeds);
+  std::vector<std::pair<size_t, int>> compared;
+  std::vector<Arm> whole;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    if (best_of(losses[i]) != losses[i].rbegin()->first) continue;
+    for (const auto& [power, loss] : losses[i]) {
+      compared.emplace_back(i, power);
+      whole.push_back(with_rate(*arms[i], power));
+    }
+  }
+  prepare(whole, some);
+  for (size_t k = 0; k < whole.size(); ++k)
+    losses[compared[k].first][compared[k].second] = validation_loss(whole[k], some);
+}
+
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
   if (size() != StudySize::kQuick) {
-    const auto losses = search(arms, with_rate);
+    auto losses = search(arms, with_rate);
+    if (settings_.rate_updates < 1) compare_in_full(arms, losses);
     for (size_t i = 0; i < arms.size(); ++i) *arms[i] = with_rate(*arms[i], best_of(losses[i]));
   }
   std::vector<Arm> tuned;

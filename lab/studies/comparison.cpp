@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lab/studies/equal_start.h"
-#include "lab/studies/lab.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
@@ -126,11 +125,30 @@ double share_of_updates(double quickest_seconds, double seconds) {
   return share > 0.95 ? 1 : std::max(0.05, std::round(20 * share) / 20);
 }
 
+namespace {
+
+/// Of all its updates: arms may have unequal numbers of them.
+std::vector<double> seconds_of_training(ArmRunner& runner, const std::vector<Arm>& arms) {
+  std::vector<double> seconds = runner.seconds_of_update(arms);
+  for (size_t i = 0; i < arms.size(); ++i) seconds[i] *= arms[i].updates;
+  return seconds;
+}
+
+}  // namespace
+
+Table update_times(ArmRunner& runner, const std::vector<Arm>& arms) {
+  Table table{
+      "CPU time of an update on one thread, measured side by side", {"arm", "ms", "times the quickest"}, {}};
+  const std::vector<double> seconds = runner.seconds_of_update(arms);
+  const double quickest = *std::min_element(seconds.begin(), seconds.end());
+  for (size_t i = 0; i < arms.size(); ++i)
+    table.rows.push_back({arms[i].name, fmt::format("{:.1f}", 1000 * seconds[i]),
+                          fmt::format("{:.2f}", seconds[i] / quickest)});
+  return table;
+}
+
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
-  runner.prepare(arms);
-  std::vector<double> seconds;
-  for (const Arm& arm : arms)
-    seconds.push_back(lab::median(of_runs(runner.runs(arm), [](const ArmRun& run) { return run.seconds; })));
+  const std::vector<double> seconds = seconds_of_training(runner, arms);
   const double quickest = *std::min_element(seconds.begin(), seconds.end());
   for (size_t i = 0; i < arms.size(); ++i) {
     const double share = share_of_updates(quickest, seconds[i]);

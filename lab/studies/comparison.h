@@ -44,8 +44,10 @@ Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStar
 
 /// The arms with as many updates as fit into the CPU time that the quickest of them takes, on a schedule of that
 /// length. Those within 5 % of the quickest stay as they are; other shares are rounded to 5 %. They keep their
-/// learning rates. The times are the medians over the seeds, which are trained first.
+/// learning rates. The times are those of update_times().
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms);
+/// One row for each arm: how long an update takes (ArmRunner::seconds_of_update()), for the arms as they were before.
+Table update_times(ArmRunner& runner, const std::vector<Arm>& arms);
 /// The share of its updates that an arm has time for. REQUIRES: seconds > 0.
 double share_of_updates(double quickest_seconds, double seconds);
 

@@ -1,6 +1,7 @@
 #include "lab/studies/run_log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,8 @@
 
 namespace mh {
 namespace {
+
+constexpr const char* kTimesFile = "times.json";
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -102,6 +105,7 @@ std::string RunIdentity::differences() const {
 
 RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
   if (!std::filesystem::is_directory(folder_)) return;
+  read_times();
   std::vector<std::filesystem::path> files;
   for (const auto& file : std::filesystem::directory_iterator(folder_)) {
     if (file.path().extension() == ".jsonl") files.push_back(file.path());
@@ -125,6 +129,57 @@ RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
       entries_.emplace(run.all(), std::move(entry));
     }
   }
+}
+
+void RunLog::read_times() {
+  const std::filesystem::path file = folder_ / kTimesFile;
+  if (!std::filesystem::exists(file)) return;
+  const json groups = parse_json_strictly(read_file(file), file.string());
+  try {
+    for (const json& group : groups) {
+      TimesTogether together{.processor = group.at("processor"), .arms = {}};
+      for (const json& arm : group.at("arms")) {
+        const double seconds = arm.at("seconds");
+        if (!(seconds > 0)) throw FormatError(fmt::format("{}: expected seconds above 0", file.string()));
+        together.arms.push_back(
+            {arm.at("arm"), RunIdentity::parse(arm.at("is").dump(), file.string()), seconds});
+      }
+      times_.push_back(std::move(together));
+    }
+  } catch (const json::exception&) {
+    throw FormatError(file.string() +
+                      ": expected a list of {\"processor\", \"arms\": [{\"arm\", \"is\", \"seconds\"}]}");
+  }
+}
+
+std::optional<std::vector<double>> RunLog::find_times(const std::vector<UpdateTime>& times) const {
+  const std::lock_guard lock(mutex_);
+  for (const TimesTogether& together : times_) {
+    std::vector<double> seconds;
+    for (const UpdateTime& asked : times) {
+      const auto found =
+          std::find_if(together.arms.begin(), together.arms.end(),
+                       [&](const UpdateTime& kept) { return kept.run.all() == asked.run.all(); });
+      if (found != together.arms.end()) seconds.push_back(found->seconds);
+    }
+    if (seconds.size() == times.size()) return seconds;
+  }
+  return std::nullopt;
+}
+
+void RunLog::keep_times(const std::vector<UpdateTime>& times, const std::string& processor) {
+  const std::lock_guard lock(mutex_);
+  times_.push_back({processor, times});
+  std::vector<std::string> lines;
+  for (const TimesTogether& together : times_) {
+    ordered_json arms = ordered_json::array();
+    for (const UpdateTime& one : together.arms) {
+      arms.push_back(
+          {{"arm", one.arm}, {"seconds", one.seconds}, {"is", ordered_json::parse(one.run.differences())}});
+    }
+    lines.push_back(ordered_json{{"processor", together.processor}, {"arms", std::move(arms)}}.dump());
+  }
+  write_file_atomically(folder_ / kTimesFile, fmt::format("[\n{}\n]\n", fmt::join(lines, ",\n")));
 }
 
 std::optional<ArmRun> RunLog::find(const RunIdentity& run) const {

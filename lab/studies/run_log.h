@@ -125,7 +125,14 @@ class RunIdentity {
   std::string all_;
 };
 
-/// The runs of a folder, in its files *.jsonl; any number of threads may use it.
+/// How long an update of an arm takes, where several were timed side by side.
+struct UpdateTime {
+  std::string arm;
+  RunIdentity run;  // of the first seed
+  double seconds = 0;
+};
+
+/// The runs of a folder, in its files *.jsonl, and times in its times.json; any number of threads may use it.
 class RunLog {
  public:
   /// Reads the folder, which need not be there. Throws FileError, FormatError.
@@ -137,7 +144,14 @@ class RunLog {
   /// Adds a line to STUDY.jsonl, unless the run is known.
   void keep(const std::string& study, const RunIdentity& run, const ArmRun& result);
 
+  /// The seconds kept of these runs, in this order, where all of them were timed together; what `seconds` they come
+  /// with is not read.
+  std::optional<std::vector<double>> find_times(const std::vector<UpdateTime>& times) const;
+  void keep_times(const std::vector<UpdateTime>& times, const std::string& processor);
+
  private:
+  void read_times();
+
   struct Entry {
     ArmRun run;
     std::string weights;  // a file of the folder
@@ -146,6 +160,11 @@ class RunLog {
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;        // by RunIdentity::all()
   std::map<std::string, std::string> weights_;  // names given away, by RunIdentity::all()
+  struct TimesTogether {
+    std::string processor;
+    std::vector<UpdateTime> arms;
+  };
+  std::vector<TimesTogether> times_;
 };
 
 }  // namespace mh

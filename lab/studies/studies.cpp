@@ -139,6 +139,12 @@ constexpr Sentence kProduct[] = {
      "After that product every head takes a softmax of its own: there are h matrices of T x T weights."},
     {"004.3", 0, "A single head with the same numbers has one such matrix, and computes something else."}};
 
+constexpr Sentence kNarrowerKeys = {
+    "table 3 (B)", 0, "Queries and keys of a quarter of the size made a worse model, as in the paper.",
+    "Queries and keys of a quarter of the size made a better model, other than in the paper.",
+    "Whether queries and keys of a quarter of the size make a worse model, these runs leave open."};
+constexpr Sentence kTable3Alone[] = {kNarrowerKeys};
+
 constexpr Sentence kTable3[] = {
     {"table 3", 0,
      "What changes the loss here changes the paper's perplexity the same way, more often than chance would.",
@@ -148,7 +154,8 @@ constexpr Sentence kTable3[] = {
     {"table 3", 1,
      "What changes our BLEU changes the paper's BLEU the same way, more often than chance would.",
      "What changes our BLEU does not change the paper's BLEU the same way.",
-     "Whether what changes our BLEU changes the paper's BLEU the same way, these runs leave open."}};
+     "Whether what changes our BLEU changes the paper's BLEU the same way, these runs leave open."},
+    kNarrowerKeys};
 
 const std::array kStudies = {
     Study{"split-or-project", "Is the input split over the heads, or duplicated for each?", kSplit,
@@ -174,7 +181,7 @@ const std::array kStudies = {
     Study{"table3",
           "What are heads, their size, depth and width worth? (Table 3 of the paper, in miniature)",
           kTable3,
-          {},
+          kTable3Alone,
           "table 3",
           {},
           table3::trained()}};

@@ -195,10 +195,8 @@ TEST(AtEqualTime, GivesSlowArmsFewerUpdates) {
   EXPECT_EQ(timed[1].updates, 1) << "the quickest keeps all";
   EXPECT_EQ(runner.runs(timed[1])[0].updates, 20);
 
-  const auto seconds = [&](const Arm& arm) {
-    return interval_of(of_runs(runner.runs(arm), [](const ArmRun& run) { return run.seconds; })).mean;
-  };
-  const double share = share_of_updates(seconds(canonical), seconds(wide));
+  const std::vector<double> seconds = runner.seconds_of_update({wide, canonical});
+  const double share = share_of_updates(seconds[1], 0.8 * seconds[0]);
   EXPECT_LE(share, 0.75);
   EXPECT_DOUBLE_EQ(timed[0].updates, 0.8 * share);
   EXPECT_EQ(timed[0].name, fmt::format("wide, {:.0f} % of the updates", 100 * share));
@@ -208,6 +206,27 @@ TEST(AtEqualTime, GivesSlowArmsFewerUpdates) {
   EXPECT_EQ(at_equal_time(runner, {wide, canonical})[0].updates, timed[0].updates)
       << "by the times that were kept";
   EXPECT_EQ(tiny.steps.size(), steps);
+}
+
+TEST(UpdateTimes, AreThoseOfTheArmsAsTheyWere) {
+  test::TinyRunner tiny;
+  ArmRunner& runner = *tiny;
+  const Arm canonical = canonical_arm(runner);
+  Arm wide = wide_arm(runner);
+  wide.model.geometry.d_key = wide.model.geometry.d_value = 128;
+  const std::vector<double> seconds = runner.seconds_of_update({canonical, wide});
+  ASSERT_EQ(seconds.size(), 2u);
+  EXPECT_GT(seconds[0], 0);
+  EXPECT_GT(seconds[1], seconds[0]) << "32 times as wide";
+  EXPECT_THAT(runner.seconds_of_update({wide}), testing::ElementsAre(seconds[1]))
+      << "found among those that were timed with it";
+  const Table table = update_times(runner, {canonical, wide});
+  EXPECT_THAT(table.columns, testing::ElementsAre("arm", "ms", "times the quickest"));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_THAT(table.rows[0],
+              testing::ElementsAre(canonical.name, fmt::format("{:.1f}", 1000 * seconds[0]), "1.00"));
+  EXPECT_THAT(table.rows[1], testing::ElementsAre("wide, d_k = d", fmt::format("{:.1f}", 1000 * seconds[1]),
+                                                  fmt::format("{:.2f}", seconds[1] / seconds[0])));
 }
 
 TEST(AtEqualTime, LeavesAnArmBesideItselfAlone) {

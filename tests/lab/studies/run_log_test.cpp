@@ -88,6 +88,44 @@ TEST(RunLog, KeepsALineARunAndKnowsThoseOfAllStudies) {
   EXPECT_FALSE(again.find(RunIdentity(some_run(5), small_model())));
 }
 
+TEST(RunLog, KeepsTimesThatWereMeasuredTogether) {
+  const test::ScratchFolder scratch;
+  const RunIdentity one(some_run(3), small_model()), two(some_run(4), small_model()),
+      three(some_run(5), small_model());
+  {
+    RunLog log(scratch.path());
+    EXPECT_FALSE(log.find_times({{.arm = "one", .run = one}}));
+    log.keep_times({{"one", one, 0.5}, {"two", two, 2}}, "AVX2");
+    log.keep_times({{"two", two, 7}, {"three", three, 3}}, "AVX3");
+  }
+  const RunLog log(scratch.path());
+  using Seconds = std::vector<double>;
+  EXPECT_EQ(log.find_times({{.arm = "one", .run = one}, {.arm = "two", .run = two}}), (Seconds{0.5, 2}));
+  EXPECT_EQ(log.find_times({{.arm = "2", .run = two}, {.arm = "1", .run = one}}), (Seconds{2, 0.5}))
+      << "in the order that was asked for, whatever their names";
+  EXPECT_EQ(log.find_times({{.arm = "three", .run = three}, {.arm = "two", .run = two}}), (Seconds{3, 7}));
+  EXPECT_FALSE(log.find_times({{.arm = "one", .run = one}, {.arm = "three", .run = three}}))
+      << "never measured together";
+  EXPECT_FALSE(RunLog(scratch.path()).find(one)) << "a time is no run";
+}
+
+TEST(RunLog, NamesTheFileWhoseTimesCannotBeRead) {
+  for (const char* text :
+       {"{", "[{}]", "[3]", "{\"arms\": 1}",
+        "[{\"processor\": \"AVX2\", \"arms\": [{\"arm\": \"one\", \"seconds\": \"2\", \"is\": {}}]}]",
+        "[{\"processor\": \"AVX2\", \"arms\": [{\"arm\": \"one\", \"seconds\": 0, \"is\": {}}]}]"}) {
+    SCOPED_TRACE(text);
+    const test::ScratchFolder scratch;
+    write_file_atomically(scratch.path() / "times.json", text);
+    try {
+      RunLog log(scratch.path());
+      FAIL();
+    } catch (const FormatError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("times.json"));
+    }
+  }
+}
+
 TEST(RunLog, NamesTheLineThatIsNoRun) {
   const test::ScratchFolder scratch;
   write_file_atomically(scratch.path() / "a.jsonl", "{\"is\": {}, \"weights\": \"w\"}\n{\"arm\": 1}\n");

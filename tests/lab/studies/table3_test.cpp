@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/studies/table3/claims.h"
 #include "lab/studies/table3/rows.h"
 #include "tests/lab/studies/tiny_runner.h"
 
@@ -174,6 +175,33 @@ TEST(Rows, OfRealTextAreAllOfThePapers) {
   test::write_tiny_text(data.path());
   test::TinyRunner runner(small_settings(), StudySize::kPaper, data.path());
   expect_the_papers_rows(rows(*runner), true);
+}
+
+TEST(NarrowerKeys, AreComparedWithTheBaseFromEqualStarts) {
+  test::TinyRunner tiny(small_settings());
+  ArmRunner& runner = *tiny;
+  const TrainedCheck& check = trained()[1];
+  ASSERT_EQ(check.id, "table 3 (B)");
+  const Claim claim = check.run(runner);
+  EXPECT_EQ(claim.id, check.id);
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  ASSERT_EQ(claim.tables.size(), 1u);
+  ASSERT_EQ(claim.tables[0].rows.size(), 3u);
+  EXPECT_EQ(claim.tables[0].rows[0][0], "base");
+  // 32 numbers and 8 heads: 4 a head in the base, 1 and 2 in rows (B).
+  for (const size_t i : {0, 1}) {
+    SCOPED_TRACE(i);
+    const Clause& clause = claim.clauses[i];
+    const std::vector<std::string>& row = claim.tables[0].rows[i + 1];
+    const std::string size = i == 0 ? "d_k = 1" : "d_k = 2";
+    EXPECT_EQ(clause.statement, "Heads of " + size + " are worse than those of the base.");
+    EXPECT_EQ(clause.asked, "loss of " + size + " minus base: above 0");
+    EXPECT_EQ(clause.kind, Evidence::kTrained);
+    EXPECT_EQ(clause.original, OriginalSays::kSame);
+    EXPECT_TRUE(clause.measured.starts_with(row[4]))
+        << clause.measured << ": from the equal start, not " << row[7];
+  }
+  EXPECT_EQ(claim.clauses[2].verdict, Verdict::kMeasured);
 }
 
 }  // namespace

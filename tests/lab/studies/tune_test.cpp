@@ -62,21 +62,17 @@ TEST(NextToTry, TakesTheSmallerOfTwoRatesThatAreEquallyGood) {
   EXPECT_EQ(tried, 2 + 5);
 }
 
-/// Validation losses of the trials by power of two and seed, and how many whole runs there are.
+/// Validation losses of the trials, and of the whole runs, by power of two and seed.
 struct Trials {
-  std::map<int, std::map<uint64_t, double>> losses;
-  int whole = 0;
+  std::map<int, std::map<uint64_t, double>> losses, whole;
 
   Trials(const std::vector<nlohmann::json>& kept, double rate, int64_t updates) {
     for (const auto& run : kept) {
       const auto& is = run["is"];
-      if (is["updates"] != updates) {
-        ++whole;
-        continue;
-      }
       const double power = std::log2(is["learning_rate"].get<double>() / rate);
       EXPECT_NEAR(power, std::round(power), 1e-9);
-      losses[static_cast<int>(std::lround(power))][is["seed"]] = run["curve"].back()["loss"];
+      auto& of_length = is["updates"] == updates ? losses : whole;
+      of_length[static_cast<int>(std::lround(power))][is["seed"]] = run["curve"].back()["loss"];
     }
   }
   double of_first_seed(int power) const { return losses.at(power).at(1); }
@@ -88,7 +84,20 @@ struct Trials {
     }
     return best;
   }
-  /// How many runs there were.
+  /// The other of the two best.
+  int second() const {
+    int second = best() == losses.begin()->first ? losses.rbegin()->first : losses.begin()->first;
+    for (const auto& [power, of_seeds] : losses) {
+      if (power != best() && of_first_seed(power) < of_first_seed(second)) second = power;
+    }
+    return second;
+  }
+  /// Of the two best rates the one whose whole run is the better one, where the higher one won the trials.
+  int chosen() const {
+    if (second() > best()) return best();
+    return whole.at(second()).at(1) < whole.at(best()).at(1) ? second() : best();
+  }
+  /// How many trials there were.
   int count() const {
     int count = 0;
     for (const auto& [power, of_seeds] : losses) count += static_cast<int>(of_seeds.size());
@@ -111,7 +120,7 @@ TEST(Tune, GoesAsFarAsTheRateIsTooSmallOrTooLarge) {
     runner->tune({&arm});
     const Trials trials(runner.kept(), rate, 20);
     const int best = trials.best();
-    EXPECT_EQ(arm.learning_rate, std::ldexp(1, best));
+    EXPECT_EQ(arm.learning_rate, std::ldexp(1, trials.chosen()));
     EXPECT_EQ(runner->rate_of(arm), fmt::format("{:g}", rate * arm.learning_rate));
     if (rate < 0.01) {
       EXPECT_GE(best, 2);
@@ -124,7 +133,7 @@ TEST(Tune, GoesAsFarAsTheRateIsTooSmallOrTooLarge) {
     }
     EXPECT_EQ(trials.count(), trials.losses.rbegin()->first - trials.losses.begin()->first + 1)
         << "every power between, with one seed";
-    EXPECT_EQ(trials.whole, 2) << "the arm is trained with all seeds";
+    EXPECT_EQ(trials.whole.at(trials.chosen()).size(), 2u) << "the arm is trained with all seeds";
     const size_t kept = runner.kept().size();
     EXPECT_EQ(runner->runs(arm)[0].updates, 60);
     EXPECT_EQ(runner.kept().size(), kept);
@@ -153,7 +162,34 @@ TEST(Tune, ComparesTheTwoBestAgainWithMoreSeeds) {
   ASSERT_EQ(again.size(), 2u);
   EXPECT_GE(other, std::max(trials.of_first_seed(again[0]), trials.of_first_seed(again[1])))
       << "no other was better with the first seed";
-  EXPECT_EQ(arm.learning_rate, std::ldexp(1, best));
+  if (best == std::min(again[0], again[1])) {
+    EXPECT_EQ(arm.learning_rate, std::ldexp(1, best)) << "else whole runs decide";
+  }
+}
+
+TEST(Tune, WholeRunsDecideWhereTheHigherRateWonShortTrials) {
+  int higher_won = 0, lower_won = 0;
+  for (const double rate : {4e-3, 4.8e-3, 5.7e-3, 6.7e-3}) {  // the same grid at four places
+    SCOPED_TRACE(rate);
+    test::TinyRunner runner(settings_to_tune(rate));
+    Arm arm = runner->base("base");
+    runner->tune({&arm});
+    const Trials trials(runner.kept(), rate, 20);
+    const int best = trials.best(), second = trials.second();
+    EXPECT_EQ(arm.learning_rate, std::ldexp(1, trials.chosen()));
+    if (best > second) {
+      ++higher_won;
+      EXPECT_EQ(trials.whole.size(), 2u) << "both are trained in full";
+      EXPECT_EQ(trials.whole.at(best).size() + trials.whole.at(second).size(), 3u)
+          << "the one that is not chosen with the first seed alone";
+    } else {
+      ++lower_won;
+      EXPECT_EQ(trials.whole.size(), 1u);
+      EXPECT_EQ(trials.whole.at(best).size(), 2u);
+    }
+  }
+  EXPECT_GT(higher_won, 0);
+  EXPECT_GT(lower_won, 0);
 }
 
 TEST(Tune, KeepsATrialThatIsAWholeRun) {
@@ -165,7 +201,7 @@ TEST(Tune, KeepsATrialThatIsAWholeRun) {
   const Trials trials(runner.kept(), settings.learning_rate, 20);
   EXPECT_EQ(trials.count(), static_cast<int>(trials.losses.size()) + 2)
       << "the best was trained with both seeds already";
-  EXPECT_EQ(trials.whole, 0);
+  EXPECT_TRUE(trials.whole.empty());
 }
 
 TEST(Tune, TrainsArmsOfTheQuickSizeAtTheRatesTheyHave) {
