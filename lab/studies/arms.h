@@ -120,8 +120,9 @@ class ArmRunner {
   /// The losses of each arm's two best powers, as tune() finds them; the arms side by side.
   std::vector<std::map<int, double>> search(const std::vector<Arm*>& arms,
                                             const std::function<Arm(const Arm&, int power)>& changed);
-  /// A short training is suited by a higher rate than a whole one. So where the higher of an arm's two best rates won
-  /// the short trials, both are trained in full, and their losses take the place of the trials'.
+  /// A short training is suited by a higher rate than a whole one (Bjorck et al. 2025, arXiv 2409.19913). So where the
+  /// higher of an arm's two best rates won the short trials, both are trained in full, and their losses take the place
+  /// of the trials'.
   void compare_in_full(const std::vector<Arm*>& arms, std::vector<std::map<int, double>>& losses);
   /// The mean over these runs, all of which are kept; infinite where one diverged.
   double validation_loss(const Arm& arm, const std::vector<uint64_t>& seeds) const;

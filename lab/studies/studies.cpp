@@ -91,8 +91,8 @@ constexpr Sentence kMatrices[] = {
      "Trained heads needed it: half of it was not enough.",
      "Whether trained heads need all of that, these runs leave open."},
     {"002.4", 0, "At equal parameters, models with two factors were as good as models with one matrix.",
-     "At equal parameters, models with two factors were not as good as models with one matrix, or they were "
-     "better.",
+     "At equal parameters, models with two factors and models with one matrix differed by more than the "
+     "margin.",
      "Whether two factors are as good as one matrix at equal parameters, these runs leave open."}};
 
 constexpr Sentence kMatricesAlone[] = {
@@ -102,8 +102,9 @@ constexpr Sentence kMatricesAlone[] = {
     {"002.9", 0,
      "No: four heads can share W^Q and W^K of half the usual size, each with a mixing vector, and be as good "
      "as four with their own.",
-     "Four heads that share W^Q and W^K of half the usual size, each with a mixing vector, were not as good "
-     "as four with their own, or they were better.",
+     "Four heads that share W^Q and W^K of half the usual size, each with a mixing vector, differed from "
+     "four "
+     "with their own by more than the margin.",
      "Whether four heads that share W^Q and W^K of half the usual size are as good as four with their own, "
      "these runs leave open."},
     {"002.9", 2, "When little is left of W^Q and W^K, sharing it was better than dividing it.",
