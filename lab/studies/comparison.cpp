@@ -12,10 +12,6 @@
 namespace mh {
 namespace {
 
-double mean_of(const std::vector<ArmRun>& runs, const std::function<double(const ArmRun&)>& number) {
-  return interval_of(of_runs(runs, number)).mean;
-}
-
 bool is_paper(const ArmRunner& runner) {
   return runner.size() == StudySize::kPaper;
 }
@@ -63,18 +59,16 @@ std::vector<double> loss_difference(ArmRunner& runner, const Arm& a, const Arm& 
 }
 
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
-  Table table{
-      std::move(caption),
-      {"arm", "rate", "params", "loss", "minus first", is_paper(runner) ? "BLEU" : "exact %", "CPU s"},
-      {}};
+  Table table{std::move(caption),
+              {"arm", "rate", "params", "loss", "minus first", is_paper(runner) ? "BLEU" : "exact %"},
+              {}};
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     table.rows.push_back(
         {arm.name + plateaus_text(runner, arm), runner.rate_of(arm), std::to_string(runs[0].parameters),
          interval_text(interval_of(losses(runs))),
          &arm == &arms.front() ? "" : interval_text(interval_of(loss_difference(runner, arm, arms.front()))),
-         score_text(runner, runs),
-         fmt::format("{:.1f}", mean_of(runs, [](const ArmRun& run) { return run.seconds; }))});
+         score_text(runner, runs)});
   }
   return table;
 }
@@ -136,17 +130,6 @@ std::vector<double> seconds_of_training(ArmRunner& runner, const std::vector<Arm
 
 }  // namespace
 
-Table update_times(ArmRunner& runner, const std::vector<Arm>& arms) {
-  Table table{
-      "CPU time of an update on one thread, measured side by side", {"arm", "ms", "times the quickest"}, {}};
-  const std::vector<double> seconds = runner.seconds_of_update(arms);
-  const double quickest = *std::min_element(seconds.begin(), seconds.end());
-  for (size_t i = 0; i < arms.size(); ++i)
-    table.rows.push_back({arms[i].name, fmt::format("{:.1f}", 1000 * seconds[i]),
-                          fmt::format("{:.2f}", seconds[i] / quickest)});
-  return table;
-}
-
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
   const std::vector<double> seconds = seconds_of_training(runner, arms);
   const double quickest = *std::min_element(seconds.begin(), seconds.end());
@@ -158,6 +141,20 @@ std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
   }
   runner.prepare(arms);
   return arms;
+}
+
+Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms) {
+  const std::vector<Arm> timed = at_equal_time(runner, arms);
+  const std::vector<double> seconds = runner.seconds_of_update(arms);
+  Table table = arm_table(runner, timed,
+                          "equal time, each with a schedule that ends then; times measured side by side");
+  table.columns.insert(table.columns.end(), {"ms an update", "CPU s"});
+  for (size_t i = 0; i < arms.size(); ++i) {
+    const auto updates = static_cast<double>(runner.runs(timed[i])[0].updates);
+    table.rows[i].push_back(fmt::format("{:.1f}", 1000 * seconds[i]));
+    table.rows[i].push_back(fmt::format("{:.1f}", seconds[i] * updates));
+  }
+  return table;
 }
 
 void add_point(Series& series, double x, const std::vector<double>& by_seed) {

@@ -26,7 +26,7 @@ std::vector<std::pair<uint64_t, double>> plateaus(const std::vector<ArmRun>& run
 std::vector<double> loss_difference(ArmRunner& runner, const Arm& a, const Arm& b);
 
 /// One row for each arm: rate, parameters, test loss, its difference from the first arm's by seeds, score (BLEU at
-/// the size of the paper, else exact matches in %), seconds.
+/// the size of the paper, else exact matches in %).
 Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);
 
 /// An arm from both its starts.
@@ -44,10 +44,10 @@ Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStar
 
 /// The arms with as many updates as fit into the CPU time that the quickest of them takes, on a schedule of that
 /// length. Those within 5 % of the quickest stay as they are; other shares are rounded to 5 %. They keep their
-/// learning rates. The times are those of update_times().
+/// learning rates. The times are those of ArmRunner::seconds_of_update().
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms);
-/// One row for each arm: how long an update takes (ArmRunner::seconds_of_update()), for the arms as they were before.
-Table update_times(ArmRunner& runner, const std::vector<Arm>& arms);
+/// arm_table() of these arms at equal time, with the time of an update and of the whole training.
+Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms);
 /// The share of its updates that an arm has time for. REQUIRES: seconds > 0.
 double share_of_updates(double quickest_seconds, double seconds);
 

@@ -101,8 +101,7 @@ Claim segments(ArmRunner& runner) {
   std::vector<Arm> equal = {canonical};
   for (const TwoStarts& one : cuts) equal.push_back(one.equal);
   const std::vector<Arm> timed = at_equal_time(runner, equal);
-  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
-  claim.tables.push_back(update_times(runner, equal));
+  claim.tables.push_back(equal_time_table(runner, equal));
   Table unread{"columns that no head of an attention reads, mean over seeds", {"cut", "%"}, {}};
   for (const TwoStarts& one : cuts)
     unread.rows.push_back({one.equal.name, fmt::format("{:.1f}", unread_percent(runner, one.equal))});

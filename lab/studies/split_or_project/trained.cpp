@@ -59,8 +59,7 @@ Claim three_inputs(ArmRunner& runner) {
           "representation.\""};
   claim.tables.push_back(starts_table(runner, canonical, {s, w}, "as they are, equal d_model"));
   claim.tables.push_back(starts_table(runner, large, {l, w}, "equal parameters, by d_ff"));
-  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
-  claim.tables.push_back(update_times(runner, {canonical, s.equal, w.equal}));
+  claim.tables.push_back(equal_time_table(runner, {canonical, s.equal, w.equal}));
   Table memory{"bytes of one batch kept for the backward pass", {"arm", "MiB"}, {}};
   for (const Arm* arm : std::initializer_list<const Arm*>{&canonical, &s.equal, &w.equal}) {
     memory.rows.push_back({arm->name, fmt::format("{:.1f}", mebibytes_kept(runner, *arm))});

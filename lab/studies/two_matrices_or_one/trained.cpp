@@ -193,8 +193,7 @@ Claim merged(ArmRunner& runner) {
   claim.tables.push_back(
       starts_table(runner, canonical, arms, "as they are: d^2 numbers a head against 2 d d_k"));
   claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));
-  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
-  claim.tables.push_back(update_times(runner, {canonical, equal}));
+  claim.tables.push_back(equal_time_table(runner, {canonical, equal}));
   claim.plots.push_back(loss_plot(runner, {canonical, large, equal, arms[0].usual}, "One matrix or two"));
   std::vector<double> ranks;
   const int key = canonical.model.d_model / canonical.model.encoder_heads;

@@ -100,7 +100,7 @@ Claim wide_is_better(ArmRunner& runner) {
                   "d_k is d/h; "
                   "Bloem's wide heads have d_k = d."};
   claim.tables.push_back(starts_table(runner, canonical, arms, "as they are, equal d_model"));
-  claim.tables.push_back(arm_table(runner, timed, "equal time, each with a schedule that ends then"));
+  claim.tables.push_back(equal_time_table(runner, {canonical, n, w}));
   Table cost{"cost of an update; its time on one thread, measured side by side",
              {"arm", "params", "MiB kept", "CPU ms"},
              {}};

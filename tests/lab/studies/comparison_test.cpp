@@ -136,8 +136,7 @@ TEST(ArmTable, ComparesWithTheFirst) {
   sliced.learning_rate = 0.5;
   const Table table = arm_table(runner, {canonical, sliced}, "a caption");
   EXPECT_EQ(table.caption, "a caption");
-  EXPECT_THAT(table.columns,
-              testing::ElementsAre("arm", "rate", "params", "loss", "minus first", "exact %", "CPU s"));
+  EXPECT_THAT(table.columns, testing::ElementsAre("arm", "rate", "params", "loss", "minus first", "exact %"));
   ASSERT_EQ(table.rows.size(), 2u);
   for (const auto& row : table.rows) ASSERT_EQ(row.size(), table.columns.size());
   EXPECT_EQ(table.rows[0][0], "canonical, 4 heads");
@@ -208,7 +207,7 @@ TEST(AtEqualTime, GivesSlowArmsFewerUpdates) {
   EXPECT_EQ(tiny.steps.size(), steps);
 }
 
-TEST(UpdateTimes, AreThoseOfTheArmsAsTheyWere) {
+TEST(SecondsOfUpdate, AreFoundAgainAmongThoseThatWereMeasuredTogether) {
   test::TinyRunner tiny;
   ArmRunner& runner = *tiny;
   const Arm canonical = canonical_arm(runner);
@@ -218,15 +217,34 @@ TEST(UpdateTimes, AreThoseOfTheArmsAsTheyWere) {
   ASSERT_EQ(seconds.size(), 2u);
   EXPECT_GT(seconds[0], 0);
   EXPECT_GT(seconds[1], seconds[0]) << "32 times as wide";
-  EXPECT_THAT(runner.seconds_of_update({wide}), testing::ElementsAre(seconds[1]))
-      << "found among those that were timed with it";
-  const Table table = update_times(runner, {canonical, wide});
-  EXPECT_THAT(table.columns, testing::ElementsAre("arm", "ms", "times the quickest"));
+  EXPECT_THAT(runner.seconds_of_update({wide}), testing::ElementsAre(seconds[1]));
+  EXPECT_TRUE(tiny.kept().empty()) << "a time is no run";
+}
+
+TEST(EqualTimeTable, HasTheTimesOfAnUpdateAndOfTheTraining) {
+  SizeSettings settings = test::tiny_settings();
+  settings.updates = 20;
+  test::TinyRunner tiny(settings);
+  ArmRunner& runner = *tiny;
+  const Arm canonical = canonical_arm(runner);
+  Arm wide = wide_arm(runner);
+  wide.model.geometry.d_key = wide.model.geometry.d_value = 128;
+  const Table table = equal_time_table(runner, {canonical, wide});
+  EXPECT_THAT(table.columns, testing::ElementsAre("arm", "rate", "params", "loss", "minus first", "exact %",
+                                                  "ms an update", "CPU s"));
   ASSERT_EQ(table.rows.size(), 2u);
-  EXPECT_THAT(table.rows[0],
-              testing::ElementsAre(canonical.name, fmt::format("{:.1f}", 1000 * seconds[0]), "1.00"));
-  EXPECT_THAT(table.rows[1], testing::ElementsAre("wide, d_k = d", fmt::format("{:.1f}", 1000 * seconds[1]),
-                                                  fmt::format("{:.2f}", seconds[1] / seconds[0])));
+  const std::vector<double> seconds = runner.seconds_of_update({canonical, wide});
+  const std::vector<Arm> timed = at_equal_time(runner, {canonical, wide});
+  for (const size_t i : {0, 1}) {
+    SCOPED_TRACE(i);
+    ASSERT_EQ(table.rows[i].size(), table.columns.size());
+    EXPECT_EQ(table.rows[i][0], timed[i].name);
+    EXPECT_EQ(table.rows[i][6], fmt::format("{:.1f}", 1000 * seconds[i]));
+    const auto updates = static_cast<double>(runner.runs(timed[i])[0].updates);
+    EXPECT_EQ(table.rows[i][7], fmt::format("{:.1f}", seconds[i] * updates));
+  }
+  EXPECT_EQ(table.rows[1][4], text(minus(runner, timed[1], timed[0])));
+  EXPECT_LT(timed[1].updates, 1);
 }
 
 TEST(AtEqualTime, LeavesAnArmBesideItselfAlone) {
