@@ -44,8 +44,7 @@ double trained_error(int heads, int wide, const Target& y, const Batch& test, ui
 
 }  // namespace
 
-Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int updates) {
-  constexpr int kTest = 1 << 15;
+Claim averaging::claim_of(std::span<const Reached> draws) {
   // Of the bound, since the test sentences are a sample: its standard error is about 1 %.
   constexpr double kSampling = 0.97;
   constexpr double kFar = 0.01;  // of the variance
@@ -56,23 +55,7 @@ Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int update
           "feed-forward layer behind it; two heads do.",
       .original_words =
           "\"With a single attention head, averaging inhibits this\" (the paper, quoted in the answer)."};
-  // The same starts for all draws; a quarter of them for the other two layers.
-  const int fewer = std::max(1, starts / 4), of_draw = starts + 2 * fewer;
-  std::vector<Target> targets;
-  std::vector<Batch> tests;
-  for (const uint64_t draw : draws) {
-    targets.push_back(draw_target(draw));
-    Random random(draw, 354);
-    tests.push_back(make_batch(targets.back(), kTest, random));
-  }
-  std::vector<double> errors(draws.size() * static_cast<size_t>(of_draw));
-  parallel_for(static_cast<int64_t>(errors.size()), [&](int64_t i) {
-    const auto draw = static_cast<size_t>(i / of_draw);
-    const int job = static_cast<int>(i % of_draw), start = job < starts ? job : (job - starts) % fewer;
-    const int heads = job >= starts + fewer ? 2 : 1, wide = heads == 1 && job >= starts ? 32 : 0;
-    errors[static_cast<size_t>(i)] =
-        trained_error(heads, wide, targets[draw], tests[draw], static_cast<uint64_t>(start) + 1, updates);
-  });
+  const size_t starts = draws.front().one_head.size(), fewer = draws.front().two_heads.size();
   Table table{
       "mean squared error in % of the target's variance, by draw of P and R",
       {"draw", "bound by positions", "bound for any weights", "best of a quarter of the starts",
@@ -86,26 +69,23 @@ Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int update
   double least_of_bound = std::numeric_limits<double>::infinity(), most_of_bound = 0,
          least_wide = std::numeric_limits<double>::infinity(), most_wide = 0, smallest = 1, two_most = 0,
          gained = 0;
-  for (size_t d = 0; d < draws.size(); ++d) {
-    const Target& y = targets[d];
-    const auto begin = errors.begin() + static_cast<ptrdiff_t>(d) * of_draw;
-    const double bound = least_error(y), quarter = *std::min_element(begin, begin + fewer),
-                 best = *std::min_element(begin, begin + starts),
-                 worst = *std::max_element(begin, begin + starts),
-                 wide = *std::min_element(begin + starts, begin + starts + fewer),
-                 two = *std::min_element(begin + starts + fewer, begin + of_draw);
+  for (const Reached& of : draws) {
+    const Target& y = of.target;
+    const auto [best, worst] = std::ranges::minmax(of.one_head);
+    const double bound = least_error(y), quarter = std::ranges::min(std::span(of.one_head).first(fewer)),
+                 wide = std::ranges::min(of.feed_forward), two = std::ranges::min(of.two_heads);
     smallest = std::min(smallest, bound / y.variance());
     least_of_bound = std::min(least_of_bound, best / bound),
     most_of_bound = std::max(most_of_bound, best / bound);
     least_wide = std::min(least_wide, wide / bound), most_wide = std::max(most_wide, wide / bound);
     two_most = std::max(two_most, two / y.variance());
     gained = std::max(gained, (quarter - best) / bound);
-    table.rows.push_back({std::to_string(draws[d]), percent(least_error_by_position(y), y),
+    table.rows.push_back({std::to_string(of.draw), percent(least_error_by_position(y), y),
                           percent(bound, y, 2), percent(quarter, y, 2), percent(best, y, 2),
                           percent(worst, y, 2), percent(wide, y, 2), percent(two, y, 4)});
-    Series series{.name = fmt::format("draw {}: bound {} %", draws[d], percent(bound, y))};
-    std::transform(begin, begin + starts, std::back_inserter(series.y),
-                   [&](double error) { return 100 * error / y.variance(); });
+    Series series{.name = fmt::format("draw {}: bound {} %", of.draw, percent(bound, y))};
+    std::ranges::transform(of.one_head, std::back_inserter(series.y),
+                           [&](double error) { return 100 * error / y.variance(); });
     plot.series.push_back(std::move(series));
   }
   const auto add = [&](const char* statement, std::string asked, std::string measured, bool right,
@@ -140,6 +120,33 @@ Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int update
   claim.tables.push_back(std::move(table));
   claim.plots.push_back(std::move(plot));
   return claim;
+}
+
+Claim averaging_inhibits(std::span<const uint64_t> draws, int starts, int updates) {
+  constexpr int kTest = 1 << 15;
+  // The same starts for all draws; a quarter of them for the other two layers.
+  const int fewer = std::max(1, starts / 4), of_draw = starts + 2 * fewer;
+  std::vector<Reached> reached;
+  std::vector<Batch> tests;
+  for (const uint64_t draw : draws) {
+    reached.push_back({.draw = draw,
+                       .target = draw_target(draw),
+                       .one_head = std::vector<double>(static_cast<size_t>(starts)),
+                       .feed_forward = std::vector<double>(static_cast<size_t>(fewer)),
+                       .two_heads = std::vector<double>(static_cast<size_t>(fewer))});
+    Random random(draw, 354);
+    tests.push_back(make_batch(reached.back().target, kTest, random));
+  }
+  parallel_for(static_cast<int64_t>(draws.size()) * of_draw, [&](int64_t i) {
+    const auto draw = static_cast<size_t>(i / of_draw);
+    const int job = static_cast<int>(i % of_draw), start = job < starts ? job : (job - starts) % fewer;
+    const int heads = job >= starts + fewer ? 2 : 1, wide = heads == 1 && job >= starts ? 32 : 0;
+    Reached& of = reached[draw];
+    std::vector<double>& errors = heads == 2 ? of.two_heads : wide > 0 ? of.feed_forward : of.one_head;
+    errors[static_cast<size_t>(start)] =
+        trained_error(heads, wide, of.target, tests[draw], static_cast<uint64_t>(start) + 1, updates);
+  });
+  return claim_of(reached);
 }
 
 }  // namespace mh::unique_heads

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "lab/studies/claim.h"
 #include "lab/studies/lab.h"
 #include "multihead/autograd/affine.h"
 #include "multihead/base/random.h"
@@ -79,5 +81,15 @@ class Reader {
   Parameter in_, in_bias_, read_, read_bias_;
   Affine inner_, readout_;
 };
+
+/// What trainings for one draw of P and R reached: mean squared errors on test sentences, one for each start.
+struct Reached {
+  uint64_t draw = 0;
+  Target target;
+  std::vector<double> one_head, feed_forward, two_heads;  // the last two from the first starts of one_head
+};
+/// 003.5, trained, with the verdicts that these errors give. There is a draw, and a start of each layer, as many for
+/// every draw.
+Claim claim_of(std::span<const Reached> draws);
 
 }  // namespace mh::unique_heads::averaging
