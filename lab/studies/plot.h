@@ -16,6 +16,11 @@ enum class PlotKind {
 inline constexpr EnumNames<PlotKind> kPlotKindNames = {
     {"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}, {"matrices", PlotKind::kMatrices}};
 
+/// What the numbers of kStrips are compared with: where a dashed line stands.
+enum class PlotReference { kFirst, kZero, kNothing };  // the mean of the first row
+inline constexpr EnumNames<PlotReference> kPlotReferenceNames = {
+    {"first", PlotReference::kFirst}, {"zero", PlotReference::kZero}, {"nothing", PlotReference::kNothing}};
+
 struct Series {
   std::string name = {};
   std::vector<double> x = {}, y = {};
@@ -36,6 +41,7 @@ struct Plot {
   bool log_x = false;
   std::vector<Series> series = {};
   PlotKind kind = PlotKind::kLines;
+  PlotReference reference = PlotReference::kFirst;
   std::vector<std::string> row_names = {}, column_names = {};  // of kMatrices: words of queries and of keys
 
   template <class V>
@@ -46,6 +52,7 @@ struct Plot {
     v("log_x", log_x);
     v("series", series);
     v("kind", kind, kPlotKindNames);
+    v("reference", reference, kPlotReferenceNames);
     v("row_names", row_names);
     v("column_names", column_names);
   }

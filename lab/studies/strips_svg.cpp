@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/statistics.h"
@@ -9,7 +10,19 @@
 
 namespace mh {
 
-/// A row a series; a dashed line goes down from the first one's mean.
+namespace {
+
+/// Not a number where there is none.
+double reference_of(const Plot& plot) {
+  const bool first =
+      plot.reference == PlotReference::kFirst && !plot.series.empty() && !plot.series[0].y.empty();
+  if (plot.reference == PlotReference::kZero) return 0;
+  return first ? interval_of(plot.series[0].y).mean : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+/// A row a series; a dashed line goes through the plot's reference.
 std::string strips_as_svg(const Plot& plot) {
   constexpr double kRow = 24, kSpan = 460, kBelow = 50;
   double names = 0;
@@ -21,23 +34,25 @@ std::string strips_as_svg(const Plot& plot) {
     const Interval mean = interval_of(s.y);
     x.meet(mean.low()), x.meet(mean.high());
   }
+  const double reference = reference_of(plot);
+  x.meet(reference);
   x.from = 30 + names;
   x.to = x.from + kSpan;
   x.widen(0.03);
   const Heading heading(plot.title, x.to);
   const double top = heading.bottom(), bottom = top + kRow * static_cast<double>(plot.series.size());
   std::string out = heading.draw(x.to + 30, bottom + kBelow, 16) + x_axis(x, plot.x_label, top, bottom);
+  if (x.takes(reference)) {
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" "
+        "stroke-dasharray=\"4 3\"/>\n",
+        x.place(reference), top, bottom);
+  }
   for (size_t i = 0; i < plot.series.size(); ++i) {
     const Series& s = plot.series[i];
     if (s.y.empty()) continue;
     const double at = top + kRow * (static_cast<double>(i) + 0.5);
     const Interval mean = interval_of(s.y);
-    if (i == 0 && x.takes(mean.mean)) {
-      out += fmt::format(
-          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" "
-          "stroke-dasharray=\"4 3\"/>\n",
-          x.place(mean.mean), top, bottom);
-    }
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", x.from - 10, at + 4,
                        xml_text(s.name));
     if (std::isfinite(mean.half)) {

@@ -65,7 +65,8 @@ Claim averaging::claim_of(std::span<const Reached> draws) {
             .x_label = "error, % of the target's variance",
             .y_label = "",
             .series = {},
-            .kind = PlotKind::kStrips};
+            .kind = PlotKind::kStrips,
+            .reference = PlotReference::kNothing};
   double least_of_bound = std::numeric_limits<double>::infinity(), most_of_bound = 0,
          least_wide = std::numeric_limits<double>::infinity(), most_wide = 0, smallest = 1, two_most = 0,
          gained = 0;

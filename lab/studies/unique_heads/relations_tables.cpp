@@ -183,7 +183,8 @@ Plot points_plot(const Findings& small, const Findings& usual) {
             .y_label = "",
             .log_x = false,
             .series = {},
-            .kind = PlotKind::kStrips};
+            .kind = PlotKind::kStrips,
+            .reference = PlotReference::kZero};
   for (const char* relation : {"det", "obj", "nsubj"}) {
     plot.series.push_back({.name = fmt::format("{}, small start", relation), .y = gains(small, relation)});
     plot.series.push_back({.name = fmt::format("{}, canonical", relation), .y = gains(usual, relation)});
