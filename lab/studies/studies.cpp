@@ -25,6 +25,14 @@ namespace {
 constexpr std::string_view kBroken =
     "An algebraic check failed on this machine: report it before you believe the rest.";
 
+constexpr Sentence kSlices = {
+    "000.7", 0,
+    "Heads that read only a slice of the row were worse, at equal parameters and from equal starts.",
+    "Heads that read only a slice of the row were better, at equal parameters and from equal starts.",
+    "Whether heads that read only a slice of the row are worse, at equal parameters and from equal starts, "
+    "these runs "
+    "leave open."};
+
 constexpr Sentence kSplit[] = {
     {"000.1", 0,
      "It is duplicated: every head reads the whole row, and projects it with matrices of its own from d "
@@ -36,14 +44,10 @@ constexpr Sentence kSplit[] = {
     {"000.6", 0, "Several such heads were better than one of size d at equal cost in these runs.",
      "Several such heads were worse than one of size d at equal cost in these runs.",
      "Whether several such heads are better than one of size d at equal cost, these runs leave open."},
-    {"000.7", 0,
-     "Heads that read only a slice of the row were worse, at equal parameters and from equal starts.",
-     "Heads that read only a slice of the row were better, at equal parameters and from equal starts.",
-     "Whether heads that read only a slice of the row are worse, at equal parameters and from equal starts, "
-     "these runs "
-     "leave open."}};
+    kSlices};
 
 constexpr Sentence kSplitAlone[] = {
+    kSlices,
     {"000.8", 0, "Sixteen heads were better than four, when all have the size that four usually have.",
      "Sixteen heads were worse than four, though all have the size that four usually have.",
      "Whether sixteen heads are better than four of the same size, these runs leave open."},
