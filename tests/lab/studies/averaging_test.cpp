@@ -83,7 +83,8 @@ TEST(AveragingClaim, FailsWhereTheBoundIsNothing) {
 TEST(AveragingClaim, ShowsBestAndWorstStartsInPerCentOfTheVariance) {
   const Claim claim = claim_for({});
   const std::vector<std::string> first = {"7", "50.0", "33.33", "50.00", "33.33", "66.67", "33.33", "0.0000"},
-                                 second = {"8", "50.0", "33.33", "83.33", "35.00", "83.33", "36.67", "0.0167"};
+                                 second = {"8",     "50.0",  "33.33", "83.33",
+                                           "35.00", "83.33", "36.67", "0.0167"};
   ASSERT_EQ(claim.tables.size(), 1u);
   EXPECT_EQ(claim.tables[0].rows, (std::vector{first, second}));
   EXPECT_EQ(claim.clauses[4].measured, "the best of 4 starts has between 1.000 and 1.050 times the bound");
