@@ -116,7 +116,7 @@ void add_study(CLI::App& app) {
   verb->add_flag("--all", flags->all, "Every study");
   verb->add_option("--claim", flags->claims, "Only these claims of it, for example 001.4");
   auto* quick = verb->add_flag("--quick", flags->quick,
-                               "Micro tasks, four minutes for all; what they leave open is UNDECIDED");
+                               "Micro tasks, some minutes for all; what they leave open is UNDECIDED");
   verb->add_flag("--paper", flags->paper, "On real text, hours; goes on where it was stopped")
       ->excludes(quick);
   verb->add_option("--data", flags->data,

@@ -16,8 +16,12 @@ enum class PlotKind {
 inline constexpr EnumNames<PlotKind> kPlotKindNames = {
     {"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}, {"matrices", PlotKind::kMatrices}};
 
-/// What the numbers of kStrips are compared with: where a dashed line stands.
-enum class PlotReference { kFirst, kZero, kNothing };  // the mean of the first row
+/// What the numbers of kStrips are compared with; a dashed line stands there.
+enum class PlotReference {
+  kFirst,  // the mean of the first row
+  kZero,
+  kNothing,  // no line
+};
 inline constexpr EnumNames<PlotReference> kPlotReferenceNames = {
     {"first", PlotReference::kFirst}, {"zero", PlotReference::kZero}, {"nothing", PlotReference::kNothing}};
 

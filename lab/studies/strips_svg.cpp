@@ -12,17 +12,17 @@ namespace mh {
 
 namespace {
 
-/// Not a number where there is none.
+/// Where the dashed line stands; not a number where there is none.
 double reference_of(const Plot& plot) {
-  const bool first =
-      plot.reference == PlotReference::kFirst && !plot.series.empty() && !plot.series[0].y.empty();
   if (plot.reference == PlotReference::kZero) return 0;
-  return first ? interval_of(plot.series[0].y).mean : std::numeric_limits<double>::quiet_NaN();
+  if (plot.reference == PlotReference::kNothing || plot.series.empty() || plot.series[0].y.empty())
+    return std::numeric_limits<double>::quiet_NaN();
+  return interval_of(plot.series[0].y).mean;
 }
 
 }  // namespace
 
-/// A row a series; a dashed line goes through the plot's reference.
+/// A row for each series, and a dashed line at what they are compared with.
 std::string strips_as_svg(const Plot& plot) {
   constexpr double kRow = 24, kSpan = 460, kBelow = 50;
   double names = 0;

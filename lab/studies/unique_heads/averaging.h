@@ -88,8 +88,8 @@ struct Reached {
   Target target;
   std::vector<double> one_head, feed_forward, two_heads;  // the last two from the first starts of one_head
 };
-/// 003.5, trained, with the verdicts that these errors give. There is a draw, and a start of each layer, as many for
-/// every draw.
+/// 003.5, trained, with the verdicts that these errors give: at least one draw, and at least one error of each layer.
+/// The first draw says how many starts there are; all draws have that many.
 Claim claim_of(std::span<const Reached> draws);
 
 }  // namespace mh::unique_heads::averaging

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <span>
+#include <string>
 #include <vector>
 
 #include "lab/studies/unique_heads/claims.h"
@@ -27,17 +27,18 @@ TEST(LeastError, IsWhatRankOneMissesOfTheMixture) {
   // P = R: the mean of both words will do.
   EXPECT_NEAR(least_error(diagonal({1, 1, 1}, {1, 1, 1})), 0, kNear);
   EXPECT_NEAR(least_error_by_position(diagonal({1, 1, 1}, {1, 1, 1})), 0, kNear);
-  // R = -P = -1: the mixture is (cos + sin) times 1, least at either end: two or three of its squares.
+  // P = 1, R = -1: the mixture is (cos + sin) times the identity, least at either end, 1. Rank 1 misses two of the
+  // three squares; weights by position alone miss all three.
   EXPECT_NEAR(least_error(diagonal({1, 1, 1}, {-1, -1, -1})), 2, kNear);
   EXPECT_NEAR(least_error_by_position(diagonal({1, 1, 1}, {-1, -1, -1})), 3, kNear);
-  // P has rank 1: scores that depend on x_1 give it. By position alone the smaller of 4 cos^2 + sin^2.
+  // P has rank 1: scores that depend on x_1 give it. By position alone the least of 4 cos^2 + sin^2.
   EXPECT_NEAR(least_error(diagonal({2, 0, 0}, {0, 1, 0})), 0, kNear);
   EXPECT_NEAR(least_error_by_position(diagonal({2, 0, 0}, {0, 1, 0})), 1, kNear);
   EXPECT_EQ(diagonal({2, 0, 0}, {0, 1, 0}).variance(), 5);
 }
 
-/// Of R = -P = -1: its bound is 2, its variance 6. A clause's verdict for errors of one draw beside those of another,
-/// which pass.
+/// The best errors of draw 8. Its target, and that of draw 7, whose errors pass, is P = 1, R = -1: the bound is 2, the
+/// variance 6.
 struct Errors {
   double one_head = 2.1, feed_forward = 2.2, two_heads = 0.001;
 };

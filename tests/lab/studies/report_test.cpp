@@ -297,11 +297,15 @@ TEST(Plots, OfStripsHaveAPointForEachSeed) {
   EXPECT_THAT(plot_for_terminal(strips("t"), ""), AllOf(HasSubstr(" 3\n"), HasSubstr(" 4\n")));
 }
 
-/// x of the dashed line of a plot of strips, "" where there is none.
-std::string dashed_at(PlotReference reference) {
+std::string strips_against(PlotReference reference) {
   Plot plot = strips("t");
   plot.reference = reference;
-  const std::string svg = plot_as_svg(plot);
+  return plot_as_svg(plot);
+}
+
+/// x of the dashed line, "" where there is none.
+std::string dashed_at(PlotReference reference) {
+  const std::string svg = strips_against(reference);
   const size_t dashed = svg.find("stroke-dasharray");
   if (dashed == std::string::npos) return "";
   const size_t from = svg.rfind("x1=\"", dashed) + 4;
@@ -313,10 +317,9 @@ TEST(Plots, OfStripsHaveADashedLineAtTheirReference) {
   EXPECT_EQ(dashed_at(PlotReference::kNothing), "");
   EXPECT_LT(std::stod(zero), std::stod(first));
   // The mean of the first row is drawn at the same place.
-  EXPECT_EQ(count_of(plot_as_svg(strips("t")), "<line x1=\"" + first + "\" x2=\"" + first + "\""), 2u);
-  Plot below = strips("t");
-  below.reference = PlotReference::kZero;
-  EXPECT_THAT(plot_as_svg(below), HasSubstr(">0<"));  // the axis reaches down to it
+  EXPECT_EQ(
+      count_of(strips_against(PlotReference::kFirst), "<line x1=\"" + first + "\" x2=\"" + first + "\""), 2u);
+  EXPECT_THAT(strips_against(PlotReference::kZero), HasSubstr(">0<"));  // the axis reaches down to it
 }
 
 Plot matrices() {
