@@ -1,5 +1,6 @@
 #include "multihead/base/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
@@ -130,25 +131,43 @@ int available_processors() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-std::mutex pool_mutex;
-std::shared_ptr<Pool> pool;  // made at the first parallel_for that needs it; a loop that runs keeps it
-int threads_wanted = 0;      // 0: not asked for
+struct Shared {
+  std::mutex mutex;
+  std::shared_ptr<Pool> pool;  // made at the first parallel_for that needs it; a loop that runs keeps it
+  int threads_wanted = 0;      // 0: not asked for
+};
+
+/// A child of fork() has the caller's thread alone: it forgets the pool, whose workers are not there and whose locks another
+/// thread may have held, and makes one of its own.
+Shared& shared() {
+  static Shared* current = [] {
+    ::pthread_atfork(nullptr, nullptr, [] {
+      const int wanted = current->threads_wanted;
+      current = new Shared;
+      current->threads_wanted = wanted;
+    });
+    return new Shared;
+  }();
+  return *current;
+}
 
 }  // namespace
 
 int thread_count() {
-  std::lock_guard lock(pool_mutex);
-  if (threads_wanted == 0) threads_wanted = available_processors();
-  return threads_wanted;
+  Shared& state = shared();
+  std::lock_guard lock(state.mutex);
+  if (state.threads_wanted == 0) state.threads_wanted = available_processors();
+  return state.threads_wanted;
 }
 
 void set_thread_count(int threads) {
   if (threads < 1 || threads > kMostThreads) {
     throw UsageError(std::to_string(threads) + " threads; expected 1 ... " + std::to_string(kMostThreads));
   }
-  std::lock_guard lock(pool_mutex);
-  if (threads != threads_wanted) pool.reset();
-  threads_wanted = threads;
+  Shared& state = shared();
+  std::lock_guard lock(state.mutex);
+  if (threads != state.threads_wanted) state.pool.reset();
+  state.threads_wanted = threads;
 }
 
 void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void* body) {
@@ -156,13 +175,14 @@ void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void*
     for (int64_t task = 0; task < tasks; ++task) run(body, task, 0);
   };
   if (inside_a_task || tasks <= 1 || thread_count() == 1) return run_here();
-  std::shared_ptr<Pool> shared;
+  std::shared_ptr<Pool> pool;
   {
-    std::lock_guard lock(pool_mutex);
-    if (!pool) pool = std::make_shared<Pool>(threads_wanted);
-    shared = pool;
+    Shared& state = shared();
+    std::lock_guard lock(state.mutex);
+    if (!state.pool) state.pool = std::make_shared<Pool>(state.threads_wanted);
+    pool = state.pool;
   }
-  if (!shared->run(tasks, run, body)) run_here();
+  if (!pool->run(tasks, run, body)) run_here();
 }
 
 }  // namespace mh

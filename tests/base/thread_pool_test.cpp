@@ -1,14 +1,16 @@
 #include "multihead/base/thread_pool.h"
 
-#include "multihead/base/error.h"
-
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "multihead/base/error.h"
 
 namespace mh {
 namespace {
@@ -106,6 +108,26 @@ TEST_P(ThreadPool, ManyCallersAtOnce) {
   }
   for (auto& caller : callers) caller.join();
   for (const int64_t sum : sums) EXPECT_EQ(sum, 20 * 5050);
+}
+
+// A child has none of its parent's workers: it must neither wait for them nor for a lock that one of them held.
+TEST_P(ThreadPool, WorksInAChildProcessToo) {
+  const auto sum_of_tasks = [] {
+    std::atomic<int64_t> sum{0};
+    parallel_for(101, [&](int64_t task) { sum += task; });
+    return sum.load();
+  };
+  ASSERT_EQ(sum_of_tasks(), 5050);  // the parent's workers are there
+  const int threads = thread_count();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);  // a child that hangs ends
+    ::_exit(sum_of_tasks() == 5050 && thread_count() == threads ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(sum_of_tasks(), 5050);
 }
 
 TEST(ThreadPool, RefusesCountsThatCannotBe) {
