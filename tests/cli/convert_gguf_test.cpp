@@ -16,7 +16,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kGoldens = std::string(MULTIHEAD_TEST_DATA) + "/gguf/";
+const std::string kGgufFiles = std::string(MULTIHEAD_TEST_DATA) + "/gguf/";
 
 class ConvertGgufVerb : public testing::Test {
  protected:
@@ -25,7 +25,7 @@ class ConvertGgufVerb : public testing::Test {
 };
 
 TEST_F(ConvertGgufVerb, WritesAFolder) {
-  const std::string file = kGoldens + "untied_llama3.gguf";
+  const std::string file = kGgufFiles + "untied_llama3.gguf";
   const ToolResult result = run_tool("convert " + file + " --out " + out);
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
@@ -50,14 +50,14 @@ TEST_F(ConvertGgufVerb, WritesAFolder) {
 }
 
 TEST_F(ConvertGgufVerb, RefusesWhatItCannotDo) {
-  const std::string file = kGoldens + "tied_quantised.gguf";
+  const std::string file = kGgufFiles + "tied_quantised.gguf";
   expect_error(run_tool("convert " + file + " --to merged --out " + out), 2,
                "--to says nothing to a .gguf file");
   expect_error(run_tool("convert " + file + " --seed 3 --out " + out), 2,
                "--seed says nothing to a .gguf file");
   EXPECT_FALSE(std::filesystem::exists(out));
-  expect_error(run_tool("convert " + kGoldens + "none.gguf --out " + out), 1, "none.gguf");
-  expect_error(run_tool("convert " + kGoldens + "types.gguf --out " + out), 1,
+  expect_error(run_tool("convert " + kGgufFiles + "none.gguf --out " + out), 1, "none.gguf");
+  expect_error(run_tool("convert " + kGgufFiles + "types.gguf --out " + out), 1,
                "\"llama.embedding_length\" is missing");
   EXPECT_FALSE(std::filesystem::exists(out));
   std::filesystem::create_directory(out);
@@ -82,11 +82,11 @@ class SlowConvertGgufOracle : public ConvertGgufVerb {
 };
 
 TEST_F(SlowConvertGgufOracle, TransformersOpensTheFolderWithEqualLogits) {
-  check(kGoldens + "tied_quantised.gguf");
+  check(kGgufFiles + "tied_quantised.gguf");
 }
 
 TEST_F(SlowConvertGgufOracle, OfATokenizerOfSentencePieceToo) {
-  check(kGoldens + "../gguf_sentencepiece/llama.gguf");
+  check(kGgufFiles + "../gguf_sentencepiece/llama.gguf");
 }
 
 TEST_F(SlowConvertGgufOracle, OfTheRealModelToo) {

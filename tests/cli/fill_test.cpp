@@ -7,6 +7,7 @@
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
@@ -15,14 +16,12 @@ using nlohmann::json;
 using testing::SizeIs;
 using testing::StartsWith;
 
-const std::filesystem::path kGoldens = std::filesystem::path(MULTIHEAD_TEST_DATA) / "fill";
-
 std::string fill(const std::string& name) {
-  return "fill '" + (kGoldens / name).string() + "' ";
+  return "fill '" + (kGoldens / "fill" / name).string() + "' ";
 }
 
 TEST(FillVerb, SaysTheWordsOfTransformers) {
-  const json golden = json::parse(read_file(kGoldens / "expected.json"));
+  const json golden = json::parse(read_file(kGoldens / "fill" / "expected.json"));
   for (const auto& [name, expected] : golden.items()) {
     std::string texts;
     for (const auto& one : expected) texts += one["text"].get<std::string>() + "\n";
@@ -64,9 +63,9 @@ TEST(FillVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool(fill("bert") + "--text '[MASK]' --words 250"), 2, "--words");
   expect_error(run_tool(fill("bert") + "-i x --text y"), 2, "--text");
   expect_error(run_tool(fill("bert") + "--text '[MASK]' --mute encoder.9.self_attention.0"), 2, "encoder.9");
-  expect_error(run_tool("fill '" + (kGoldens.parent_path() / "generate/gpt2").string() + "' --text a"), 2,
+  expect_error(run_tool("fill '" + (kGoldens / "generate/gpt2").string() + "' --text a"), 2,
                "predicts no masked words");
-  expect_error(run_tool("fill '" + (kGoldens.parent_path() / "bert/encoder").string() + "' --text a"), 2,
+  expect_error(run_tool("fill '" + (kGoldens / "bert/encoder").string() + "' --text a"), 2,
                "without a head for masked words");
 }
 

@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate";
 
-std::vector<nlohmann::json> golden() {
+std::vector<nlohmann::json> golden_rows() {
   std::vector<nlohmann::json> rows;
   for (const std::string& line : read_lines(kData / "tokens.jsonl"))
     rows.push_back(nlohmann::json::parse(line));
@@ -27,20 +27,20 @@ std::vector<nlohmann::json> golden() {
 }
 
 TEST(BleuTokenizers, ThirteenAEqualsSacrebleu) {
-  for (const auto& row : golden()) {
+  for (const auto& row : golden_rows()) {
     EXPECT_EQ(tokenize_13a(row["line"].get<std::string>()), row["13a"].get<Words>()) << row["line"];
   }
 }
 
 TEST(BleuTokenizers, InternationalEqualsSacrebleu) {
-  for (const auto& row : golden()) {
+  for (const auto& row : golden_rows()) {
     const auto line = row["line"].get<std::string>();
     EXPECT_EQ(tokenize_intl(without_trailing_space(line)), row["intl"].get<Words>()) << row["line"];
   }
 }
 
 TEST(BleuTokenizers, LowerCaseEqualsPython) {
-  for (const auto& row : golden()) {
+  for (const auto& row : golden_rows()) {
     EXPECT_EQ(lower_case_in_context(row["line"].get<std::string>()), row["lower"].get<std::string>());
   }
   EXPECT_EQ(lower_case_in_context("\u039f\u03a3'A \u03a3 A\u03a3\u0301"),
@@ -58,7 +58,7 @@ TEST(BleuTokenizers, NumbersAndHyphens) {
 
 TEST(MosesTokenizer, EqualsSacremosesOnHardLines) {
   int compared = 0;
-  for (const auto& row : golden()) {
+  for (const auto& row : golden_rows()) {
     if (!row.contains("moses-en")) continue;
     ++compared;
     const auto line = row["line"].get<std::string>();

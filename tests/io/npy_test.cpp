@@ -8,22 +8,13 @@
 
 #include "hostile.h"
 #include "multihead/base/file.h"
+#include "tests/io/io_goldens.h"
 
 namespace mh {
 namespace {
 
 using test::expect_one_line_error;
 using testing::ElementsAre;
-
-const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "io";
-const std::filesystem::path kWritten = std::filesystem::path(MULTIHEAD_BUILD) / "io_written";
-
-// The same as numbers() in tests/oracles/io_goldens.py.
-std::vector<float> numbers(int count) {
-  std::vector<float> values;
-  for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(i * 37 % 101 - 50) / 8);
-  return values;
-}
 
 std::string with_header(std::string_view dictionary, std::string_view data) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
@@ -35,15 +26,15 @@ std::string with_header(std::string_view dictionary, std::string_view data) {
 }
 
 TEST(Npy, ReadsWhatNumpyWrote) {
-  const NpyArray floats = read_npy(read_file(kData / "float.npy"), "float.npy");
+  const NpyArray floats = read_npy(read_file(kIoGoldens / "float.npy"), "float.npy");
   EXPECT_THAT(floats.shape, ElementsAre(3, 5));
   EXPECT_EQ(std::get<std::vector<float>>(floats.data), numbers(15));
-  const NpyArray ints = read_npy(read_file(kData / "int.npy"), "int.npy");
+  const NpyArray ints = read_npy(read_file(kIoGoldens / "int.npy"), "int.npy");
   EXPECT_THAT(std::get<std::vector<int32_t>>(ints.data), ElementsAre(-3, -2, -1, 0, 1, 2, 3));
-  const NpyArray single = read_npy(read_file(kData / "long.npy"), "long.npy");
+  const NpyArray single = read_npy(read_file(kIoGoldens / "long.npy"), "long.npy");
   EXPECT_TRUE(single.shape.empty());
   EXPECT_THAT(std::get<std::vector<int64_t>>(single.data), ElementsAre(int64_t{1} << 40));
-  const NpyArray none = read_npy(read_file(kData / "none.npy"), "none.npy");
+  const NpyArray none = read_npy(read_file(kIoGoldens / "none.npy"), "none.npy");
   EXPECT_THAT(none.shape, ElementsAre(0, 3));
 }
 
@@ -62,13 +53,13 @@ TEST(Npy, WritesTheBytesThatNumpyWrites) {
   };
   std::filesystem::create_directories(kWritten);
   for (const auto& [name, bytes] : files) {
-    EXPECT_EQ(bytes, read_file(kData / name)) << name;
+    EXPECT_EQ(bytes, read_file(kIoGoldens / name)) << name;
     write_file_atomically(kWritten / name, bytes);  // for tests/oracles/io_goldens.py --check
   }
 }
 
 TEST(Npy, RefusesWhatIsNotWhole) {
-  const std::string good = read_file(kData / "float.npy");
+  const std::string good = read_file(kIoGoldens / "float.npy");
   for (size_t length = 0; length < good.size(); ++length) {
     expect_one_line_error([&] { read_npy(good.substr(0, length), "a.npy"); }, "a.npy", "cut short");
   }
@@ -117,7 +108,7 @@ TEST(Npy, RefusesHostileHeaders) {
     expect_one_line_error([&, &header = header] { read_npy(with_header(header, four), "a.npy"); }, part,
                           header);
   }
-  std::string version = read_file(kData / "float.npy");
+  std::string version = read_file(kIoGoldens / "float.npy");
   version[6] = 3;
   expect_one_line_error([&] { read_npy(version, "a.npy"); }, "version 1.0", "version 3");
 }

@@ -7,6 +7,7 @@
 
 #include "hostile.h"
 #include "multihead/base/file.h"
+#include "tests/io/io_goldens.h"
 
 namespace mh {
 namespace {
@@ -14,19 +15,10 @@ namespace {
 using test::expect_one_line_error;
 using testing::ElementsAre;
 
-const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "io";
-const std::filesystem::path kWritten = std::filesystem::path(MULTIHEAD_BUILD) / "io_written";
 constexpr const char* kOddName = "na\u00efve \"name\"\n";
 
-// The same as numbers() in tests/oracles/io_goldens.py.
-std::vector<float> numbers(int count) {
-  std::vector<float> values;
-  for (int i = 0; i < count; ++i) values.push_back(static_cast<float>(i * 37 % 101 - 50) / 8);
-  return values;
-}
-
 TEST(Safetensors, ReadsEveryTypeOfTheReference) {
-  const auto file = SafetensorsFile::open(kData / "all_types.safetensors");
+  const auto file = SafetensorsFile::open(kIoGoldens / "all_types.safetensors");
   EXPECT_EQ(file.names().size(), 15u);
   EXPECT_EQ(file.metadata(), (std::map<std::string, std::string>{{"format", "pt"}}));
   EXPECT_THAT(file.shape("f32"), ElementsAre(3, 5));
@@ -57,15 +49,15 @@ TEST(Safetensors, ReadsEveryTypeOfTheReference) {
 }
 
 TEST(Safetensors, NamesWhatIsMissingOrOfAnotherType) {
-  const auto file = SafetensorsFile::open(kData / "all_types.safetensors");
+  const auto file = SafetensorsFile::open(kIoGoldens / "all_types.safetensors");
   EXPECT_TRUE(file.contains("f32"));
   EXPECT_FALSE(file.contains("f33"));
   expect_one_line_error([&] { file.floats("f33"); }, "no tensor \"f33\"", "missing");
   expect_one_line_error([&] { file.floats("i64"); }, "got I64", "integers");
   expect_one_line_error([&] { file.integers("f32"); }, "got F32", "floats");
-  expect_one_line_error([&] { SafetensorsFile::open(kData / "none"); },
+  expect_one_line_error([&] { SafetensorsFile::open(kIoGoldens / "none"); },
                         "No such file or directory; is the name right?", "no file");
-  expect_one_line_error([&] { SafetensorsFile::open(kData); }, "Is a directory", "a folder");
+  expect_one_line_error([&] { SafetensorsFile::open(kIoGoldens); }, "Is a directory", "a folder");
 }
 
 TEST(Safetensors, WritesTheBytesThatTheReferenceWrites) {
@@ -83,7 +75,7 @@ TEST(Safetensors, WritesTheBytesThatTheReferenceWrites) {
       {"a.bias", {7}, std::span<const float>(bias)},
   };
   const std::string bytes = write_safetensors(tensors, {{"format", "pt"}});
-  EXPECT_EQ(bytes, read_file(kData / "ours.safetensors"));
+  EXPECT_EQ(bytes, read_file(kIoGoldens / "ours.safetensors"));
   std::swap(tensors[0], tensors[3]);
   EXPECT_EQ(bytes, write_safetensors(tensors, {{"format", "pt"}}))
       << "the order they come in must not matter";

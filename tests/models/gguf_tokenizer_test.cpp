@@ -17,6 +17,7 @@
 #include "multihead/io/lines.h"
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/hostile.h"
+#include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -27,7 +28,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using namespace test;
 
-const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
 const std::filesystem::path kSentencePiece = kGoldens / "gguf_sentencepiece";
 
 Tokenizer tokenizer_of(const GgufSpec& spec) {

@@ -14,15 +14,15 @@ namespace {
 
 using namespace test;
 
-constexpr int kNewTokens = 13;
+constexpr int kSearched = 13;
 
-struct Kind {
+struct OracleKind {
   const char* name;
   Activation activation;
   bool share, scale;
 };
 
-class SlowMarianOracle : public testing::TestWithParam<Kind> {};
+class SlowMarianOracle : public testing::TestWithParam<OracleKind> {};
 
 void add_lists(const std::string& name, const std::vector<std::vector<int32_t>>& lists,
                std::vector<std::pair<std::string, std::vector<int64_t>>>& out) {
@@ -61,7 +61,7 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> ids;
   add_lists("source", sources, ids);
   add_lists("target_in", targets, ids);
-  add_lists("greedy", greedy(model, source, kNewTokens, {kPadId}), ids);
+  add_lists("greedy", greedy(model, source, kSearched, {kPadId}), ids);
   std::vector<NamedTensor> tensors{{.name = "logits",
                                     .shape = {target.ragged.rows(), config.target_vocabulary()},
                                     .data = std::span(logits)}};
@@ -86,9 +86,9 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SlowMarianOracle,
-                         testing::Values(Kind{"swish", Activation::kSwish, true, true},
-                                         Kind{"relu_unscaled", Activation::kRelu, true, false},
-                                         Kind{"gelu_separate", Activation::kGelu, false, true}),
+                         testing::Values(OracleKind{"swish", Activation::kSwish, true, true},
+                                         OracleKind{"relu_unscaled", Activation::kRelu, true, false},
+                                         OracleKind{"gelu_separate", Activation::kGelu, false, true}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

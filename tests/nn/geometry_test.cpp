@@ -104,14 +104,7 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
   }
 }
 
-/// All that have a name; each geometry's own file has more.
-std::vector<Case> presets() {
-  std::vector<Case> all;
-  for (const GeometryName& named : geometry_names())
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Presets, Geometry, testing::ValuesIn(presets()), test::name_of_case);
+INSTANTIATE_TEST_SUITE_P(Presets, Geometry, testing::ValuesIn(test::presets()), test::name_of_case);
 
 struct Watcher final : Observer {
   bool wants_weights(std::string_view) const override { return true; }

@@ -23,13 +23,6 @@ using testing::ThrowsMessage;
 using test::Case;
 using test::LedgerOf;
 
-std::vector<Case> presets() {
-  std::vector<Case> all;
-  for (const GeometryName& named : geometry_names())
-    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
-  return all;
-}
-
 std::vector<Count> counts_of(const Ledger& ledger) {
   std::vector<Count> counts;
   for (const LedgerPart& p : ledger.parts)
@@ -91,7 +84,7 @@ TEST_P(LedgerOf, KeepsWhatTheTapeHolds) {
   EXPECT_LT(used, kept + 4096) << kept;
 }
 
-INSTANTIATE_TEST_SUITE_P(Presets, LedgerOf, testing::ValuesIn(presets()), test::name_of_case);
+INSTANTIATE_TEST_SUITE_P(Presets, LedgerOf, testing::ValuesIn(test::presets()), test::name_of_case);
 
 // Claim 003.3: d = 512, h = 8, W^Q, W^K, W^V and W^O, no biases.
 TEST(Ledger, BloemsNumbers) {

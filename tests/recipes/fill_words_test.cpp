@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
@@ -18,12 +19,10 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const fs::path kGoldens = fs::path(MULTIHEAD_TEST_DATA) / "fill";
-
 class FillWords : public testing::TestWithParam<const char*> {
  protected:
-  ModelFolder folder = load_model_folder(kGoldens / GetParam());
-  nlohmann::json golden = nlohmann::json::parse(read_file(kGoldens / "expected.json"))[GetParam()];
+  ModelFolder folder = load_model_folder(kGoldens / "fill" / GetParam());
+  nlohmann::json golden = nlohmann::json::parse(read_file(kGoldens / "fill" / "expected.json"))[GetParam()];
 };
 
 TEST_P(FillWords, AreThoseOfTransformers) {
@@ -99,14 +98,13 @@ TEST_P(FillWords, TheMaskIsWhatTheFolderSays) {
 INSTANTIATE_TEST_SUITE_P(Folders, FillWords, testing::Values("bert", "roberta"));
 
 TEST(FillWordsOfOtherModels, SayWhatTheyAre) {
-  const fs::path goldens = MULTIHEAD_TEST_DATA;
   for (const auto& [name, what] : {std::pair{"bert/encoder", "without a head for masked words"},
                                    {"gpt2/tied", "holds a gpt2 model, which predicts no masked words"},
                                    {"marian/relu", "holds a marian model"}}) {
-    const ModelFolder other = load_model_folder(goldens / name);
+    const ModelFolder other = load_model_folder(kGoldens / name);
     EXPECT_THAT([&] { fill_words(other, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr(what)));
   }
-  const ModelFolder ids = load_model_folder(goldens / "bert/masked");
+  const ModelFolder ids = load_model_folder(kGoldens / "bert/masked");
   EXPECT_THAT([&] { fill_words(ids, {"a"}); }, ThrowsMessage<FileError>(HasSubstr("no tokenizer.json")));
 }
 

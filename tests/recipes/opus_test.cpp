@@ -21,6 +21,7 @@
 #include "multihead/recipes/translate_text.h"
 #include "tests/io/hostile.h"
 #include "tests/models/folder_case.h"
+#include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -29,7 +30,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-const fs::path kGoldens = MULTIHEAD_TEST_DATA;
 constexpr int kNewTokens = 8;  // the ninth is forced to be the end
 
 class OpusFolder : public testing::TestWithParam<std::string> {

@@ -14,6 +14,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/recipes/embed_text.h"
+#include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -25,14 +26,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const fs::path kGoldens = fs::path(MULTIHEAD_TEST_DATA) / "sentences";
-
 class SentenceFolder : public testing::Test {
  protected:
   /// A copy of a golden folder, to be changed.
   fs::path copy_of(const std::string& name) {
     const fs::path folder = scratch / (name + std::to_string(copies++));
-    fs::copy(kGoldens / name, folder, fs::copy_options::recursive);
+    fs::copy(kGoldens / "sentences" / name, folder, fs::copy_options::recursive);
     return folder;
   }
   static void edit(const fs::path& file, const std::function<void(json&)>& change) {
@@ -41,10 +40,10 @@ class SentenceFolder : public testing::Test {
     write_file_atomically(file, document.dump());
   }
   static Tensor vectors_of(const fs::path& folder) {
-    return embed_text(load_sentence_model(folder), read_lines(kGoldens / "sentences.txt"));
+    return embed_text(load_sentence_model(folder), read_lines(kGoldens / "sentences" / "sentences.txt"));
   }
   static std::vector<float> golden(const std::string& name) {
-    return SafetensorsFile::open(kGoldens / "vectors.safetensors").floats(name);
+    return SafetensorsFile::open(kGoldens / "sentences" / "vectors.safetensors").floats(name);
   }
   /// Columns [first, first + found.cols()) of the golden vectors of `name`, which have `width`.
   static void expect_near(const Tensor& found, const std::string& name, int64_t width, int64_t first = 0) {
@@ -75,9 +74,9 @@ class SentenceFolder : public testing::Test {
 };
 
 TEST_F(SentenceFolder, VectorsAreThoseOfSentenceTransformers) {
-  expect_near(vectors_of(kGoldens / "modes"), "modes", 6 * 14);
-  expect_near(vectors_of(kGoldens / "dense"), "dense", 9);
-  expect_near(vectors_of(kGoldens / "plain"), "plain", 14);
+  expect_near(vectors_of(kGoldens / "sentences" / "modes"), "modes", 6 * 14);
+  expect_near(vectors_of(kGoldens / "sentences" / "dense"), "dense", 9);
+  expect_near(vectors_of(kGoldens / "sentences" / "plain"), "plain", 14);
 }
 
 TEST_F(SentenceFolder, EachModeAloneUnderItsNewAndItsOldName) {
@@ -137,7 +136,7 @@ TEST_F(SentenceFolder, OlderVersionsSayTheSameInOtherPlaces) {
 TEST_F(SentenceFolder, TheTransformerMayHaveAFolderOfItsOwn) {
   const fs::path folder = scratch / "outer";
   fs::create_directories(folder);
-  fs::copy(kGoldens / "modes", folder / "0_Transformer", fs::copy_options::recursive);
+  fs::copy(kGoldens / "sentences" / "modes", folder / "0_Transformer", fs::copy_options::recursive);
   for (const char* name : {"modules.json", "1_Pooling"})
     fs::rename(folder / "0_Transformer" / name, folder / name);
   edit(folder / "modules.json", [](json& modules) { modules[0]["path"] = "0_Transformer"; });
@@ -170,7 +169,8 @@ TEST_F(SentenceFolder, APromptComesBeforeEveryText) {
     config["prompts"] = {{"query", "the cat "}};
     config["default_prompt_name"] = "query";
   });
-  const SentenceModel with = load_sentence_model(folder), without = load_sentence_model(kGoldens / "dense");
+  const SentenceModel with = load_sentence_model(folder),
+                      without = load_sentence_model(kGoldens / "sentences" / "dense");
   const Tensor a = embed_text(with, {"sees birds"}), b = embed_text(without, {"the cat sees birds"});
   for (int64_t j = 0; j < a.cols(); ++j) EXPECT_EQ(a(0, j), b(0, j));
   edit(folder / "1_Pooling/config.json", [](json& config) { config["include_prompt"] = false; });

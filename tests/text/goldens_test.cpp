@@ -8,15 +8,15 @@
 
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
 
 using nlohmann::json;
-const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text";
 
 const json& goldens() {
-  static const json document = json::parse(read_file(kData / "goldens.json"));
+  static const json document = json::parse(read_file(kGoldens / "text" / "goldens.json"));
   return document;
 }
 
@@ -45,7 +45,9 @@ class Goldens : public testing::TestWithParam<std::string> {
     }
     throw std::runtime_error("no golden of " + GetParam());
   }
-  Tokenizer tokenizer() { return Tokenizer::from_json(read_file(kData / GetParam()), GetParam()); }
+  Tokenizer tokenizer() {
+    return Tokenizer::from_json(read_file(kGoldens / "text" / GetParam()), GetParam());
+  }
 };
 
 TEST_P(Goldens, AgreesWithHuggingFace) {

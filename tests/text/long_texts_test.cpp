@@ -12,11 +12,11 @@
 #include "multihead/base/file.h"
 #include "multihead/text/sentencepiece_model.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
 
-const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
 constexpr size_t kCharacters = 1'000'000;
 
 size_t characters_in(const std::string& text) {

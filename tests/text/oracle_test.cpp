@@ -13,6 +13,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/unicode.h"
+#include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -20,7 +21,6 @@ namespace mh {
 namespace {
 
 using nlohmann::json;
-const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
 
 /// Blocks from which random characters are drawn: every script in use, marks, symbols, emoji, controls.
 constexpr std::pair<char32_t, char32_t> kBlocks[] = {

@@ -12,6 +12,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/goldens.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -23,7 +24,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
 
 void expect_answers(const std::filesystem::path& folder, const std::vector<std::string>& texts) {
   for (const json& kind : json::parse(read_file(folder / "answers.json"))) {
@@ -110,7 +110,7 @@ TEST(SentencePieceModel, TakesTheIdsOfAVocabulary) {
   EXPECT_THROW(other.to_json(), UsageError);
 }
 
-std::string complaint(const std::string& bytes) {
+std::string complaint_about(const std::string& bytes) {
   try {
     const Tokenizer tokenizer(read_sentencepiece_model(bytes, "bad.spm"));
     tokenizer.decode(tokenizer.encode_ids("The cat </s> sits \u00df\u00e9 \u6f22"));
@@ -135,7 +135,7 @@ std::string piece(const std::string& text, int type, const std::string& score = 
 
 TEST(HostileSentencePieceModel, IsRefusedInOneLine) {
   const std::string least = piece("<unk>", 2) + piece("a", 1);
-  ASSERT_EQ(complaint(least), "accepted");
+  ASSERT_EQ(complaint_about(least), "accepted");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "it has no pieces"},
       {"PK\x03\x04 and more", "not a SentencePiece model"},
@@ -162,17 +162,18 @@ TEST(HostileSentencePieceModel, IsRefusedInOneLine) {
   };
   for (const auto& [bytes, expected] : cases) {
     SCOPED_TRACE(expected);
-    EXPECT_THAT(complaint(bytes), AllOf(StartsWith("bad.spm: "), HasSubstr(expected), Not(HasSubstr("\n"))));
+    EXPECT_THAT(complaint_about(bytes),
+                AllOf(StartsWith("bad.spm: "), HasSubstr(expected), Not(HasSubstr("\n"))));
   }
-  EXPECT_THAT(complaint(least + piece("a", 1)), HasSubstr("the token 'a' is there twice"));
+  EXPECT_THAT(complaint_about(least + piece("a", 1)), HasSubstr("the token 'a' is there twice"));
   std::string many;
   for (int i = 0; i <= 1 << 19; ++i) many += piece("b", 1);
-  EXPECT_THAT(complaint(least + many), HasSubstr("has more than 524288 pieces"));
+  EXPECT_THAT(complaint_about(least + many), HasSubstr("has more than 524288 pieces"));
   // Each place where a piece can be cut is looked at once: in the square of its length, minutes.
   const std::string letters(2'000'000, 'a');
   const std::string longest =
       bytes_field(1, bytes_field(1, letters) + std::string("\x15\0\0\0\0\x18\x01", 7));
-  EXPECT_EQ(complaint(least + field(2, "\x18\x02") + longest), "accepted");
+  EXPECT_EQ(complaint_about(least + field(2, "\x18\x02") + longest), "accepted");
 }
 
 TEST(HostileSentencePieceModel, FlippedBitsAndCutsNeverCrash) {
@@ -181,9 +182,9 @@ TEST(HostileSentencePieceModel, FlippedBitsAndCutsNeverCrash) {
     for (size_t i = 0; i < whole.size(); i += 5) {
       std::string flipped = whole;
       flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i / 5 % 8)));
-      ASSERT_THAT(complaint(flipped), Not(HasSubstr("\n")));
+      ASSERT_THAT(complaint_about(flipped), Not(HasSubstr("\n")));
       if (i % 35 == 0) {
-        ASSERT_THAT(complaint(whole.substr(0, i)), Not(HasSubstr("\n")));
+        ASSERT_THAT(complaint_about(whole.substr(0, i)), Not(HasSubstr("\n")));
       }
     }
   }

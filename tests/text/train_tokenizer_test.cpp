@@ -15,6 +15,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/text/learn_merges.h"
 #include "multihead/text/unicode.h"
+#include "tests/support/goldens.h"
 
 namespace mh {
 namespace {
@@ -22,9 +23,8 @@ namespace {
 using testing::ElementsAre;
 using Pair = std::pair<int32_t, int32_t>;
 
-const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text";
 std::vector<std::string> small_lines() {
-  return read_lines(kData / "small.txt");
+  return read_lines(kGoldens / "text" / "small.txt");
 }
 
 /// The definition: count all pairs anew, merge the most frequent, again and again.
@@ -86,13 +86,14 @@ TEST(LearnMerges, NeverMakesAReservedToken) {
 
 TEST(TrainBpe, MakesTheCommittedFilesByteForByte) {
   const auto lines = small_lines();
-  EXPECT_EQ(train_bpe(lines, {.vocabulary_size = 300}).to_json(), read_file(kData / "learned.json"));
+  EXPECT_EQ(train_bpe(lines, {.vocabulary_size = 300}).to_json(),
+            read_file(kGoldens / "text" / "learned.json"));
   EXPECT_EQ(
       train_bpe(lines, {.vocabulary_size = 200, .lowercase = true, .normalization = Normalization::kNfc})
           .to_json(),
-      read_file(kData / "learned_lower.json"));
+      read_file(kGoldens / "text" / "learned_lower.json"));
   EXPECT_EQ(train_word_level(lines, {.vocabulary_size = 120}).to_json(),
-            read_file(kData / "learned_words.json"));
+            read_file(kGoldens / "text" / "learned_words.json"));
 }
 
 TEST(TrainBpe, PutsTheSpecialTokensFirst) {

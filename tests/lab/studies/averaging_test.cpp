@@ -8,10 +8,8 @@
 
 #include "lab/studies/unique_heads/claims.h"
 
-namespace mh {
+namespace mh::unique_heads::averaging {
 namespace {
-
-using namespace unique_heads::averaging;
 
 Target diagonal(std::vector<double> p, std::vector<double> r) {
   Target y{Matrix(kContent, kContent), Matrix(kContent, kContent)};
@@ -108,4 +106,4 @@ TEST(AveragingInhibits, GivesEveryDrawEveryStartAndFailsModelsThatWereNotTrained
 }
 
 }  // namespace
-}  // namespace mh
+}  // namespace mh::unique_heads::averaging

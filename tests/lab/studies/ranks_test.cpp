@@ -22,12 +22,12 @@ namespace {
 using lab::Matrix;
 using two_matrices_or_one::truncate;
 
-constexpr int kHeads = 4, kKey = 5, kModel = kHeads * kKey;
+constexpr int kRankHeads = 4, kKey = 5, kRankModel = kRankHeads * kKey;
 
 EncoderDecoderConfig config_of_heads() {
   EncoderDecoderConfig config = small_config();
   config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = kHeads;
+  config.encoder_heads = config.decoder_heads = kRankHeads;
   return config;
 }
 
@@ -52,7 +52,7 @@ struct HeadScores {
 std::map<std::string, HeadScores> scores_of(EncoderDecoder& model) {
   std::map<std::string, HeadScores> found;
   for (const auto& [name, heads] : model.attentions()) {
-    const LayerWeights layer = weights_of(model.attention(name), kModel);
+    const LayerWeights layer = weights_of(model.attention(name), kRankModel);
     for (int h = 0; h < heads; ++h) {
       const HeadMatrix q = head_matrix(layer, HeadPart::kQueries, h),
                        k = head_matrix(layer, HeadPart::kKeys, h);
@@ -78,8 +78,8 @@ TEST(Truncate, ToAllOfTheRankChangesNothing) {
     random_weights(model, 1);
     const Matrix states = states_of(model);
     const auto before = scores_of(model);
-    ASSERT_EQ(before.size(), 3u * kHeads);
-    truncate(model, kHeads, rank);
+    ASSERT_EQ(before.size(), 3u * kRankHeads);
+    truncate(model, kRankHeads, rank);
     for (const auto& [head, scores] : scores_of(model)) {
       EXPECT_LE(lab::largest_difference(scores.rows, before.at(head).rows), 1e-4) << head;
       EXPECT_LE(lab::largest_difference(scores.bias, before.at(head).bias), 1e-4) << head;
@@ -96,7 +96,7 @@ TEST(Truncate, GivesTheNearestMatrixOfTheRank) {
     random_weights(model, 2);
     const Matrix states = states_of(model);
     const auto before = scores_of(model);
-    truncate(model, kHeads, rank);
+    truncate(model, kRankHeads, rank);
     EXPECT_GT(lab::largest_difference(states_of(model), states), 1e-3);
     for (const auto& [head, scores] : scores_of(model)) {
       SCOPED_TRACE(head);
@@ -125,7 +125,7 @@ TEST(Truncate, LeavesValuesAndOutputsAlone) {
   random_weights(model, 5);
   std::map<std::string, Matrix> before;
   model.visit([&](const std::string& name, Parameter& p) { before[name] = in_double(p.value.view()); });
-  truncate(model, kHeads, 2);
+  truncate(model, kRankHeads, 2);
   int changed = 0;
   model.visit([&](const std::string& name, Parameter& p) {
     const bool of_scores = name.ends_with("attention.w_q") || name.ends_with("attention.w_k") ||
@@ -155,23 +155,27 @@ EncoderDecoder& with_rows(EncoderDecoder& model,
 
 TEST(Evenness, Is1WhereAllRowsWeighTheSame) {
   EncoderDecoder model(config_of_heads());
-  EXPECT_NEAR(diversity::evenness(with_rows(model, [](int64_t, int64_t) { return 0.25; }), kHeads), 1, 1e-6);
+  EXPECT_NEAR(diversity::evenness(with_rows(model, [](int64_t, int64_t) { return 0.25; }), kRankHeads), 1,
+              1e-6);
   // Rows of one norm, whatever is in them; heads of other size.
   const auto turned = [](int64_t i, int64_t j) {
     return (j % kKey == i % kKey ? 2.0 : 0.0) * static_cast<double>(1 + j / kKey);
   };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, turned), kHeads), 1, 1e-6);
+  EXPECT_NEAR(diversity::evenness(with_rows(model, turned), kRankHeads), 1, 1e-6);
 }
 
 TEST(Evenness, IsTheShareOfTheRowsThatAHeadReads) {
   EncoderDecoder model(config_of_heads());
   for (const int read : {1, 4, 10, 19}) {
     const auto first = [=](int64_t i, int64_t) { return i < read ? 0.5 : 0; };
-    EXPECT_NEAR(diversity::evenness(with_rows(model, first), kHeads), static_cast<double>(read) / kModel,
-                1e-6);
+    EXPECT_NEAR(diversity::evenness(with_rows(model, first), kRankHeads),
+                static_cast<double>(read) / kRankModel, 1e-6);
     // Each head rows of its own.
-    const auto own = [=](int64_t i, int64_t j) { return (i + kKey * (j / kKey)) % kModel < read ? 0.5 : 0; };
-    EXPECT_NEAR(diversity::evenness(with_rows(model, own), kHeads), static_cast<double>(read) / kModel, 1e-6);
+    const auto own = [=](int64_t i, int64_t j) {
+      return (i + kKey * (j / kKey)) % kRankModel < read ? 0.5 : 0;
+    };
+    EXPECT_NEAR(diversity::evenness(with_rows(model, own), kRankHeads),
+                static_cast<double>(read) / kRankModel, 1e-6);
   }
 }
 
@@ -179,14 +183,14 @@ TEST(Evenness, IsTheMeanOverHeads) {
   EncoderDecoder model(config_of_heads());
   // Head 0 reads all 20 rows, the others 5 each.
   const auto rows = [](int64_t i, int64_t j) { return j < kKey || i < 5 ? 1.0 : 0.0; };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kHeads), (1 + 3 * 0.25) / 4, 1e-6);
+  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kRankHeads), (1 + 3 * 0.25) / 4, 1e-6);
 }
 
 TEST(Evenness, OfUnequalRowsIsBetween) {
   EncoderDecoder model(config_of_heads());
   // Squares 1 and 3 of half the rows each: (1 + 3)^2 / (2 (1 + 9)).
   const auto rows = [](int64_t i, int64_t) { return i % 2 == 0 ? 1.0 : std::sqrt(3.0); };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kHeads), 16.0 / 20, 1e-6);
+  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kRankHeads), 16.0 / 20, 1e-6);
 }
 
 }  // namespace

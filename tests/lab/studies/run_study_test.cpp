@@ -188,7 +188,7 @@ TEST_F(RunStudy, KeepsItsRunsUnderItsName) {
 }
 
 /// What a study with such claims would have kept: as many clauses as the answer asks for.
-StudyReport kept_report(const Study& study, Verdict verdict) {
+StudyReport report_with_answer(const Study& study, Verdict verdict) {
   StudyReport report;
   report.name = study.name;
   report.whole = true;
@@ -209,7 +209,7 @@ StudyReport kept_report(const Study& study, Verdict verdict) {
 TEST(RedrawnReport, SaysWhatTheChangedVerdictSays) {
   for (const Study& study : studies()) {
     SCOPED_TRACE(std::string(study.name));
-    const StudyReport passed = kept_report(study, Verdict::kPass);
+    const StudyReport passed = report_with_answer(study, Verdict::kPass);
     const std::string before = redrawn(passed).answer;
     for (const Sentence& sentence : study.answer) {
       EXPECT_THAT(before, HasSubstr(std::string(sentence.pass)));
@@ -234,7 +234,7 @@ TEST(RedrawnReport, SaysWhatTheChangedVerdictSays) {
 TEST(RedrawnReport, NeedsTheClaimsAndClausesOfTheAnswer) {
   for (const Study& study : studies()) {
     for (const Sentence& sentence : study.answer) {
-      StudyReport without = kept_report(study, Verdict::kPass), shorter = without;
+      StudyReport without = report_with_answer(study, Verdict::kPass), shorter = without;
       std::erase_if(without.claims, [&](const Claim& claim) { return claim.id == sentence.claim; });
       EXPECT_THROW(redrawn(without), FormatError) << sentence.claim;
       for (Claim& claim : shorter.claims) {

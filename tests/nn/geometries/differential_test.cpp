@@ -78,20 +78,21 @@ const DifferentialOracle differential;
 const Registered<WeightOracle, HeadWeights> register_differential(HeadWeights::kDifferential, differential);
 
 using enum Positions;
-const HeadGeometry kGroups = {
+const HeadGeometry kDifferentialGroups = {
     .heads = 4, .d_key = 2, .d_value = 3, .key_heads = 2, .weights = HeadWeights::kDifferential};
 
 INSTANTIATE_TEST_SUITE_P(
     Differential, Geometry,
-    testing::Values(Case{"differential groups", kGroups, 5},
-                    Case{"differential rotary", kGroups, 5, {kRotary, AttentionDirection::kCausal}},
-                    Case{"differential alibi", kGroups, 5, {kAlibi, AttentionDirection::kBidirectional}},
-                    Case{"differential t5", kGroups, 5, {kT5, AttentionDirection::kCausal}}),
+    testing::Values(
+        Case{"differential groups", kDifferentialGroups, 5},
+        Case{"differential rotary", kDifferentialGroups, 5, {kRotary, AttentionDirection::kCausal}},
+        Case{"differential alibi", kDifferentialGroups, 5, {kAlibi, AttentionDirection::kBidirectional}},
+        Case{"differential t5", kDifferentialGroups, 5, {kT5, AttentionDirection::kCausal}}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(Differential, LedgerOf,
-                         testing::Values(Case{"differential groups", kGroups, 5},
-                                         Case{"rotary differential", kGroups, 5, {kRotary}},
-                                         Case{"t5 differential", kGroups, 5, {kT5}}),
+                         testing::Values(Case{"differential groups", kDifferentialGroups, 5},
+                                         Case{"rotary differential", kDifferentialGroups, 5, {kRotary}},
+                                         Case{"t5 differential", kDifferentialGroups, 5, {kT5}}),
                          name_of_case);
 
 TEST(DifferentialHeads, WhatCannotBe) {

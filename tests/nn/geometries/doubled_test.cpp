@@ -35,11 +35,11 @@ class DoubledOracle final : public HeadOracle {
 const DoubledOracle doubled;
 const Registered<HeadOracle, Scores> register_doubled(Scores::kDoubled, doubled);
 
-const HeadGeometry kGroups = {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f};
+const HeadGeometry kDoubledGroups = {.heads = 2, .key_heads = 1, .scores = Scores::kDoubled, .scale = 0.3f};
 
-INSTANTIATE_TEST_SUITE_P(Doubled, Geometry, testing::Values(Case{"doubled groups", kGroups, 4}),
+INSTANTIATE_TEST_SUITE_P(Doubled, Geometry, testing::Values(Case{"doubled groups", kDoubledGroups, 4}),
                          name_of_case);
-INSTANTIATE_TEST_SUITE_P(Doubled, LedgerOf, testing::Values(Case{"doubled groups", kGroups, 4}),
+INSTANTIATE_TEST_SUITE_P(Doubled, LedgerOf, testing::Values(Case{"doubled groups", kDoubledGroups, 4}),
                          name_of_case);
 
 TEST(DoubledHeads, WhatCannotBe) {

@@ -27,37 +27,39 @@ class LatentOracle final : public HeadOracle {
 const LatentOracle latent;
 const Registered<HeadOracle, Scores> register_latent(Scores::kLatent, latent);
 
-const HeadGeometry kSizes = {
+const HeadGeometry kLatentSizes = {
     .heads = 3, .d_key = 5, .d_value = 2, .scores = Scores::kLatent, .latent_size = 4};
-const HeadGeometry kGroups = {.heads = 4,
-                              .d_key = 2,
-                              .d_value = 3,
-                              .key_heads = 2,
-                              .scores = Scores::kLatent,
-                              .latent_size = 3,
-                              .biases = Biases::kNone};
-HeadGeometry normed() {
-  HeadGeometry g = kGroups;
+const HeadGeometry kLatentGroups = {.heads = 4,
+                                    .d_key = 2,
+                                    .d_value = 3,
+                                    .key_heads = 2,
+                                    .scores = Scores::kLatent,
+                                    .latent_size = 3,
+                                    .biases = Biases::kNone};
+HeadGeometry normed_latent() {
+  HeadGeometry g = kLatentGroups;
   g.query_key_norm = QueryKeyNorm::kL2;
   return g;
 }
-HeadGeometry differential() {
-  HeadGeometry g = kGroups;
+HeadGeometry differential_latent() {
+  HeadGeometry g = kLatentGroups;
   g.weights = HeadWeights::kDifferential;
   return g;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Latent, Geometry,
-    testing::Values(Case{"latent of another size", kSizes, 7}, Case{"latent groups", kGroups, 5},
-                    Case{"latent rotary", kGroups, 5, {Positions::kRotary, AttentionDirection::kCausal}},
-                    Case{"latent normed", normed(), 5}, Case{"latent differential", differential(), 5}),
+    testing::Values(Case{"latent of another size", kLatentSizes, 7}, Case{"latent groups", kLatentGroups, 5},
+                    Case{
+                        "latent rotary", kLatentGroups, 5, {Positions::kRotary, AttentionDirection::kCausal}},
+                    Case{"latent normed", normed_latent(), 5},
+                    Case{"latent differential", differential_latent(), 5}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(Latent, LedgerOf,
-                         testing::Values(Case{"latent of another size", kSizes, 7},
-                                         Case{"latent groups", kGroups, 5},
-                                         Case{"latent normed", normed(), 5},
-                                         Case{"latent differential", differential(), 5}),
+                         testing::Values(Case{"latent of another size", kLatentSizes, 7},
+                                         Case{"latent groups", kLatentGroups, 5},
+                                         Case{"latent normed", normed_latent(), 5},
+                                         Case{"latent differential", differential_latent(), 5}),
                          name_of_case);
 
 TEST(LatentHeads, WhatCannotBe) {
@@ -76,7 +78,7 @@ TEST(LatentHeads, KnowTheirUsualSize) {
 // Keys and values of all heads together are a product through latent_size numbers.
 TEST(LatentHeads, AreCanonicalHeadsOfThatRank) {
   DropoutSites sites;
-  MultiHeadAttention layer("layer", {.d_model = 11, .geometry = kSizes}, sites);
+  MultiHeadAttention layer("layer", {.d_model = 11, .geometry = kLatentSizes}, sites);
   Random random(5);
   layer.initialise(random);
   const LayerWeights weights = mh::weights_of(layer, 11);

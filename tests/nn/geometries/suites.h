@@ -26,6 +26,14 @@ struct Case {
   int d_out = 0;
 };
 
+/// All geometries that have a name, small; each geometry's own file has more.
+inline std::vector<Case> presets() {
+  std::vector<Case> all;
+  for (const GeometryName& named : geometry_names())
+    all.push_back({std::string(named.name), geometry_preset(named.name, 2, 6), 6, {}});
+  return all;
+}
+
 inline std::string name_of_case(const testing::TestParamInfo<Case>& of) {
   std::string name = of.param.name;
   std::replace_if(

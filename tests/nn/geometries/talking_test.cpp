@@ -46,15 +46,15 @@ const TalkingOracle talking;
 const Registered<WeightOracle, HeadWeights> register_talking(HeadWeights::kTalking, talking);
 
 using enum Positions;
-const HeadGeometry kThree = {.heads = 3, .d_key = 2, .weights = HeadWeights::kTalking};
+const HeadGeometry kTalkingThree = {.heads = 3, .d_key = 2, .weights = HeadWeights::kTalking};
 
 INSTANTIATE_TEST_SUITE_P(
     Talking, Geometry,
     testing::Values(
         Case{"talking groups", {.heads = 4, .d_key = 2, .key_heads = 2, .weights = HeadWeights::kTalking}, 5},
-        Case{"talking alibi", kThree, 5, {kAlibi, AttentionDirection::kBidirectional}},
-        Case{"talking t5", kThree, 5, {kT5, AttentionDirection::kCausal}},
-        Case{"talking shaw", kThree, 5, {kShaw, AttentionDirection::kCausal}},
+        Case{"talking alibi", kTalkingThree, 5, {kAlibi, AttentionDirection::kBidirectional}},
+        Case{"talking t5", kTalkingThree, 5, {kT5, AttentionDirection::kCausal}},
+        Case{"talking shaw", kTalkingThree, 5, {kShaw, AttentionDirection::kCausal}},
         Case{"talking merged", {.heads = 2, .scores = Scores::kMerged, .weights = HeadWeights::kTalking}, 6}),
     name_of_case);
 INSTANTIATE_TEST_SUITE_P(
