@@ -20,15 +20,11 @@ mpi:
 	@$(CONFIGURE) -DMULTIHEAD_MPI=ON -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
 
-test: packages-test
+test-fast: LABEL = -L fast
+test test-fast: packages-test
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
-
-test-fast: packages-test
-	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
-	@cmake --build $(BUILD) -j $(JOBS)
-	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L fast
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(LABEL); status=$$?; tests/summary $(BUILD); exit $$status
 
 packages:
 	@scripts/packages build
