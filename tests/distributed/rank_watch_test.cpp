@@ -54,12 +54,14 @@ std::string said_by_ranks(const std::function<void(RankWatch& watch, int rank, c
       const std::string line = what + "\n";
       if (::write(to, line.data(), line.size()) < 0) ::_exit(1);
     };
-    RankWatch watch(all, rank, std::chrono::seconds(100), say);
-    try {
-      act(watch, rank, say);
-    } catch (const LostRank& lost) {
-      if (lost.this_rank_speaks()) say(lost.what());
-    }
+    {
+      RankWatch watch(all, rank, std::chrono::seconds(100), say);
+      try {
+        act(watch, rank, say);
+      } catch (const LostRank& lost) {
+        if (lost.this_rank_speaks()) say(lost.what());
+      }
+    }  // its thread has ended: the thread sanitizer would report one that is left
     ::_exit(0);
   }
   ::close(ends[1]);
