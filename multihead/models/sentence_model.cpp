@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/finite.h"
 #include "multihead/models/json_file.h"
 #include "multihead/models/sentence_dense.h"
 #include "multihead/models/sentence_modules.h"
@@ -203,6 +204,7 @@ Tensor SentenceModel::vectors(Context& context, const Sequences& tokens) const {
   if (rows.cols() != dimension)
     throw ShapeError(
         fmt::format("`dimension` is {}, but the vectors have {} numbers", dimension, rows.cols()));
+  require_finite(rows.view(), "sentence vectors");
   return rows;
 }
 

@@ -62,7 +62,7 @@ struct SentenceModel {
 
   /// [S, dimension]: the vectors of token sequences. Sequences without tokens get zeros from the pooling. The
   /// context's observer and interventions see the model's attentions. Throws ShapeError when `dimension` is not
-  /// the number of what comes out.
+  /// the number of what comes out, and Error when that is not finite.
   Tensor vectors(Context& context, const Sequences& tokens) const;
 };
 

@@ -16,6 +16,7 @@
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
 #include "multihead/text/train_tokenizer.h"
+#include "tests/support/overflow.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -55,6 +56,22 @@ class InspectHeads : public testing::Test {
   ModelFolder folder;
   HeadsText text;
 };
+
+// Damaged weights of one attention are enough, whether or not a decoder runs.
+TEST_F(InspectHeads, WeightsThatAreNotFiniteAreAnError) {
+  EXPECT_NO_THROW(inspect_heads(folder, text));
+  const auto not_finite =
+      testing::ThrowsMessage<Error>(testing::HasSubstr("are not finite numbers; its weights may be damaged"));
+  HeadsText sources;
+  sources.sources = text.sources;
+  for (const float sign : {-1.0f, 1.0f}) {
+    test::overflow_scores(*folder.model, "encoder.0.self_attention", sign);
+    EXPECT_THAT([&] { inspect_heads(folder, text); }, not_finite);
+    EXPECT_THAT([&] { inspect_heads(folder, sources); }, not_finite);
+    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0]); }, not_finite);
+    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0], text.targets[0]); }, not_finite);
+  }
+}
 
 TEST_F(InspectHeads, ScoresEveryHeadOnGivenGold) {
   const HeadReport report = inspect_heads(folder, text);
