@@ -18,6 +18,7 @@
 #include "multihead/models/gguf_config.h"
 #include "multihead/models/gguf_tokenizer.h"
 #include "multihead/models/gguf_weights.h"
+#include "multihead/models/tokenizer_fit.h"
 #include "multihead/models/weights_file.h"
 
 namespace mh {

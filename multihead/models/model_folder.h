@@ -92,10 +92,4 @@ void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& 
 /// Writes the same files through `folder`, for callers that add more files to it; they call commit().
 void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
 
-/// Returns every reason why this tokenizer does not fit a model with this vocabulary and these special
-/// tokens, one clause each. `end` and `pad` are the names of these tokens; an empty name is not checked.
-std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const ModelFacts& facts, const std::string& end = "</s>",
-                                              const std::string& pad = "<pad>");
-
 }  // namespace mh

@@ -148,22 +148,13 @@ void read_limit(const fs::path& folder, SentenceModel& model) {
   if (given->value().get<double>() < positions) model.longest = given->value().get<int32_t>();
 }
 
-void check_tokens(const SentenceModel& model) {
-  const ModelFolder& folder = model.folder;
-  const Tokenizer& tokenizer = folder.source_tokens();
-  const int32_t vocabulary = folder.model->facts().vocabulary_read();
-  if (tokenizer.size() > vocabulary) {
-    throw FormatError(
-        fmt::format("{} does not match the model: it has {} tokens, the model {}; put the tokenizer there "
-                    "that the model was trained with",
-                    (folder.path / "tokenizer.json").string(), tokenizer.size(), vocabulary));
-  }
-  const auto special = static_cast<int32_t>(tokenizer.encode_ids("").size());
+void check_room(const SentenceModel& model) {
+  const auto special = static_cast<int32_t>(model.folder.source_tokens().encode_ids("").size());
   if (model.longest <= special) {
     throw FormatError(
         fmt::format("{}: sentences of at most {} tokens have no room beside {} special tokens; raise "
                     "max_seq_length or model_max_length",
-                    folder.path.string(), model.longest, special));
+                    model.folder.path.string(), model.longest, special));
   }
 }
 
@@ -186,7 +177,7 @@ SentenceModel load_sentence_model(const fs::path& path) {
     read_pooling(modules[1].folder, model);
     for (size_t i = 2; i < modules.size(); ++i) read_step(modules[i], model);
   }
-  check_tokens(model);
+  check_room(model);
   return model;
 }
 

@@ -121,5 +121,27 @@ TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
                  "modules.json: [0]: expected a folder in this one, got '../dense'");
 }
 
+// Another model's tokenizer would make other tokens of the text, and results that look like any others.
+TEST(EncoderFolders, WithAnotherModelsTokenizerAreRefused) {
+  namespace fs = std::filesystem;
+  const ScratchFolder scratch;
+  for (const auto& [golden, tokens] : {std::pair{"sentences/dense", 22}, {"fill/bert", 101}}) {
+    const std::string model = scratch / "model", name = "'" + model + "'";
+    fs::remove_all(model);
+    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    json tokenizer = json::parse(read_file(kEncoders + "dense/tokenizer.json"));
+    tokenizer["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"two", 4}};
+    scratch.write("model/tokenizer.json", tokenizer.dump());
+    for (const std::string& verb :
+         {"embed " + name + " --similarity 'two dogs' two", "heads " + name + " --text 'two dogs'",
+          "fill " + name + " --text '[MASK]'"}) {
+      SCOPED_TRACE(verb);
+      expect_error(
+          run_tool(verb), 1,
+          "tokenizer.json does not match the model: it has 5 tokens, the model " + std::to_string(tokens));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mh

@@ -310,6 +310,14 @@ TEST_F(SentenceFolder, DamagedAndMissingFilesAreRefused) {
   const fs::path other = copy_of("dense");
   edit(other / "tokenizer.json", [](json& tokenizer) { tokenizer["model"]["vocab"]["whales"] = 22; });
   expect_refused(other, "it has 23 tokens, the model 22");
+  edit(other / "tokenizer.json", [](json& tokenizer) {
+    tokenizer["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"two", 2}};
+    tokenizer["added_tokens"] = json::array();
+    tokenizer["post_processor"] = nullptr;
+  });
+  expect_refused(other,
+                 "tokenizer.json does not match the model: it has 3 tokens, the model 22; it has no opening "
+                 "token '[CLS]'; it has no closing token '[SEP]'; put the tokenizer there");
 }
 
 }  // namespace
