@@ -45,6 +45,22 @@ TEST(EncoderFolders, AreShownByInfo) {
   EXPECT_TRUE(gpt2.contains("decoder"));
 }
 
+TEST(EncoderFolders, SayHowManyNumbersOfAVectorAreKept) {
+  const ScratchFolder scratch;
+  const std::string model = scratch / "model";
+  std::filesystem::copy(kEncoders + "dense", model, std::filesystem::copy_options::recursive);
+  json config = json::parse(read_file(model + "/config_sentence_transformers.json"));
+  config["truncate_dim"] = 5;
+  scratch.write("model/config_sentence_transformers.json", config.dump());
+  EXPECT_THAT(run_tool("info '" + model + "'").out,
+              AllOf(HasSubstr("vectors of 5 numbers from up to 29 tokens"),
+                    HasSubstr("a dense layer, the first 5 numbers\n")));
+  const auto cut = json::parse(run_tool("embed '" + model + "'", "two dogs run .\n").out)["vector"],
+             whole =
+                 json::parse(run_tool("embed '" + kEncoders + "dense'", "two dogs run .\n").out)["vector"];
+  EXPECT_EQ(cut, json(whole.begin(), whole.begin() + 5));
+}
+
 TEST(EncoderFolders, AreTokenised) {
   EXPECT_EQ(run_tool("tokenize --special-tokens --model " + kEncoders + "dense", "two dogs run .\n").out,
             "[CLS] two dogs run . [SEP]\n");

@@ -14,70 +14,22 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/recipes/embed_text.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/recipes/sentence_folder_case.h"
 
 namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::SentenceFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const fs::path kGoldens = fs::path(MULTIHEAD_TEST_DATA) / "sentences";
-
-class SentenceFolder : public testing::Test {
- protected:
-  /// A copy of a golden folder, to be changed.
-  fs::path copy_of(const std::string& name) {
-    const fs::path folder = scratch / (name + std::to_string(copies++));
-    fs::copy(kGoldens / name, folder, fs::copy_options::recursive);
-    return folder;
-  }
-  static void edit(const fs::path& file, const std::function<void(json&)>& change) {
-    json document = json::parse(read_file(file));
-    change(document);
-    write_file_atomically(file, document.dump());
-  }
-  static Tensor vectors_of(const fs::path& folder) {
-    return embed_text(load_sentence_model(folder), read_lines(kGoldens / "sentences.txt"));
-  }
-  static std::vector<float> golden(const std::string& name) {
-    return SafetensorsFile::open(kGoldens / "vectors.safetensors").floats(name);
-  }
-  /// Columns [first, first + found.cols()) of the golden vectors of `name`, which have `width`.
-  static void expect_near(const Tensor& found, const std::string& name, int64_t width, int64_t first = 0) {
-    const std::vector<float> expected = golden(name);
-    ASSERT_EQ(static_cast<size_t>(found.rows() * width), expected.size());
-    double most = 0, difference = 0;
-    for (int64_t i = 0; i < found.rows(); ++i) {
-      for (int64_t j = 0; j < found.cols(); ++j) {
-        const double wanted = expected[static_cast<size_t>(i * width + first + j)];
-        most = std::max(most, std::abs(wanted));
-        difference = std::max(difference, std::abs(wanted - static_cast<double>(found(i, j))));
-      }
-    }
-    EXPECT_LT(difference, 2e-6 * most) << name << " from column " << first;
-  }
-  static void expect_refused(const fs::path& folder, const std::string& part) {
-    try {
-      load_sentence_model(folder);
-      ADD_FAILURE() << "was not refused: " << part;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(part));
-      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-    }
-  }
-
-  const test::ScratchFolder scratch;
-  int copies = 0;
-};
-
 TEST_F(SentenceFolder, VectorsAreThoseOfSentenceTransformers) {
-  expect_near(vectors_of(kGoldens / "modes"), "modes", 6 * 14);
-  expect_near(vectors_of(kGoldens / "dense"), "dense", 9);
-  expect_near(vectors_of(kGoldens / "plain"), "plain", 14);
+  expect_near(vectors_of(test::kSentenceFolders / "modes"), "modes", 6 * 14);
+  expect_near(vectors_of(test::kSentenceFolders / "dense"), "dense", 9);
+  expect_near(vectors_of(test::kSentenceFolders / "plain"), "plain", 14);
 }
 
 TEST_F(SentenceFolder, EachModeAloneUnderItsNewAndItsOldName) {
@@ -137,7 +89,7 @@ TEST_F(SentenceFolder, OlderVersionsSayTheSameInOtherPlaces) {
 TEST_F(SentenceFolder, TheTransformerMayHaveAFolderOfItsOwn) {
   const fs::path folder = scratch / "outer";
   fs::create_directories(folder);
-  fs::copy(kGoldens / "modes", folder / "0_Transformer", fs::copy_options::recursive);
+  fs::copy(test::kSentenceFolders / "modes", folder / "0_Transformer", fs::copy_options::recursive);
   for (const char* name : {"modules.json", "1_Pooling"})
     fs::rename(folder / "0_Transformer" / name, folder / name);
   edit(folder / "modules.json", [](json& modules) { modules[0]["path"] = "0_Transformer"; });
@@ -170,7 +122,8 @@ TEST_F(SentenceFolder, APromptComesBeforeEveryText) {
     config["prompts"] = {{"query", "the cat "}};
     config["default_prompt_name"] = "query";
   });
-  const SentenceModel with = load_sentence_model(folder), without = load_sentence_model(kGoldens / "dense");
+  const SentenceModel with = load_sentence_model(folder),
+                      without = load_sentence_model(test::kSentenceFolders / "dense");
   const Tensor a = embed_text(with, {"sees birds"}), b = embed_text(without, {"the cat sees birds"});
   for (int64_t j = 0; j < a.cols(); ++j) EXPECT_EQ(a(0, j), b(0, j));
   edit(folder / "1_Pooling/config.json", [](json& config) { config["include_prompt"] = false; });
@@ -277,6 +230,17 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
        set("default_prompt_name", "passage")},
       {"config_sentence_transformers.json", "default_prompt_name: expected a string",
        set("default_prompt_name", 1)},
+      {"config_sentence_transformers.json", "truncate_dim: expected 1 to 9, the numbers of a vector, got 0",
+       set("truncate_dim", 0)},
+      {"config_sentence_transformers.json", "truncate_dim: expected 1 to 9, the numbers of a vector, got 10",
+       set("truncate_dim", 10)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number", set("truncate_dim", -3)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", 2.5)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", "5")},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", 1e300)},
   };
   for (const Case& tested : cases) {
     const fs::path folder = copy_of("dense");
