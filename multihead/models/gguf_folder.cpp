@@ -126,8 +126,12 @@ ModelFolder load_gguf(const fs::path& path) {
 
 Tokenizer load_gguf_tokenizer(const fs::path& path) {
   std::optional<Tokenizer> found = gguf_tokenizer(GgufFile::open(path));
-  if (!found) throw FormatError(fmt::format("{} has no tokenizer; work on token ids", path.string()));
+  if (!found) throw_no_gguf_tokenizer(path);
   return *std::move(found);
+}
+
+void throw_no_gguf_tokenizer(const fs::path& path) {
+  throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
 }
 
 int64_t convert_gguf(const fs::path& path, const fs::path& out) {

@@ -20,8 +20,9 @@ ModelFolder load_gguf(const std::filesystem::path& path);
 /// The same for a file that is open already.
 ModelFolder load_gguf(const GgufFile& file);
 
-/// Reads the tokenizer alone. Throws FormatError also when the file has none.
+/// Reads the tokenizer alone. Throws FileError also when the file has none, which the second does.
 Tokenizer load_gguf_tokenizer(const std::filesystem::path& path);
+[[noreturn]] void throw_no_gguf_tokenizer(const std::filesystem::path& path);
 
 /// Writes the model as the folder that Hugging Face's LlamaForCausalLM and AutoTokenizer open: weights in
 /// float32, the tokenizer, its chat template, and the tokens with which texts begin and end. `out` appears as

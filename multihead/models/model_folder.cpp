@@ -154,8 +154,10 @@ EncoderDecoder& ModelFolder::translator() const {
 
 const Tokenizer& ModelFolder::source_tokens() const {
   if (!tokenizer) {
-    throw FileError(fmt::format(
-        "{} has no tokenizer.json; put the model's tokenizer there, or work on token ids", path.string()));
+    if (is_gguf(path)) throw_no_gguf_tokenizer(path);
+    const bool translates = dynamic_cast<const EncoderDecoder*>(model.get()) != nullptr;
+    throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
+                                translates ? " (OPUS: source.spm)" : ""));
   }
   return *tokenizer;
 }
@@ -166,7 +168,7 @@ const Tokenizer& ModelFolder::target_tokens() const {
   if (tokenizer && facts.source_vocabulary > 0 && facts.source_vocabulary != facts.vocabulary) {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
-                    "target's tokenizer there, or work on token ids",
+                    "target's tokenizer there",
                     path.string()));
   }
   return source_tokens();

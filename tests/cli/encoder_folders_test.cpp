@@ -1,6 +1,8 @@
 // What info, tokenize and heads say of models that do not translate.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
@@ -135,6 +137,26 @@ TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
   for (const char* verb : {"heads --text 'two dogs' ", "tokenize "})
     expect_error(run_tool(std::string(verb) + "--model '" + model + "'"), 1,
                  "modules.json: [0]: expected a folder in this one, got '../dense'");
+}
+
+// Only verbs that read ids name them.
+TEST(EncoderFolders, WithoutTokenizerNameTheFile) {
+  namespace fs = std::filesystem;
+  const ScratchFolder scratch;
+  for (const auto& [golden, verb, flags] : {std::tuple{"sentences/dense", "embed", "--similarity a b"},
+                                            {"sentences/dense", "heads", "--text two"},
+                                            {"fill/bert", "fill", "--text '[MASK]'"},
+                                            {"generate/gpt2", "generate", "--prompt two"},
+                                            {"generate/gpt2", "score", ""},
+                                            {"generate/gpt2", "heads", "--text two"}}) {
+    const std::string model = scratch / "model";
+    fs::remove_all(model);
+    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    fs::remove(model + "/tokenizer.json");
+    const ToolResult result = run_tool(std::string(verb) + " '" + model + "' " + flags);
+    SCOPED_TRACE(verb);
+    expect_error(result, 1, "model has no tokenizer.json; put the model's tokenizer there\n");
+  }
 }
 
 // Another model's tokenizer would make other tokens of the text, and results that look like any others.
