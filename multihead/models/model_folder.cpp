@@ -250,7 +250,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 
 void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
   refuse_foreign_folder(path);
-  FolderWriter folder(path);
+  FolderWriter folder(path, options.stop);
   write_model_files(folder, model, options);
   folder.commit();
 }

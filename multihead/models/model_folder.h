@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -81,6 +82,8 @@ struct SaveOptions {
   const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
   int beam_size = 5;                                    // the default of transformers' generate()
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
+  /// Asked while save_model_folder() writes; once it returns true, Interrupted is thrown, and the old folder stays.
+  std::function<bool()> stop = nullptr;
 };
 
 /// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.

@@ -230,6 +230,17 @@ TEST_F(SavedFolder, AFullDiskLeavesTheOldFolder) {
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
 }
 
+TEST_F(SavedFolder, AStoppedWriterLeavesTheOldFolder) {
+  const auto before = values_of(model);
+  model.initialise(99);
+  int looks = 0;
+  EXPECT_THROW(
+      save_model_folder(folder, model, {.tokenizer = &tokenizer, .stop = [&] { return ++looks > 3; }}),
+      Interrupted);
+  EXPECT_EQ(values_of(load_model_folder(folder).translator()), before);
+  EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
+}
+
 TEST_F(SavedFolder, TokenizersThatDoNotMatchAreNotSaved) {
   const Tokenizer smaller = small_tokenizer(47);
   try {
