@@ -19,6 +19,7 @@
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
+#include "cli/stop_signals.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -253,9 +254,12 @@ void run(const ConvertFlags& flags) {
                     "nothing was written. Does the model have what heads do by their number?",
                     promised.logits, promised.logits_magnitude));
   }
-  save_model_folder(flags.out, *made,
-                    {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
-                     .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr});
+  StopSignals::stoppable([&](const auto& stop) {
+    save_model_folder(flags.out, *made,
+                      {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
+                       .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
+                       .stop = stop});
+  });
   write_text("", flags.json ? as_json(report) : in_words(report));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/common.h"
+#include "cli/stop_signals.h"
 #include "multihead/base/error.h"
 #include "multihead/models/gguf_folder.h"
 
@@ -23,7 +24,8 @@ void refuse_head_flags(const CLI::App& verb) {
 }
 
 void write_gguf_as_folder(const std::string& file, const std::string& out, bool json) {
-  const int64_t parameters = convert_gguf(file, out);
+  const int64_t parameters =
+      StopSignals::stoppable([&](const auto& stop) { return convert_gguf(file, out, stop); });
   if (json) {
     const nlohmann::ordered_json document{{"model", file}, {"out", out}, {"parameters", parameters}};
     return write_text("", document.dump(2) + "\n");

@@ -68,7 +68,10 @@ HeadsText text_of_files(const HeadsFlags& flags) {
   if (!flags.target_conllu.empty() && flags.target.empty()) {
     for (const auto& tree : text.target_trees) text.targets.push_back(mh::text_of(tree));
   }
-  if (!flags.alignment.empty()) text.alignments = read_pharaoh(flags.alignment);
+  if (!flags.alignment.empty()) {
+    text.alignments = read_pharaoh(flags.alignment);
+    text.alignments_name = flags.alignment;
+  }
   if (!flags.conllu.empty()) check_lines(text.source_trees.size(), flags.conllu, text.sources.size(), source);
   if (!flags.target.empty()) check_lines(text.targets.size(), flags.target, text.sources.size(), source);
   if (!flags.target_conllu.empty())

@@ -25,6 +25,7 @@ std::string sentences_text(const SentenceModel& model) {
   for (const Pooling pooling : model.poolings)
     steps.push_back(fmt::format("{} of the states", name_of(pooling, kPoolingNames)));
   for (const auto& dense : model.steps) steps.emplace_back(dense ? "a dense layer" : "divided by its length");
+  if (model.truncate_dim) steps.push_back(fmt::format("the first {} numbers", *model.truncate_dim));
   return fmt::format("vectors of {} numbers from up to {} tokens: {}", model.dimension, model.longest,
                      fmt::join(steps, ", "));
 }

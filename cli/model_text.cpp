@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/common.h"
+#include "multihead/base/error.h"
 
 namespace mh::cli {
 
@@ -10,6 +11,14 @@ ModelText::Options text_options(bool token_ids, bool strict) {
   return {.form = token_ids ? LineForm::kTokenIds : LineForm::kText,
           .remark = [](const std::string& line) { remark(line); },
           .strict = strict};
+}
+
+ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict) {
+  try {
+    return ModelText(folder, text_options(token_ids, strict));
+  } catch (const FileError& no_tokenizer) {
+    throw FileError(fmt::format("{}, or give --token-ids", no_tokenizer.what()));
+  }
 }
 
 void tell_unknown(ModelText& text) {

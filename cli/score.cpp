@@ -48,7 +48,7 @@ void score_translations(ScoreFlags& flags, const ModelFolder& folder) {
     throw UsageError(fmt::format(
         "{} translates: give its sources with --source and their translations with --target", flags.model));
   }
-  ModelText text(folder, text_options(flags.token_ids, flags.strict));
+  ModelText text = text_or_ids(folder, flags.token_ids, flags.strict);
   const std::vector<std::string> sources = read_text(flags.source), targets = read_text(flags.target);
   if (sources.size() != targets.size()) {
     throw FormatError(fmt::format("{} has {}, but {} has {}; line i must translate line i", flags.source,

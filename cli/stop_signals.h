@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <iterator>
 
+#include "cli/common.h"
+#include "multihead/base/error.h"
+
 namespace mh::cli {
 
 /// While it lives, SIGTERM, Ctrl-C and a terminal that closes ask for an orderly end; a second such signal
@@ -18,6 +21,16 @@ class StopSignals {
 
   /// The signal that asked, or 0.
   static int asked();
+  /// Runs work(stop), which throws Interrupted once stop() returns true; that becomes StoppedBySignal.
+  template <class Work>
+  static auto stoppable(Work&& work) {
+    const StopSignals signals;
+    try {
+      return work([] { return asked() != 0; });
+    } catch (const Interrupted& stopped) {
+      throw StoppedBySignal(stopped.what(), asked());
+    }
+  }
 
  private:
   static constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};

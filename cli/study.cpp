@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,7 +63,7 @@ void redraw(const StudyFlags& flags) {
     throw FileError(fmt::format("{} has no report of a study, for example one-product.json", out.string()));
 }
 
-bool run(const StudyFlags& flags) {
+bool run(const StudyFlags& flags, const std::function<bool()>& stop) {
   if (flags.names.empty() && !flags.all) {
     write_text("", list_of_studies());
     return true;
@@ -73,11 +74,9 @@ bool run(const StudyFlags& flags) {
   } else {
     for (const std::string& name : flags.names) chosen.push_back(&find_study(name));
   }
-  const StopSignals signals;
   const auto step = [](const std::string& line) {
     if (!quiet()) to_stderr("  " + line + "\n");
   };
-  const auto stop = [] { return StopSignals::asked() != 0; };
   const std::filesystem::path out = flags.out;
   std::error_code error;
   std::filesystem::create_directories(out, error);
@@ -145,12 +144,7 @@ void add_study(CLI::App& app) {
       throw UsageError("--claim is of one study; name it, for example: study diversity --claim 001.4");
     if (!flags->claims.empty()) check_claims(find_study(flags->names[0]), flags->claims);
     if (flags->redraw) return redraw(*flags);
-    bool right = false;
-    try {
-      right = run(*flags);
-    } catch (const Interrupted& stopped) {
-      throw StoppedBySignal(stopped.what(), StopSignals::asked());
-    }
+    const bool right = StopSignals::stoppable([&](const auto& stop) { return run(*flags, stop); });
     if (!right && flags->strict) throw Error("a clause failed; the report says which");
   });
 }

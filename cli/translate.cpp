@@ -143,7 +143,7 @@ class Run {
  public:
   Run(TranslateFlags& flags, const ModelFolder& folder, const Interventions* muted)
       : flags_(flags),
-        text_(folder, text_options(flags.token_ids, flags.strict)),
+        text_(text_or_ids(folder, flags.token_ids, flags.strict)),
         reader_(
             text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
         prefixes_(flags, text_),

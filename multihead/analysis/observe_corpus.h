@@ -29,7 +29,8 @@ struct ObserveOptions {
 /// Sources have their end token, targets do not. The decoder reads the start token and then the target, so
 /// that query i of the decoder reads target token i - 1 and predicts token i. Sentences run in their order.
 /// With no targets at all only the encoder runs. Throws UsageError on ids outside of the vocabulary,
-/// ShapeError on sequences that are too long, naming the sentence.
+/// ShapeError on sequences that are too long, naming the sentence, and Error as Model::read() does when states
+/// are not finite: then what the observers have is worth nothing.
 void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});

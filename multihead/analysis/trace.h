@@ -41,7 +41,8 @@ struct AttentionTrace {
 };
 
 /// Traces a layer whose rows x [Tq, d_model] attend to memory [Tk, d_model], or to themselves when the
-/// memory has no rows. Throws ShapeError when rows have another width.
+/// memory has no rows. Throws ShapeError when rows have another width, and Error that names the first step whose
+/// numbers are not finite.
 AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask);
 

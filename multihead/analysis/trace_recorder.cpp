@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "multihead/base/error.h"
+#include "multihead/base/finite.h"
+
 namespace mh {
 
 TraceRecorder::TraceRecorder(const MultiHeadAttention& layer) {
@@ -17,10 +20,25 @@ std::string TraceRecorder::owner_of(const std::vector<int>& heads) const {
   return fmt::format("{} {}", heads.size() == 1 ? "head" : "heads", fmt::join(heads, ", "));
 }
 
-void TraceRecorder::add(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
-                        TraceAxis rows, TraceAxis columns) {
+void TraceRecorder::push(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
+                         TraceAxis rows, TraceAxis columns) {
   trace.steps.push_back(
       {std::move(name), std::move(formula), owner_of(heads), std::move(value), rows, columns});
+}
+
+void TraceRecorder::add(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
+                        TraceAxis rows, TraceAxis columns) {
+  if (!all_finite(value.view())) {
+    throw Error(
+        fmt::format("step {} ({}) of {} has numbers that are not finite; the rows or the weights are "
+                    "too large for float32",
+                    name, formula, trace.attention));
+  }
+  push(std::move(name), std::move(formula), heads, std::move(value), rows, columns);
+}
+
+void TraceRecorder::add_masked(std::string name, std::string formula, int head, Tensor scores) {
+  push(std::move(name), std::move(formula), {head}, std::move(scores), TraceAxis::kQueries, TraceAxis::kKeys);
 }
 
 TracedMap TraceRecorder::add_map(std::string name, std::string formula, int head, Var value) {

@@ -15,6 +15,7 @@
 #include "multihead/analysis/trace_recorder.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 #include "multihead/nn/attention.h"
 #include "multihead/nn/geometries/query_key_scheme.h"
 #include "multihead/nn/geometries/weight_scheme.h"
@@ -130,8 +131,8 @@ class Walk final : WeighingTrace {
     std::string last = scores.name;
     if (mask_.kind() != Mask::Kind::kNone) {
       last = "masked" + name.substr(name.find('_'));
-      recorder_.add(last, fmt::format("{}, -infinity where the mask hides the key", scores.name), {h},
-                    masked(scores.value.value()), kQueries, kKeys);
+      recorder_.add_masked(last, fmt::format("{}, -infinity where the mask hides the key", scores.name), h,
+                           masked(scores.value.value()));
     }
     return recorder_.add_map(std::move(name), "softmax of the rows of " + last, h,
                              ops::masked_softmax(tape_, scores.value, mask_));
@@ -163,6 +164,7 @@ class Walk final : WeighingTrace {
   }
 
   void compare(const Tensor& together, ConstMatrixView layer) {
+    require_finite(layer, "heads' outputs");
     for (int64_t i = 0; i < layer.rows; ++i) {
       for (int64_t j = 0; j < layer.cols; ++j) {
         recorder_.trace.difference =

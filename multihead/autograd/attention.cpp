@@ -1,10 +1,46 @@
 #include "multihead/autograd/attention.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "multihead/autograd/destination.h"
 
 namespace mh {
+namespace {
+
+bool sees_a_key(const Mask& mask, int64_t row, int64_t i, int64_t queries, int64_t keys) {
+  const Mask::Range range = mask.visible(i, queries, keys);
+  for (int64_t j = range.begin; j < range.end; ++j) {
+    if (mask.allows(row, i, j, queries, keys)) return true;
+  }
+  return false;
+}
+
+/// Where all scores that a query may see overflowed to -infinity, the kernel gives 0, as to a query that may see
+/// no key. But the softmax of such scores is not a number, and nobody must take the 0 for a result.
+void mark_overflow(const AttentionInputs& in, const float* lse, MatrixView y) {
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  if (!in.bias.elements.empty()) return;  // these may be -infinity on purpose
+  for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
+    const int64_t queries = in.query_offsets[s + 1] - in.query_offsets[s];
+    const int64_t keys = in.key_offsets[s + 1] - in.key_offsets[s];
+    for (int64_t i = 0; i < queries; ++i) {
+      const int64_t row = in.query_offsets[s] + i;
+      const float* of_row = lse + row * in.heads;
+      if (std::find(of_row, of_row + in.heads, kNothing) == of_row + in.heads) continue;
+      if (!sees_a_key(in.mask, row, i, queries, keys)) continue;
+      for (int h = 0; h < in.heads; ++h) {
+        if (of_row[h] == kNothing)
+          std::fill_n(y.row(row) + int64_t{h} * in.d_value, in.d_value, std::nanf(""));
+      }
+    }
+  }
+}
+
+}  // namespace
 
 Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias,
               float* weights) {
@@ -18,8 +54,9 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, 
   }
   if (bias.by_query) inputs.bias.by_query = bias.by_query.value();
   Var y = tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value);
-  float* lse = y.wants_gradient() ? tape.arena().array<float>(q.rows() * inputs.heads).data() : nullptr;
+  float* lse = tape.arena().array<float>(q.rows() * inputs.heads).data();
   attention_forward(inputs, {.output = y.value(), .lse = lse, .weights = weights});
+  mark_overflow(inputs, lse, y.value());
   tape.record(y, [&tape, q, k, v, y, inputs, bias, lse] {
     const Destination dq(tape, q), dk(tape, k), dv(tape, v);
     AttentionGradients gradients{.output = y.value(),

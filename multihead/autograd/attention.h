@@ -16,7 +16,7 @@ struct LearnedBias {
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].
 /// `settings` holds everything but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate,
 /// clipping of distances. Its spans must outlive the backward pass. `weights`: memory for
-/// AttentionOutputs::weights, or null.
+/// AttentionOutputs::weights, or null. The output of a query whose scores all overflowed to -infinity is NaN.
 Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias = {},
               float* weights = nullptr);
 

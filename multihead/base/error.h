@@ -42,7 +42,8 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// Thrown by work that was asked to stop (SIGTERM, Ctrl-C), after it has saved its state.
+/// Thrown by work that was asked to stop (SIGTERM, Ctrl-C), after it has saved its state, or so that nothing
+/// unfinished is left.
 class Interrupted : public Error {
  public:
   using Error::Error;

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -75,14 +76,16 @@ void sync_folder(const fs::path& folder) {
   if (fd.get() >= 0) ::fsync(fd.get());  // some file systems cannot; the rename is still atomic there
 }
 
-// Writes and syncs; the caller names what a failure leaves behind.
+// Writes and syncs; the caller names what a failure leaves behind. pause: called before each piece.
 void write_and_sync(const fs::path& path, std::string_view bytes, const fs::path& shown,
-                    int flags = O_CREAT | O_TRUNC) {
+                    int flags = O_CREAT | O_TRUNC, const std::function<void()>& pause = nullptr) {
+  constexpr size_t kPiece = size_t{16} << 20;
   Descriptor fd(path, O_WRONLY | flags);
   if (fd.get() < 0) fail("write", shown, errno);
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
+    if (pause) pause();
+    const ssize_t n = ::write(fd.get(), bytes.data() + done, std::min(bytes.size() - done, kPiece));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail("write", shown, errno);
     done += static_cast<size_t>(n);
@@ -260,8 +263,8 @@ void check_can_write_folder(const fs::path& folder) {
   const FolderWriter probe(folder);
 }
 
-FolderWriter::FolderWriter(const fs::path& folder)
-    : folder_(without_trailing_slash(folder)), staging_(temporary_beside(folder_)) {
+FolderWriter::FolderWriter(const fs::path& folder, std::function<bool()> stop)
+    : folder_(without_trailing_slash(folder)), stop_(std::move(stop)), staging_(temporary_beside(folder_)) {
   std::error_code code;
   for (fs::path above = folder_.parent_path(); !above.empty() && !fs::exists(above, code);
        above = above.parent_path()) {
@@ -293,11 +296,17 @@ void FolderWriter::remove_parents() {
   for (auto above = parents_.rbegin(); above != parents_.rend(); ++above) ::rmdir(above->c_str());
 }
 
+void FolderWriter::throw_if_stopped() const {
+  if (stop_ && stop_()) throw Interrupted(fmt::format("stopped; {} was not written", folder_.string()));
+}
+
 void FolderWriter::add(std::string_view name, std::string_view bytes) {
-  write_and_sync(staging_ / name, bytes, folder_ / name);
+  throw_if_stopped();
+  write_and_sync(staging_ / name, bytes, folder_ / name, O_CREAT | O_TRUNC, [this] { throw_if_stopped(); });
 }
 
 void FolderWriter::commit() {
+  throw_if_stopped();
   sync_folder(staging_);
   if (::rename(staging_.c_str(), folder_.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail("write folder", folder_, errno);

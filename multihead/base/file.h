@@ -58,7 +58,8 @@ void check_can_write_file(const std::filesystem::path& path);
 /// that are missing are made. Without commit() the destructor removes what was made.
 class FolderWriter {
  public:
-  explicit FolderWriter(const std::filesystem::path& folder);
+  /// stop: asked before and while files are written; once it returns true, Interrupted is thrown.
+  explicit FolderWriter(const std::filesystem::path& folder, std::function<bool()> stop = nullptr);
   ~FolderWriter();
   FolderWriter(const FolderWriter&) = delete;
   FolderWriter& operator=(const FolderWriter&) = delete;
@@ -68,11 +69,14 @@ class FolderWriter {
   /// Writes and syncs one file. Throws FileError.
   void add(std::string_view name, std::string_view bytes);
   void commit();
+  /// For work between files that takes long.
+  void throw_if_stopped() const;
 
  private:
   void remove_parents();
 
   std::filesystem::path folder_;
+  std::function<bool()> stop_;
   std::filesystem::path staging_;
   std::vector<std::filesystem::path> parents_;  // that were made for it, the uppermost first
   bool committed_ = false;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 
 namespace mh {
 namespace {
@@ -19,8 +20,7 @@ float largest(std::span<const float> logits) {
   float most = kNever;
   for (const float logit : logits) {
     // Not-a-number compares false with everything; it must not be left out quietly.
-    if (!(logit <= std::numeric_limits<float>::max()))
-      throw Error("the model's logits are not finite numbers; its weights may be damaged");
+    if (!(logit <= std::numeric_limits<float>::max())) throw_not_finite("logits");
     most = std::max(most, logit);
   }
   if (most == kNever) throw Error("no token may come next: all are suppressed");

@@ -113,7 +113,15 @@ double perplexity(std::span<const std::vector<float>> log_probabilities) {
     for (const float p : text) sum += static_cast<double>(p);
     tokens += std::ssize(text);
   }
-  return std::exp(-sum / static_cast<double>(tokens));
+  const double mean = sum / static_cast<double>(tokens), found = std::exp(-mean);
+  if (std::isinf(found)) {
+    throw Error(
+        fmt::format("the perplexity is beyond the largest number (mean log-probability {:.6g}); the model's "
+                    "weights may be "
+                    "damaged",
+                    mean));
+  }
+  return found;
 }
 
 }  // namespace mh

@@ -30,12 +30,13 @@ struct WindowOptions {
 };
 
 /// Returns log p of t_1 ... t_(n-1) for each text; a text of one token or none has none. Throws UsageError on
-/// a model that is not causal, on options out of range, and on unknown tokens.
+/// a model that is not causal, on options out of range, and on unknown tokens; Error when probabilities are not
+/// finite.
 std::vector<std::vector<float>> score_windows(const LanguageModel& model,
                                               std::span<const std::vector<int32_t>> texts,
                                               const WindowOptions& options = {});
 
-/// exp(-1/N sum log p) over all of them; not a number when there are none.
+/// exp(-1/N sum log p) over all of them; not a number when there are none. Throws Error when it is infinite.
 double perplexity(std::span<const std::vector<float>> log_probabilities);
 
 }  // namespace mh

@@ -20,7 +20,7 @@ struct ScoreOptions {
 /// Returns for each pair the natural logarithm of the probability of every target token and, last, of the
 /// end token. Sources have their end token; targets have none. Throws UsageError on unequal numbers of
 /// sources and targets, an empty source or ids outside of the vocabulary, ShapeError on a sequence longer
-/// than max_positions.
+/// than max_positions, Error when probabilities are not finite.
 std::vector<std::vector<float>> score(const LanguageModel& model,
                                       std::span<const std::vector<int32_t>> sources,
                                       std::span<const std::vector<int32_t>> targets,

@@ -78,7 +78,7 @@ Var CausalModel::states(Context& context, const Sequences&, const Sequences& tar
   return stack_.forward(context, x, target_in);
 }
 
-Var CausalModel::read(Context& context, const Sequences& text, const Sequences& target) const {
+Var CausalModel::last_states(Context& context, const Sequences& text, const Sequences& target) const {
   if (!target.ids.empty()) throw UsageError("this model reads one text; leave the target out");
   return states(context, {}, text);
 }

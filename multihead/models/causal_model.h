@@ -42,7 +42,6 @@ class CausalModel final : public LanguageModel {
   void initialise(uint64_t seed);
 
   ModelFacts facts() const override;
-  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;
@@ -54,6 +53,7 @@ class CausalModel final : public LanguageModel {
 
  private:
   CausalModel(const CausalConfig& config, DropoutSites sites);
+  Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 
   CausalConfig config_;

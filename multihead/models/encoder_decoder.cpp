@@ -85,7 +85,7 @@ ModelFacts EncoderDecoder::facts() const {
           .start_id = config_.decoder_start_id};
 }
 
-Var EncoderDecoder::read(Context& context, const Sequences& text, const Sequences& target) const {
+Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {
   const Var memory = encode(context, text);
   return target.ids.empty() ? memory : decode(context, target, memory, text);
 }

@@ -37,7 +37,6 @@ class EncoderDecoder final : public LanguageModel {
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
   ModelFacts facts() const override;
-  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;
@@ -49,6 +48,7 @@ class EncoderDecoder final : public LanguageModel {
 
  private:
   EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites sites);
+  Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&encoder_, &decoder_}; }
   const Embedding& target_embedding() const { return target_embedding_ ? *target_embedding_ : embedding_; }
   const PositionTable& target_positions() const {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
 #include "multihead/models/vocabulary_head.h"
 
@@ -70,7 +71,7 @@ ModelFacts EncoderModel::facts() const {
           .pad_id = config_.pad_id};
 }
 
-Var EncoderModel::read(Context& context, const Sequences& text, const Sequences& target) const {
+Var EncoderModel::last_states(Context& context, const Sequences& text, const Sequences& target) const {
   if (!target.ids.empty()) throw UsageError("this model reads one text; leave the target out");
   return states(context, text);
 }
@@ -84,6 +85,7 @@ Tensor EncoderModel::pooled(Context& context, Var states, const Sequences& token
     std::copy_n(states.value().row(ragged.begin(s)), states.cols(), first.view().row(s));
   }
   Tensor pooled = copied(affine(context.tape, context.tape.constant(first.view()), pooler_->affine).value());
+  require_finite(pooled.view(), "pooled states");  // tanh would make 1 of infinity
   for (int64_t i = 0; i < pooled.size(); ++i) pooled.data()[i] = std::tanh(pooled.data()[i]);
   return pooled;
 }

@@ -44,13 +44,12 @@ class EncoderModel final : public Model {
 
   const EncoderConfig& config() const { return config_; }
   ModelFacts facts() const override;
-  Var read(Context& context, const Sequences& text, const Sequences& target) const override;
 
   /// Returns the states [N, d_model]. types: the type of each token, or empty for type 0. Throws UsageError
   /// on tokens, types and lengths that the model does not have.
   Var states(Context& context, const Sequences& tokens, std::span<const int32_t> types = {}) const;
   /// Returns tanh(x W + b) of the first state x of each sequence: [S, d_model]. Throws UsageError when the
-  /// model has no pooler or a sequence no tokens.
+  /// model has no pooler or a sequence no tokens, Error when x W + b is not finite.
   Tensor pooled(Context& context, Var states, const Sequences& tokens) const;
   /// Returns Norm(activation(x W + b)), [N, d_model], from which masked_words() predicts the words. Throws
   /// UsageError when the model has no such head.
@@ -62,6 +61,7 @@ class EncoderModel final : public Model {
 
  private:
   EncoderModel(const EncoderConfig& config, DropoutSites sites);
+  Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
 
   /// x W + b with W [d_model, d_model].

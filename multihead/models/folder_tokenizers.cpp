@@ -128,8 +128,8 @@ FolderTokenizers read_folder_tokenizers(const fs::path& folder) {
                          .target = read_tokenizer_json(target),
                          .source_file = source.string(),
                          .target_file = target.string()};
-  if (!found.source && !found.target && is_there(folder / kSourceModel)) return read_opus_tokenizers(folder);
-  return found;
+  const bool opus = is_there(folder / kSourceModel) || is_there(folder / kTargetModel);
+  return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
 }
 
 }  // namespace mh

@@ -18,6 +18,7 @@
 #include "multihead/models/gguf_config.h"
 #include "multihead/models/gguf_tokenizer.h"
 #include "multihead/models/gguf_weights.h"
+#include "multihead/models/tokenizer_fit.h"
 #include "multihead/models/weights_file.h"
 
 namespace mh {
@@ -70,10 +71,12 @@ ModelFolder load(const OpenGguf& gguf) {
 }
 
 /// model.safetensors: matrices are [out, in] in both formats.
-std::string weights_of(const OpenGguf& gguf, const std::vector<std::string>& parameters) {
+std::string weights_of(const OpenGguf& gguf, const std::vector<std::string>& parameters,
+                       const FolderWriter& folder) {
   std::vector<std::vector<float>> numbers;
   std::vector<NamedTensor> tensors;
   for (const std::string& parameter : parameters) {
+    folder.throw_if_stopped();
     const std::string name = gguf_place(parameter).names.front();
     numbers.push_back(gguf.weights.floats(name));
     tensors.push_back({.name = gguf.plan.place(parameter).names.front(),
@@ -125,14 +128,18 @@ ModelFolder load_gguf(const fs::path& path) {
 
 Tokenizer load_gguf_tokenizer(const fs::path& path) {
   std::optional<Tokenizer> found = gguf_tokenizer(GgufFile::open(path));
-  if (!found) throw FormatError(fmt::format("{} has no tokenizer; work on token ids", path.string()));
+  if (!found) throw_no_gguf_tokenizer(path);
   return *std::move(found);
 }
 
-int64_t convert_gguf(const fs::path& path, const fs::path& out) {
+void throw_no_gguf_tokenizer(const fs::path& path) {
+  throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
+}
+
+int64_t convert_gguf(const fs::path& path, const fs::path& out, const std::function<bool()>& stop) {
   const OpenGguf gguf = described(GgufFile::open(path));
   ModelFolder model = load(gguf);
-  FolderWriter folder(out);
+  FolderWriter folder(out, stop);
   folder.add("config.json", gguf.config);
   folder.add("generation_config.json", generation_config_of(model.model->facts()));
   if (model.tokenizer) {
@@ -143,7 +150,7 @@ int64_t convert_gguf(const fs::path& path, const fs::path& out) {
   std::vector<std::string> parameters;
   model.model->visit([&](const std::string& name, Parameter&) { parameters.push_back(name); });
   model.model.reset();  // its weights are not needed beside those that are written
-  folder.add("model.safetensors", weights_of(gguf, parameters));
+  folder.add("model.safetensors", weights_of(gguf, parameters, folder));
   folder.commit();
   return count;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 
 #include "multihead/io/gguf.h"
 #include "multihead/models/model_folder.h"
@@ -20,12 +21,15 @@ ModelFolder load_gguf(const std::filesystem::path& path);
 /// The same for a file that is open already.
 ModelFolder load_gguf(const GgufFile& file);
 
-/// Reads the tokenizer alone. Throws FormatError also when the file has none.
+/// Reads the tokenizer alone. Throws FileError also when the file has none, which the second does.
 Tokenizer load_gguf_tokenizer(const std::filesystem::path& path);
+[[noreturn]] void throw_no_gguf_tokenizer(const std::filesystem::path& path);
 
 /// Writes the model as the folder that Hugging Face's LlamaForCausalLM and AutoTokenizer open: weights in
 /// float32, the tokenizer, its chat template, and the tokens with which texts begin and end. `out` appears as
-/// a whole. Returns the number of parameters. Throws FileError or FormatError as above.
-int64_t convert_gguf(const std::filesystem::path& file, const std::filesystem::path& out);
+/// a whole. Returns the number of parameters. `stop` is asked meanwhile; once it returns true, Interrupted is
+/// thrown, and nothing is left of `out`. Throws FileError or FormatError as above.
+int64_t convert_gguf(const std::filesystem::path& file, const std::filesystem::path& out,
+                     const std::function<bool()>& stop = nullptr);
 
 }  // namespace mh

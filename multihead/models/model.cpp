@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/nn/stack.h"
 
@@ -21,6 +22,12 @@ void ModelFacts::require_causal() const {
   if (source_vocabulary == 0 && vocabulary > 0) return;
   throw UsageError(vocabulary > 0 ? "this model translates and continues no text; take a causal model"
                                   : "this model says no tokens; take a causal model");
+}
+
+Var Model::read(Context& context, const Sequences& text, const Sequences& target) const {
+  const Var states = last_states(context, text, target);
+  require_finite(states.value(), "states");
+  return states;
 }
 
 std::vector<const Stack*> Model::stacks() const {

@@ -47,8 +47,9 @@ class Model {
   virtual ModelFacts facts() const = 0;
   /// Runs the model on a text, so that the context's observer sees its attentions, and returns the last
   /// states. target: what the decoder of an encoder-decoder reads; if it is empty, only the encoder runs.
-  /// For other models it must be empty.
-  virtual Var read(Context& context, const Sequences& text, const Sequences& target) const = 0;
+  /// For other models it must be empty. Throws Error when the states are not finite: what the observer saw
+  /// is then worth nothing.
+  Var read(Context& context, const Sequences& text, const Sequences& target) const;
 
   /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", as observers and
   /// interventions use it, and its number of heads.
@@ -70,6 +71,8 @@ class Model {
   int64_t parameter_count() const;
 
  protected:
+  /// read() without the check.
+  virtual Var last_states(Context& context, const Sequences& text, const Sequences& target) const = 0;
   /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
 

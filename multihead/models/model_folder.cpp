@@ -19,8 +19,8 @@
 #include "multihead/models/gguf_folder.h"
 #include "multihead/models/sentence_modules.h"
 #include "multihead/models/tokenizer_files.h"
+#include "multihead/models/tokenizer_fit.h"
 #include "multihead/models/weights_file.h"
-#include "multihead/text/in_quotes.h"
 
 namespace mh {
 namespace {
@@ -61,23 +61,6 @@ void require_file(const fs::path& folder, const char* name) {
   throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
 }
 
-// Without tokenizer_config.json the usual names count, as far as the tokenizer has them.
-void check_tokenizer(const Tokenizer& tokenizer, const std::string& file, int32_t vocabulary,
-                     const ModelFacts& facts, const std::optional<SpecialTokens>& special) {
-  SpecialTokens names = special.value_or(SpecialTokens{});
-  if (!special && !tokenizer.id_of(names.end)) names.end.clear();
-  if (!special && !tokenizer.id_of(names.pad)) names.pad.clear();
-  // A causal model may pad with nothing, and end with other tokens than its tokenizer says, e.g. in chats.
-  if (facts.source_vocabulary == 0) names.end = names.pad = "";
-  auto mismatches = tokenizer_mismatches(tokenizer, vocabulary, facts, names.end, names.pad);
-  if (!names.unknown.empty() && !tokenizer.id_of(names.unknown))
-    mismatches.push_back(fmt::format("it has no unknown token {}", in_quotes(names.unknown)));
-  if (mismatches.empty()) return;
-  throw FormatError(
-      fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
-                  file, fmt::join(mismatches, "; ")));
-}
-
 // A model that may say nothing but its end would translate every sentence to an empty line.
 void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelFacts& facts,
                             const fs::path& file) {
@@ -89,12 +72,6 @@ void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelF
   throw FormatError(
       fmt::format("{}: bad_words_ids and suppress_tokens forbid every word of the vocabulary; shorten them",
                   file.string()));
-}
-
-// Vocabularies are often rounded up for the hardware's sake; the ids above are never used.
-bool is_rounded_up(int32_t tokenizer, int32_t vocabulary) {
-  constexpr int32_t kStep = 8, kLargestStep = 128;
-  return vocabulary % kStep == 0 && tokenizer <= vocabulary && vocabulary - tokenizer < kLargestStep;
 }
 
 bool holds_model(const fs::path& path) {
@@ -177,8 +154,10 @@ EncoderDecoder& ModelFolder::translator() const {
 
 const Tokenizer& ModelFolder::source_tokens() const {
   if (!tokenizer) {
-    throw FileError(fmt::format(
-        "{} has no tokenizer.json; put the model's tokenizer there, or work on token ids", path.string()));
+    if (is_gguf(path)) throw_no_gguf_tokenizer(path);
+    const bool translates = dynamic_cast<const EncoderDecoder*>(model.get()) != nullptr;
+    throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
+                                translates ? " (OPUS: source.spm)" : ""));
   }
   return *tokenizer;
 }
@@ -189,32 +168,10 @@ const Tokenizer& ModelFolder::target_tokens() const {
   if (tokenizer && facts.source_vocabulary > 0 && facts.source_vocabulary != facts.vocabulary) {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
-                    "target's tokenizer there, or work on token ids",
+                    "target's tokenizer there",
                     path.string()));
   }
   return source_tokens();
-}
-
-std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const ModelFacts& facts, const std::string& end,
-                                              const std::string& pad) {
-  std::vector<std::string> clauses;
-  if (tokenizer.size() != vocabulary && !is_rounded_up(tokenizer.size(), vocabulary)) {
-    clauses.push_back(fmt::format("it has {} tokens, the model {}", tokenizer.size(), vocabulary));
-  }
-  const auto check = [&](const char* which, const std::string& token, int32_t expected) {
-    if (token.empty()) return;
-    const auto id = tokenizer.id_of(token);
-    if (!id) {
-      clauses.push_back(fmt::format("it has no {} token \"{}\"", which, token));
-    } else if (*id != expected) {
-      clauses.push_back(
-          fmt::format("its {} token \"{}\" has id {}, the model's has {}", which, token, *id, expected));
-    }
-  };
-  check("end", end, facts.eos_id);
-  check("pad", pad, facts.pad_id);
-  return clauses;
 }
 
 ModelFolder load_model_folder(const fs::path& given) {
@@ -250,10 +207,10 @@ ModelFolder load_model_folder(const fs::path& given) {
   FolderTokenizers tokenizers = read_folder_tokenizers(path);
   folder.tokenizer = std::move(tokenizers.source);
   folder.target_tokenizer = std::move(tokenizers.target);
-  if (const auto* speaker = dynamic_cast<const LanguageModel*>(folder.model.get())) {
-    const ModelFacts facts = speaker->facts();
-    if (folder.tokenizer)
-      check_tokenizer(*folder.tokenizer, tokenizers.source_file, facts.vocabulary_read(), facts, special);
+  const ModelFacts facts = folder.model->facts();
+  if (folder.tokenizer)
+    check_tokenizer(*folder.tokenizer, tokenizers.source_file, facts.vocabulary_read(), facts, special);
+  if (facts.vocabulary > 0) {
     if (folder.target_tokenizer)
       check_tokenizer(*folder.target_tokenizer, tokenizers.target_file, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.
@@ -293,7 +250,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 
 void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
   refuse_foreign_folder(path);
-  FolderWriter folder(path);
+  FolderWriter folder(path, options.stop);
   write_model_files(folder, model, options);
   folder.commit();
 }

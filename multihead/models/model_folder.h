@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -81,6 +82,8 @@ struct SaveOptions {
   const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
   int beam_size = 5;                                    // the default of transformers' generate()
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
+  /// Asked while save_model_folder() writes; once it returns true, Interrupted is thrown, and the old folder stays.
+  std::function<bool()> stop = nullptr;
 };
 
 /// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
@@ -91,11 +94,5 @@ void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& 
 
 /// Writes the same files through `folder`, for callers that add more files to it; they call commit().
 void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
-
-/// Returns every reason why this tokenizer does not fit a model with this vocabulary and these special
-/// tokens, one clause each. `end` and `pad` are the names of these tokens; an empty name is not checked.
-std::vector<std::string> tokenizer_mismatches(const Tokenizer& tokenizer, int32_t vocabulary,
-                                              const ModelFacts& facts, const std::string& end = "</s>",
-                                              const std::string& pad = "<pad>");
 
 }  // namespace mh

@@ -11,6 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/finite.h"
 #include "multihead/io/config.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/text/in_quotes.h"
@@ -60,7 +61,7 @@ std::vector<float> numbers_of(const SafetensorsFile& weights, const std::string&
         "{}: {} has another shape than config.json says; take both from the same model", file, tensor));
   }
   std::vector<float> numbers = weights.floats(tensor);
-  if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
+  if (!all_finite(numbers))
     throw FormatError(fmt::format("{}: {} has numbers that are not finite", file, tensor));
   return numbers;
 }
@@ -77,6 +78,7 @@ SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, Activation activ
 
 Tensor SentenceDense::of(Tape& tape, Tensor rows) const {
   Tensor result = copied(affine(tape, tape.constant(rows.view()), affine_).value());
+  require_finite(result.view(), "sentence vectors");  // tanh would make 1 of infinity
   if (activation_ == Activation::kTanh) {
     for (int64_t i = 0; i < result.size(); ++i) result.data()[i] = std::tanh(result.data()[i]);
   }

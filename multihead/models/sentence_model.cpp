@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/finite.h"
 #include "multihead/models/json_file.h"
 #include "multihead/models/sentence_dense.h"
 #include "multihead/models/sentence_modules.h"
@@ -94,8 +95,10 @@ void read_step(const SentenceModule& module, SentenceModel& model) {
     file.root().fail(fmt::format("expected to normalise the sentence_embedding, got {}", in_quotes(input)));
 }
 
+constexpr const char* kSettings = "config_sentence_transformers.json";
+
 void read_prompt(const fs::path& root, SentenceModel& model) {
-  const fs::path path = root / "config_sentence_transformers.json";
+  const fs::path path = root / kSettings;
   if (!is_there(path)) return;
   const JsonFile file(path);
   const auto name = file.root().find("default_prompt_name");
@@ -107,6 +110,18 @@ void read_prompt(const fs::path& root, SentenceModel& model) {
   model.prompt = prompt->text();
 }
 
+/// After all steps: sentence-transformers cuts what they gave, and does not divide by the length again.
+void read_truncation(const fs::path& root, SentenceModel& model) {
+  if (!is_there(root / kSettings)) return;
+  const JsonFile file(root / kSettings);
+  const auto given = file.root().find("truncate_dim");
+  if (!given) return;
+  const int32_t kept = given->number();
+  if (kept < 1 || kept > model.dimension)
+    given->fail(fmt::format("expected 1 to {}, the numbers of a vector, got {}", model.dimension, kept));
+  model.truncate_dim = model.dimension = kept;
+}
+
 /// The first of sentence_bert_config.json and the names that older versions gave it.
 std::optional<fs::path> transformer_settings(const fs::path& folder) {
   for (const char* kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
@@ -114,6 +129,17 @@ std::optional<fs::path> transformer_settings(const fs::path& folder) {
     if (is_there(path)) return path;
   }
   return std::nullopt;
+}
+
+/// Of sentence_bert_config.json, since version 6 of sentence-transformers.
+void refuse_messages(const JsonNode& settings) {
+  const auto modalities = settings.find("modality_config");
+  if (!modalities) return;
+  if (const auto message = modalities->find("message")) {
+    message->fail(
+        "sentence-transformers puts every text into the chat template of the model, which is not supported; "
+        "take this entry out for vectors of the bare text, which are others");
+  }
 }
 
 /// max_seq_length of sentence_bert_config.json; without it model_max_length of tokenizer_config.json; never
@@ -126,6 +152,7 @@ void read_limit(const fs::path& folder, SentenceModel& model) {
     if (const std::string task = file.root().text("transformer_task", "feature-extraction");
         task != "feature-extraction")
       file.root().fail(fmt::format("transformer_task {} is not supported", in_quotes(task)));
+    refuse_messages(file.root());
     model.lowercase = file.root().flag("do_lower_case", false);
     if (const auto given = file.root().find("max_seq_length")) {
       if (given->number() < 1) given->fail("expected at least 1 token");
@@ -147,22 +174,13 @@ void read_limit(const fs::path& folder, SentenceModel& model) {
   if (given->value().get<double>() < positions) model.longest = given->value().get<int32_t>();
 }
 
-void check_tokens(const SentenceModel& model) {
-  const ModelFolder& folder = model.folder;
-  const Tokenizer& tokenizer = folder.source_tokens();
-  const int32_t vocabulary = folder.model->facts().vocabulary_read();
-  if (tokenizer.size() > vocabulary) {
-    throw FormatError(
-        fmt::format("{} does not match the model: it has {} tokens, the model {}; put the tokenizer there "
-                    "that the model was trained with",
-                    (folder.path / "tokenizer.json").string(), tokenizer.size(), vocabulary));
-  }
-  const auto special = static_cast<int32_t>(tokenizer.encode_ids("").size());
+void check_room(const SentenceModel& model) {
+  const auto special = static_cast<int32_t>(model.folder.source_tokens().encode_ids("").size());
   if (model.longest <= special) {
     throw FormatError(
         fmt::format("{}: sentences of at most {} tokens have no room beside {} special tokens; raise "
                     "max_seq_length or model_max_length",
-                    folder.path.string(), model.longest, special));
+                    model.folder.path.string(), model.longest, special));
   }
 }
 
@@ -184,8 +202,9 @@ SentenceModel load_sentence_model(const fs::path& path) {
     read_prompt(path, model);
     read_pooling(modules[1].folder, model);
     for (size_t i = 2; i < modules.size(); ++i) read_step(modules[i], model);
+    read_truncation(path, model);
   }
-  check_tokens(model);
+  check_room(model);
   return model;
 }
 
@@ -200,9 +219,12 @@ Tensor SentenceModel::vectors(Context& context, const Sequences& tokens) const {
       normalise_rows(rows.view());
     }
   }
+  if (truncate_dim && *truncate_dim < rows.cols())
+    rows = copied(rows.view().columns_between(0, *truncate_dim));  // [S, truncate_dim]
   if (rows.cols() != dimension)
     throw ShapeError(
         fmt::format("`dimension` is {}, but the vectors have {} numbers", dimension, rows.cols()));
+  require_finite(rows.view(), "sentence vectors");
   return rows;
 }
 

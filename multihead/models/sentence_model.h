@@ -6,7 +6,7 @@
 //   sentence_bert_config.json       beside it: max_seq_length, do_lower_case
 //   1_Pooling/config.json           which poolings
 //   2_Dense/config.json, model.safetensors            activation(x W + b) of the pooled vector
-//   config_sentence_transformers.json                 a prompt that comes before every text
+//   config_sentence_transformers.json                 a prompt that comes before every text, truncate_dim
 //
 // Older versions have other keys than version 6; both are read. Any other model folder works, too: its
 // vectors are the means of its states.
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,12 +58,14 @@ struct SentenceModel {
   bool lowercase = false;   // the text is put in lower case before its tokeniser sees it
   std::string prompt = {};  // comes before every text
   int64_t dimension = 0;    // numbers of a vector
+  /// Of what the steps give only the first numbers are kept, so many (Matryoshka vectors, Kusupati et al. 2022).
+  std::optional<int64_t> truncate_dim = std::nullopt;
   /// Lines worth knowing: what was assumed where the folder does not say.
   std::vector<std::string> remarks = {};
 
   /// [S, dimension]: the vectors of token sequences. Sequences without tokens get zeros from the pooling. The
   /// context's observer and interventions see the model's attentions. Throws ShapeError when `dimension` is not
-  /// the number of what comes out.
+  /// the number of what comes out, and Error when that is not finite.
   Tensor vectors(Context& context, const Sequences& tokens) const;
 };
 

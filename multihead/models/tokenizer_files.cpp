@@ -61,6 +61,8 @@ SpecialTokens read_tokenizer_config(std::string_view text, std::string_view name
   read_token(document, "unk_token", tokens.unknown, name);
   read_token(document, "pad_token", tokens.pad, name);
   read_token(document, "mask_token", tokens.mask, name);
+  read_token(document, "cls_token", tokens.opening, name);
+  read_token(document, "sep_token", tokens.closing, name);
   return tokens;
 }
 

@@ -17,7 +17,8 @@ struct SpecialTokens {
   std::string end = "</s>";
   std::string unknown;  // empty: the file says none
   std::string pad = "<pad>";
-  std::string mask;  // empty: the file says none
+  std::string mask;              // empty: the file says none, as of the next two
+  std::string opening, closing;  // [CLS] and [SEP] of BERT, <s> and </s> of RoBERTa
 };
 
 /// Reads the names of the special tokens; missing ones keep their defaults. Throws FormatError that starts

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/vocabulary.h"
 
@@ -26,12 +27,14 @@ void VocabularyHead::logits(ConstMatrixView states, MatrixView logits) const {
   const OutputLayer output = layer();
   multiply(states, *output.logits, logits, Write::kOverwrite,
            [&](int64_t begin, int64_t end) { add_bias(output.bias, logits.rows_between(begin, end)); });
+  require_finite(logits, "logits");
 }
 
 std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                                      VocabularyScratch& scratch) const {
   std::vector<float> found(targets.size());
   mh::log_probabilities(layer(), states, targets, found, scratch);
+  require_finite(found, "probabilities");
   return found;
 }
 
@@ -44,7 +47,7 @@ void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& option
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
   const bool finite = std::all_of(out.begin(), out.end(),
                                   [](const Candidate& c) { return std::isfinite(c.log_probability); });
-  if (!finite) throw Error("the model's probabilities are not finite numbers; its weights may be damaged");
+  if (!finite) throw_not_finite("probabilities");
 }
 
 Var VocabularyHead::cross_entropy(Tape& tape, Var states, const CrossEntropyOptions& options,

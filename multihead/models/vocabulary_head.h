@@ -26,13 +26,14 @@ class VocabularyHead {
 
   int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
 
-  /// Writes the logits [states.rows, V]; for tests and small vocabularies.
+  /// Writes the logits [states.rows, V]; for tests and small vocabularies. Throws Error when some are not
+  /// finite, as the two functions below do when probabilities are not.
   void logits(ConstMatrixView states, MatrixView logits) const;
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;
   /// Writes the k most probable tokens of each row of states, best first (ties: the smaller token first), to
-  /// out[row * k ... row * k + k - 1]. Throws Error when probabilities are not finite.
+  /// out[row * k ... row * k + k - 1].
   void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                  VocabularyScratch& scratch) const;
   /// The cross entropy as an op of the tape (autograd/vocabulary.h).

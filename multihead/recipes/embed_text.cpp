@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/base/utf8.h"
 #include "multihead/batch/plan_batches.h"
@@ -80,6 +81,14 @@ void check_model(const SentenceModel& model) {
   }
 }
 
+/// Of numbers that the caller has from anywhere; embed_text() gives no others.
+void require_finite_rows(ConstMatrixView rows, int64_t begin, int64_t end, const char* what) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (!all_finite(rows.rows_between(i, i + 1)))
+      throw UsageError(fmt::format("{}: row {} has numbers that are not finite", what, i));
+  }
+}
+
 /// A copy whose rows have length 1.
 Tensor normalised(ConstMatrixView rows) {
   Tensor copy = copied(rows);
@@ -141,6 +150,7 @@ double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
   for (const int64_t row : {i, j}) {
     if (row < 0 || row >= rows.rows)
       throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
+    require_finite_rows(rows, row, row + 1, "cosine");
   }
   double product = 0, of_i = 0, of_j = 0;
   for (int64_t c = 0; c < rows.cols; ++c) {
@@ -161,6 +171,8 @@ std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstM
   std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(queries.rows));
   const int64_t kept = std::min(count, rows.rows);
   if (kept == 0 || queries.rows == 0) return nearest;
+  for (const ConstMatrixView given : {queries, rows})
+    require_finite_rows(given, 0, given.rows, "nearest rows");
   const Tensor unit_queries = normalised(queries), unit_rows = normalised(rows);
   PackedMatrix packed;
   packed.pack_transposed(unit_rows.view());

@@ -34,12 +34,13 @@ struct EmbedTextOptions {
 /// (model.longest) is cut; its closing special token stays. A line without text is what the tokenizer makes of
 /// it, mostly special tokens; where that is nothing at all its vector is 0. Throws FormatError on a line that
 /// is not UTF-8, and with `strict` on one that is too long; UsageError on interventions in heads that the
-/// model does not have, and on a model whose fields cannot be.
+/// model does not have, and on a model whose fields cannot be; Error when vectors are not finite, as of damaged
+/// weights.
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options = {});
 
 /// The cosine of the angle between rows i and j; 0 if one of them is 0. Throws UsageError when there are no
-/// such rows.
+/// such rows, or their numbers are not finite.
 double cosine(ConstMatrixView rows, int64_t i, int64_t j);
 
 /// A row that is like a query.
@@ -49,7 +50,8 @@ struct Neighbour {
 };
 
 /// For each query [Q, d] the `count` rows [N, d] of the greatest cosine (all, if there are fewer), the most
-/// alike first; of equal ones the earlier. Throws UsageError when count < 1, ShapeError on different d.
+/// alike first; of equal ones the earlier. Throws UsageError when count < 1 or numbers are not finite, ShapeError
+/// on different d.
 std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
                                                  int64_t count);
 

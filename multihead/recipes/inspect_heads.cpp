@@ -13,6 +13,8 @@
 namespace mh {
 namespace {
 
+using Sentences = std::vector<std::vector<Word>>;
+
 /// One side's lines as the model reads them.
 struct EncodedSide {
   std::vector<std::vector<int32_t>> ids;  // without end token
@@ -38,6 +40,10 @@ void check_count(const char* what, size_t count, size_t lines) {
   }
 }
 
+size_t words_in(const std::vector<std::string>& lines, const Sentences& trees, size_t i) {
+  return trees.empty() ? split_at_spaces(lines[i]).size() : trees[i].size();
+}
+
 // Lines without text are left out on all sides.
 HeadsText without_empty_lines(const HeadsText& text) {
   check_count("target lines", text.targets.size(), text.sources.size());
@@ -54,7 +60,10 @@ HeadsText without_empty_lines(const HeadsText& text) {
     if (!text.targets.empty()) kept.targets.push_back(text.targets[i]);
     if (!text.source_trees.empty()) kept.source_trees.push_back(text.source_trees[i]);
     if (!text.target_trees.empty()) kept.target_trees.push_back(text.target_trees[i]);
-    if (!text.alignments.empty()) kept.alignments.push_back(text.alignments[i]);
+    if (text.alignments.empty()) continue;
+    check_alignment(text.alignments[i], words_in(text.sources, text.source_trees, i),
+                    words_in(text.targets, text.target_trees, i), text.alignments_name, i + 1);
+    kept.alignments.push_back(text.alignments[i]);
   }
   return kept;
 }
@@ -65,7 +74,7 @@ class Reader {
 
   /// As a translator reads it, without the end token. words: a list for each line, or none.
   EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
-                     const std::vector<std::vector<Word>>& words, const char* what) const {
+                     const Sentences& words, const char* what) const {
     const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
     EncodedSide side;
     LongLines long_lines = lines_called(what);
@@ -88,8 +97,7 @@ class Reader {
   }
 
   /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
-  EncodedSide whole(const std::vector<std::string>& lines,
-                    const std::vector<std::vector<Word>>& words) const {
+  EncodedSide whole(const std::vector<std::string>& lines, const Sentences& words) const {
     const Tokenizer& tokenizer = folder_.source_tokens();
     const auto longest = static_cast<size_t>(folder_.model->facts().max_positions);
     const size_t closing = closing_tokens(tokenizer);
@@ -118,10 +126,9 @@ class Reader {
   const InspectOptions& options_;
 };
 
-std::vector<std::vector<Word>> words_of(const std::vector<std::string>& lines,
-                                        const std::vector<std::vector<Word>>& trees) {
+Sentences words_of(const std::vector<std::string>& lines, const Sentences& trees) {
   if (!trees.empty()) return trees;
-  std::vector<std::vector<Word>> words;
+  Sentences words;
   for (const std::string& line : lines) words.push_back(split_at_spaces(line));
   return words;
 }
@@ -158,7 +165,7 @@ void refuse_targets(const ModelFolder& folder, bool given) {
                   folder.path.string(), folder.model_type));
 }
 
-std::vector<int32_t> sizes(const std::vector<std::vector<Word>>& sentences) {
+std::vector<int32_t> sizes(const Sentences& sentences) {
   std::vector<int32_t> all;
   for (const auto& words : sentences) all.push_back(static_cast<int32_t>(words.size()));
   return all;
@@ -192,15 +199,9 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   const bool align = !text.alignments.empty();
   const Reader reader(folder, options);
 
-  std::vector<std::vector<Word>> source_words, target_words;
+  Sentences source_words, target_words;
   if (align || !text.source_trees.empty()) source_words = words_of(text.sources, text.source_trees);
   if (align || !text.target_trees.empty()) target_words = words_of(text.targets, text.target_trees);
-  if (align) {
-    for (size_t i = 0; i < text.alignments.size(); ++i) {
-      check_alignment(text.alignments[i], source_words[i].size(), target_words[i].size(), "alignment", i + 1);
-    }
-  }
-
   EncodedSide source, target;
   HeadReport report;
   report.sentences = static_cast<int64_t>(text.sources.size());

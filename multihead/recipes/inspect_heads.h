@@ -30,6 +30,7 @@ struct HeadsText {
   std::vector<std::vector<Word>> target_trees;  // only with targets
   /// Alignments of words: those of the trees, else those between spaces. Only with targets.
   std::vector<Alignment> alignments;
+  std::string alignments_name = "alignment";  // what errors call them, e.g. the path of their file
 };
 
 struct InspectOptions {

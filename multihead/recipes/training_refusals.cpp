@@ -12,6 +12,7 @@
 #include "multihead/base/file.h"
 #include "multihead/models/checkpoint_names.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/models/tokenizer_fit.h"
 #include "multihead/models/weights_file.h"
 #include "multihead/recipes/training_settings.h"
 #include "multihead/recipes/translator_heads.h"

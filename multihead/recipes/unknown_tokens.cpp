@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/unicode.h"
@@ -13,15 +15,28 @@ namespace {
 
 constexpr size_t kExamples = 5;
 
-// Characters [first, last) of UTF-8 text.
-std::string characters(std::string_view text, int32_t first, int32_t last) {
-  size_t at = 0;
-  int32_t number = 0;
-  for (; number < first && at < text.size(); ++number) next_character(text, at);
-  const size_t begin = at;
-  for (; number < last && at < text.size(); ++number) next_character(text, at);
-  return std::string(text.substr(begin, at - begin));
-}
+/// Cuts characters out of UTF-8 text, each time in a time that does not depend on where they stand: a line may
+/// have as many unknown tokens as characters.
+class Characters {
+ public:
+  explicit Characters(std::string_view text) : text_(text) {
+    for (size_t at = 0; at < text.size(); at += utf8_length(text[at])) begins_.push_back(at);
+    begins_.push_back(text.size());
+  }
+  /// Characters [first, last).
+  std::string between(int32_t first, int32_t last) const {
+    const size_t begin = byte(first), end = byte(last);
+    return std::string(text_.substr(begin, end - begin));
+  }
+
+ private:
+  size_t byte(int32_t character) const {
+    return begins_[std::min(static_cast<size_t>(character), begins_.size() - 1)];
+  }
+
+  std::string_view text_;
+  std::vector<size_t> begins_;  // of each character, and the end
+};
 
 }  // namespace
 
@@ -29,6 +44,7 @@ void UnknownTokens::add(std::string_view line, std::span<const int32_t> ids, con
   const auto unknown = tokenizer.unknown_id();
   if (!unknown || std::find(ids.begin(), ids.end(), *unknown) == ids.end()) return;
   const Encoding encoding = tokenizer.encode(line);
+  const Characters characters(line);
   ++lines;
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
     if (encoding.ids[i] != *unknown) continue;
@@ -40,7 +56,7 @@ void UnknownTokens::add(std::string_view line, std::span<const int32_t> ids, con
       end = encoding.offsets[++i].second;
       ++tokens;
     }
-    std::string example = characters(line, begin, end);
+    std::string example = characters.between(begin, end);
     example.erase(0, example.find_first_not_of(' '));  // a piece may hold the space before its word
     if (examples.size() < kExamples && !example.empty() &&
         std::find(examples.begin(), examples.end(), example) == examples.end()) {

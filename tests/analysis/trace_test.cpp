@@ -260,6 +260,30 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
   }
 }
 
+// The first step that overflows is named; what a mask hides is -infinity and no mistake.
+TEST(Trace, NumbersThatAreNotFiniteAreAnError) {
+  const Tensor x = random_rows(3, 4, 3), none;
+  const auto expect_refused = [&](const char* parameter, const char* step) {
+    Layer made({.heads = 2}, 4);
+    made.layer.visit("", [&](const std::string& name, Parameter& p) {
+      if (name != parameter) return;
+      p.value.fill(3e38f);
+      p.changed();
+    });
+    EXPECT_THAT([&] { trace_attention(made.layer, x.view(), none.view(), Mask::causal()); },
+                ThrowsMessage<Error>(HasSubstr(step)))
+        << parameter;
+  };
+  expect_refused(".w_q", "step q_0 (x w_q_0 + b_q_0) of layer has numbers that are not finite");
+  expect_refused(".w_v", "step v_0 (x w_v_0 + b_v_0) of layer has numbers that are not finite");
+  expect_refused(".w_o", "step output (z w_o + b_o) of layer has numbers that are not finite");
+  Layer made({.heads = 2}, 4);
+  Tensor rows = random_rows(3, 4, 3);
+  rows(1, 2) = std::nanf("");
+  EXPECT_THAT([&] { trace_attention(made.layer, rows.view(), none.view(), Mask::none()); },
+              ThrowsMessage<Error>(HasSubstr("step x (the rows that come in)")));
+}
+
 TEST(Trace, RefusesWhatCannotBe) {
   EncoderDecoder model(small_config());
   const std::vector<int32_t> source = {5, kEnd}, none;

@@ -8,6 +8,7 @@
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
+#include "tests/cli/training.h"
 
 namespace mh {
 namespace {
@@ -64,6 +65,28 @@ TEST_F(ConvertGgufVerb, RefusesWhatItCannotDo) {
   expect_error(run_tool("convert " + file + " --out " + out), 2, "exists; name a new folder");
   const ToolResult result = run_tool("convert " + file + " --json --out " + out + "2");
   EXPECT_EQ(json::parse(result.out)["out"], out + "2");
+}
+
+// Large enough that a signal finds it at work.
+TEST(SlowConvertGguf, StoppedByASignalLeavesNothing) {
+  const char* models = std::getenv("MULTIHEAD_MODELS");
+  if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const ScratchFolder scratch;
+    Process process({"convert", std::string(models) + "/smollm2.gguf", "--out", scratch / "smol2"});
+    const auto begun = [&] {
+      for (const auto& entry : std::filesystem::directory_iterator(scratch.path())) {
+        if (std::filesystem::exists(entry.path() / "generation_config.json")) return true;
+      }
+      return false;
+    };
+    wait_for(begun, process);
+    process.kill(signal);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.status, 128 + signal);
+    EXPECT_EQ(outcome.errors, "multihead: stopped; " + scratch / "smol2" + " was not written\n");
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+  }
 }
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch, transformers and gguf (`make oracles`).

@@ -1,6 +1,8 @@
 // What info, tokenize and heads say of models that do not translate.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
@@ -43,6 +45,22 @@ TEST(EncoderFolders, AreShownByInfo) {
   const json gpt2 =
       json::parse(run_tool("info --json " + std::string(MULTIHEAD_TEST_DATA) + "/gpt2/tied").out);
   EXPECT_TRUE(gpt2.contains("decoder"));
+}
+
+TEST(EncoderFolders, SayHowManyNumbersOfAVectorAreKept) {
+  const ScratchFolder scratch;
+  const std::string model = scratch / "model";
+  std::filesystem::copy(kEncoders + "dense", model, std::filesystem::copy_options::recursive);
+  json config = json::parse(read_file(model + "/config_sentence_transformers.json"));
+  config["truncate_dim"] = 5;
+  scratch.write("model/config_sentence_transformers.json", config.dump());
+  EXPECT_THAT(run_tool("info '" + model + "'").out,
+              AllOf(HasSubstr("vectors of 5 numbers from up to 29 tokens"),
+                    HasSubstr("a dense layer, the first 5 numbers\n")));
+  const auto cut = json::parse(run_tool("embed '" + model + "'", "two dogs run .\n").out)["vector"],
+             whole =
+                 json::parse(run_tool("embed '" + kEncoders + "dense'", "two dogs run .\n").out)["vector"];
+  EXPECT_EQ(cut, json(whole.begin(), whole.begin() + 5));
 }
 
 TEST(EncoderFolders, AreTokenised) {
@@ -119,6 +137,48 @@ TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
   for (const char* verb : {"heads --text 'two dogs' ", "tokenize "})
     expect_error(run_tool(std::string(verb) + "--model '" + model + "'"), 1,
                  "modules.json: [0]: expected a folder in this one, got '../dense'");
+}
+
+// Only verbs that read ids name them.
+TEST(EncoderFolders, WithoutTokenizerNameTheFile) {
+  namespace fs = std::filesystem;
+  const ScratchFolder scratch;
+  for (const auto& [golden, verb, flags] : {std::tuple{"sentences/dense", "embed", "--similarity a b"},
+                                            {"sentences/dense", "heads", "--text two"},
+                                            {"fill/bert", "fill", "--text '[MASK]'"},
+                                            {"generate/gpt2", "generate", "--prompt two"},
+                                            {"generate/gpt2", "score", ""},
+                                            {"generate/gpt2", "heads", "--text two"}}) {
+    const std::string model = scratch / "model";
+    fs::remove_all(model);
+    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    fs::remove(model + "/tokenizer.json");
+    const ToolResult result = run_tool(std::string(verb) + " '" + model + "' " + flags);
+    SCOPED_TRACE(verb);
+    expect_error(result, 1, "model has no tokenizer.json; put the model's tokenizer there\n");
+  }
+}
+
+// Another model's tokenizer would make other tokens of the text, and results that look like any others.
+TEST(EncoderFolders, WithAnotherModelsTokenizerAreRefused) {
+  namespace fs = std::filesystem;
+  const ScratchFolder scratch;
+  for (const auto& [golden, tokens] : {std::pair{"sentences/dense", 22}, {"fill/bert", 101}}) {
+    const std::string model = scratch / "model", name = "'" + model + "'";
+    fs::remove_all(model);
+    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    json tokenizer = json::parse(read_file(kEncoders + "dense/tokenizer.json"));
+    tokenizer["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"two", 4}};
+    scratch.write("model/tokenizer.json", tokenizer.dump());
+    for (const std::string& verb :
+         {"embed " + name + " --similarity 'two dogs' two", "heads " + name + " --text 'two dogs'",
+          "fill " + name + " --text '[MASK]'"}) {
+      SCOPED_TRACE(verb);
+      expect_error(
+          run_tool(verb), 1,
+          "tokenizer.json does not match the model: it has 5 tokens, the model " + std::to_string(tokens));
+    }
+  }
 }
 
 }  // namespace

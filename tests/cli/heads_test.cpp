@@ -102,6 +102,14 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   EXPECT_THAT(result.out, HasSubstr("best fixed offset: same place"));
   const ToolResult wrong = run_tool(both + " --alignment '" + scratch.write("wrong", "0-0 1-1 2-3\n") + "'");
   EXPECT_EQ(wrong.status, 1);
+  EXPECT_EQ(wrong.err, "multihead: " + scratch / "wrong" +
+                           ":1: 2-3 points outside a sentence of 3 words and its translation of 3\n");
+  // The number of the line in the file, though lines without text are left out.
+  const ToolResult third = run_tool("heads " + folder + " " + source + " " + target + " --alignment '" +
+                                    scratch.write("third", "0-0\n\n0-5\n") + "'");
+  EXPECT_EQ(third.status, 1);
+  EXPECT_EQ(third.err, "multihead: " + scratch / "third" +
+                           ":3: 0-5 points outside a sentence of 3 words and its translation of 2\n");
   const ToolResult other = run_tool("heads " + folder + " " + source + " --conllu " + trees);
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.err, HasSubstr("has 1 sentence, but"));

@@ -155,6 +155,15 @@ TEST(ScoreOfTexts, EachLineIsATextByDefault) {
   expect_error(run_tool(model + "--source '" + file + "' --target '" + file + "'"), 2, "does not translate");
 }
 
+TEST_F(ScoreVerb, AFolderWithoutTokenizerIsScoredByIds) {
+  const std::string bare = scratch / "bare";
+  save_model_folder(bare, model);
+  const std::string files = "score '" + bare + "' --source '" + scratch.write("s", "5 6\n") + "' --target '" +
+                            scratch.write("t", "7\n") + "'";
+  expect_error(run_tool(files), 1, "put the model's tokenizer there, or give --token-ids\n");
+  EXPECT_EQ(run_tool(files + " --token-ids").status, 0);
+}
+
 TEST_F(ScoreVerb, ATranslatorWantsPairs) {
   expect_error(run_tool("score '" + folder + "'", "a"), 2, "translates: give its sources with --source");
   expect_error(run_tool("score '" + folder + "' --source x"), 2, "--target");

@@ -61,6 +61,21 @@ TEST(StudyVerb, LooksIntoCheckpointsThatTransformersWrote) {
   }
 }
 
+TEST(StudyVerb, RefusesCheckpointsWithoutEncoder) {
+  for (const auto& [checkpoint, type] :
+       {std::pair{"/gguf/untied_llama3.gguf", "llama"}, {"/generate/gpt2", "gpt2"}}) {
+    const ScratchFolder folder;
+    const std::string path = MULTIHEAD_TEST_DATA + std::string(checkpoint);
+    const ToolResult result = run_tool("study two-matrices-or-one --claim 002.6 --quick --quiet --out " +
+                                       (folder / "out") + " --checkpoint " + path);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.err,
+              "multihead: --checkpoint " + path + " holds a " + type +
+                  " model, which has no encoder; give the folder of a translator or of an encoder such "
+                  "as BERT\n");
+  }
+}
+
 TEST(StudyVerb, RefusesClaimsOfRealTextWithoutIt) {
   const ScratchFolder folder;
   const ToolResult result =

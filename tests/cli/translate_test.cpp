@@ -152,7 +152,9 @@ TEST_F(TranslateVerb, BadInputIsOneLineAndAStatus) {
   expect(run_tool("translate --model '" + (scratch / "no_model") + "'", "x"), 1, "no_model");
   const std::string bare = scratch / "bare";
   save_model_folder(bare, model);
-  expect(run_tool("translate --model '" + bare + "'", "x"), 1, "tokenizer");
+  expect(run_tool("translate --model '" + bare + "'", "x"), 1,
+         "bare has no tokenizer.json (OPUS: source.spm); put the model's tokenizer there, or give "
+         "--token-ids\n");
   EXPECT_EQ(run_tool("translate --token-ids --max-length 3 --model '" + bare + "'", "5 6").status, 0);
   const auto help = run_tool("translate --help");
   EXPECT_EQ(help.status, 0);

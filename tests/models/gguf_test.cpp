@@ -203,6 +203,24 @@ TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
       "its tokenizer does not match its model: it has 2 tokens, the model 11");
 }
 
+TEST(ConvertGguf, StoppedAtAnyTimeLeavesNothing) {
+  const test::ScratchFolder scratch;
+  const fs::path file = fs::path(MULTIHEAD_TEST_DATA) / "gguf" / "untied_llama3.gguf", out = scratch / "out";
+  int stopped = 0;
+  for (;; ++stopped) {
+    int looks = 0;
+    try {
+      convert_gguf(file, out, [&] { return looks++ == stopped; });
+      break;
+    } catch (const Interrupted&) {
+      ASSERT_TRUE(fs::is_empty(scratch.path())) << stopped;
+    }
+    ASSERT_LT(stopped, 1000);
+  }
+  EXPECT_GT(stopped, 10);  // between files, and between parameters
+  EXPECT_NO_THROW(load_model_folder(out));
+}
+
 TEST_F(HostileGgufModel, FilesThatAreNone) {
   expect_one_line_error([&] { load_model_folder(path); }, "small.gguf", "missing");
   write_file_atomically(path, "{}");

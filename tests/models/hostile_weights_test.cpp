@@ -5,6 +5,7 @@
 
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
+#include "tests/support/edit_weights.h"
 
 namespace mh {
 namespace {
@@ -18,27 +19,9 @@ using namespace test;
 
 class HostileWeights : public HostileFolder {
  protected:
-  // Writes model.safetensors anew with changed tensors.
-  struct Edit {
-    std::string name;
-    std::vector<int64_t> shape;
-    std::vector<float> data;
-  };
+  using Edit = EditedTensor;
   void edit_weights(const std::function<void(std::vector<Edit>&)>& change) {
-    std::vector<Edit> tensors;
-    {
-      const auto file = SafetensorsFile::open(folder / "model.safetensors");
-      for (const TensorEntry& entry : file.entries()) {
-        tensors.push_back({entry.name, entry.shape, file.floats(entry.name)});
-      }
-    }
-    change(tensors);
-    std::vector<NamedTensor> named;
-    for (const Edit& tensor : tensors) {
-      named.push_back(
-          {.name = tensor.name, .shape = tensor.shape, .data = std::span<const float>(tensor.data)});
-    }
-    write_file_atomically(folder / "model.safetensors", write_safetensors(named, {{"format", "pt"}}));
+    test::edit_weights(folder / "model.safetensors", change);
   }
   static Edit& named(std::vector<Edit>& tensors, const std::string& name) {
     for (Edit& tensor : tensors) {

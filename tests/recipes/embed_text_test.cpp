@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
@@ -113,6 +114,18 @@ TEST_F(EmbedText, WhatCannotBeIsOneLine) {
   EXPECT_THROW(embed_text(model, lines), FileError);
 }
 
+TEST_F(EmbedText, VectorsThatAreNotFiniteAreAnError) {
+  model.folder.model->visit([](const std::string& name, Parameter& parameter) {
+    if (!name.ends_with("feed_forward_norm.gain")) return;
+    parameter.value.fill(3e38f);
+    parameter.changed();
+  });
+  for (const int64_t tokens : {1, 2048})  // on many threads, and on one
+    EXPECT_THAT(
+        [&] { embed_text(model, lines, {.max_batch_tokens = tokens}); },
+        ThrowsMessage<Error>("the model's states are not finite numbers; its weights may be damaged"));
+}
+
 // Any model reads a text: of a translator the encoder does. Its tokenizer closes a text and opens none.
 TEST_F(EmbedText, OtherModelsGiveTheMeanOfTheirStates) {
   SentenceModel translator;
@@ -176,6 +189,23 @@ TEST(NearestRows, AreThoseOfTheGreatestCosine) {
   EXPECT_EQ(cosine(rows.view(), 11, 0), 0);
   EXPECT_NEAR(cosine(rows.view(), 5, 17), 1, 1e-6);
   EXPECT_THROW(cosine(rows.view(), 0, 23), UsageError);
+}
+
+// Rows that a caller has from elsewhere.
+TEST(NearestRows, NumbersThatAreNotFiniteAreRefused) {
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Tensor queries(5, 3), rows(7, 3);
+    queries.fill(1), rows.fill(2);
+    EXPECT_NO_THROW(nearest_rows(queries.view(), rows.view(), 2));
+    rows(6, 1) = bad;
+    EXPECT_THAT([&] { nearest_rows(queries.view(), rows.view(), 2); },
+                ThrowsMessage<UsageError>("nearest rows: row 6 has numbers that are not finite"));
+    EXPECT_THAT([&] { cosine(rows.view(), 0, 6); },
+                ThrowsMessage<UsageError>("cosine: row 6 has numbers that are not finite"));
+    EXPECT_NEAR(cosine(rows.view(), 0, 5), 1, 1e-6);
+    rows(6, 1) = 2, queries(0, 0) = bad;
+    EXPECT_THROW(nearest_rows(queries.view(), rows.view(), 2), UsageError);
+  }
 }
 
 }  // namespace

@@ -56,6 +56,27 @@ class InspectHeads : public testing::Test {
   HeadsText text;
 };
 
+// Damaged weights of one attention are enough, whether or not a decoder runs.
+TEST_F(InspectHeads, WeightsThatAreNotFiniteAreAnError) {
+  EXPECT_NO_THROW(inspect_heads(folder, text));
+  folder.model->visit([](const std::string& name, Parameter& parameter) {
+    if (name != "encoder.0.self_attention.w_q") return;
+    const MatrixView view = parameter.value.view();
+    for (int64_t i = 0; i < view.rows; ++i) {
+      for (int64_t j = 0; j < view.cols; ++j) view(i, j) = (i + j) % 2 == 0 ? 3e38f : -3e38f;
+    }
+    parameter.changed();
+  });
+  const auto not_finite =
+      testing::ThrowsMessage<Error>(testing::HasSubstr("are not finite numbers; its weights may be damaged"));
+  HeadsText sources;
+  sources.sources = text.sources;
+  EXPECT_THAT([&] { inspect_heads(folder, text); }, not_finite);
+  EXPECT_THAT([&] { inspect_heads(folder, sources); }, not_finite);
+  EXPECT_THAT([&] { sentence_weights(folder, text.sources[0]); }, not_finite);
+  EXPECT_THAT([&] { sentence_weights(folder, text.sources[0], text.targets[0]); }, not_finite);
+}
+
 TEST_F(InspectHeads, ScoresEveryHeadOnGivenGold) {
   const HeadReport report = inspect_heads(folder, text);
   EXPECT_EQ(report.sentences, 17);

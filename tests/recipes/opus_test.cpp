@@ -119,8 +119,9 @@ TEST(OpusTokenizers, DamagedOnesAreNamed) {
   const auto edit = [](const char* name, const std::function<void(json&)>& change) {
     return [name, change](const fs::path& folder) { test::edit_json(folder / name, change); };
   };
-  for (const char* name : {"target.spm", "vocab.json"})
-    expect(fmt::format("has no {}", name), [name](const fs::path& folder) { fs::remove(folder / name); });
+  for (const char* name : {"source.spm", "target.spm", "vocab.json"})
+    expect(fmt::format("model has no {} for its SentencePiece tokenizers", name),
+           [name](const fs::path& folder) { fs::remove(folder / name); });
   expect("source.spm",
          [](const fs::path& folder) { write_file_atomically(folder / "source.spm", "no model"); });
   expect("expected an object",

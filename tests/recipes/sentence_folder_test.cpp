@@ -177,6 +177,54 @@ TEST_F(SentenceFolder, APromptComesBeforeEveryText) {
   expect_refused(folder, "include_prompt is false");
 }
 
+// The first numbers of the vectors, after the division by their length, which is not done again.
+TEST_F(SentenceFolder, TruncateDimKeepsTheFirstNumbers) {
+  const auto truncated = [&](const fs::path& folder, const json& value) {
+    edit(folder / "config_sentence_transformers.json", [&](json& config) { config["truncate_dim"] = value; });
+    return load_sentence_model(folder);
+  };
+  const fs::path modes = copy_of("modes"), dense = copy_of("dense"), unit = copy_of("dense");
+  EXPECT_EQ(truncated(modes, 31).dimension, 31);
+  expect_near(vectors_of(modes), "modes", 6 * 14);
+  EXPECT_EQ(truncated(dense, 9).dimension, 9);
+  expect_near(vectors_of(dense), "dense", 9);
+  EXPECT_EQ(truncated(dense, 1).dimension, 1);
+  expect_near(vectors_of(dense), "dense", 9);
+  EXPECT_EQ(truncated(dense, nullptr).dimension, 9);
+
+  edit(unit / "modules.json", [](json& modules) { modules.erase(4); });  // ends with Normalize
+  const Tensor whole = vectors_of(unit);
+  ASSERT_EQ(whole.cols(), 11);
+  truncated(unit, 5);
+  const Tensor cut = vectors_of(unit);
+  ASSERT_EQ(cut.cols(), 5);
+  double length = 0;
+  for (int64_t i = 0; i < cut.rows(); ++i) {
+    for (int64_t j = 0; j < 5; ++j) EXPECT_EQ(cut(i, j), whole(i, j));
+  }
+  for (int64_t j = 0; j < 5; ++j) length += static_cast<double>(cut(0, j)) * static_cast<double>(cut(0, j));
+  EXPECT_LT(length, 0.9);
+}
+
+// sentence-transformers 6 puts every text into the chat template of such a model; "text" alone is the bare text.
+TEST_F(SentenceFolder, TextsAsChatMessagesAreRefused) {
+  const fs::path folder = copy_of("dense");
+  const json forward{{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
+  const auto modalities = [&](const json& value) {
+    edit(folder / "sentence_bert_config.json", [&](json& config) { config["modality_config"] = value; });
+  };
+  modalities({{"text", forward}, {"message", forward}});
+  expect_refused(folder,
+                 "sentence_bert_config.json: modality_config.message: sentence-transformers puts every text "
+                 "into the chat template of the model");
+  modalities(json::array());
+  expect_refused(folder, "modality_config: expected an object");
+  for (const json& value : {json{{"text", forward}}, json{{"text", forward}, {"message", nullptr}}, json()}) {
+    modalities(value);
+    expect_near(vectors_of(folder), "dense", 9);
+  }
+}
+
 TEST_F(SentenceFolder, DropoutChangesNothing) {
   const fs::path folder = copy_of("modes");
   edit(folder / "modules.json", [](json& modules) {
@@ -277,6 +325,17 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
        set("default_prompt_name", "passage")},
       {"config_sentence_transformers.json", "default_prompt_name: expected a string",
        set("default_prompt_name", 1)},
+      {"config_sentence_transformers.json", "truncate_dim: expected 1 to 9, the numbers of a vector, got 0",
+       set("truncate_dim", 0)},
+      {"config_sentence_transformers.json", "truncate_dim: expected 1 to 9, the numbers of a vector, got 10",
+       set("truncate_dim", 10)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number", set("truncate_dim", -3)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", 2.5)},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", "5")},
+      {"config_sentence_transformers.json", "truncate_dim: expected a whole number",
+       set("truncate_dim", 1e300)},
   };
   for (const Case& tested : cases) {
     const fs::path folder = copy_of("dense");
@@ -310,6 +369,14 @@ TEST_F(SentenceFolder, DamagedAndMissingFilesAreRefused) {
   const fs::path other = copy_of("dense");
   edit(other / "tokenizer.json", [](json& tokenizer) { tokenizer["model"]["vocab"]["whales"] = 22; });
   expect_refused(other, "it has 23 tokens, the model 22");
+  edit(other / "tokenizer.json", [](json& tokenizer) {
+    tokenizer["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"two", 2}};
+    tokenizer["added_tokens"] = json::array();
+    tokenizer["post_processor"] = nullptr;
+  });
+  expect_refused(other,
+                 "tokenizer.json does not match the model: it has 3 tokens, the model 22; it has no opening "
+                 "token '[CLS]'; it has no closing token '[SEP]'; put the tokenizer there");
 }
 
 }  // namespace

@@ -23,11 +23,20 @@ namespace {
 
 using namespace lab;
 
+ModelFolder load_with_encoder(const std::filesystem::path& path) {
+  ModelFolder folder = load_model_folder(path);
+  if (folder.model->facts().source_vocabulary > 0) return folder;
+  throw UsageError(fmt::format(
+      "`checkpoint` {} holds a {} model, which has no encoder; give the folder of a translator or "
+      "of an encoder such as BERT",
+      path.string(), folder.model_type));
+}
+
 /// A model folder, and its files as they are. Attentions are those of the encoder.
 class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
-      : folder_(load_model_folder(path)),
+      : folder_(load_with_encoder(path)),
         files_(WeightFiles::open(folder_.path)),
         plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
 
