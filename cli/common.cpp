@@ -51,7 +51,10 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
 }
 
 CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads, const std::string& example) {
-  return verb.add_option("--mute", heads, fmt::format("Mute a head, e.g. {}; may be given again", example))
+  return verb
+      .add_option("--mute", heads,
+                  fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
+                              example.substr(0, example.rfind('.') + 1)))
       ->take_all()
       ->allow_extra_args(false)
       ->type_name("HEAD");

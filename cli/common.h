@@ -30,7 +30,8 @@ struct TextFlags {
   std::string output;
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
-/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name of a head.
+/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name and no
+/// pattern of heads.
 CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads,
                            const std::string& example = "encoder.3.self_attention.1");
 Interventions muted_heads(const std::vector<std::string>& heads);

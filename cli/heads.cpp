@@ -84,6 +84,17 @@ HeadsText text_of_files(const HeadsFlags& flags) {
   return text;
 }
 
+/// The heads to draw, in the order in which they are named, each once.
+std::vector<HeadName> heads_of(const Model& model, const std::vector<HeadPattern>& wanted) {
+  std::vector<HeadName> heads;
+  for (const HeadPattern& pattern : wanted) {
+    for (HeadName& head : model.heads_named(pattern)) {
+      if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(std::move(head));
+    }
+  }
+  return heads;
+}
+
 void run(HeadsFlags& flags) {
   if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty()) {
     throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
@@ -104,10 +115,11 @@ void run(HeadsFlags& flags) {
     throw UsageError("--least-support is for tables of relations: give --conllu or --target-conllu");
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  std::vector<HeadName> heads;
-  for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
+  std::vector<HeadPattern> wanted;
+  for (const std::string& head : flags.heads) wanted.emplace_back(head);
 
   const ModelFolder folder = load_model(flags.model);
+  std::vector<HeadName> heads = heads_of(*folder.model, wanted);
   const Interventions interventions = muted_heads(flags.mute);
   folder.model->check(interventions);
   if (!interventions.empty()) flags.options.observe.interventions = &interventions;
@@ -172,8 +184,8 @@ void add_heads(CLI::App& app) {
   verb->add_option("--target-text", flags->target_text,
                    "Its translation; without: the model's greedy translation");
   verb->add_option("--head", flags->heads,
-                   "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most "
-                   "focused head of each kind")
+                   "Head to draw, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
+                   "may be given again; without: the most focused head of each kind")
       ->take_all()
       ->allow_extra_args(false);
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
