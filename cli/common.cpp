@@ -89,6 +89,12 @@ std::vector<std::string> read_text(const std::string& path) {
   return text_reader(path, "Ctrl-D on an empty line ends the text")->rest();
 }
 
+void check_line_for_each(const std::string& file, size_t lines, const LinesRead& input) {
+  if (lines == input.count || (lines > input.count && !input.all)) return;
+  throw FormatError(fmt::format("{}: expected a line for each line of {}, got {} for {}{}", file, input.name,
+                                lines, input.count, input.all ? "" : " and more"));
+}
+
 std::string name_of(const std::string& path) {
   return path.empty() ? "standard input" : path;
 }
