@@ -51,7 +51,10 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
 }
 
 CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads, const std::string& example) {
-  return verb.add_option("--mute", heads, fmt::format("Mute a head, e.g. {}; may be given again", example))
+  return verb
+      .add_option("--mute", heads,
+                  fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
+                              example.substr(0, example.rfind('.') + 1)))
       ->take_all()
       ->allow_extra_args(false)
       ->type_name("HEAD");
@@ -84,6 +87,12 @@ std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_vie
 
 std::vector<std::string> read_text(const std::string& path) {
   return text_reader(path, "Ctrl-D on an empty line ends the text")->rest();
+}
+
+void check_line_for_each(const std::string& file, size_t lines, const LinesRead& input) {
+  if (lines == input.count || (lines > input.count && !input.all)) return;
+  throw FormatError(fmt::format("{}: expected a line for each line of {}, got {} for {}{}", file, input.name,
+                                lines, input.count, input.all ? "" : " and more"));
 }
 
 std::string name_of(const std::string& path) {

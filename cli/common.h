@@ -30,7 +30,8 @@ struct TextFlags {
   std::string output;
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
-/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name of a head.
+/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name and no
+/// pattern of heads.
 CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads,
                            const std::string& example = "encoder.3.self_attention.1");
 Interventions muted_heads(const std::vector<std::string>& heads);
@@ -46,6 +47,14 @@ CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::strin
 std::vector<std::string> read_text(const std::string& path);
 /// The same, to be read as it comes; `hint` ends the remark, e.g. "a line is translated at once".
 std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint);
+/// Lines of an input that were read; all: no more come.
+struct LinesRead {
+  std::string name;
+  size_t count = 0;
+  bool all = true;
+};
+/// Throws FormatError unless `file`, which has so many lines, has a line for each line of the input.
+void check_line_for_each(const std::string& file, size_t lines, const LinesRead& input);
 /// What errors call it: the path, or "standard input" when it is empty.
 std::string name_of(const std::string& path);
 /// Writes all at once: to the file as a whole, or to standard output when `path` is empty. Throws FileError.

@@ -44,7 +44,8 @@ std::vector<std::string> value_words(const CLI::App& app, const std::string& val
 CompletedValue value_of(const CLI::App& app, const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return {};
   const std::string name = option.get_type_name();
-  if (name.find("FILE") != std::string::npos) return {.kind = CompletedKind::kFiles};
+  if (name.find("FILE") != std::string::npos)
+    return {.kind = CompletedKind::kFiles, .optional = option.get_items_expected_min() == 0};
   if (name == "DIR") return {.kind = CompletedKind::kFolders};
   std::vector<std::string> words = value_words(app, name);
   return {.kind = words.empty() ? CompletedKind::kFree : CompletedKind::kWords, .words = std::move(words)};

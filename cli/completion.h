@@ -23,6 +23,7 @@ enum class CompletedKind {
 struct CompletedValue {
   CompletedKind kind = CompletedKind::kNone;
   std::vector<std::string> words = {};
+  bool optional = false;  // the flag may stand without it
 };
 
 struct CompletedFlag {

@@ -39,7 +39,7 @@ _multihead() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case "$verb ${COMP_WORDS[i]}" in
 )";
-constexpr const char* kBashEnd = R"(  if [[ -z $value ]]; then
+constexpr const char* kBashEnd = R"(  if [[ -z $value || $cur == -* ]]; then
     if [[ $cur == -* ]]; then
       value=$flags
     elif [[ -n $verbs ]]; then

@@ -72,7 +72,9 @@ std::string fish_completion(const std::vector<CompletedVerb>& verbs) {
       std::string names;
       for (const std::string& name : flag.names)
         names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      text += fmt::format("{}{}{} -d {}\n", here, names, fish_value(flag.value), fish_quoted(flag.about));
+      text += fmt::format("{}{}{} -d {}\n", here, names,
+                          flag.value.optional ? fish_argument(flag.value) : fish_value(flag.value),
+                          fish_quoted(flag.about));
     }
   }
   return text;

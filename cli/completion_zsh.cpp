@@ -48,13 +48,14 @@ std::string zsh_specs(const CompletedFlag& flag) {
   std::string specs;
   for (const std::string& name : flag.names) {
     const bool long_name = name.starts_with("--"), value = flag.value.kind != CompletedKind::kNone;
-    specs +=
-        fmt::format(" \\\n    '{}{}{}[{}]{}'", flag.again ? "*" : "", name,
-                    !value      ? ""
-                    : long_name ? "="
-                                : "+",
-                    zsh_text(flag.about),
-                    value ? fmt::format(":{}:{}", zsh_text(flag.value_name), zsh_action(flag.value)) : "");
+    specs += fmt::format(" \\\n    '{}{}{}[{}]{}'", flag.again ? "*" : "", name,
+                         !value      ? ""
+                         : long_name ? "="
+                                     : "+",
+                         zsh_text(flag.about),
+                         value ? fmt::format("{}:{}:{}", flag.value.optional ? ":" : "",
+                                             zsh_text(flag.value_name), zsh_action(flag.value))
+                               : "");
   }
   return specs;
 }

@@ -293,8 +293,9 @@ void add_convert(CLI::App& app) {
                    "Attention layer that --permute reorders; may be given again; without: all")
       ->take_all()
       ->allow_extra_args(false);
-  verb->add_option("--remove", flags->remove,
-                   "Remove a head, e.g. encoder.3.self_attention.1; may be given again")
+  verb->add_option(
+          "--remove", flags->remove,
+          "Remove a head, e.g. encoder.3.self_attention.1, or several: 'encoder.*.1'; may be given again")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--merge-equal", flags->merge_equal,

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,14 +16,16 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/comparison.h"
+#include "cli/embed_lines.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/io/npy.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/recipes/embed_text.h"
+#include "multihead/recipes/saved_vectors.h"
 
 namespace mh::cli {
 namespace {
@@ -34,12 +38,12 @@ struct EmbedFlags {
   VectorFormat format = VectorFormat::kJsonLines;
   std::vector<std::string> similarity;  // two texts
   std::vector<std::string> nearest;     // how many, and the file
+  std::string vectors;                  // of that file
+  std::string pairs;                    // the file of second texts
   std::vector<std::string> mute;
+  bool compare = false;
   EmbedTextOptions options;
 };
-
-/// Lines a block: their vectors are what is kept in memory when the output is not one file.
-constexpr size_t kLinesAtOnce = 20'000;
 
 std::string as_bytes(std::span<const float> numbers) {
   std::string bytes(numbers.size_bytes(), '\0');
@@ -47,86 +51,114 @@ std::string as_bytes(std::span<const float> numbers) {
   return bytes;
 }
 
-/// {"text": "...", "vector": [...]}; the numbers are the shortest that read back as the same float.
-std::string json_lines(const std::vector<std::string>& lines, ConstMatrixView rows) {
+/// {"text": "...", "vector": [...]}, of a pair with "pair": "..." between them; the numbers are the shortest that
+/// read back as the same float.
+std::string json_lines(const EmbedBlock& block, ConstMatrixView rows) {
   std::string text;
-  for (size_t i = 0; i < lines.size(); ++i) {
+  for (size_t i = 0; i < block.lines.size(); ++i) {
     const std::span<const float> row(rows.row(static_cast<int64_t>(i)), static_cast<size_t>(rows.cols));
-    fmt::format_to(std::back_inserter(text), "{{\"text\":{},\"vector\":[{}]}}\n",
-                   nlohmann::json(lines[i]).dump(), fmt::join(row, ","));
+    const std::string pair =
+        block.pairs.empty() ? "" : fmt::format("\"pair\":{},", nlohmann::json(block.pairs[i]).dump());
+    fmt::format_to(std::back_inserter(text), "{{\"text\":{},{}\"vector\":[{}]}}\n",
+                   nlohmann::json(block.lines[i]).dump(), pair, fmt::join(row, ","));
   }
   return text;
 }
 
-/// The vectors of lines as they come, with one counter for all of them.
-class Embedder {
+/// Output that appears as it comes on standard output, and as a whole at the end in a file.
+class EmbedOutput {
  public:
-  Embedder(const EmbedFlags& flags, const SentenceModel& model, const Interventions& muted)
-      : options_(flags.options), model_(model) {
-    options_.interventions = muted.empty() ? nullptr : &muted;
-    options_.remark = [](const std::string& line) { remark(line); };
+  explicit EmbedOutput(const std::string& path) : path_(path) {}
+  void write(const std::string& output) {
+    if (path_.empty()) return write_text("", output);
+    whole_ += output;
   }
-
-  /// `from`: what they are called; `last`: no lines come after these.
-  Tensor vectors(const std::vector<std::string>& lines, const LinesFrom& from, bool last) {
-    options_.from = from;
-    if (last) progress_.expect(done_ + std::ssize(lines));
-    options_.progress = [&](int64_t done) { progress_.show(done_ + done); };
-    Tensor rows = embed_text(model_, lines, options_);
-    done_ += std::ssize(lines);
-    if (last) done_ = 0;
-    progress_.clear();
-    return rows;
+  void finish() {
+    if (!path_.empty()) write_text(path_, whole_);
   }
 
  private:
-  EmbedTextOptions options_;
-  const SentenceModel& model_;
-  Progress progress_{"embedded", "sentences"};
-  int64_t done_ = 0;
+  const std::string& path_;
+  std::string whole_;
 };
 
-/// Calls take(lines, rows) for the lines of the input, block by block.
-template <class Take>
-void for_each_block(const EmbedFlags& flags, Embedder& embedder, Take&& take) {
-  const auto reader = text_reader(flags.text.input, "Ctrl-D on an empty line ends the text");
-  LinesFrom from{.name = name_of(flags.text.input)};
-  while (!reader->ended()) {
-    const std::vector<std::string> lines = reader->next({.max_lines = kLinesAtOnce});
-    if (lines.empty()) break;
-    take(lines, embedder.vectors(lines, from, reader->ended()));
-    from.first += lines.size();
-  }
+EmbedInput input_of(const EmbedFlags& flags) {
+  return {flags.text.input, flags.pairs};
 }
 
-/// A file appears as a whole, at the end; on standard output each block when it is there, except for npy, whose
-/// header says how many rows follow.
-void write_vectors(const EmbedFlags& flags, const SentenceModel& model, Embedder& embedder) {
-  const bool wait = !flags.text.output.empty();
-  std::string whole;
+EmbedTextOptions options_of(const EmbedFlags& flags, const Interventions& muted) {
+  EmbedTextOptions options = flags.options;
+  if (!muted.empty()) options.interventions = &muted;
+  options.remark = [](const std::string& line) { remark(line); };
+  return options;
+}
+
+/// Each block when it is there, except for npy, whose header says how many rows follow.
+void write_vectors(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
+  EmbedOutput output(flags.text.output);
+  Embedder embedder(model, options);
   std::vector<float> numbers;
-  for_each_block(flags, embedder, [&](const std::vector<std::string>& lines, const Tensor& rows) {
+  EmbedInput input = input_of(flags);
+  while (const auto block = input.next()) {
+    const Tensor rows = embedder.vectors(*block);
     const std::span<const float> all(rows.data(), static_cast<size_t>(rows.size()));
-    if (flags.format == VectorFormat::kNpy) {
-      numbers.insert(numbers.end(), all.begin(), all.end());
-      return;
+    switch (flags.format) {
+      case VectorFormat::kNpy:
+        numbers.insert(numbers.end(), all.begin(), all.end());
+        break;
+      case VectorFormat::kRaw:
+        output.write(as_bytes(all));
+        break;
+      case VectorFormat::kJsonLines:
+        output.write(json_lines(*block, rows.view()));
+        break;
     }
-    std::string output = flags.format == VectorFormat::kRaw ? as_bytes(all) : json_lines(lines, rows.view());
-    if (wait) {
-      whole += output;
-    } else {
-      write_text("", output);
-    }
-  });
+  }
   if (flags.format == VectorFormat::kNpy) {
     const std::array shape{std::ssize(numbers) / model.dimension, model.dimension};
-    whole = write_npy(shape, numbers);
+    output.write(write_npy(shape, numbers));
   }
-  if (wait || flags.format == VectorFormat::kNpy) write_text(flags.text.output, whole);
+  output.finish();
 }
 
-void write_similarity(const EmbedFlags& flags, Embedder& embedder) {
-  const Tensor rows = embedder.vectors(flags.similarity, {.name = "--similarity", .one = "text"}, true);
+/// For each line the cosine of its vector with all heads and of the one without those that are muted.
+void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& muted) {
+  EmbedTextOptions whole = muted, without = muted;
+  whole.interventions = nullptr;
+  without.remark = nullptr;  // the same lines are cut
+  Embedder with_all(model, whole), with_fewer(model, without, "embedded without the muted heads");
+  EmbedOutput output(flags.text.output);
+  double sum = 0, least = std::numeric_limits<double>::infinity();
+  size_t lines = 0, least_line = 0;
+  EmbedInput input = input_of(flags);
+  while (const auto block = input.next()) {
+    const int64_t count = std::ssize(block->lines);
+    Tensor both(2 * count, model.dimension);
+    for (int64_t half = 0; half < 2; ++half) {
+      const Tensor rows = (half == 0 ? with_all : with_fewer).vectors(*block);
+      std::copy_n(rows.data(), rows.size(), both.view().row(half * count));
+    }
+    std::string text;
+    for (int64_t i = 0; i < count; ++i) {
+      const double likeness = cosine(both.view(), i, count + i);
+      text += fmt::format("{:.6f}  {}\n", likeness, block->lines[static_cast<size_t>(i)]);
+      sum += likeness;
+      ++lines;
+      if (likeness < least) least = likeness, least_line = lines;
+    }
+    output.write(text);
+  }
+  output.write(lines == 0 ? "nothing to embed\n"
+                          : fmt::format("\nmean cosine of {}: {:.6f}; the least: {:.6f}, of line {}\n",
+                                        counted(static_cast<int64_t>(lines), "line"),
+                                        sum / static_cast<double>(lines), least, least_line));
+  output.finish();
+}
+
+void write_similarity(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
+  const Tensor rows =
+      Embedder(model, options)
+          .vectors({.lines = flags.similarity, .from = {.name = "--similarity", .one = "text"}});
   write_text(flags.text.output, fmt::format("{:.6f}\n", cosine(rows.view(), 0, 1)));
 }
 
@@ -146,32 +178,38 @@ Nearest nearest_of(const std::vector<std::string>& given) {
   return {count, given[1]};
 }
 
-void write_nearest(const EmbedFlags& flags, Embedder& embedder) {
+void write_nearest(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
   const Nearest wanted = nearest_of(flags.nearest);
   const std::vector<std::string> candidates = read_text(wanted.file);
   if (candidates.empty())
     throw FormatError(wanted.file + " is empty; give sentences to look among, one a line");
-  const Tensor rows = embedder.vectors(candidates, {.name = wanted.file}, true);
-  std::string whole;
-  for_each_block(flags, embedder, [&](const std::vector<std::string>& lines, const Tensor& queries) {
-    std::string output;
+  Embedder embedder(model, options);
+  const Tensor rows = flags.vectors.empty()
+                          ? embedder.vectors({.lines = candidates, .from = {.name = wanted.file}})
+                          : read_vectors(flags.vectors, {.lines_name = wanted.file,
+                                                         .lines = std::ssize(candidates),
+                                                         .dimension = model.dimension});
+  EmbedOutput output(flags.text.output);
+  EmbedInput input = input_of(flags);
+  while (const auto block = input.next()) {
+    const Tensor queries = embedder.vectors(*block);
+    std::string text;
     const auto nearest = nearest_rows(queries.view(), rows.view(), wanted.count);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      output += lines[i] + "\n";
+    for (size_t i = 0; i < block->lines.size(); ++i) {
+      text += block->lines[i] + "\n";
       for (const Neighbour& neighbour : nearest[i]) {
-        output += fmt::format("{:9.4f}  {:>6}  {}\n", neighbour.cosine, neighbour.row + 1,
-                              candidates[static_cast<size_t>(neighbour.row)]);
+        text += fmt::format("{:9.4f}  {:>6}  {}\n", neighbour.cosine, neighbour.row + 1,
+                            candidates[static_cast<size_t>(neighbour.row)]);
       }
     }
-    if (flags.text.output.empty()) return write_text("", output);
-    whole += output;
-  });
-  if (!flags.text.output.empty()) write_text(flags.text.output, whole);
+    output.write(text);
+  }
+  output.finish();
 }
 
 void run(const EmbedFlags& flags) {
-  const bool compare = !flags.similarity.empty() || !flags.nearest.empty();
-  if (!compare && flags.format != VectorFormat::kJsonLines && flags.text.output.empty() &&
+  const bool writes_vectors = flags.similarity.empty() && flags.nearest.empty() && !flags.compare;
+  if (writes_vectors && flags.format != VectorFormat::kJsonLines && flags.text.output.empty() &&
       isatty(STDOUT_FILENO) == 1)
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
@@ -181,10 +219,11 @@ void run(const EmbedFlags& flags) {
   const SentenceModel model = load_sentence_model(flags.model);
   for (const std::string& line : model.remarks) remark(line);
   model.folder.model->check(muted);
-  Embedder embedder(flags, model, muted);
-  if (!flags.similarity.empty()) return write_similarity(flags, embedder);
-  if (!flags.nearest.empty()) return write_nearest(flags, embedder);
-  write_vectors(flags, model, embedder);
+  const EmbedTextOptions options = options_of(flags, muted);
+  if (!flags.similarity.empty()) return write_similarity(flags, model, options);
+  if (!flags.nearest.empty()) return write_nearest(flags, model, options);
+  if (flags.compare) return write_comparison(flags, model, options);
+  write_vectors(flags, model, options);
 }
 
 }  // namespace
@@ -204,24 +243,42 @@ void add_embed(CLI::App& app) {
           ->type_name("A B")
           ->excludes("--input")
           ->excludes(format);
-  verb->add_option(
-          "--nearest", flags->nearest,
-          "Print the K lines of FILE that are nearest to each input line instead, with cosine and number")
-      ->expected(2)
-      ->type_name("K FILE")
+  auto* nearest =
+      verb->add_option(
+              "--nearest", flags->nearest,
+              "Print the K lines of FILE that are nearest to each input line instead, with cosine and number")
+          ->expected(2)
+          ->type_name("K FILE")
+          ->excludes(similarity)
+          ->excludes(format);
+  verb->add_option("--vectors", flags->vectors,
+                   "The vectors of FILE's lines, which -o and --format npy saved: FILE is not embedded again")
+      ->needs(nearest);
+  verb->add_option("--input-pair", flags->pairs,
+                   "Second texts, line by line, which an encoder such as BERT reads together with "
+                   "the first ones")
       ->excludes(similarity)
-      ->excludes(format);
+      ->excludes(nearest);
   verb->add_flag("--strict", flags->options.strict,
                  "Refuse a line that is longer than the model reads; it is cut otherwise");
   add_mute_flag(*verb, flags->mute);
+  add_compare_flag(
+      *verb, flags->compare,
+      "Print the cosine of each line's vectors with all heads and without the muted ones instead")
+      ->excludes(similarity)
+      ->excludes(nearest)
+      ->excludes(format);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
-  rare_flags(*verb, {"--max-batch-tokens"});
+  name_values(*verb, "FILE", {"--vectors", "--input-pair"});
+  rare_flags(*verb, {"--input-pair", "--max-batch-tokens"});
   verb->footer(
       "Example:\n"
       "  multihead embed minilm -i test.en -o test.npy --format npy\n"
       "  multihead embed minilm --similarity 'two dogs run .' 'a pair of dogs is running .'\n"
-      "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en");
+      "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en\n"
+      "  echo 'two dogs run .' | multihead embed minilm --nearest 3 test.en --vectors test.npy\n"
+      "  multihead embed minilm -i test.en --mute 'encoder.5.self_attention.*' --compare");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -6,11 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/comparison.h"
+#include "cli/conversation.h"
 #include "cli/help_format.h"
+#include "cli/live_text.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -18,6 +21,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/recipes/chat_file.h"
 #include "multihead/recipes/generate_text.h"
 
 namespace mh::cli {
@@ -29,15 +33,28 @@ constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndTok
                                             {"max_positions", GenerationEnd::kMaxPositions}};
 
 struct GenerateFlags {
-  std::string model, system;
+  std::string model, system, chat_file;
   TextFlags text;
   std::vector<std::string> prompts, mute;
   GenerateTextOptions options;
-  bool greedy = false, beam = false, json = false;
+  bool greedy = false, beam = false, json = false, compare = false;
+
+  CLI::App* verb = nullptr;
 };
 
-/// The prompts of the flags, a prompt a line of a file, or all of standard input as one.
-std::vector<std::string> prompts_of(const GenerateFlags& flags) {
+/// The prompts of the flags, the last message of a chat, a prompt a line of a file, or all of standard input as one.
+/// What stands before the last message, and what errors call the prompts, is put into the options.
+std::vector<std::string> prompts_of(GenerateFlags& flags) {
+  GenerateTextOptions& options = flags.options;
+  if (!flags.chat_file.empty()) {
+    std::vector<ChatMessage> chat = parse_chat(read_text(flags.chat_file), flags.chat_file);
+    options.from = {.name = flags.chat_file, .first = chat.size()};
+    std::string last = std::move(chat.back().content);
+    chat.pop_back();
+    options.earlier = std::move(chat);
+    return {std::move(last)};
+  }
+  if (!flags.text.input.empty()) options.from = {.name = flags.text.input};
   if (!flags.prompts.empty()) {
     for (const std::string& prompt : flags.prompts) check_utf8(prompt, "--prompt");
     return flags.prompts;
@@ -77,7 +94,55 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// --chat may stand without a file before the model: what was taken for its file is the model then.
+void tell_chat_from_model(GenerateFlags& flags) {
+  flags.options.chat = flags.verb->get_option("--chat")->count() > 0;
+  if (flags.model.empty()) flags.model.swap(flags.chat_file);
+  if (flags.model.empty()) throw CLI::RequiredError("--model");
+}
+
+/// Without a prompt a terminal is where somebody types messages.
+bool is_conversation(const GenerateFlags& flags) {
+  return flags.options.chat && flags.prompts.empty() && flags.chat_file.empty() && flags.text.input.empty() &&
+         isatty(STDIN_FILENO) == 1;
+}
+
+void check_chat(const GenerateFlags& flags) {
+  if (!flags.chat_file.empty() && !(flags.prompts.empty() && flags.text.input.empty()))
+    throw UsageError("--chat FILE has the message that is answered; leave out --prompt and --input");
+  if (!is_conversation(flags)) return;
+  for (const auto& [given, flag] : {std::pair{flags.json, "--json"},
+                                    {flags.compare, "--compare"},
+                                    {!flags.text.output.empty(), "--output"}}) {
+    if (given)
+      throw UsageError(
+          fmt::format("{} is not for a chat on the terminal; give --prompt or --chat FILE", flag));
+  }
+}
+
+/// Each text with all heads and without the muted ones, with the same seed.
+std::string comparison_of(const ModelFolder& folder, const std::vector<std::string>& prompts,
+                          const GenerateTextOptions& options) {
+  GenerateTextOptions whole = options, without = options;
+  whole.generate.interventions = nullptr;
+  without.remark = nullptr;  // the same prompts are cut
+  const Compared<std::vector<GeneratedText>> found{generate_text(folder, prompts, whole),
+                                                   generate_text(folder, prompts, without)};
+  const auto text = [](const GeneratedText& of) -> TextComparison::Text {
+    return {one_line(of.text), of.generated.log_probability};
+  };
+  TextComparison comparison("text");
+  std::string output;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    output += comparison.add(fmt::format("{}: {}", options.from.at(i), one_line(prompts[i])),
+                             {text(found.whole[i]), text(found.muted[i])});
+  }
+  return output + (comparison.empty() ? "nothing to continue\n" : comparison.summary());
+}
+
 void run(GenerateFlags& flags) {
+  tell_chat_from_model(flags);
+  check_chat(flags);
   GenerateTextOptions& options = flags.options;
   if (flags.greedy) options.generate.next_token = NextToken::kGreedy;
   if (flags.beam) options.generate.next_token = NextToken::kBeam;
@@ -89,25 +154,20 @@ void run(GenerateFlags& flags) {
   if (!muted.empty()) options.generate.interventions = &muted;
 
   const ModelFolder folder = load_model(flags.model);
+  if (is_conversation(flags)) {
+    folder.model->check(muted);
+    return converse(folder, options);
+  }
   const std::vector<std::string> prompts = prompts_of(flags);
-  if (!flags.text.input.empty()) options.from = {.name = flags.text.input};
+  options.remark = [](const std::string& line) { remark(line); };
+  if (flags.compare) return write_text(flags.text.output, comparison_of(folder, prompts, options));
   // The text of one prompt appears as it comes; several texts are written a line each.
-  const bool streamed = prompts.size() == 1 && !flags.json && flags.text.output.empty();
-  std::vector<std::string> later;  // remarks that would stand in the middle of a text
-  bool begun = false;
-  options.remark = [&](const std::string& line) { begun ? later.push_back(line) : remark(line); };
-  if (streamed) {
-    options.on_text = [&](size_t, std::string_view piece) {
-      begun = true;
-      write_text("", std::string(piece));
-    };
+  if (prompts.size() == 1 && !flags.json && flags.text.output.empty()) {
+    LiveText text(options);
+    generate_text(folder, prompts, options);
+    return text.end();
   }
   const auto found = generate_text(folder, prompts, options);
-  if (streamed) {
-    write_text("", "\n");
-    for (const std::string& line : later) remark(line);
-    return;
-  }
   std::string output;
   for (size_t i = 0; i < found.size(); ++i) {
     if (flags.json) {
@@ -125,8 +185,9 @@ void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   GenerateOptions& options = flags->options.generate;
   LogitsFilterOptions& filters = options.filters;
-  CLI::App* verb = app.add_subcommand("generate", "Continue texts with a causal model, or let it answer");
-  add_model(*verb, flags->model)->required();
+  CLI::App* verb = flags->verb =
+      app.add_subcommand("generate", "Continue texts with a causal model, or let it answer");
+  add_model(*verb, flags->model)->default_str("needed");  // which tell_chat_from_model() checks
   auto* prompt =
       verb->add_option("--prompt", flags->prompts,
                        "The text to continue; may be given again. Without it standard input is the prompt")
@@ -137,8 +198,12 @@ void add_generate(CLI::App& app) {
       ->description("Read the prompts from this file (gzip or not), one a line")
       ->excludes(prompt);
   add_number(*verb, "--max-new-tokens", options.max_new_tokens, {.low = 1}, "Tokens in the longest text");
-  auto* chat = verb->add_flag("--chat", flags->options.chat,
-                              "The prompt is a message, which a model with a ChatML template answers");
+  auto* chat = verb->add_option("--chat", flags->chat_file,
+                                "The prompt is a message, which a model with a ChatML template answers; on a "
+                                "terminal without a prompt each line is one. Of a FILE of messages, a JSON "
+                                "object a line with role and content, the last is answered")
+                   ->expected(0, 1)
+                   ->type_name("FILE");
   verb->add_option("--system", flags->system, "With --chat: the system message, in place of the template's")
       ->needs(chat);
   verb->add_option("--stop", flags->options.stop, "End a text before this string; may be given again")
@@ -170,8 +235,12 @@ void add_generate(CLI::App& app) {
              "Above 1: what occurred before gets less probable")
       ->excludes(beam);
   add_mute_flag(*verb, flags->mute, "decoder.3.self_attention.1");
-  verb->add_flag("--json", flags->json,
-                 "Write a JSON object a line: text, why it ended, tokens with their log-probabilities");
+  auto* json =
+      verb->add_flag("--json", flags->json,
+                     "Write a JSON object a line: text, why it ended, tokens with their log-probabilities");
+  add_compare_flag(*verb, flags->compare,
+                   "Continue with all heads too, and show the texts that --mute changes side by side")
+      ->excludes(json);
   add_number(*verb, "--max-batch-tokens", options.max_batch_tokens, {.low = 1},
              "Most tokens of the prompts and texts that are generated at once");
   name_values(*verb, "TEXT", {"--prompt", "--stop", "--system"});
@@ -184,6 +253,9 @@ void add_generate(CLI::App& app) {
       "  multihead generate gpt2 --prompt 'The sky is' --max-new-tokens 20 --greedy\n"
       "  multihead generate gpt2 -i prompts.txt --temperature 0.8 --top-p 0.9 --seed 7\n"
       "  multihead generate smollm2 --chat --prompt 'Why is the sky blue?'\n"
+      "  multihead generate smollm2 --chat          (type a message, read the answer, go on)\n"
+      "  multihead generate smollm2 --chat talk.jsonl\n"
+      "  multihead generate gpt2 --prompt 'The sky is' --mute 'decoder.0.*' --compare\n"
       "  multihead generate gpt2 --prompt 'A list:' --stop '.' --json");
   verb->callback([flags] { run(*flags); });
 }

@@ -46,10 +46,19 @@ void check_values_are_given(const CLI::App& app, const std::vector<std::string>&
       if (equals + 1 == argument.size()) throw UsageError(name + " needs a value");
       continue;
     }
-    if (i + 1 == arguments.size()) throw UsageError(name + " needs a value");
+    const bool optional = option->get_items_expected_min() == 0;
+    if (i + 1 == arguments.size()) {
+      if (optional) return;
+      throw UsageError(name + " needs a value");
+    }
     const std::string& value = arguments[i + 1];
-    if (find_flag(*verb, value.substr(0, value.find('='))) != nullptr)
+    if (find_flag(*verb, value.substr(0, value.find('='))) != nullptr) {
+      if (optional) continue;
       throw UsageError(fmt::format("{} needs a value, but {} follows", name, value));
+    }
+    // CLI11 takes an empty value for none.
+    if (optional && value.empty())
+      throw UsageError(fmt::format("{}: expected {}, got nothing", name, what_is_expected(*option)));
     ++i;
   }
 }

@@ -29,7 +29,7 @@ namespace {
 struct HeadsFlags {
   std::string model, input, output, target;
   std::string conllu, target_conllu, alignment;
-  std::string text, target_text, save, svg;
+  std::string text, target_text, text_pair, input_pair, save, svg;
   std::vector<std::string> heads, mute;
   InspectOptions options;
   int64_t least_support = 10;
@@ -73,6 +73,10 @@ HeadsText text_of_files(const HeadsFlags& flags) {
     text.alignments_name = flags.alignment;
   }
   if (!flags.conllu.empty()) check_lines(text.source_trees.size(), flags.conllu, text.sources.size(), source);
+  if (!flags.input_pair.empty()) {
+    text.pairs = read_text(flags.input_pair);
+    check_lines(text.pairs.size(), flags.input_pair, text.sources.size(), source);
+  }
   if (!flags.target.empty()) check_lines(text.targets.size(), flags.target, text.sources.size(), source);
   if (!flags.target_conllu.empty())
     check_lines(text.target_trees.size(), flags.target_conllu, text.sources.size(), source);
@@ -87,30 +91,42 @@ HeadsText text_of_files(const HeadsFlags& flags) {
   return text;
 }
 
+/// The heads to draw, in the order in which they are named, each once.
+std::vector<HeadName> heads_of(const Model& model, const std::vector<HeadPattern>& wanted) {
+  std::vector<HeadName> heads;
+  for (const HeadPattern& pattern : wanted) {
+    for (HeadName& head : model.heads_named(pattern)) {
+      if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(std::move(head));
+    }
+  }
+  return heads;
+}
+
 void run(HeadsFlags& flags) {
   if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty()) {
     throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
   }
   const bool on_text = !flags.text.empty();
-  for (const char* flag : {"--head", "--save", "--svg", "--numbers", "--target-text"}) {
+  for (const char* flag : {"--head", "--save", "--svg", "--numbers", "--target-text", "--text-pair"}) {
     if (!on_text && flags.given(flag))
       throw UsageError(fmt::format("{} needs a sentence: give --text", flag));
   }
-  for (const char* flag : {"--target", "--target-conllu", "--alignment"}) {
+  for (const char* flag : {"--target", "--target-conllu", "--alignment", "--input-pair"}) {
     if (on_text && flags.input.empty() && flags.conllu.empty() && flags.given(flag))
       throw UsageError(
-          fmt::format("{} belongs to the lines of -i or --conllu, which are missing; --text has "
-                      "--target-text",
-                      flag));
+          fmt::format("{} belongs to the lines of -i or --conllu, which are missing; --text has {}", flag,
+                      flag == std::string_view("--input-pair") ? "--text-pair" : "--target-text"));
   }
   if (flags.given("--least-support") && flags.conllu.empty() && flags.target_conllu.empty())
     throw UsageError("--least-support is for tables of relations: give --conllu or --target-conllu");
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  std::vector<HeadName> heads;
-  for (const std::string& head : flags.heads) heads.push_back(parse_head_name(head));
+  check_utf8(flags.text_pair, "--text-pair");
+  std::vector<HeadPattern> wanted;
+  for (const std::string& head : flags.heads) wanted.emplace_back(head);
 
   const ModelFolder folder = load_model(flags.model);
+  std::vector<HeadName> heads = heads_of(*folder.model, wanted);
   const Interventions interventions = muted_heads(flags.mute);
   folder.model->check(interventions);
   if (!interventions.empty()) flags.options.observe.interventions = &interventions;
@@ -127,7 +143,9 @@ void run(HeadsFlags& flags) {
   }
   std::optional<SentenceWeights> sentence;
   if (on_text) {
-    sentence = sentence_weights(folder, flags.text, flags.target_text, flags.options.observe.interventions);
+    SentenceOptions options_of_text{.interventions = flags.options.observe.interventions};
+    if (!flags.text_pair.empty()) options_of_text.pair = flags.text_pair;
+    sentence = sentence_weights(folder, flags.text, flags.target_text, options_of_text);
     if (!flags.svg.empty()) {
       write_text(flags.svg, heads.empty() ? draw_heads(*sentence) : draw_heads(*sentence, heads));
     }
@@ -159,6 +177,9 @@ void add_heads(CLI::App& app) {
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   verb->add_option("--target", flags->target,
                    "Their translations, line by line; without: the model's greedy translations");
+  verb->add_option(
+      "--input-pair", flags->input_pair,
+      "Second texts of --input, line by line, which an encoder such as BERT reads together with it");
   verb->add_option("--conllu", flags->conllu,
                    "Dependency trees of the source sentences (CoNLL-U): which head follows which relation");
   verb->add_option("--target-conllu", flags->target_conllu,
@@ -174,9 +195,11 @@ void add_heads(CLI::App& app) {
       });
   verb->add_option("--target-text", flags->target_text,
                    "Its translation; without: the model's greedy translation");
+  verb->add_option("--text-pair", flags->text_pair,
+                   "A second text, which an encoder such as BERT reads together with --text");
   verb->add_option("--head", flags->heads,
-                   "Head to draw, e.g. encoder.3.self_attention.1; may be given again; without: the most "
-                   "focused head of each kind")
+                   "Head to draw, e.g. encoder.3.self_attention.1, or several: 'encoder.3.self_attention.*'; "
+                   "may be given again; without: the most focused head of each kind")
       ->take_all()
       ->allow_extra_args(false);
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
@@ -190,20 +213,25 @@ void add_heads(CLI::App& app) {
              "Most source and target tokens in a batch");
   add_limit_flags(*verb);
   name_values(*verb, "FILE",
-              {"--input", "--output", "--target", "--conllu", "--target-conllu", "--alignment", "--svg"});
+              {"--input", "--output", "--target", "--input-pair", "--conllu", "--target-conllu",
+               "--alignment", "--svg"});
   name_values(*verb, "HEAD", {"--head"});
   name_values(*verb, "DIR|FILE", {"--save"});
   group_flags(*verb, "Trees and alignments",
               {"--conllu", "--target-conllu", "--alignment", "--least-support"});
-  group_flags(*verb, "One sentence", {"--text", "--target-text", "--head", "--numbers", "--svg", "--save"});
-  rare_flags(*verb, {"--least-support", "--target-text", "--numbers", "--max-batch-tokens"});
+  group_flags(*verb, "One sentence",
+              {"--text", "--target-text", "--text-pair", "--head", "--numbers", "--svg", "--save"});
+  rare_flags(*verb, {"--least-support", "--target-text", "--input-pair", "--text-pair", "--numbers",
+                     "--max-batch-tokens"});
   verb->footer(
       "Example:\n"
       "  multihead heads model -i test.en --target test.de\n"
       "  multihead heads model --conllu test.en.conllu --target-conllu test.de.conllu \\\n"
       "    --alignment test.align\n"
       "  multihead heads model --text 'the small dog sees a cat .' --head encoder.0.self_attention.1\n"
-      "  multihead heads model --text 'the small dog sees a cat .' --svg heads.svg");
+      "  multihead heads model --text 'the small dog sees a cat .' --svg heads.svg\n"
+      "  multihead heads bert --text 'two dogs run .' --text-pair 'a pair of dogs .' \\\n"
+      "    --head 'encoder.0.self_attention.*'");
   verb->callback([flags] { run(*flags); });
 }
 

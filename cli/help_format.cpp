@@ -27,6 +27,10 @@ bool takes_several(const CLI::Option& option) {
   return option.get_expected_max() >= CLI::detail::expected_max_vector_size && option.get_allow_extra_args();
 }
 
+bool is_needed(const CLI::Option& option) {
+  return option.get_required() || option.get_default_str() == "needed";
+}
+
 std::string names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
   for (const CLI::Option* option : options) names.push_back(option->get_name());
@@ -38,7 +42,7 @@ std::string names_of(const std::set<CLI::Option*>& options) {
 std::string remarks(const CLI::Option& option) {
   std::vector<std::string> all;
   const std::string usual = option.get_default_str();
-  if (option.get_required() || usual == "needed") {
+  if (is_needed(option)) {
     all.emplace_back("needed");
   } else if (!usual.empty()) {
     all.push_back("default: " + usual);
@@ -162,7 +166,7 @@ class HelpFormat : public CLI::FormatterBase {
     text += " [FLAGS]";
     for (const CLI::Option* option : app.get_options([](const auto* o) { return o->get_positional(); })) {
       const std::string name = value_name(*option);
-      text += option->get_required() ? " " + name : " [" + name + "]";
+      text += is_needed(*option) ? " " + name : " [" + name + "]";
     }
     return wrapped(text, "", kColumns);
   }
@@ -289,6 +293,7 @@ std::string typed_name(const CLI::App& verb) {
 
 std::string value_name(const CLI::Option& option) {
   if (!takes_a_value(option)) return "";
+  if (option.get_items_expected_min() == 0) return "[" + option.get_type_name() + "]";  // it may be left out
   return option.get_type_name() + (takes_several(option) ? "..." : "");
 }
 

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,15 +10,13 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/comparison.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/side_by_side.h"
 #include "cli/verbs.h"
-#include "lab/studies/report.h"
-#include "multihead/analysis/heat_map.h"
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
@@ -76,11 +73,7 @@ class Prefixes {
   /// are not as many as lines.
   std::span<const std::vector<int32_t>> of(size_t first, size_t count, bool last) const {
     if (file_.empty()) return {};
-    const size_t lines = first + count;
-    if (all_.size() < lines || (last && all_.size() > lines)) {
-      throw FormatError(fmt::format("{}: expected a line for each line of {}, got {} for {}{}", file_,
-                                    name_of(input_), all_.size(), lines, last ? "" : " and more"));
-    }
+    check_line_for_each(file_, all_.size(), {.name = name_of(input_), .count = first + count, .all = last});
     return std::span(all_).subspan(first, count);
   }
 
@@ -96,45 +89,6 @@ struct Block {
   std::span<const std::vector<int32_t>> prefixes;
   size_t first = 0;  // lines before
   bool last = false;
-};
-
-/// Both translations of the lines whose translations differ, beside each other.
-class Comparison {
- public:
-  void add(std::string& output, const Block& block, const std::vector<std::vector<Hypothesis>>& with,
-           const std::vector<std::vector<Hypothesis>>& without, const ModelText& text) {
-    for (size_t i = 0; i < block.lines.size(); ++i) {
-      if (with[i].empty()) continue;  // a line of no tokens
-      const Hypothesis &before = with[i][0], &after = without[i][0];
-      ++all_;
-      sum_with_ += before.log_probability;
-      sum_without_ += after.log_probability;
-      if (before.tokens == after.tokens) continue;
-      if (changed_++ == 0) output += side_by_side("ALL HEADS", "WITHOUT THE MUTED HEADS");
-      const auto shown = [&](const Hypothesis& hypothesis) {
-        return hypothesis.tokens.empty() ? "(nothing)" : text.text(hypothesis.tokens);
-      };
-      output += fmt::format("\n{}", wrapped(fmt::format("line {}: {}", block.first + i + 1,
-                                                        cell_text(block.lines[i], kAnyWidth))));
-      output += side_by_side(shown(before), shown(after));
-      output += side_by_side(fmt::format("log-probability {:.2f}", before.log_probability),
-                             fmt::format("log-probability {:.2f}", after.log_probability));
-    }
-  }
-  std::string summary() const {
-    if (all_ == 0) return "nothing to translate\n";
-    const auto count = static_cast<double>(all_);
-    return fmt::format(
-        "{}{} of {} changed\n"
-        "mean log-probability of a translation: {:.2f} with all heads, {:.2f} without\n",
-        changed_ > 0 ? "\n" : "", changed_, counted(all_, "translation"), sum_with_ / count,
-        sum_without_ / count);
-  }
-
- private:
-  static constexpr int kAnyWidth = std::numeric_limits<int>::max();
-  int64_t all_ = 0, changed_ = 0;
-  double sum_with_ = 0, sum_without_ = 0;
 };
 
 /// Reads, translates and writes block by block, so that a line is answered before the next one is typed and
@@ -166,20 +120,29 @@ class Run {
       write(translated(block));
     }
     tell_unknown(text_);
-    if (flags_.compare) write(comparison_.summary());
+    if (flags_.compare) write(comparison_.empty() ? "nothing to translate\n" : comparison_.summary());
     if (!flags_.text.output.empty()) write_text(flags_.text.output, whole_);
   }
 
  private:
   std::string translated(const Block& block) {
     std::string output;
-    if (flags_.compare) {
-      const auto with = translations(block, nullptr);
-      comparison_.add(output, block, with, translations(block, muted_), text_);
-      return output;
-    }
+    if (flags_.compare) return compared(block, {translations(block, nullptr), translations(block, muted_)});
     const auto all = translations(block, muted_);
     for (size_t i = 0; i < all.size(); ++i) output += output_of(all[i], block.first + i, text_, flags_);
+    return output;
+  }
+
+  std::string compared(const Block& block, const Compared<std::vector<std::vector<Hypothesis>>>& found) {
+    const auto text = [&](const Hypothesis& best) -> TextComparison::Text {
+      return {best.tokens.empty() ? "" : text_.text(best.tokens), best.log_probability};
+    };
+    std::string output;
+    for (size_t i = 0; i < block.lines.size(); ++i) {
+      if (found.whole[i].empty()) continue;  // a line of no tokens
+      output += comparison_.add(fmt::format("line {}: {}", block.first + i + 1, block.lines[i]),
+                                {text(found.whole[i][0]), text(found.muted[i][0])});
+    }
     return output;
   }
 
@@ -207,7 +170,7 @@ class Run {
   Translator translator_;
   const Interventions* muted_;
   Progress progress_{"translated", "sentences"};
-  Comparison comparison_;
+  TextComparison comparison_{"translation"};
   std::string whole_;
 };
 
@@ -261,10 +224,9 @@ void add_translate(CLI::App& app) {
   add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
              "Head that --alignment reads; -1: the mean of all heads")
       ->needs(alignment);
-  auto* mute = add_mute_flag(*verb, flags->mute);
-  verb->add_flag("--compare", flags->compare,
-                 "Translate with all heads too, and show the lines that --mute changes side by side")
-      ->needs(mute)
+  add_mute_flag(*verb, flags->mute);
+  add_compare_flag(*verb, flags->compare,
+                   "Translate with all heads too, and show the lines that --mute changes side by side")
       ->excludes(alignment)
       ->excludes(n_best);
   verb->add_flag("--strict", flags->strict,

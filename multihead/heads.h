@@ -1,5 +1,5 @@
 // See what heads do, and change it. The name of a head is that of its attention and its number, from 0:
-// "encoder.3.self_attention.1".
+// "encoder.3.self_attention.1". A pattern stands for several: "encoder.3.self_attention.*".
 //
 //   mh::SentenceWeights seen = mh::sentence_weights(folder, "two dogs run .");         // every head's weights
 //   mh::heat_map(seen.attentions[0].heads[1].view(), rows, columns);                   // a picture for the terminal

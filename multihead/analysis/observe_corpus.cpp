@@ -48,6 +48,10 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
     throw UsageError(fmt::format("{} sources but {} targets; they are translations of each other, one by one",
                                  sources.size(), targets.size()));
   }
+  const auto& types = options.source_types;
+  if (!types.empty() && types.size() != sources.size())
+    throw UsageError(fmt::format("token types of {} sources for {}; give them for each, or for none",
+                                 types.size(), sources.size()));
   if (options.interventions) model.check(*options.interventions);
   check_ids(sources, {.what = "source",
                       .longest = facts.max_positions,
@@ -72,7 +76,8 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
     source.clear();
     target.clear();
     for (const int64_t i : batch) {
-      source.add(sources[static_cast<size_t>(i)], i);
+      source.add(sources[static_cast<size_t>(i)], i,
+                 types.empty() ? std::span<const int32_t>() : types[static_cast<size_t>(i)]);
       if (!decode) continue;
       target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }

@@ -23,6 +23,9 @@ class CorpusObserver : public Observer {
 struct ObserveOptions {
   int64_t max_batch_tokens = 2048;  // source and target tokens of a batch; results do not depend on it
   const Interventions* interventions = nullptr;
+  /// The types of each source's tokens (batch/batch.h), none for a source whose tokens are all of type 0; empty:
+  /// all sources are so.
+  std::span<const std::vector<int32_t>> source_types = {};
   std::function<void(int64_t sentences_done)> progress = nullptr;
 };
 

@@ -20,12 +20,14 @@ namespace mh {
 struct Sequences {
   std::span<const int32_t> ids;  // [N]
   const Ragged* ragged = nullptr;
-  std::span<const int64_t> sentences;  // [S]; may be empty without dropout
+  std::span<const int64_t> sentences;   // [S]; may be empty without dropout
+  std::span<const int32_t> types = {};  // [N]: the type of each token (nn/embedding.h); empty: all of type 0
 };
 
 /// A batch that owns its ids; view() gives the Sequences.
 struct Batch {
   std::vector<int32_t> ids;        // [N]
+  std::vector<int32_t> types;      // [N]; empty: all of type 0
   Ragged ragged;                   // S sequences, N rows
   std::vector<int64_t> sentences;  // [S]: which sentence of the corpus each is
 
@@ -34,11 +36,12 @@ struct Batch {
   explicit Batch(std::span<const std::vector<int32_t>> sequences);
   explicit Batch(const std::vector<std::vector<int32_t>>& sequences) : Batch(std::span(sequences)) {}
 
-  void add(std::span<const int32_t> tokens, int64_t sentence);
+  /// types_of_tokens: as many as tokens, or none where all are of type 0.
+  void add(std::span<const int32_t> tokens, int64_t sentence, std::span<const int32_t> types_of_tokens = {});
   /// Empties the batch and keeps its memory.
   void clear();
   /// Valid until the batch changes or moves.
-  Sequences view() const { return {.ids = ids, .ragged = &ragged, .sentences = sentences}; }
+  Sequences view() const { return {.ids = ids, .ragged = &ragged, .sentences = sentences, .types = types}; }
 };
 
 }  // namespace mh

@@ -12,6 +12,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/generate/beam_search.h"
 #include "multihead/generate/logits_filter.h"
+#include "multihead/generate/prompt_cache.h"
 #include "multihead/models/decoding.h"
 
 namespace mh {
@@ -135,7 +136,8 @@ class Generation {
                          .last = end_at(most)});
     }
     std::vector<int32_t> tokens, parents, sources;
-    ConstMatrixView states = decoding_.read(read(numbers).view());
+    ConstMatrixView states =
+        options_.cache ? read_on(growing[0].tokens) : decoding_.read(read(numbers).view());
     while (true) {
       const std::span<const Candidate> chosen = chooser_.choose(states, growing);
       tokens.clear();
@@ -147,10 +149,32 @@ class Generation {
         tokens.push_back(chosen[i].token);
       }
       growing.erase(growing.begin() + static_cast<std::ptrdiff_t>(parents.size()), growing.end());
-      if (growing.empty()) return;
+      if (growing.empty()) break;
       sources.assign(tokens.size(), 0);
       states = decoding_.step(tokens, parents, sources);
     }
+    if (options_.cache) keep();
+  }
+
+  // Reads what is new of the only prompt. Until keep() the cache is empty, in case something is thrown.
+  ConstMatrixView read_on(const std::vector<int32_t>& prompt) {
+    const std::vector<int32_t> before = std::exchange(options_.cache->tokens, {});
+    // One token is read in any case: the next one follows from its state.
+    const auto known = std::mismatch(prompt.begin(), prompt.end() - 1, before.begin(), before.end()).first;
+    Batch fresh;
+    fresh.add(std::span(known, prompt.end()), 0);
+    if (known == prompt.begin()) return decoding_.read(fresh.view());
+    decoding_.cache() = std::exchange(options_.cache->keys_and_values, {});
+    decoding_.cache().cut(static_cast<int32_t>(known - prompt.begin()));
+    return decoding_.read_on(fresh.view());
+  }
+  // The last token that was chosen may not have been read.
+  void keep() {
+    PromptCache& cache = *options_.cache;
+    cache.keys_and_values = std::exchange(decoding_.cache(), {});
+    cache.tokens = prompts_[0];
+    cache.tokens.insert(cache.tokens.end(), results_[0].tokens.begin(), results_[0].tokens.end());
+    cache.tokens.resize(static_cast<size_t>(cache.keys_and_values.length(0)));
   }
 
   // Adds a token to its prompt's result.
@@ -217,6 +241,8 @@ void check_generate(const GenerateOptions& options) {
         "`temperature`, `top_k`, `top_p` and `min_p` are for sampling; a search takes the most probable "
         "tokens");
   }
+  if (options.next_token == NextToken::kBeam && options.cache)
+    throw UsageError("`cache` is for sampling and greedy search; a beam search reads its prompt again");
   if (options.next_token != NextToken::kBeam) {
     if (options.stops)
       throw UsageError("`stops` is for a beam search; sampling and greedy search have `goes_on`");
@@ -235,6 +261,8 @@ std::vector<Generated> generate(const LanguageModel& model, std::span<const std:
   check_generate(options);
   const ModelFacts facts = model.facts();
   facts.require_causal();
+  if (options.cache && prompts.size() != 1)
+    throw UsageError(fmt::format("`cache` is for one prompt, got {}", prompts.size()));
   if (options.interventions) model.check(*options.interventions);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});

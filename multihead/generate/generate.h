@@ -19,6 +19,8 @@
 
 namespace mh {
 
+struct PromptCache;
+
 /// How the next token is chosen.
 enum class NextToken {
   kSample,  // drawn from softmax of the filtered logits
@@ -42,6 +44,10 @@ struct GenerateOptions {
   /// size. One prompt may have more.
   int64_t max_batch_tokens = 8192;
   const Interventions* interventions = nullptr;
+  /// For one prompt, and not for a beam search: what was read before (prompt_cache.h), with the same model and
+  /// interventions. The tokens with which the prompt begins as well are not read again. Afterwards it holds what
+  /// was read now.
+  PromptCache* cache = nullptr;
   /// Called when prompt n, counted from 0, has got another token that is no end token; false ends it there.
   /// Not for a beam search.
   std::function<bool(size_t n, int32_t token)> goes_on = nullptr;

@@ -20,8 +20,8 @@ using ConvertLayer = std::function<LayerWeights(const std::string& attention, co
 /// allow the conversion; errors of `convert` get the attention's name in front.
 std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const ConvertLayer& convert);
 
-/// Returns a model without these heads ("encoder.3.self_attention.1"): their parameters are gone. Throws
-/// UsageError on heads that the model does not have, and when an attention would keep none.
+/// Returns a model without these heads ("encoder.3.self_attention.1", or patterns, nn/head_name.h): their parameters
+/// are gone. Throws UsageError on heads that the model does not have, and when an attention would keep none.
 std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::vector<std::string>& heads);
 
 /// The largest absolute differences between the outputs of two models, and the largest absolute outputs of

@@ -21,12 +21,17 @@ void Decoding::start(const Sequences& source) {
 
 ConstMatrixView Decoding::read(const Sequences& prompts) {
   model_.facts().require_causal();
-  const Ragged& rows = *prompts.ragged;
+  start({});
+  return read_on(prompts);
+}
+
+ConstMatrixView Decoding::read_on(const Sequences& more) {
+  const Ragged& rows = *more.ragged;
   for (int32_t s = 0; s < rows.sequences(); ++s) {
     if (rows.length(s) == 0) throw UsageError(fmt::format("prompt {} has no tokens", s + 1));
   }
-  start({});
-  const ConstMatrixView states = model_.extend(context_, prompts.ids, {.rows = &rows}, cache_).value();
+  context_.tape.clear();
+  const ConstMatrixView states = model_.extend(context_, more.ids, {.rows = &rows}, cache_).value();
   steps_ = 1;
   last_.resize(rows.sequences() * states.cols);
   const MatrixView last(last_.data(), rows.sequences(), states.cols);

@@ -33,6 +33,9 @@ class Decoding {
   /// behind the last token of each, [S, d_model], valid until the next step; they are the first hypotheses,
   /// which step() continues. Throws UsageError on an empty prompt or a model that reads a source.
   ConstMatrixView read(const Sequences& prompts);
+  /// The same where the cache stands, which may have been cut or put back: reads more tokens of each of its
+  /// sequences.
+  ConstMatrixView read_on(const Sequences& more);
 
   /// Feeds one token to each hypothesis (row). parents[i] is the row of the previous step that row i
   /// continues (ignored in the first step), sources[i] is the sentence that row i translates; it never

@@ -57,12 +57,9 @@ EncoderModel::EncoderModel(const EncoderConfig& config, DropoutSites sites)
       pooler_(config.pooler ? std::make_unique<Dense>(config.embedding.d_model) : nullptr),
       words_(config.masked_words ? std::make_unique<MaskedWords>(config, embedding_.table()) : nullptr) {}
 
-Var EncoderModel::states(Context& context, const Sequences& tokens, std::span<const int32_t> types) const {
-  if (!types.empty() && types.size() != tokens.ids.size())
-    throw UsageError(
-        fmt::format("{} kinds of token for {} tokens; give one each", types.size(), tokens.ids.size()));
+Var EncoderModel::states(Context& context, const Sequences& tokens) const {
   const Dropout dropout = dropout_at(context, config_.stack.dropout.residual, kFirstEmbeddingSite, tokens);
-  return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout, types), tokens);
+  return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout), tokens);
 }
 
 ModelFacts EncoderModel::facts() const {

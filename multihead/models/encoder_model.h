@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +44,9 @@ class EncoderModel final : public Model {
   const EncoderConfig& config() const { return config_; }
   ModelFacts facts() const override;
 
-  /// Returns the states [N, d_model]. types: the type of each token, or empty for type 0. Throws UsageError
-  /// on tokens, types and lengths that the model does not have.
-  Var states(Context& context, const Sequences& tokens, std::span<const int32_t> types = {}) const;
+  /// Returns the states [N, d_model]. Throws UsageError on tokens, types and lengths that the model does not
+  /// have.
+  Var states(Context& context, const Sequences& tokens) const;
   /// Returns tanh(x W + b) of the first state x of each sequence: [S, d_model]. Throws UsageError when the
   /// model has no pooler or a sequence no tokens, Error when x W + b is not finite.
   Tensor pooled(Context& context, Var states, const Sequences& tokens) const;

@@ -11,6 +11,42 @@
 #include "multihead/nn/stack.h"
 
 namespace mh {
+namespace {
+
+/// Attentions that follow one another by layers and have equally many heads.
+struct AttentionRun {
+  std::string stack, kind;  // "encoder", "self_attention"
+  std::string first, last;  // their names
+  int heads;
+};
+
+/// "encoder.0.self_attention to encoder.5.self_attention with heads 0 to 7 each; decoder.0.self_attention ...".
+std::string in_words(const std::vector<Model::AttentionName>& attentions) {
+  std::vector<AttentionRun> runs;
+  for (const auto& [name, heads] : attentions) {
+    std::string stack = name.substr(0, name.find('.')), kind = name.substr(name.rfind('.') + 1);
+    const auto before = std::find_if(runs.rbegin(), runs.rend(), [&](const AttentionRun& run) {
+      return run.stack == stack && run.kind == kind;
+    });
+    if (before != runs.rend() && before->heads == heads) {
+      before->last = name;
+    } else {
+      // Behind the others of its stack and kind, which may have other numbers of heads.
+      runs.insert(before.base() == runs.begin() ? runs.end() : before.base(),
+                  {std::move(stack), std::move(kind), name, name, heads});
+    }
+  }
+  std::vector<std::string> words;
+  for (const AttentionRun& run : runs) {
+    const std::string numbers = run.heads == 1 ? "head 0" : fmt::format("heads 0 to {}", run.heads - 1);
+    words.push_back(run.first == run.last
+                        ? fmt::format("{} with {}", run.first, numbers)
+                        : fmt::format("{} to {} with {} each", run.first, run.last, numbers));
+  }
+  return fmt::format("{}", fmt::join(words, "; "));
+}
+
+}  // namespace
 
 void ModelFacts::require_translator() const {
   if (source_vocabulary > 0 && vocabulary > 0) return;
@@ -67,9 +103,20 @@ void Model::throw_no_attention(std::string_view name) const {
       fmt::format("this model has no attention '{}'; it has {}", name, fmt::join(there, " and ")));
 }
 
+std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
+  const std::vector<AttentionName> all = attentions();
+  std::vector<HeadName> found;
+  for (const auto& [attention, heads] : all) {
+    for (int head = 0; head < heads; ++head) {
+      if (pattern.matches(attention, head)) found.push_back({attention, head});
+    }
+  }
+  if (!found.empty()) return found;
+  throw UsageError(fmt::format("this model has no head '{}'; it has {}", pattern.text(), in_words(all)));
+}
+
 void Model::check(const Interventions& interventions) const {
-  for (const std::string& name : interventions.attentions())
-    interventions.check(name, attention(name).heads());
+  for (const Interventions::Change& change : interventions.changes()) heads_named(change.heads);
 }
 
 void Model::visit(const ConstParameterVisitor& visitor) const {

@@ -12,6 +12,7 @@
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/nn/context.h"
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 
@@ -61,7 +62,10 @@ class Model {
   /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
-  /// Throws UsageError when the interventions name an attention or head that the model does not have.
+  /// The heads that a name or a pattern (nn/head_name.h) stands for, in the order of attentions(). Throws
+  /// UsageError, listing what exists, when there are none.
+  std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
+  /// Throws the same UsageError when the interventions name heads that the model does not have.
   void check(const Interventions& interventions) const;
 
   /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored

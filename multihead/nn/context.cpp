@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "multihead/nn/head_name.h"
+#include "multihead/base/error.h"
 
 namespace mh {
 
@@ -18,39 +18,36 @@ ConstMatrixView ObservedWeights::matrix(int s, int h) const {
   return {weights + offset + h * queries * keys, queries, keys};
 }
 
-void Interventions::set_gate(const std::string& head, float gate) {
-  const HeadName name = parse_head_name(head);
-  const auto number = static_cast<size_t>(name.head);
-  auto change = std::find_if(changes_.begin(), changes_.end(),
-                             [&](const Change& c) { return c.attention == name.attention; });
-  if (change == changes_.end()) change = changes_.insert(changes_.end(), {name.attention, {}});
-  if (change->gates.size() <= number) change->gates.resize(number + 1, 1.0f);
-  change->gates[number] = gate;
-}
-
-const Interventions::Change* Interventions::find(std::string_view attention, int heads) const {
-  const auto found = std::find_if(changes_.begin(), changes_.end(),
-                                  [&](const Change& change) { return change.attention == attention; });
-  if (found == changes_.end()) return nullptr;
-  if (found->gates.size() > static_cast<size_t>(heads)) {
-    throw UsageError(fmt::format("head '{}.{}': {} has {} heads, numbered from 0", attention,
-                                 found->gates.size() - 1, attention, heads));
-  }
-  return &*found;
+void Interventions::set_gate(std::string_view heads, float gate) {
+  const auto same = [&](const Change& change) { return change.heads.text() == heads; };
+  changes_.erase(std::remove_if(changes_.begin(), changes_.end(), same), changes_.end());
+  changes_.push_back({HeadPattern(heads), gate});
 }
 
 std::span<const float> Interventions::gates(std::string_view attention, int heads, Arena& memory) const {
-  const Change* change = find(attention, heads);
-  if (change == nullptr) return {};
-  const std::span<float> gates = memory.array<float>(heads);
-  std::fill(std::copy(change->gates.begin(), change->gates.end(), gates.begin()), gates.end(), 1.0f);
+  std::span<float> gates;
+  const auto set = [&](int head, float gate) {
+    if (gates.empty()) {
+      gates = memory.array<float>(heads);
+      std::fill(gates.begin(), gates.end(), 1.0f);
+    }
+    gates[static_cast<size_t>(head)] = gate;
+  };
+  for (const Change& change : changes_) {
+    if (const auto& one = change.heads.one()) {
+      if (one->attention != attention) continue;
+      if (one->head >= heads) {
+        throw UsageError(fmt::format("head '{}': {} has {} heads, numbered from 0", change.heads.text(),
+                                     attention, heads));
+      }
+      set(one->head, change.gate);
+      continue;
+    }
+    for (int head = 0; head < heads; ++head) {
+      if (change.heads.matches(attention, head)) set(head, change.gate);
+    }
+  }
   return gates;
-}
-
-std::vector<std::string> Interventions::attentions() const {
-  std::vector<std::string> names;
-  for (const Change& change : changes_) names.push_back(change.attention);
-  return names;
 }
 
 Dropout dropout_at(const Context& context, float rate, uint32_t site, const Sequences& rows) {

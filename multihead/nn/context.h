@@ -15,6 +15,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/nn/disagreement.h"
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 
@@ -52,26 +53,24 @@ class Observer {
 /// Mutes or scales heads: the output of a head is multiplied by its gate, which is 1 unless it was set.
 class Interventions {
  public:
-  /// Mutes a head, e.g. "encoder.3.self_attention.1", head 1 of that attention. Throws UsageError on a name
-  /// of another form.
-  void mute(const std::string& head) { set_gate(head, 0); }
-  void set_gate(const std::string& head, float gate);
+  struct Change {
+    HeadPattern heads;
+    float gate;
+  };
+
+  /// Mutes a head, e.g. "encoder.3.self_attention.1", or those that a pattern names (head_name.h), e.g. all heads of
+  /// that attention, "encoder.3.self_attention.*". Throws UsageError on a name of another form.
+  void mute(std::string_view heads) { set_gate(heads, 0); }
+  /// Where several gates speak of one head, the last one counts.
+  void set_gate(std::string_view heads, float gate);
   /// Returns a gate for each head, in the arena's memory; empty when no head of this attention was changed.
-  /// Throws UsageError when a head number is not below `heads`.
+  /// Throws UsageError when a head was named whose number is not below `heads`.
   std::span<const float> gates(std::string_view attention, int heads, Arena& memory) const;
-  /// Throws the same UsageError.
-  void check(std::string_view attention, int heads) const { find(attention, heads); }
   bool empty() const { return changes_.empty(); }
-  /// The attentions whose heads were changed; a model checks that it has them.
-  std::vector<std::string> attentions() const;
+  /// What was asked for; a model checks that it has such heads.
+  const std::vector<Change>& changes() const { return changes_; }
 
  private:
-  struct Change {
-    std::string attention;
-    std::vector<float> gates;  // as long as the highest head named; 1 beyond
-  };
-  /// Null when no head of this attention was changed.
-  const Change* find(std::string_view attention, int heads) const;
   std::vector<Change> changes_;
 };
 

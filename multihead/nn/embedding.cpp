@@ -22,6 +22,10 @@ Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPla
         "token id {} is outside of the vocabulary of {}; does the tokenizer belong to this model?", id,
         vocabulary));
   }
+  if (!places.types.empty() && places.types.size() != ids.size()) {
+    throw UsageError(
+        fmt::format("{} token types for {} tokens; give one each", places.types.size(), ids.size()));
+  }
   Arena& arena = context.tape.arena();
   const auto count = static_cast<int64_t>(ids.size());
   const std::span<int32_t> rows = arena.array<int32_t>(count);
@@ -50,13 +54,17 @@ Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPla
     }
     options.types = &types_;
     options.types_of = types;
+  } else if (const auto type =
+                 std::find_if(places.types.begin(), places.types.end(), [](int32_t t) { return t != 0; });
+             type != places.types.end()) {
+    throw UsageError(fmt::format("token type {}: this model has no token types", *type));
   }
   const Var sum = embed(context.tape, table_, ids, options);
   return norm_ ? norm_->forward(context, sum, dropout) : sum;
 }
 
 Var Embedding::forward(Context& context, const Sequences& rows, const PositionTable& positions,
-                       const Dropout& dropout, std::span<const int32_t> types) const {
+                       const Dropout& dropout) const {
   const Ragged& ragged = *rows.ragged;
   if (ragged.longest() > positions.longest()) {
     throw UsageError(fmt::format("a sequence of {} tokens is longer than this model's {} positions",
@@ -66,7 +74,7 @@ Var Embedding::forward(Context& context, const Sequences& rows, const PositionTa
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
     for (int32_t i = 0; i < ragged.length(s); ++i) places[static_cast<size_t>(ragged.begin(s) + i)] = i;
   }
-  return at(context, rows.ids, {.positions = places, .types = types}, positions, dropout);
+  return at(context, rows.ids, {.positions = places, .types = rows.types}, positions, dropout);
 }
 
 void Embedding::visit(const std::string& name, const ParameterVisitor& visitor) {

@@ -42,9 +42,9 @@ class Embedding {
   Parameter& table() { return table_; }
   const Parameter& table() const { return table_; }
   /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too
-  /// long and on a token that is not in the vocabulary.
-  Var forward(Context& context, const Sequences& rows, const PositionTable& positions, const Dropout& dropout,
-              std::span<const int32_t> types = {}) const;
+  /// long and on a token or a type that is not there.
+  Var forward(Context& context, const Sequences& rows, const PositionTable& positions,
+              const Dropout& dropout) const;
   /// The same for tokens at given positions: [N, d_model].
   Var at(Context& context, std::span<const int32_t> ids, const TokenPlaces& places,
          const PositionTable& positions, const Dropout& dropout = {}) const;

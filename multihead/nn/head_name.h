@@ -1,4 +1,5 @@
-// The names of heads, as users write them: the attention's name and the head's number.
+// The names of heads, as users write them: the attention's name and the head's number, or a pattern that several
+// names fit.
 #pragma once
 
 #include <optional>
@@ -13,10 +14,30 @@ std::optional<int> whole_number_in(std::string_view text);
 struct HeadName {
   std::string attention;
   int head = 0;
+
+  bool operator==(const HeadName&) const = default;
 };
 /// "encoder.3.self_attention.1" -> {"encoder.3.self_attention", 1}; the model checks whether it has such a
 /// head. Throws UsageError on a name of another form and on a number above kLargestHeadNumber.
 HeadName parse_head_name(std::string_view name);
 constexpr int kLargestHeadNumber = 65535;
+
+/// One head by its name, or several by a pattern: * stands for any characters, dots too. All heads of an attention
+/// are "encoder.3.self_attention.*", those of all cross-attentions "*.cross_attention.*", and "encoder.*.0" is head
+/// 0 of every layer of the encoder. Which heads there are the model says (Model::heads_named).
+class HeadPattern {
+ public:
+  /// Throws UsageError on a text that has no * and is no head's name.
+  explicit HeadPattern(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  /// The head, when the text names one; none when it is a pattern.
+  const std::optional<HeadName>& one() const { return one_; }
+  bool matches(std::string_view attention, int head) const;
+
+ private:
+  std::string text_;
+  std::optional<HeadName> one_;
+};
 
 }  // namespace mh

@@ -36,6 +36,9 @@ void StackCache::cut(int32_t length) {
   }
   paths_.swap(next_paths_);
   std::swap(lengths_, next_lengths_);
+  // Rows that no sequence has any more are written over, so that a cache that is cut and read on stays small.
+  const auto last = std::max_element(paths_.begin(), paths_.end());
+  rows_written_ = last == paths_.end() ? 0 : *last + 1;
 }
 
 void StackCache::start(size_t layers, std::span<const int32_t> memory_offsets) {

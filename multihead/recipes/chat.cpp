@@ -127,13 +127,20 @@ ChatTemplate ChatTemplate::of(const ModelFolder& folder) {
   return *found;
 }
 
-std::string ChatTemplate::opening(const std::optional<std::string>& system) const {
-  const auto& first = system ? system : default_system;
-  return (first ? "<|im_start|>system\n" + *first + "<|im_end|>\n" : "") + "<|im_start|>user\n";
+std::string ChatTemplate::opening(const std::optional<std::string>& system,
+                                  std::span<const ChatMessage> earlier) const {
+  std::string text;
+  const auto write = [&](ChatRole role, const std::string& content) {
+    text += fmt::format("<|im_start|>{}\n{}<|im_end|>\n", name_of(role, kChatRoles), content);
+  };
+  if (const auto& first = system ? system : default_system) write(ChatRole::kSystem, *first);
+  for (const ChatMessage& message : earlier) write(message.role, message.content);
+  return text + "<|im_start|>user\n";
 }
 
-std::string ChatTemplate::prompt(const std::string& message, const std::optional<std::string>& system) const {
-  return opening(system) + message + "<|im_end|>\n<|im_start|>assistant\n";
+std::string ChatTemplate::prompt(const std::string& message, const std::optional<std::string>& system,
+                                 std::span<const ChatMessage> earlier) const {
+  return opening(system, earlier) + message + "<|im_end|>\n<|im_start|>assistant\n";
 }
 
 }  // namespace mh

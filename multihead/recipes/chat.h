@@ -7,7 +7,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+
+#include "multihead/recipes/generate_text.h"
 
 namespace mh {
 
@@ -24,11 +27,12 @@ struct ChatTemplate {
   /// without the token <|im_end|>.
   static ChatTemplate of(const ModelFolder& folder);
 
-  /// The prompt for a message of the user. system: in place of the default one.
-  std::string prompt(const std::string& message,
-                     const std::optional<std::string>& system = std::nullopt) const;
+  /// The prompt for a message of the user. system: in place of the default one; earlier: the messages before it.
+  std::string prompt(const std::string& message, const std::optional<std::string>& system = std::nullopt,
+                     std::span<const ChatMessage> earlier = {}) const;
   /// What stands before the message in it.
-  std::string opening(const std::optional<std::string>& system = std::nullopt) const;
+  std::string opening(const std::optional<std::string>& system = std::nullopt,
+                      std::span<const ChatMessage> earlier = {}) const;
 };
 
 /// The token that ends the answer.

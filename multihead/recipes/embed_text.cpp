@@ -15,7 +15,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/models/sentence_pooling.h"
-#include "multihead/recipes/cut_tokens.h"
+#include "multihead/recipes/text_tokens.h"
 #include "multihead/recipes/unknown_tokens.h"
 #include "multihead/text/unicode.h"
 
@@ -24,50 +24,60 @@ namespace {
 
 constexpr int64_t kLeastBatchTokens = 512;
 
-/// A sentence as the model reads it.
-struct Sentence {
-  std::vector<int32_t> ids;
-  size_t tokens = 0;  // that it had before it was cut
-};
-
 std::string text_of(const SentenceModel& model, const std::string& line) {
   return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
 }
 
-Sentence sentence_of(const SentenceModel& model, const std::string& line, size_t closing) {
-  Sentence sentence{.ids = model.folder.source_tokens().encode_ids(text_of(model, line))};
-  sentence.tokens = sentence.ids.size();
-  cut_tokens(sentence.ids, static_cast<size_t>(model.longest), closing);
-  return sentence;
+void check_pairs(const SentenceModel& model, size_t lines, size_t pairs) {
+  if (pairs == 0) return;
+  check_second_texts(pairs, lines);
+  TextReader(model.folder, static_cast<size_t>(model.longest)).check_pairs();
+  if (!model.prompt.empty()) {
+    throw UsageError(
+        fmt::format("{} has a prompt for a single text, and none for two; leave the second texts out",
+                    model.folder.path.string()));
+  }
 }
 
-std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
-                                            const EmbedTextOptions& options) {
+/// The sentences as the model reads them.
+std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
+                                  const EmbedTextOptions& options) {
+  const bool pairs = !options.pairs.empty();
+  check_pairs(model, lines.size(), options.pairs.size());
   const Tokenizer& tokenizer = model.folder.source_tokens();
-  const size_t closing = closing_tokens(tokenizer);
-  std::vector<Sentence> sentences(lines.size());
+  const TextReader reader(model.folder, static_cast<size_t>(model.longest));
+  std::vector<TextTokens> sentences(lines.size());
   constexpr size_t kLinesATask = 64;
   parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kLinesATask;
     for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
-      if (const std::string problem = utf8_problem(lines[i]); !problem.empty())
-        throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
-      sentences[i] = sentence_of(model, lines[i], closing);
+      const auto checked = [&](const std::string& line) {
+        if (const std::string problem = utf8_problem(line); !problem.empty())
+          throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
+        return text_of(model, line);
+      };
+      sentences[i] =
+          pairs ? reader.read(checked(lines[i]), checked(options.pairs[i])) : reader.read(checked(lines[i]));
     }
   });
-  std::vector<std::vector<int32_t>> ids;
-  ids.reserve(lines.size());
   LongLines long_lines(options.from,
                        {.longest = static_cast<size_t>(model.longest), .strict = options.strict});
   UnknownTokens unknown;
   for (size_t i = 0; i < lines.size(); ++i) {
-    long_lines.note(i, sentences[i].tokens);
-    ids.push_back(std::move(sentences[i].ids));
-    if (options.remark) unknown.add(text_of(model, lines[i]), ids.back(), tokenizer);
+    long_lines.note(i, sentences[i].uncut);
+    if (!options.remark) continue;
+    if (!pairs) {
+      unknown.add(text_of(model, lines[i]), sentences[i].ids, tokenizer);
+      continue;
+    }
+    for (const std::string* line : {&lines[i], &options.pairs[i]}) {
+      const std::string text = text_of(model, *line);
+      unknown.add(text, tokenizer.encode_ids(text), tokenizer);
+    }
   }
   if (unknown.tokens > 0) options.remark(unknown.in_words() + "; the tokenizer does not know them");
   long_lines.tell(lines.size(), options.remark);
-  return ids;
+  return sentences;
 }
 
 /// A model that load_sentence_model() made is always so.
@@ -102,12 +112,12 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
                   const EmbedTextOptions& options) {
   check_model(model);
   if (options.interventions) model.folder.model->check(*options.interventions);
-  const std::vector<std::vector<int32_t>> sentences = tokens_of(model, lines, options);
+  const std::vector<TextTokens> sentences = tokens_of(model, lines, options);
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
   int64_t all_tokens = 0;
-  for (const auto& ids : sentences) {
-    sizes.push_back({.tokens = static_cast<int64_t>(ids.size())});
+  for (const TextTokens& sentence : sentences) {
+    sizes.push_back({.tokens = std::ssize(sentence.ids)});
     all_tokens += sizes.back().tokens;
   }
   // A batch or more for each thread, if they do not become too small for fast products.
@@ -128,7 +138,10 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     Context context{.tape = *tape, .interventions = options.interventions};
     const auto& batch = batches[static_cast<size_t>(number)];
     Batch tokens;
-    for (const int64_t i : batch) tokens.add(sentences[static_cast<size_t>(i)], i);
+    for (const int64_t i : batch) {
+      const TextTokens& sentence = sentences[static_cast<size_t>(i)];
+      tokens.add(sentence.ids, i, sentence.types);
+    }
     const Tensor vectors = model.vectors(context, tokens.view());
     for (size_t s = 0; s < batch.size(); ++s)
       std::copy_n(vectors.view().row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));

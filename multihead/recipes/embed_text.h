@@ -19,6 +19,8 @@
 namespace mh {
 
 struct EmbedTextOptions {
+  /// The second text of each line, which the model reads as one sequence with it; empty: there are none.
+  std::vector<std::string> pairs = {};
   LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
   int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
@@ -34,8 +36,8 @@ struct EmbedTextOptions {
 /// (model.longest) is cut; its closing special token stays. A line without text is what the tokenizer makes of
 /// it, mostly special tokens; where that is nothing at all its vector is 0. Throws FormatError on a line that
 /// is not UTF-8, and with `strict` on one that is too long; UsageError on interventions in heads that the
-/// model does not have, and on a model whose fields cannot be; Error when vectors are not finite, as of damaged
-/// weights.
+/// model does not have, on pairs that it does not read or that are not as many as lines, and on a model whose fields
+/// cannot be; Error when vectors are not finite, as of damaged weights.
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options = {});
 

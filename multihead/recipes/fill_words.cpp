@@ -10,7 +10,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_model.h"
-#include "multihead/recipes/cut_tokens.h"
+#include "multihead/recipes/text_tokens.h"
 
 namespace mh {
 namespace {
@@ -58,26 +58,35 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
   const std::string mask = mask_token(folder);
   const int32_t mask_id = tokenizer.id_of(mask).value();
 
-  std::vector<std::vector<int32_t>> ids;
+  const bool pairs = !options.pairs.empty();
+  if (pairs) check_second_texts(options.pairs.size(), texts.size());
+  std::vector<TextTokens> read;
   std::vector<ExampleSize> sizes;
   const auto longest = static_cast<size_t>(model.facts().max_positions);
-  const size_t closing = closing_tokens(tokenizer);
+  const TextReader reader(folder, longest);
   LongLines long_lines(options.from, {.longest = longest, .strict = options.strict});
+  const auto masks_in = [&](const std::vector<int32_t>& ids) {
+    return std::count(ids.begin(), ids.end(), mask_id);
+  };
   for (size_t i = 0; i < texts.size(); ++i) {
-    std::vector<int32_t> text = tokenizer.encode_ids(texts[i]);
-    const auto masks = std::count(text.begin(), text.end(), mask_id);
+    TextTokens text = pairs ? reader.read(texts[i], options.pairs[i]) : reader.read(texts[i]);
+    auto masks = masks_in(text.ids);
+    const bool cut = text.ids.size() < text.uncut;
+    if (cut) {
+      masks = masks_in(tokenizer.encode_ids(texts[i])) +
+              (pairs ? masks_in(tokenizer.encode_ids(options.pairs[i])) : 0);
+    }
     if (masks == 0)
       throw FormatError(
           fmt::format("{} has no mask; write {} where a word is missing", options.from.at(i), mask));
-    const size_t tokens = text.size();
-    long_lines.note(i, tokens);
-    if (cut_tokens(text, longest, closing) && std::count(text.begin(), text.end(), mask_id) < masks) {
+    long_lines.note(i, text.uncut);
+    if (masks_in(text.ids) < masks) {
       throw FormatError(
           fmt::format("{} has {} tokens, and a mask stands behind the {} that the model reads; shorten it",
-                      options.from.at(i), tokens, longest));
+                      options.from.at(i), text.uncut, longest));
     }
-    sizes.push_back({.tokens = std::ssize(text)});
-    ids.push_back(std::move(text));
+    sizes.push_back({.tokens = std::ssize(text.ids)});
+    read.push_back(std::move(text));
   }
   long_lines.tell(texts.size(), options.remark);
 
@@ -92,13 +101,13 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
     std::vector<int64_t> rows;    // of the batch, which are masks
     std::vector<size_t> of_text;  // the text of each
     for (const int64_t n : numbers) {
-      const auto& text = ids[static_cast<size_t>(n)];
-      for (size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != mask_id) continue;
+      const auto& [ids, types, uncut] = read[static_cast<size_t>(n)];
+      for (size_t i = 0; i < ids.size(); ++i) {
+        if (ids[i] != mask_id) continue;
         rows.push_back(std::ssize(batch.ids) + static_cast<int64_t>(i));
         of_text.push_back(static_cast<size_t>(n));
       }
-      batch.add(text, n);
+      batch.add(ids, n, types);
     }
     tape.clear();
     const ConstMatrixView states = model.states(context, batch.view()).value();

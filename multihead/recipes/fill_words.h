@@ -26,17 +26,20 @@ struct FillOptions {
   int32_t words = 5;                // K, from 1 to kMaxCandidates: the best words for each mask
   int64_t max_batch_tokens = 4096;  // most tokens of a batch; results do not depend on it
   const Interventions* interventions = nullptr;
+  /// The second text of each text, which the model reads as one sequence with it; empty: there are none.
+  std::vector<std::string> pairs = {};
   LinesFrom from = {.one = "text"};  // what errors and remarks call the texts
   bool strict = false;               // refuse a text that is too long, which is cut otherwise
   std::function<void(const std::string&)> remark = nullptr;  // hears how many texts were cut
 };
 
 /// For each text and each of its masks, in order, the K most probable words, the best first. Each mask is
-/// filled by itself, while the others stay masked. The texts say mask_token() where a word is missing. A text
-/// of more tokens than the model reads loses its end; its closing special token stays. Throws UsageError when
-/// the model has no head for masked words, and on options that cannot be; FormatError on a text that is not
-/// UTF-8, that has no mask, or that is cut before one, and with `strict` on one that is too long; FileError
-/// when the folder has no tokenizer.
+/// filled by itself, while the others stay masked. The texts (of a pair one or both) say mask_token() where a word
+/// is missing. A text of more tokens than the model reads loses its end, of a pair the longer text
+/// (text_tokens.h). Throws UsageError when the model has no head for masked words, on pairs that it does not read
+/// or that are not as many as texts, and on options that cannot be; FormatError on a text that is not UTF-8, that
+/// has no mask, or that is cut before one, and with `strict` on one that is too long; FileError when the folder has
+/// no tokenizer.
 std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
                                                              const std::vector<std::string>& texts,
                                                              const FillOptions& options = {});

@@ -15,23 +15,48 @@
 namespace mh {
 namespace {
 
+/// Of a chat, what stands around each prompt.
+std::optional<ChatAround> chat_around(const ModelFolder& folder, const GenerateTextOptions& options) {
+  if (!options.chat) {
+    if (!options.earlier.empty()) throw UsageError("`earlier` messages are of a chat; set `chat`");
+    return std::nullopt;
+  }
+  ChatAround around{.chat = ChatTemplate::of(folder), .system = options.system, .earlier = options.earlier};
+  for (size_t i = 0; i < around.earlier.size(); ++i) {
+    if (around.earlier[i].role != ChatRole::kSystem) continue;
+    if (i > 0) throw UsageError("only the first message of a chat may be the system's");
+    if (options.system) throw UsageError("`system`: the chat begins with a system message of its own");
+  }
+  if (!around.earlier.empty() && around.earlier[0].role == ChatRole::kSystem) {
+    around.system = around.earlier[0].content;
+    around.earlier.erase(around.earlier.begin());
+  }
+  return around;
+}
+
 std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
                                             const std::vector<std::string>& prompts,
                                             const GenerateTextOptions& options) {
   const int32_t positions = folder.causal_model().facts().max_positions;
   const int32_t room = std::max(1, std::min(options.generate.max_new_tokens, positions / 2));
   const auto longest = static_cast<size_t>(positions - room);
-  const PromptTokens prompt_tokens(
-      folder, options.chat ? std::optional(ChatTemplate::of(folder)) : std::nullopt, options.system);
-  LongLines long_lines(options.from, {.longest = longest,
-                                      .before = fmt::format("{} new one{}", room, room == 1 ? "" : "s"),
-                                      .strict = options.strict});
+  const PromptTokens prompt_tokens(folder, chat_around(folder, options));
+  const std::string new_ones = fmt::format("{} new one{}", room, room == 1 ? "" : "s");
+  LongLines long_lines(options.from, {.longest = longest, .before = new_ones, .strict = options.strict});
   std::vector<std::vector<int32_t>> all;
   for (size_t n = 0; n < prompts.size(); ++n) {
-    std::vector<int32_t> tokens = prompt_tokens.whole(prompts[n]);
+    const size_t left_out = options.strict ? 0 : prompt_tokens.messages_to_leave_out(prompts[n], longest);
+    const PromptTokens rest = prompt_tokens.without_oldest(left_out);
+    std::vector<int32_t> tokens = rest.whole(prompts[n]);
     long_lines.note(n, tokens.size());
-    if (tokens.size() > longest) tokens = prompt_tokens.cut(prompts[n], longest, options.from.at(n));
+    if (tokens.size() > longest) tokens = rest.cut(prompts[n], longest, options.from.at(n));
     all.push_back(std::move(tokens));
+    if (left_out > 0 && options.remark) {
+      options.remark(
+          fmt::format("{} before {} left out; the model reads {} tokens before {}",
+                      left_out == 1 ? "the oldest message" : fmt::format("the {} oldest messages", left_out),
+                      options.from.at(n), longest, new_ones));
+    }
   }
   long_lines.tell(prompts.size(), options.remark);
   return all;

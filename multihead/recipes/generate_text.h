@@ -11,11 +11,21 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/generate/generate.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/recipes/long_lines.h"
 
 namespace mh {
+
+enum class ChatRole { kSystem, kUser, kAssistant };
+inline constexpr EnumNames<ChatRole> kChatRoles = {
+    {"system", ChatRole::kSystem}, {"user", ChatRole::kUser}, {"assistant", ChatRole::kAssistant}};
+
+struct ChatMessage {
+  ChatRole role = ChatRole::kUser;
+  std::string content;
+};
 
 struct GenerateTextOptions {
   /// What the folder's generation_config.json says of end tokens and forbidden tokens counts besides.
@@ -25,8 +35,11 @@ struct GenerateTextOptions {
   /// The prompts are messages of a user; the model answers as its chat template has it (chat.h).
   bool chat = false;
   std::optional<std::string> system = std::nullopt;  // with chat: in place of the template's default
-  LinesFrom from = {.one = "prompt"};                // what errors and remarks call the prompts
-  bool strict = false;  // refuse a prompt that is too long, which is cut otherwise
+  /// With chat: the messages before the prompt, the oldest first. Only the first may be the system's, in place of
+  /// `system`.
+  std::vector<ChatMessage> earlier = {};
+  LinesFrom from = {.one = "prompt"};  // what errors and remarks call the prompts
+  bool strict = false;                 // refuse a prompt that is too long, which is cut otherwise
   /// Called with each piece of the text of prompt n, counted from 0, as soon as its bytes are complete.
   std::function<void(size_t n, std::string_view piece)> on_text = nullptr;
   /// Hears how many prompts were cut, and of texts that ended because the model has no more positions, a line
@@ -43,7 +56,8 @@ struct GeneratedText {
 
 /// Returns a text for each prompt, in order. An empty prompt is the model's start token. Prompt and new tokens
 /// together are at most as many as the model has positions: a prompt that leaves fewer than max_new_tokens of
-/// them, and fewer than half, is cut so that one or the other is free (prompt_tokens.h says where). Throws
+/// them, and fewer than half, is cut so that one or the other is free (prompt_tokens.h says where); of a chat the
+/// oldest messages are left out first. Throws
 /// FileError when the folder has no tokenizer; UsageError when its model does not continue a text, and on
 /// options that cannot be; FormatError on a prompt that is not UTF-8, whose chat template leaves no room for
 /// it, or, with `strict`, that is too long.

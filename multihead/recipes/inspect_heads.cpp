@@ -9,6 +9,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/cut_tokens.h"
 #include "multihead/recipes/long_lines.h"
+#include "multihead/recipes/text_tokens.h"
 
 namespace mh {
 namespace {
@@ -17,8 +18,9 @@ using Sentences = std::vector<std::vector<Word>>;
 
 /// One side's lines as the model reads them.
 struct EncodedSide {
-  std::vector<std::vector<int32_t>> ids;  // without end token
-  std::vector<WordOfToken> words;         // when trees or alignments are there
+  std::vector<std::vector<int32_t>> ids;         // without end token
+  std::vector<WordOfToken> words = {};           // when trees or alignments are there
+  std::vector<std::vector<int32_t>> types = {};  // of tokens, when there are pairs
 };
 
 std::vector<Word> split_at_spaces(const std::string& line) {
@@ -47,6 +49,7 @@ size_t words_in(const std::vector<std::string>& lines, const Sentences& trees, s
 // Lines without text are left out on all sides.
 HeadsText without_empty_lines(const HeadsText& text) {
   check_count("target lines", text.targets.size(), text.sources.size());
+  check_count("second texts", text.pairs.size(), text.sources.size());
   check_count("source trees", text.source_trees.size(), text.sources.size());
   check_count("target trees", text.target_trees.size(), text.sources.size());
   check_count("alignments", text.alignments.size(), text.sources.size());
@@ -57,6 +60,7 @@ HeadsText without_empty_lines(const HeadsText& text) {
   for (size_t i = 0; i < text.sources.size(); ++i) {
     if (text.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;
     kept.sources.push_back(text.sources[i]);
+    if (!text.pairs.empty()) kept.pairs.push_back(text.pairs[i]);
     if (!text.targets.empty()) kept.targets.push_back(text.targets[i]);
     if (!text.source_trees.empty()) kept.source_trees.push_back(text.source_trees[i]);
     if (!text.target_trees.empty()) kept.target_trees.push_back(text.target_trees[i]);
@@ -171,20 +175,30 @@ std::vector<int32_t> sizes(const Sentences& sentences) {
   return all;
 }
 
+/// Two texts as one sequence, for each line.
+EncodedSide pairs_of(const ModelFolder& folder, const std::vector<std::string>& firsts,
+                     const std::vector<std::string>& seconds,
+                     const std::function<void(const std::string&)>& remark) {
+  auto [ids, types] = read_pairs(folder, firsts, seconds, remark);
+  return {.ids = std::move(ids), .types = std::move(types)};
+}
+
 std::vector<KeptAttention> kept_attentions(const Model& model, std::span<const std::vector<int32_t>> sources,
                                            std::span<const std::vector<int32_t>> targets,
-                                           const Interventions* interventions) {
+                                           const ObserveOptions& options) {
   KeptWeights kept;
   CorpusObserver* observers[] = {&kept};
-  observe_corpus(model, sources, targets, observers, {.interventions = interventions});
+  observe_corpus(model, sources, targets, observers, options);
   return kept.kept();
 }
 
-/// Of an encoder, or of a causal model, whose text stands on the side of the target. `text`: one sequence.
-SentenceWeights weights_of_one_text(const ModelFolder& folder, std::span<const std::vector<int32_t>> text,
+/// Of an encoder, or of a causal model, whose text stands on the side of the target. `side`: one sequence.
+SentenceWeights weights_of_one_text(const ModelFolder& folder, const EncodedSide& side,
                                     const Interventions* interventions) {
+  const auto& text = side.ids;
   SentenceWeights sentence;
-  sentence.attentions = kept_attentions(*folder.model, text, {}, interventions);
+  sentence.attentions =
+      kept_attentions(*folder.model, text, {}, {.interventions = interventions, .source_types = side.types});
   auto& ids = is_causal(folder) ? sentence.target_ids : sentence.source_ids;
   auto& tokens = is_causal(folder) ? sentence.target_tokens : sentence.source_tokens;
   ids = text[0];
@@ -202,10 +216,16 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   Sentences source_words, target_words;
   if (align || !text.source_trees.empty()) source_words = words_of(text.sources, text.source_trees);
   if (align || !text.target_trees.empty()) target_words = words_of(text.targets, text.target_trees);
+  const bool pairs = !text.pairs.empty();
+  if (pairs && !text.source_trees.empty())
+    throw UsageError("trees speak of one text; leave out the trees or the second texts");
   EncodedSide source, target;
   HeadReport report;
   report.sentences = static_cast<int64_t>(text.sources.size());
-  if (translates(folder)) {
+  if (pairs) {
+    source = pairs_of(folder, text.sources, text.pairs, options.remark);
+    refuse_targets(folder, !text.targets.empty());
+  } else if (translates(folder)) {
     source = reader.encode(text.sources, folder.source_tokens(), source_words, "source line");
     for (auto& ids : source.ids) ids.push_back(folder.translator().config().eos_id);
     for (auto& words : source.words) words.push_back(-1);
@@ -235,7 +255,9 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
   RelationScorer relations(source_gold, target_gold);
   AlignmentScorer aligners(alignments);
   std::vector<CorpusObserver*> observers{&statistics, &relations, &aligners};
-  observe_corpus(*folder.model, source.ids, target.ids, observers, options.observe);
+  ObserveOptions observe = options.observe;
+  observe.source_types = source.types;
+  observe_corpus(*folder.model, source.ids, target.ids, observers, observe);
 
   report.heads = statistics.heads();
   if (options.similarities) report.similarities = statistics.similarities();
@@ -281,12 +303,18 @@ const std::vector<std::string>& SentenceWeights::key_labels(AttentionKind kind) 
 }
 
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
-                                 const std::string& target, const Interventions* interventions) {
+                                 const std::string& target, const SentenceOptions& options) {
+  const Interventions* const interventions = options.interventions;
+  if (options.pair) {
+    const EncodedSide pair = pairs_of(folder, {source}, {*options.pair}, nullptr);
+    refuse_targets(folder, !target.empty());
+    return weights_of_one_text(folder, pair, interventions);
+  }
   const InspectOptions plain;
   const Reader reader(folder, plain);
   if (!translates(folder)) {
     refuse_targets(folder, !target.empty());
-    return weights_of_one_text(folder, reader.whole({source}, {}).ids, interventions);
+    return weights_of_one_text(folder, reader.whole({source}, {}), interventions);
   }
   SentenceWeights sentence;
   sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
@@ -303,7 +331,7 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   }
 
   const std::vector<std::vector<int32_t>> targets{target_ids};
-  sentence.attentions = kept_attentions(*folder.model, sources, targets, interventions);
+  sentence.attentions = kept_attentions(*folder.model, sources, targets, {.interventions = interventions});
 
   for (const int32_t id : sentence.source_ids)
     sentence.source_tokens.push_back(folder.source_tokens().token_of(id));
@@ -316,35 +344,6 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   }
   sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.translator().config().eos_id));
   return sentence;
-}
-
-std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence) {
-  HeadStatistics statistics;
-  for (const KeptAttention& kept : sentence.attentions) {
-    std::vector<float> weights;
-    for (const Tensor& head : kept.heads)
-      weights.insert(weights.end(), head.data(), head.data() + head.size());
-    const int32_t queries[] = {0, static_cast<int32_t>(kept.heads[0].rows())};
-    const int32_t keys[] = {0, static_cast<int32_t>(kept.heads[0].cols())};
-    statistics.weights({.name = kept.attention,
-                        .heads = static_cast<int>(kept.heads.size()),
-                        .query_offsets = queries,
-                        .key_offsets = keys,
-                        .weights = weights.data()});
-  }
-  const std::vector<HeadFigures> heads = statistics.heads();
-  std::vector<HeadName> chosen;
-  for (const AttentionKind kind :
-       {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf, AttentionKind::kCross}) {
-    const HeadFigures* best = nullptr;
-    const auto telling = [](const HeadFigures& head) { return (1 - head.entropy_share) * (1 - head.on_end); };
-    for (const HeadFigures& head : heads) {
-      if (attention_place(head.attention).kind != kind) continue;
-      if (!best || telling(head) > telling(*best)) best = &head;
-    }
-    if (best) chosen.push_back({best->attention, best->head});
-  }
-  return chosen;
 }
 
 }  // namespace mh

@@ -25,11 +25,13 @@ namespace mh {
 /// each source line.
 struct HeadsText {
   std::vector<std::string> sources;
-  std::vector<std::string> targets;  // empty: greedy search translates the sources
-  std::vector<std::vector<Word>> source_trees;
-  std::vector<std::vector<Word>> target_trees;  // only with targets
+  std::vector<std::string> targets = {};  // empty: greedy search translates the sources
+  /// Second texts, each one sequence with its source; only of encoders that read pairs, and without trees.
+  std::vector<std::string> pairs = {};
+  std::vector<std::vector<Word>> source_trees = {};
+  std::vector<std::vector<Word>> target_trees = {};  // only with targets
   /// Alignments of words: those of the trees, else those between spaces. Only with targets.
-  std::vector<Alignment> alignments;
+  std::vector<Alignment> alignments = {};
   std::string alignments_name = "alignment";  // what errors call them, e.g. the path of their file
 };
 
@@ -55,8 +57,8 @@ struct HeadReport {
 
 /// Inspects all heads on the text; lines without text are left out. Throws FormatError when trees or
 /// alignments do not fit the text; UsageError when the lists have different numbers of lines, when target trees
-/// or alignments are given without targets, when targets are given to a model that does not translate, or trees
-/// to a causal one; FileError when the folder has no tokenizer.
+/// or alignments are given without targets, when targets are given to a model that does not translate, trees
+/// to a causal one, or pairs to one that does not read them; FileError when the folder has no tokenizer.
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
 
@@ -82,10 +84,16 @@ struct SentenceWeights {
 /// What a picture of such an attention shows: "each source token attends to source tokens".
 const char* what_attends(AttentionKind kind);
 
-/// An empty `target` of a translator is made by greedy search. Throws UsageError on a target for another model.
+struct SentenceOptions {
+  const Interventions* interventions = nullptr;
+  /// A second text, which is one sequence with the source; only of encoders that read pairs.
+  std::optional<std::string> pair = std::nullopt;
+};
+
+/// An empty `target` of a translator is made by greedy search. Throws UsageError on a target for another model, and
+/// on a pair for a model that does not read it.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
-                                 const std::string& target = {},
-                                 const Interventions* interventions = nullptr);
+                                 const std::string& target = {}, const SentenceOptions& options = {});
 
 /// Returns the most focused head of each kind of attention: the one with the largest (1 - entropy_share)
 /// (1 - on_end), which has a low entropy and does not just look at the end (or start) token.

@@ -21,12 +21,35 @@ int32_t characters(std::string_view text) {
 
 }  // namespace
 
-PromptTokens::PromptTokens(const ModelFolder& folder, std::optional<ChatTemplate> chat,
-                           std::optional<std::string> system)
-    : folder_(folder), chat_(std::move(chat)), system_(std::move(system)) {}
+PromptTokens::PromptTokens(const ModelFolder& folder, std::optional<ChatAround> chat)
+    : folder_(folder), chat_(std::move(chat)) {}
 
 std::string PromptTokens::text_of(const std::string& prompt) const {
-  return chat_ ? chat_->prompt(prompt, system_) : prompt;
+  return chat_ ? chat_->chat.prompt(prompt, chat_->system, chat_->earlier) : prompt;
+}
+
+PromptTokens PromptTokens::without_oldest(size_t messages) const {
+  std::optional<ChatAround> chat = chat_;
+  if (chat)
+    chat->earlier.erase(chat->earlier.begin(), chat->earlier.begin() + static_cast<std::ptrdiff_t>(messages));
+  return PromptTokens(folder_, std::move(chat));
+}
+
+size_t PromptTokens::messages_to_leave_out(const std::string& prompt, size_t longest) const {
+  if (!chat_) return 0;
+  const std::vector<ChatMessage>& earlier = chat_->earlier;
+  // Fewer messages are fewer tokens, so halving finds the number.
+  size_t low = 0, high = earlier.size();
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (without_oldest(middle).whole(prompt).size() <= longest) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  while (low > 0 && low < earlier.size() && earlier[low].role != ChatRole::kUser) ++low;
+  return low;
 }
 
 std::vector<int32_t> PromptTokens::whole(const std::string& prompt) const {
@@ -50,7 +73,8 @@ std::vector<int32_t> PromptTokens::cut(const std::string& prompt, size_t longest
   // Tokens [begin, end) may go.
   size_t begin = 0, end = 0;
   if (chat_) {
-    const int32_t first = characters(chat_->opening(system_)), last = first + characters(prompt);
+    const int32_t first = characters(chat_->chat.opening(chat_->system, chat_->earlier)),
+                  last = first + characters(prompt);
     const auto before = [&](int32_t place) {
       return static_cast<size_t>(std::count_if(encoding.offsets.begin(), encoding.offsets.end(),
                                                [&](const auto& offset) { return offset.first < place; }));

@@ -37,6 +37,13 @@ void trim_offsets(const PostProcessorStep& step, Encoding& encoding) {
   }
 }
 
+/// The first of that name: CLS and SEP may be the same token. Null when there is none.
+const TemplateToken* special_token(const PostProcessorStep& step, const TemplatePiece& piece) {
+  const auto found = std::find_if(step.special_tokens.begin(), step.special_tokens.end(),
+                                  [&](const TemplateToken& token) { return token.name == piece.special; });
+  return found == step.special_tokens.end() ? nullptr : &*found;
+}
+
 /// Puts the tokens of a template around a list of the text, of which `special` gives the template's own.
 template <class Item, class Special>
 void put_around(const PostProcessorStep& step, std::vector<Item>& text, Special&& special) {
@@ -45,10 +52,8 @@ void put_around(const PostProcessorStep& step, std::vector<Item>& text, Special&
   for (const TemplatePiece& piece : step.single) {
     if (piece.sequence == 'A') result.insert(result.end(), text.begin(), text.end());
     if (piece.sequence != 0) continue;
-    for (const TemplateToken& token : step.special_tokens) {
-      if (token.name != piece.special) continue;
-      for (size_t i = 0; i < token.ids.size(); ++i) result.push_back(special(token, i));
-      break;  // CLS and SEP may be the same token
+    if (const TemplateToken* token = special_token(step, piece)) {
+      for (size_t i = 0; i < token->ids.size(); ++i) result.push_back(special(*token, i));
     }
   }
   text = std::move(result);
@@ -77,6 +82,36 @@ void post_process_ids(const std::vector<PostProcessorStep>& steps, std::vector<i
   for (const PostProcessorStep& step : steps) {
     if (step.kind != PostProcessorStep::Kind::kByteLevel) put_ids_around(step, ids);
   }
+}
+
+const PostProcessorStep* pair_template(const std::vector<PostProcessorStep>& steps) {
+  const PostProcessorStep* found = nullptr;
+  for (const PostProcessorStep& step : steps) {
+    if (step.kind == PostProcessorStep::Kind::kByteLevel) continue;
+    if (found != nullptr) return nullptr;
+    found = &step;
+  }
+  if (found == nullptr) return nullptr;
+  int first = 0, second = 0;
+  for (const TemplatePiece& piece : found->pair) {
+    first += piece.sequence == 'A' ? 1 : 0;
+    second += piece.sequence == 'B' ? 1 : 0;
+    if (piece.sequence == 0 && special_token(*found, piece) == nullptr) return nullptr;
+  }
+  return first == 1 && second == 1 ? found : nullptr;
+}
+
+TokenPair join_pair(const PostProcessorStep& step, std::span<const int32_t> first,
+                    std::span<const int32_t> second) {
+  TokenPair pair;
+  for (const TemplatePiece& piece : step.pair) {
+    const std::span<const int32_t> ids = piece.sequence == 'A'   ? first
+                                         : piece.sequence == 'B' ? second
+                                                                 : special_token(step, piece)->ids;
+    pair.ids.insert(pair.ids.end(), ids.begin(), ids.end());
+    pair.types.insert(pair.types.end(), ids.size(), piece.type_id);
+  }
+  return pair;
 }
 
 }  // namespace mh

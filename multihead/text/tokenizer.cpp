@@ -195,6 +195,16 @@ std::vector<int32_t> Tokenizer::encode_ids(std::string_view text, bool add_speci
   return ids;
 }
 
+bool Tokenizer::joins_pairs() const {
+  return pair_template(pipeline_->parts.post_processors) != nullptr;
+}
+
+TokenPair Tokenizer::joined(std::span<const int32_t> first, std::span<const int32_t> second) const {
+  const PostProcessorStep* step = pair_template(pipeline_->parts.post_processors);
+  if (step == nullptr) throw UsageError("this tokenizer has no template for two texts; give it one text");
+  return join_pair(*step, first, second);
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> pieces;
   pieces.reserve(ids.size());

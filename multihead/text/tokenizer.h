@@ -32,6 +32,14 @@ struct Encoding {
   std::vector<std::pair<int32_t, int32_t>> offsets;
 };
 
+/// Two texts as one sequence, e.g. "[CLS] first [SEP] second [SEP]".
+struct TokenPair {
+  std::vector<int32_t> ids;
+  std::vector<int32_t>
+      types;  // of each token, which models with token types are given: of BERT's, 0 up to the
+              // first [SEP], then 1
+};
+
 /// A tokenizer never changes: copies are cheap and share its data, and any number of threads may use it at
 /// once.
 class Tokenizer {
@@ -55,6 +63,11 @@ class Tokenizer {
   Encoding encode(std::string_view text, bool add_special_tokens = true) const;
   /// Returns only the ids, which is faster.
   std::vector<int32_t> encode_ids(std::string_view text, bool add_special_tokens = true) const;
+  /// Whether the tokenizer says how two texts are put together: it has a template for a pair.
+  bool joins_pairs() const;
+  /// Puts the special tokens of that template around the ids of two texts, which encode_ids(text, false) gives.
+  /// Throws UsageError when there is no such template.
+  TokenPair joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
   /// Returns the text of the ids. Ids out of range are left out, as in Hugging Face.
   std::string decode(std::span<const int32_t> ids, bool skip_special_tokens = true) const;
 

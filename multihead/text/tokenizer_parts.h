@@ -109,7 +109,7 @@ struct PostProcessorStep {
   enum class Kind { kTemplateProcessing, kByteLevel, kRoberta };
   Kind kind = Kind::kTemplateProcessing;
   std::vector<TemplatePiece> single = {};
-  std::vector<TemplatePiece> pair = {};  ///< kept for writing: multihead encodes one text at a time
+  std::vector<TemplatePiece> pair = {};  ///< of two texts; post_processor.h says when it can be used
   std::vector<TemplateToken> special_tokens = {};
   bool add_prefix_space = true;  ///< byte_level, roberta
   bool trim_offsets = true;      ///< byte_level, roberta: offsets leave out the spaces around a word

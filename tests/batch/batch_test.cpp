@@ -39,6 +39,18 @@ TEST(Batch, OfListsNumbersThemFromZero) {
   EXPECT_THAT(batch.sentences, ElementsAre(0, 1));
 }
 
+TEST(Batch, TokensWithoutTypesAreOfTypeZero) {
+  Batch batch;
+  batch.add(std::vector<int32_t>{5, 7, 2}, 4);
+  EXPECT_TRUE(batch.view().types.empty());
+  batch.add(std::vector<int32_t>{9, 2}, 1, std::vector<int32_t>{0, 1});
+  batch.add(std::vector<int32_t>{3}, 8);
+  EXPECT_EQ(batch.types, (std::vector<int32_t>{0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(batch.view().types.data(), batch.types.data());
+  batch.clear();
+  EXPECT_TRUE(batch.view().types.empty());
+}
+
 TEST(TeacherForced, ShiftsTargetsThatCarryTheirEnd) {
   TeacherForced forced;
   for (int again = 0; again < 2; ++again) {

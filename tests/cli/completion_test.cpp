@@ -44,6 +44,7 @@ TEST(Completion, CompletesInBash) {
   EXPECT_THAT(completed("translate --length-penalty-form = g"), testing::ElementsAre("gnmt"));
   EXPECT_THAT(completed("translate --length-penalty-form ="), testing::ElementsAre("divide", "gnmt"));
   EXPECT_THAT(completed("translate --beam-size \"\""), testing::ElementsAre(""));
+  EXPECT_THAT(completed("generate --chat --gree"), testing::ElementsAre("--greedy"));
   EXPECT_THAT(completed("data \"\""), testing::ElementsAre("grammar"));
   EXPECT_THAT(completed("data grammar --dep"), testing::ElementsAre("--depth"));
   EXPECT_THAT(completed("train --preset tin"), Contains("tiny"));

@@ -1,6 +1,9 @@
 // multihead embed, on small models that sentence-transformers wrote.
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "multihead/base/file.h"
@@ -86,6 +89,104 @@ TEST_F(EmbedVerb, SaysHowAlikeTextsAreAndWhichAreNearest) {
   EXPECT_EQ(embed("--quiet -o '" + file + "' --nearest 3 '" + kText8 + "'", "the cat\nbirds sleep\n").out,
             "");
   EXPECT_EQ(scratch.read("out"), nearest.out);
+}
+
+TEST_F(EmbedVerb, NearestOnSavedVectorsIsTheSameWithoutEmbeddingAgain) {
+  const std::string file = scratch / "saved.npy", nearest = "--nearest 3 '" + kText8 + "' --quiet ";
+  ASSERT_EQ(embed("-i '" + kText8 + "' --format npy --quiet -o '" + file + "'").status, 0);
+  const std::string queries = "the cat\nbirds sleep\n";
+  const ToolResult found = embed(nearest + "--vectors '" + file + "'", queries);
+  EXPECT_EQ(found.status, 0) << found.err;
+  EXPECT_EQ(found.out, embed(nearest, queries).out);
+  // The vectors are those of the file: in the other order the neighbours have the other numbers.
+  NpyArray array = read_npy(scratch.read("saved.npy"), "saved");
+  auto& numbers = std::get<std::vector<float>>(array.data);
+  std::vector<float> reversed;
+  for (size_t row = 8; row-- > 0;)
+    reversed.insert(reversed.end(), numbers.begin() + static_cast<std::ptrdiff_t>(9 * row),
+                    numbers.begin() + static_cast<std::ptrdiff_t>(9 * (row + 1)));
+  scratch.write("reversed.npy", write_npy(array.shape, std::span<const float>(reversed)));
+  EXPECT_EQ(
+      lines_of(embed(nearest + "--vectors '" + (scratch / "reversed.npy") + "'", "the cat\n").out)[1].substr(
+          0, 17),
+      "   1.0000       6");  // line 3 of 8
+}
+
+TEST_F(EmbedVerb, SavedVectorsThatDoNotFitAreNamed) {
+  const auto refused = [&](const std::string& bytes, const std::string& part) {
+    expect_error(
+        embed("--nearest 2 '" + kText8 + "' --vectors '" + scratch.write("v.npy", bytes) + "'", "a\n"), 1,
+        part);
+  };
+  const auto vectors = [](int64_t rows, int64_t cols) {
+    return write_npy(std::array<int64_t, 2>{rows, cols},
+                     std::vector<float>(static_cast<size_t>(rows * cols), 1));
+  };
+  refused(vectors(7, 9), "v.npy has 7 vectors, but " + kText8 + " has 8 lines; there must be one for each");
+  refused(vectors(8, 11), "v.npy: its vectors have 11 numbers, those of the model 9");
+  refused(write_npy(std::array<int64_t, 1>{72}, std::vector<float>(72, 1)),
+          "v.npy: expected vectors, floating point [lines, 9], got floating point of shape [72]");
+  refused(write_npy(std::array<int64_t, 2>{8, 9}, std::vector<int32_t>(72, 1)),
+          "got integers of shape [8, 9]");
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> numbers(72, 1);
+    numbers[5 * 9 + 8] = bad;
+    refused(write_npy(std::array<int64_t, 2>{8, 9}, numbers),
+            "v.npy: vector 6 has numbers that are not finite");
+  }
+  refused("text\n", "v.npy: not a .npy file");
+  refused(vectors(8, 9).substr(0, 200), "v.npy: expected 288 bytes of elements");
+  expect_error(embed("--nearest 2 '" + kText8 + "' --vectors /no/such.npy", "a\n"), 1, "/no/such.npy");
+  expect_error(embed("--vectors x.npy", "a\n"), 2, "--nearest");
+}
+
+TEST_F(EmbedVerb, ComparesVectorsWithAndWithoutHeads) {
+  const std::string mute = "--mute 'encoder.1.self_attention.*' ", text = "the cat\nbirds sleep\ntwo dogs\n";
+  const ToolResult found = embed("--compare " + mute, text);
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = lines_of(found.out);
+  ASSERT_EQ(lines.size(), 3u + 2);
+  // The cosine, from the vectors that both ways write.
+  const auto vectors = [&](const std::string& flags) {
+    std::vector<std::vector<double>> rows;
+    for (const auto& line : lines_of(embed(flags, text).out)) rows.push_back(json::parse(line)["vector"]);
+    return rows;
+  };
+  const auto whole = vectors(""), muted = vectors(mute);
+  double sum = 0, least = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    double product = 0, a = 0, b = 0;
+    for (size_t j = 0; j < 9; ++j)
+      product += whole[i][j] * muted[i][j], a += whole[i][j] * whole[i][j], b += muted[i][j] * muted[i][j];
+    const double cosine = product / std::sqrt(a * b);
+    EXPECT_NEAR(std::stod(lines[i]), cosine, 2e-6);
+    EXPECT_THAT(lines[i], testing::EndsWith("  " + lines_of(text)[i]));
+    EXPECT_LT(cosine, 1 - 1e-4) << "mute more";
+    sum += cosine, least = std::min(least, cosine);
+  }
+  EXPECT_THAT(lines[4], testing::StartsWith("mean cosine of 3 lines: "));
+  EXPECT_NEAR(std::stod(lines[4].substr(24)), sum / 3, 2e-6);
+  EXPECT_NEAR(std::stod(lines[4].substr(lines[4].find("least: ") + 7)), least, 2e-6);
+  const std::string file = scratch / "out";
+  EXPECT_EQ(embed("--compare -o '" + file + "' " + mute, text).out, "");
+  EXPECT_EQ(scratch.read("out"), found.out);
+  EXPECT_EQ(embed("--compare " + mute, "").out, "nothing to embed\n");
+  expect_error(embed("--compare", text), 2, "--mute");
+  expect_error(embed("--compare --similarity a b " + mute), 2, "--similarity");
+  expect_error(embed("--compare --format raw " + mute, text), 2, "--format");
+}
+
+TEST_F(EmbedVerb, ReadsPairsOfTexts) {
+  const std::string pairs = scratch.write("pairs", "birds sleep\na cat\n");
+  const ToolResult found = embed("--input-pair '" + pairs + "'", "the cat\ntwo dogs\n");
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = lines_of(found.out);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(json::parse(lines[0])["pair"], "birds sleep");
+  EXPECT_NE(json::parse(lines[0])["vector"], json::parse(embed("", "the cat\n").out)["vector"]);
+  expect_error(embed("--input-pair '" + pairs + "'", "the cat\n"), 1,
+               "pairs: expected a line for each line of standard input, got 2 for 1");
+  expect_error(embed("--input-pair '" + pairs + "'", "a\nb\nc\n"), 1, "got 2 for 3");
 }
 
 TEST_F(EmbedVerb, MutedHeadsAndStrictLines) {

@@ -1,4 +1,5 @@
 // What info, tokenize and heads say of models that do not translate.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -101,6 +102,33 @@ TEST(EncoderFolders, ShowTheirHeads) {
 }
 
 // sentence-transformers wrote the Transformer into a folder of its own once, and says so in modules.json.
+TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
+  const std::string heads = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/fill/bert' ";
+  const ScratchFolder scratch;
+  const std::string firsts = "-i '" + scratch.write("a", "The sky.\n\nA cafe?\n") + "' ",
+                    seconds = "--input-pair '" + scratch.write("b", "It is blue.\n\nThe city.\n") + "' ";
+  const ToolResult text = run_tool(heads + "--json --text 'The sky.' --text-pair 'It is blue.' --head '*.0'");
+  ASSERT_EQ(text.status, 0) << text.err;
+  const json of_text = json::parse(text.out)["text"];
+  const std::vector<std::string> tokens = of_text["source_tokens"];
+  EXPECT_EQ(tokens.front(), "[CLS]");
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), "[SEP]"), 2);
+  EXPECT_EQ(of_text["weights"]["encoder.1.self_attention.0"].size(), tokens.size());
+  const ToolResult table = run_tool(heads + "--quiet " + firsts + seconds);
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, testing::StartsWith("2 sentences\n"));
+  EXPECT_NE(table.out, run_tool(heads + "--quiet " + firsts).out);
+  expect_error(
+      run_tool(heads + "-i '" + (scratch / "a") + "' --input-pair '" + scratch.write("c", "a\n") + "'"), 1,
+      "c has 1 sentence, but " + (scratch / "a") + " has 3 lines");
+  expect_error(run_tool(heads + "--text a " + seconds), 2, "--text has --text-pair");
+  expect_error(run_tool(heads + "--text-pair a " + firsts), 2, "--text-pair needs a sentence: give --text");
+  const std::string gpt2 = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/generate/gpt2' ";
+  for (const std::string& flags : {std::string("--text a --text-pair b"), firsts + seconds})
+    expect_error(run_tool(gpt2 + flags), 2,
+                 "holds a gpt2 model, which does not read two texts as one sequence");
+}
+
 TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
   namespace fs = std::filesystem;
   const ScratchFolder scratch;

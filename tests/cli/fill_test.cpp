@@ -55,6 +55,69 @@ TEST(FillVerb, ALineForEachMask) {
             run_tool(fill("bert") + "--text '[MASK]'").out);
 }
 
+TEST(FillVerb, ComparesWordsWithAndWithoutHeads) {
+  const std::string flags = fill("bert") + "--words 3 --text 'The [MASK] dogs [MASK].' --text '[MASK]' ",
+                    mute = "--mute 'encoder.*' ";
+  const ToolResult found = run_tool(flags + mute + "--compare");
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = lines_of(found.out), whole = lines_of(run_tool(flags).out),
+             muted = lines_of(run_tool(flags + mute).out);
+  ASSERT_THAT(whole, SizeIs(3));
+  ASSERT_THAT(lines, SizeIs(1 + 3 * (1 + 1 + 3) + 2));
+  EXPECT_THAT(lines[0],
+              testing::AllOf(testing::HasSubstr("ALL HEADS"), testing::HasSubstr("WITHOUT THE MUTED HEADS")));
+  EXPECT_EQ(lines[2], "text 1 mask 1: The [MASK] dogs [MASK].");
+  EXPECT_EQ(lines[7], "text 1 mask 2: The [MASK] dogs [MASK].");
+  EXPECT_EQ(lines[12], "text 2 mask 1: [MASK]");
+  // Each mask's words are those of the lines without --compare: "0.5 a  0.3 b  0.1 c".
+  int changed = 0;
+  for (size_t m = 0; m < 3; ++m) {
+    std::string left, right;
+    for (size_t k = 0; k < 3; ++k) {
+      const std::string& line = lines[3 + 5 * m + k];
+      const size_t half = line.find("0.", 4);
+      ASSERT_NE(half, std::string::npos) << line;
+      const std::string first = line.substr(2, half - 2);
+      left += (k > 0 ? "  " : "") + first.substr(0, first.find_last_not_of(' ') + 1);
+      right += (k > 0 ? "  " : "") + line.substr(half);
+    }
+    EXPECT_EQ(left, whole[m]);
+    EXPECT_EQ(right, muted[m]);
+    changed += whole[m].substr(9, whole[m].find("  ") - 9) != muted[m].substr(9, muted[m].find("  ") - 9);
+  }
+  EXPECT_EQ(lines.back(), "the best word of " + std::to_string(changed) + " of 3 masks changed");
+  EXPECT_EQ(run_tool(fill("bert") + mute + "--compare", "").out, "nothing to fill in\n");
+  expect_error(run_tool(flags + "--compare"), 2, "--mute");
+  expect_error(run_tool(flags + mute + "--compare --json"), 2, "--json");
+}
+
+TEST(FillVerb, ReadsPairsOfTexts) {
+  const ScratchFolder scratch;
+  const std::string firsts = "'" + scratch.write("a", "The sky.\n[MASK] dogs\n") + "'",
+                    seconds = "'" + scratch.write("b", "It is [MASK].\nThe [MASK].\n") + "'";
+  const ToolResult found = run_tool(fill("bert") + "--json -i " + firsts + " --input-pair " + seconds);
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = lines_of(found.out);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(json::parse(lines[0])["pair"], "It is [MASK].");
+  EXPECT_THAT(json::parse(lines[0])["masks"], SizeIs(1));
+  EXPECT_THAT(json::parse(lines[1])["masks"], SizeIs(2));
+  EXPECT_EQ(
+      run_tool(fill("bert") + "--json --text 'The sky.' --text-pair 'It is [MASK].' --text '[MASK] dogs' "
+                              "--text-pair 'The [MASK].'")
+          .out,
+      found.out);
+  EXPECT_NE(json::parse(run_tool(fill("bert") + "--json --text 'It is [MASK].'").out)["masks"],
+            json::parse(lines[0])["masks"]);
+  expect_error(run_tool(fill("bert") + "--text 'The sky.' --text '[MASK]' --text-pair '[MASK]'"), 2,
+               "--text-pair: expected one for each --text, got 1 for 2");
+  expect_error(run_tool(fill("bert") + "--text-pair '[MASK]'", "a\n"), 2, "--text");
+  expect_error(run_tool(fill("bert") + "--input-pair " + seconds, "[MASK]\n"), 1,
+               "b: expected a line for each line of standard input, got 2 for 1");
+  expect_error(run_tool(fill("bert") + "--text a --text-pair \"$(printf '\\377')\""), 2,
+               "--text-pair: byte 1 (0xff) is not UTF-8");
+}
+
 TEST(FillVerb, BadInputIsOneLineAndAStatus) {
   expect_error(run_tool(fill("bert") + "--text 'The sky.'"), 1, "text 1 has no mask; write [MASK]");
   expect_error(run_tool(fill("bert"), "[MASK]\n\n"), 1, "standard input line 2 has no mask");

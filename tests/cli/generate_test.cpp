@@ -125,6 +125,113 @@ TEST(GenerateVerb, Chats) {
   expect_error(run_tool(kModel + "--system x --prompt y"), 2, "--chat");
 }
 
+std::string message(const char* role, const std::string& content) {
+  return json{{"role", role}, {"content", content}}.dump() + "\n";
+}
+
+TEST(GenerateVerb, AnswersTheLastMessageOfAChat) {
+  const ScratchFolder scratch;
+  const std::string flags = kModel + "--greedy --max-new-tokens 3 --json ";
+  const std::string file = "'" +
+                           scratch.write("talk", message("system", "x") + message("user", "a") +
+                                                     message("assistant", "b") + message("user", "Hi")) +
+                           "'";
+  const ToolResult result = run_tool(flags + "--chat " + file);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json line = json::parse(result.out);
+  EXPECT_EQ(line["prompt"], "Hi");
+  // One message is the same as a prompt.
+  const std::string one = "'" + scratch.write("one", message("user", "Hi")) + "'";
+  const json alone = json::parse(run_tool(flags + "--system x --chat " + one).out);
+  EXPECT_EQ(alone, json::parse(run_tool(flags + "--system x --chat --prompt Hi").out));
+  EXPECT_GT(line["prompt_tokens"].size(), alone["prompt_tokens"].size());
+
+  expect_error(run_tool(flags + "--chat " + file + " --system y"), 2,
+               "--system: the chat begins with a system message of its own");
+  expect_error(run_tool(flags + "--chat " + file + " --prompt a"), 2, "leave out --prompt and --input");
+  expect_error(run_tool(flags + "--chat " + file + " -i " + file), 2, "leave out --prompt and --input");
+  expect_error(run_tool(flags + "--chat /no/such.jsonl"), 1, "/no/such.jsonl");
+  expect_error(run_tool(flags + "--chat '" + scratch.write("bad", message("user", "a") + "hello\n") + "'"), 1,
+               "bad line 2");
+  expect_error(run_tool(flags + "--chat '" + scratch.write("last", message("assistant", "a")) + "'"), 1,
+               "last: the last message is of the role assistant");
+  expect_error(run_tool(flags + "--prompt a --chat ''"), 2, "--chat: expected a file, got nothing");
+  expect_error(run_tool(flags + "--prompt a --chat="), 2, "--chat needs a value");
+  expect_error(run_tool("generate --chat"), 2, "the model folder is missing");
+}
+
+TEST(GenerateVerb, AChatFlagMayStandBeforeTheModel) {
+  const std::string model = "'" + test::generate_folder().string() + "' ",
+                    flags = "--greedy --max-new-tokens 3 --system x --prompt Hi ";
+  const std::string expected = run_tool("generate " + model + "--chat " + flags).out;
+  EXPECT_NE(expected, "");
+  EXPECT_EQ(run_tool("generate --chat " + model + flags).out, expected);
+  EXPECT_EQ(run_tool("generate " + flags + "--chat " + model).out, expected);
+  EXPECT_EQ(run_tool("generate --chat --model " + model + flags).out, expected);
+}
+
+TEST(GenerateVerb, ATerminalChatsOn) {
+  const std::vector<std::string> flags{"--chat", "--system", "x", "--greedy", "--max-new-tokens", "3"};
+  std::vector<std::string> arguments{"generate", test::generate_folder().string()};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  LiveTool tool(arguments, LiveTool::Input::kTerminal);
+  EXPECT_THAT(tool.error_line(), HasSubstr("each line is a message, which is answered at once"));
+  const ScratchFolder scratch;
+  std::string chat;
+  for (const char* said : {"Hi there", "two", "a cat"}) {
+    tool.write(std::string(said) + "\n");
+    chat += message("user", said);
+    const std::string answer = run_tool(kModel + "--greedy --max-new-tokens 3 --system x --chat '" +
+                                        scratch.write("talk", chat) + "'")
+                                   .out;
+    for (const std::string& line : lines_of(answer)) EXPECT_EQ(tool.line(), line);
+    chat += message("assistant", answer.substr(0, answer.size() - 1));
+    tool.write("\n");  // says nothing
+  }
+  tool.write("\x04");  // Ctrl-D
+  EXPECT_EQ(tool.exit_status(), 0);
+  EXPECT_EQ(tool.line(), "");
+
+  arguments.emplace_back("--json");
+  LiveTool refused(arguments, LiveTool::Input::kTerminal);
+  EXPECT_THAT(refused.error_line(), HasSubstr("--json is not for a chat on the terminal"));
+  EXPECT_EQ(refused.exit_status(), 2);
+}
+
+TEST(GenerateVerb, ComparesTextsWithAndWithoutHeads) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("in", "two\n\nthe small dog\nthe sky\n"),
+                    mute = "--mute 'decoder.1.*' ";
+  const std::string flags = kModel + "--max-new-tokens 9 --seed 3 -i '" + file + "' ";
+  const auto whole = lines_of(run_tool(flags).out), muted = lines_of(run_tool(flags + mute).out);
+  ASSERT_THAT(whole, SizeIs(4));
+  int changed = 0;
+  for (size_t i = 0; i < 4; ++i) changed += whole[i] != muted[i];
+  ASSERT_GT(changed, 0) << "mute more";
+  const ToolResult found = run_tool(flags + mute + "--compare");
+  ASSERT_EQ(found.status, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("ALL HEADS"));
+  EXPECT_THAT(found.out, HasSubstr("\n" + std::to_string(changed) + " of 4 texts changed\n"));
+  for (size_t i = 0; i < 4; ++i) {
+    const bool shown = found.out.find("in line " + std::to_string(i + 1) + ": ") != std::string::npos;
+    EXPECT_EQ(shown, whole[i] != muted[i]) << i;
+  }
+  // The log-probabilities are those of --json.
+  double sum = 0;
+  for (const std::string& line : lines_of(run_tool(flags + "--json").out))
+    sum += json::parse(line)["log_probability"].get<double>();
+  const size_t at = found.out.find("mean log-probability of a text: ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NEAR(std::stod(found.out.substr(at + 32)), sum / 4, 0.006);
+  const std::string out = scratch / "out";
+  EXPECT_THAT(run_tool(flags + mute + "--compare -o '" + out + "'").out, IsEmpty());
+  EXPECT_EQ(scratch.read("out"), found.out);
+  EXPECT_EQ(run_tool(kModel + mute + "--compare -i '" + scratch.write("none", "") + "'").out,
+            "nothing to continue\n");
+  expect_error(run_tool(flags + "--compare"), 2, "--mute");
+  expect_error(run_tool(flags + mute + "--compare --json"), 2, "--json");
+}
+
 TEST(GenerateVerb, SaysThatThePositionsEnd) {
   std::string prompt;
   for (int i = 0; i < 31; ++i) prompt += " cat";

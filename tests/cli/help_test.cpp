@@ -110,7 +110,8 @@ TEST(Help, SaysHowManyFlagsItLeavesOut) {
 }
 
 TEST(Help, NamesWhatAFlagTakes) {
-  const std::set<std::string> texts = {"--text", "--target-text", "--prompt", "--stop", "--system"};
+  const std::set<std::string> texts = {"--text",   "--target-text", "--text-pair",
+                                       "--prompt", "--stop",        "--system"};
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
     for (const std::string& flag : flags_in(help, " +TEXT"))

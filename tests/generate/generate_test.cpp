@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/generate/prompt_cache.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
@@ -35,6 +37,10 @@ class GenerateTest : public testing::Test {
         prompt.push_back((37 * i + 11 * length + 3) % model.facts().vocabulary);
     }
     return all;
+  }
+
+  Generated continued(const std::vector<int32_t>& prompt, const GenerateOptions& options) const {
+    return generate(model, std::span(&prompt, 1), options).at(0);
   }
 
   ModelFolder folder = load_model_folder(test::generate_folder());
@@ -197,6 +203,54 @@ TEST_F(GenerateTest, SuppressedTokensNeverComeAndMutedHeadsMatter) {
   EXPECT_NE(generate(model, all, options)[3].log_probability, before[3].log_probability);
 }
 
+// Turns of a chat: each prompt is what came before, and something new.
+TEST_F(GenerateTest, ACacheOfTheLastPromptChangesNothing) {
+  for (const NextToken next : {NextToken::kGreedy, NextToken::kSample}) {
+    PromptCache cache;
+    GenerateOptions options{.next_token = next, .seed = 7, .max_new_tokens = 5};
+    options.end_tokens = {kSecondEnd};
+    std::vector<int32_t> prompt{3, 17, 40, 9};
+    for (const std::vector<int32_t>& turn : {std::vector<int32_t>{}, {5, 88, 41}, {12}, {60, 61}}) {
+      prompt.insert(prompt.end(), turn.begin(), turn.end());
+      options.cache = nullptr;
+      const Generated fresh = continued(prompt, options);
+      options.cache = &cache;
+      const Generated found = continued(prompt, options);
+      EXPECT_EQ(found.tokens, fresh.tokens);
+      EXPECT_EQ(found.end, fresh.end);
+      for (size_t i = 0; i < fresh.log_probabilities.size(); ++i)
+        EXPECT_NEAR(found.log_probabilities[i], fresh.log_probabilities[i], 1e-4);
+      // It holds all but a last token that nothing was predicted from.
+      std::vector<int32_t> read = prompt;
+      read.insert(read.end(), found.tokens.begin(), found.tokens.end());
+      if (found.end != GenerationEnd::kEndToken) read.pop_back();
+      EXPECT_EQ(cache.tokens, read);
+      prompt.insert(prompt.end(), found.tokens.begin(), found.tokens.end());
+    }
+    // Another beginning: what is no more the same is read again. The same prompt again: its last token is.
+    for (const std::vector<int32_t>& other :
+         {std::vector<int32_t>{3, 17, 41}, {3, 17, 41}, {3, 17}, {8, 17}, {1}}) {
+      options.cache = nullptr;
+      const Generated fresh = continued(other, options);
+      options.cache = &cache;
+      EXPECT_EQ(continued(other, options).tokens, fresh.tokens);
+    }
+  }
+}
+
+TEST_F(GenerateTest, WhatTheCacheHoldsIsNotReadAgain) {
+  GenerateOptions options{.next_token = NextToken::kGreedy, .max_new_tokens = 3};
+  PromptCache right, wrong;
+  const std::vector<int32_t> prompt{3, 17, 40, 9, 21, 33, 57, 2};
+  options.cache = &wrong;
+  continued({80, 81, 82, 83, 84, 85, 86, 87}, options);
+  wrong.tokens = prompt;  // which it has not read
+  const Generated misled = continued(prompt, options);
+  options.cache = &right;
+  const Generated found = continued(prompt, options);
+  EXPECT_GT(std::abs(misled.log_probabilities[0] - found.log_probabilities[0]), 1e-3f);
+}
+
 TEST_F(GenerateTest, RefusesWhatCannotBe) {
   const auto expect_refused = [&](std::vector<std::vector<int32_t>> given, const GenerateOptions& options,
                                   const char* what) {
@@ -213,6 +267,9 @@ TEST_F(GenerateTest, RefusesWhatCannotBe) {
   expect_refused({{1}}, {.stops = [](size_t, std::span<const int32_t>) { return true; }}, "`stops`");
   expect_refused({{1}}, {.next_token = NextToken::kBeam, .beam_size = 255, .end_tokens = {2}}, "256");
   expect_refused({{1}}, {.end_tokens = {-3}}, "-3");
+  PromptCache cache;
+  expect_refused({{1}, {2}}, {.cache = &cache}, "`cache` is for one prompt, got 2");
+  expect_refused({{1}}, {.next_token = NextToken::kBeam, .cache = &cache}, "`cache` is for sampling");
   EncoderDecoder translator(small_config());
   EXPECT_THAT([&] { generate(translator, std::vector<std::vector<int32_t>>{{1}}); },
               ThrowsMessage<UsageError>(HasSubstr("translates")));

@@ -221,6 +221,50 @@ TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
   EXPECT_THROW(model.check(no_such_head), UsageError);
 }
 
+TEST(HeadsOfAModel, ErrorsListWhatExists) {
+  EncoderDecoderConfig config = small_config();
+  config.decoder_layers = 1;
+  config.decoder_heads = 1;
+  config.own_heads.push_back({.attention = "encoder.1.self_attention", .geometry = {.heads = 5}});
+  const EncoderDecoder model(config);
+  for (const char* none : {"encoder.2.self_attention.0", "decoder.0.cross_attention.1", "*.cross.*", "*.7"}) {
+    EXPECT_THAT(
+        [&] { model.heads_named(HeadPattern(none)); },
+        testing::ThrowsMessage<UsageError>(
+            std::string("this model has no head '") + none +
+            "'; it has encoder.0.self_attention with heads 0 to 1; encoder.1.self_attention with "
+            "heads 0 to 4; decoder.0.self_attention with head 0; decoder.0.cross_attention with head 0"));
+  }
+  const EncoderDecoder plain(small_config());
+  EXPECT_THAT([&] { plain.heads_named(HeadPattern("*.9")); },
+              testing::ThrowsMessage<UsageError>(testing::EndsWith(
+                  "it has encoder.0.self_attention to encoder.1.self_attention with heads 0 to 1 each; "
+                  "decoder.0.self_attention to decoder.2.self_attention with heads 0 to 4 each; "
+                  "decoder.0.cross_attention to decoder.2.cross_attention with heads 0 to 4 each")));
+}
+
+TEST_P(TransformerProperties, PatternsMuteWhatTheyStandFor) {
+  const Batch source(sources), target(targets);
+  for (const char* pattern :
+       {"encoder.1.self_attention.*", "*.cross_attention.*", "*.self_attention.0", "decoder.*"}) {
+    Interventions at_once, one_by_one;
+    at_once.mute(pattern);
+    const std::vector<HeadName> heads = model.heads_named(HeadPattern(pattern));
+    ASSERT_GT(heads.size(), 1u);
+    for (const HeadName& head : heads) one_by_one.mute(head.attention + "." + std::to_string(head.head));
+    model.check(at_once);
+    const auto muted = test::logits_of(model, source, target, &at_once);
+    EXPECT_EQ(muted, test::logits_of(model, source, target, &one_by_one)) << pattern;
+    EXPECT_NE(muted, test::logits_of(model, source, target)) << pattern;
+  }
+  size_t all = 0;
+  for (const auto& [attention, heads] : model.attentions()) all += static_cast<size_t>(heads);
+  EXPECT_EQ(model.heads_named(HeadPattern("*")).size(), all);
+  EXPECT_EQ(
+      model.heads_named(HeadPattern("decoder.1.cross_attention.*")).back(),
+      (HeadName{"decoder.1.cross_attention", model.attention("decoder.1.cross_attention").heads() - 1}));
+}
+
 TEST_P(TransformerProperties, EveryParameterHasAPlaceOfItsOwnInBothFormats) {
   for (const std::string_view type : {"marian", "multihead"}) {
     if (type == "marian" && natural_model_type(model.config()) != type) continue;

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/recipes/chat.h"
+#include "multihead/recipes/chat_file.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/scratch_folder.h"
 
@@ -215,6 +217,95 @@ TEST_F(GenerateText, ChatTemplatesOfChatMlAreKnown) {
   EXPECT_EQ(known, 3);
   for (const char* broken : {"{{", "{%", "{{ '", "{%-", "{% for message in messages %}", "'", "-%}"})
     EXPECT_FALSE(ChatTemplate::of(std::string(broken))) << broken;
+}
+
+TEST_F(GenerateText, AChatOfSeveralTurnsIsWrittenMessageByMessage) {
+  GenerateTextOptions options = greedy(3);
+  options.chat = true;
+  options.earlier = {{ChatRole::kSystem, "é"}, {ChatRole::kUser, "a?"}, {ChatRole::kAssistant, "b"}};
+  const auto found = generate_text(folder, {"c"}, options).at(0);
+  EXPECT_EQ(found.prompt,
+            folder.tokenizer->encode_ids("<|im_start|>system\né<|im_end|>\n<|im_start|>user\na?"
+                                         "<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n"
+                                         "<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n",
+                                         false));
+  // Without a system message of its own the chat has the one of `system`.
+  options.earlier.erase(options.earlier.begin());
+  options.system = "é";
+  EXPECT_EQ(generate_text(folder, {"c"}, options)[0].prompt, found.prompt);
+  const auto refused = [&](const std::vector<ChatMessage>& earlier, const char* part) {
+    options.earlier = earlier;
+    EXPECT_THAT([&] { generate_text(folder, {"c"}, options); }, ThrowsMessage<UsageError>(HasSubstr(part)));
+  };
+  refused({{ChatRole::kSystem, "x"}}, "begins with a system message of its own");
+  options.system.reset();
+  refused({{ChatRole::kUser, "a"}, {ChatRole::kSystem, "x"}}, "only the first message");
+  options.chat = false;
+  refused({{ChatRole::kUser, "a"}}, "`earlier` messages are of a chat");
+}
+
+TEST_F(GenerateText, TheOldestMessagesOfALongChatAreLeftOut) {
+  const ChatTemplate chat = ChatTemplate::of(folder);
+  GenerateTextOptions options = greedy(7);
+  options.chat = true;
+  options.system = "x";
+  std::vector<std::string> remarks;
+  options.remark = [&](const std::string& line) { remarks.push_back(line); };
+  for (int i = 0; i < 6; ++i)
+    options.earlier.push_back(
+        {i % 2 == 0 ? ChatRole::kUser : ChatRole::kAssistant, "cat " + std::to_string(i)});
+  const auto tokens_with = [&](size_t last_messages) {
+    const std::span<const ChatMessage> all(options.earlier);
+    return folder.tokenizer->encode_ids(chat.prompt("two", "x", all.last(last_messages)), false);
+  };
+  ASSERT_GT(tokens_with(6).size(), 60u);  // of 67 positions 7 are for the answer
+  size_t kept = 6;
+  while (kept > 0 && (tokens_with(kept).size() > 60 || options.earlier[6 - kept].role != ChatRole::kUser))
+    --kept;
+  EXPECT_EQ(generate_text(folder, {"two"}, options)[0].prompt, tokens_with(kept));
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0],
+            fmt::format("the {} oldest messages before prompt 1 left out; the model reads 60 tokens "
+                        "before 7 new ones",
+                        6 - kept));
+  // A message that is too long by itself loses its beginning, behind the template.
+  std::string message;
+  for (int i = 0; i < 30; ++i) message += " the dog sees";
+  const auto cut = generate_text(folder, {message}, options)[0].prompt;
+  options.earlier.clear();
+  EXPECT_EQ(cut, generate_text(folder, {message}, options)[0].prompt);
+  options.earlier = {{ChatRole::kUser, message}};
+  options.strict = true;
+  EXPECT_THAT([&] { generate_text(folder, {"two"}, options); },
+              ThrowsMessage<FormatError>(HasSubstr("the model reads 60 before 7 new ones")));
+}
+
+TEST(ChatFile, HasAMessageALine) {
+  const std::vector<std::string> lines{
+      R"({"role": "system", "content": "Be\nshort."})", R"({"content": "\u00e9?", "role": "user"})",
+      R"({"role": "assistant", "content": ""})", R"({"role": "user", "content": "b"})"};
+  const std::vector<ChatMessage> chat = parse_chat(lines, "talk");
+  ASSERT_EQ(chat.size(), 4u);
+  EXPECT_EQ(chat[0].role, ChatRole::kSystem);
+  EXPECT_EQ(chat[0].content, "Be\nshort.");
+  EXPECT_EQ(chat[1].role, ChatRole::kUser);
+  EXPECT_EQ(chat[1].content, "é?");
+  EXPECT_EQ(chat[2].role, ChatRole::kAssistant);
+  const auto refused = [&](const std::vector<std::string>& wrong, const std::string& part) {
+    EXPECT_THAT([&] { parse_chat(wrong, "talk"); }, ThrowsMessage<FormatError>(HasSubstr(part))) << part;
+  };
+  refused({}, "talk is empty; give a message a line");
+  refused({lines[1], ""}, "talk line 2");
+  refused({lines[1], "hello"}, "talk line 2");
+  refused({"[1]"}, "talk line 1: expected {\"role\": \"user\", \"content\": \"...\"}");
+  refused({R"({"role": "user"})"}, "talk line 1: expected {\"role\"");
+  refused({R"({"role": "user", "content": 3})"}, "talk line 1: expected {\"role\"");
+  refused({R"({"role": "user", "content": "a", "name": "b"})"}, "talk line 1: expected {\"role\"");
+  refused({R"({"role": "tool", "content": "a"})"},
+          "talk line 1: expected the role system, user or assistant, got \"tool\"");
+  refused({lines[1], lines[0]}, "talk line 2: a system message must be the first");
+  refused({lines[0], lines[1], lines[2]}, "talk: the last message is of the role assistant");
+  refused({lines[0]}, "talk: the last message is of the role system");
 }
 
 TEST_F(GenerateText, AChatEndsWithItsEndToken) {

@@ -1,0 +1,47 @@
+#include "cli/comparison.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <limits>
+
+#include "cli/common.h"
+#include "cli/side_by_side.h"
+#include "lab/studies/report.h"
+#include "multihead/analysis/heat_map.h"
+
+namespace mh::cli {
+
+CLI::Option* add_compare_flag(CLI::App& verb, bool& compare, const std::string& help) {
+  return verb.add_flag("--compare", compare, help)->needs(verb.get_option("--mute"));
+}
+
+std::string comparison_heading() {
+  return side_by_side("ALL HEADS", "WITHOUT THE MUTED HEADS");
+}
+
+std::string TextComparison::add(const std::string& what, const Compared<Text>& texts) {
+  ++all_;
+  sums_.whole += texts.whole.log_probability;
+  sums_.muted += texts.muted.log_probability;
+  if (texts.whole.text == texts.muted.text) return "";
+  const auto text = [](const Text& of) { return of.text.empty() ? "(nothing)" : of.text; };
+  const auto probability = [](const Text& of) {
+    return fmt::format("log-probability {:.2f}", of.log_probability);
+  };
+  return (changed_++ == 0 ? comparison_heading() : "") + "\n" +
+         wrapped(cell_text(what, std::numeric_limits<int>::max())) +
+         side_by_side(text(texts.whole), text(texts.muted)) +
+         side_by_side(probability(texts.whole), probability(texts.muted));
+}
+
+std::string TextComparison::summary() const {
+  const auto count = static_cast<double>(all_);
+  return fmt::format(
+      "{}{} of {} changed\n"
+      "mean log-probability of a {}: {:.2f} with all heads, {:.2f} without\n",
+      changed_ > 0 ? "\n" : "", changed_, counted(all_, one_), one_, sums_.whole / count,
+      sums_.muted / count);
+}
+
+}  // namespace mh::cli
