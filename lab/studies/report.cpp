@@ -84,7 +84,7 @@ const Plot* picture_of(const StudyReport& report) {
 }
 
 std::string about_the_original(const Claim& claim) {
-  std::string text = "No clause decides what these words say.";
+  std::string text = "No clause of this claim decides what these words say.";
   if (claim.original_statement != OriginalStatement::kNotMade) {
     std::string reasons;
     for (const Verdict verdict : {Verdict::kPass, Verdict::kFail, Verdict::kUndecided}) {

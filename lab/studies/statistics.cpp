@@ -25,10 +25,15 @@ double quantile(int degrees) {
   return low;
 }
 
-/// Twice P(T >= t) for t = (mean - bound) / error: how unlikely so large a mean is at the bound.
+/// P(T >= t) for t = (mean - bound) / error: how unlikely so large a mean is at the bound.
 double upper(const Interval& mean, double error, int degrees, double bound) {
   if (error == 0) return mean.mean > bound ? 0 : 1;
-  return std::min(1.0, 2 * (1 - student_probability((mean.mean - bound) / error, degrees)));
+  return 1 - student_probability((mean.mean - bound) / error, degrees);
+}
+
+/// Of a test that may find either side.
+double two_sided(double p) {
+  return std::min(1.0, 2 * p);
 }
 
 Decision decide_alone(const Question& question) {
@@ -44,13 +49,15 @@ Decision decide_alone(const Question& question) {
   double pass = 1, fail = 1;
   switch (question.limit.kind) {
     case Limit::Kind::kAbove:
-      pass = p_above(bound), fail = p_below(bound);
+      pass = two_sided(p_above(bound)), fail = two_sided(p_below(bound));
       break;
     case Limit::Kind::kBelow:
-      pass = p_below(bound), fail = p_above(bound);
+      pass = two_sided(p_below(bound)), fail = two_sided(p_above(bound));
       break;
     case Limit::Kind::kWithin:
-      pass = std::max(p_above(-bound), p_below(bound)), fail = std::min(p_above(bound), p_below(-bound));
+      // Both tests must reject, so neither is given half of the level; outside is on either side.
+      pass = std::max(p_above(-bound), p_below(bound));
+      fail = two_sided(std::min(p_above(bound), p_below(-bound)));
       break;
   }
   d.verdict = pass < fail ? Verdict::kPass : Verdict::kFail;

@@ -53,11 +53,13 @@ struct Decision {
 };
 
 /// The means of several lists of numbers, each with its limit, decided together.
-///   p of one   twice the probability, were the mean at the limit, of numbers at least as far on that side
-///              (t test). PASS: all numbers are on the side that was asked. FAIL: on the other. Within a
-///              margin: PASS needs both limits (two one-sided tests, Schuirmann 1987), FAIL one of them
+///   p of one   with P the probability, were the mean at the limit, of numbers at least as far on that side
+///              (t test): above or below a limit 2 P, on the side that was asked PASS, on the other FAIL. Within a
+///              margin PASS has the larger P of its two limits (two one-sided tests, Schuirmann 1987), FAIL 2 P of
+///              the limit that is left
 /// A verdict is PASS or FAIL when p, corrected by holm(), is at most kLevel, else UNDECIDED; so all verdicts together are
-/// wrong with at most 5 %. One comparison alone is decided by whether its 95 % interval covers the limit.
+/// wrong with at most 5 %. One comparison alone is decided by whether its 95 % interval covers the limit; within a margin
+/// it passes when its 90 % interval lies inside, and fails when its 95 % interval lies outside.
 struct Question {
   std::vector<double> numbers;
   Limit limit;

@@ -95,6 +95,9 @@ Claim segments(ArmRunner& runner) {
                   "with as many parameters as canonical heads (by d_ff), from starts of equal variance. "
                   "Random cuts are drawn for each attention and each seed. (000.7 asks the first clause of "
                   "models with twice the parameters, nearly all of them in d_ff.)",
+              .remark =
+                  "Random segments leave some columns that no head of an attention reads (last table); "
+                  "contiguous ones leave none. So (d) does not compare the choice of columns alone.",
               .original_words =
                   "Deil: \"Feels like it would give us a higher chance to find interesting relationships.\""};
   claim.tables.push_back(starts_table(runner, canonical, cuts, "equal parameters"));

@@ -9,6 +9,7 @@
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
+#include "lab/studies/equal_start.h"
 
 namespace mh::diversity {
 namespace {
@@ -33,6 +34,23 @@ std::string parted_text(const std::vector<ArmRun>& runs) {
   std::vector<std::string> seeds;
   for (const int64_t update : parted(runs)) seeds.push_back(update == 0 ? "never" : std::to_string(update));
   return fmt::format("{}", fmt::join(seeds, ", "));
+}
+
+/// How much of (d) is the larger output of equal heads: `level` are equal heads from a start of equal variance,
+/// `canonical` random ones that start with that variance.
+Clause scale_of(ArmRunner& runner, const Arm& equal, const Arm& random, const Arm& level,
+                const Arm& canonical) {
+  const auto output = [](const Arm& arm) {
+    return start_variances(config_of(arm, 1), Start::kUsual, 1).output;
+  };
+  return measured_only(
+      "What of (d) is the equality, and what is the larger output.",
+      fmt::format(
+          "variance of the output at the start: {:.1f}, of the random heads {:.1f}; loss of equal heads "
+          "from a start of equal variance minus the random heads of (d) {}, minus random heads of that "
+          "variance {}",
+          output(equal), output(random), interval_text(interval_of(loss_difference(runner, level, random))),
+          interval_text(interval_of(loss_difference(runner, level, canonical)))));
 }
 
 }  // namespace
@@ -70,6 +88,9 @@ Claim starts_trained(ArmRunner& runner) {
                            start(runner, "all equal, weights' dropout 0.1 too", kEqual, weights),
                            start(runner, "fans (d, d), weights' dropout 0.1 too", kXavier, weights)};
   runner.tune(arms);
+  Arm level = start(runner, "all heads equal", kEqual, usual);
+  level.start = Start::kEqualVariances;
+  runner.tune({&level});
   Claim claim{
       .id = "001.2, trained",
       .statement =
@@ -77,7 +98,9 @@ Claim starts_trained(ArmRunner& runner) {
           "with random heads that start so. All are trained with residual dropout of 0.1 and no other, "
           "except where "
           "their names say otherwise.",
-      .original_words = ""};
+      .remark =
+          "Equal W_i^O add up, so equal heads start with a larger output than random ones. (d), (e) and (h) "
+          "compare starts of unequal scale, and do not tell what the equality alone costs; (i) does."};
   claim.tables.push_back(
       arm_table(runner, {arms[kWhole], arms[kTwins], arms[kTwinsInput], arms[kNoisy], arms[kCopied]},
                 "starts with fans (d, d)"));
@@ -131,26 +154,31 @@ Claim starts_trained(ArmRunner& runner) {
                      "first update apart, by seed: " + parted_text(runner.runs(arms[kTwinsWeights])),
                      std::all_of(weighted.begin(), weighted.end(), [](int64_t u) { return u == 1; })));
   const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
-  add_predictions(claim, {{.statement = "Heads that start equal end worse than heads that start random.",
-                           .quantity = "loss of equal minus random",
-                           .by_seed = minus(kTwins, kWhole),
-                           .limit = Limit::above(0)},
-                          {.statement = "Noise of 1e-6 is enough: such heads end as good as random ones.",
-                           .quantity = "loss of noisy minus random",
-                           .by_seed = minus(kNoisy, kWhole),
-                           .limit = Limit::within(kMargin)},
-                          {.statement = "Other W_i^O are enough: such heads end as good as random ones.",
-                           .quantity = "loss of equal but for W_i^O minus random",
-                           .by_seed = minus(kTwinsInput, kWhole),
-                           .limit = Limit::within(kMargin)},
-                          {.statement = "W^K that starts as a copy of W^Q costs nothing.",
-                           .quantity = "loss of copied minus random",
-                           .by_seed = minus(kCopied, kWhole),
-                           .limit = Limit::within(kMargin)},
-                          {.statement = "With dropout of the weights an equal start costs nothing.",
-                           .quantity = "loss of equal minus random, both with it",
-                           .by_seed = minus(kTwinsWeights, kWholeWeights),
-                           .limit = Limit::within(kMargin)}});
+  add_predictions(claim,
+                  {{.statement = "Heads that start equal, with a larger output, end worse than heads that "
+                                 "start random.",
+                    .quantity = "loss of equal minus random",
+                    .by_seed = minus(kTwins, kWhole),
+                    .limit = Limit::above(0)},
+                   {.statement = "Equal heads with noise of 1e-6, which start with a larger output, too, "
+                                 "end as good as random ones.",
+                    .quantity = "loss of noisy minus random",
+                    .by_seed = minus(kNoisy, kWhole),
+                    .limit = Limit::within(kMargin)},
+                   {.statement = "Other W_i^O are enough: such heads end as good as random ones.",
+                    .quantity = "loss of equal but for W_i^O minus random",
+                    .by_seed = minus(kTwinsInput, kWhole),
+                    .limit = Limit::within(kMargin)},
+                   {.statement = "W^K that starts as a copy of W^Q costs nothing.",
+                    .quantity = "loss of copied minus random",
+                    .by_seed = minus(kCopied, kWhole),
+                    .limit = Limit::within(kMargin)},
+                   {.statement = "With dropout of the weights, heads that start equal and with a larger "
+                                 "output end as good as random ones.",
+                    .quantity = "loss of equal minus random, both with it",
+                    .by_seed = minus(kTwinsWeights, kWholeWeights),
+                    .limit = Limit::within(kMargin)}});
+  claim.clauses.push_back(scale_of(runner, arms[kTwins], arms[kWhole], level, arms[kBase]));
   return claim;
 }
 

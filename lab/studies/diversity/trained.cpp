@@ -16,9 +16,16 @@ Claim from_the_start(ArmRunner& runner) {
   Claim claim{
       .id = "001.1",
       .statement = "How alike heads are, from the start to the end of training.",
+      .remark =
+          "The divergence of two heads' rows also grows where both only become sharper (the table has their "
+          "entropy), and no comparison at equal entropy was made. So (b) does not show that heads come to "
+          "look at other places. (d) asks the same by A_i A_j, the likeness that 001.3 penalises. It was "
+          "added after the published models were trained, with the limit of all such comparisons, and counts "
+          "in the correction of the others.",
       .original_words =
           "\"It is still not clear how we will be able to initialise those attention heads in a diverse "
-          "way.\""};
+          "way.\"",
+      .original_remark = "It is a question; 001.2 answers it."};
   const auto& runs = runner.runs(canonical);
   const size_t last = runs[0].curve.size() - 1;
   const auto at = [&](size_t i, const auto& number) {
@@ -45,14 +52,18 @@ Claim from_the_start(ArmRunner& runner) {
                .quantity = "distance of two heads' outputs at the start (1 - cosine)",
                .by_seed = at(0, &HeadTelemetry::distance),
                .limit = Limit::above(0.5)},
-              {.statement = "Training moves the heads' attention further apart, not together.",
+              {.statement = "By the divergence of their rows, training moves heads apart, not together.",
                .quantity = "divergence of their rows at the end minus at the start",
                .by_seed = paired(at(last, &HeadTelemetry::divergence), at(0, &HeadTelemetry::divergence)),
                .limit = Limit::above(0)},
               {.statement = "Training does not make the heads' outputs alike.",
                .quantity = "distance of their outputs at the end minus at the start",
                .by_seed = paired(at(last, &HeadTelemetry::distance), at(0, &HeadTelemetry::distance)),
-               .limit = Limit::above(-0.1)}});
+               .limit = Limit::above(-0.1)},
+              {.statement = "By A_i A_j, too, training moves heads apart, not together.",
+               .quantity = "A_i A_j of two heads at the end minus at the start",
+               .by_seed = paired(at(last, &HeadTelemetry::positions), at(0, &HeadTelemetry::positions)),
+               .limit = Limit::below(0)}});
   return claim;
 }
 

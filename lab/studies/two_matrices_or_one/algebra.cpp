@@ -81,7 +81,8 @@ Claim aggcn(const AlgebraCase& a) {
           "are the matrices [d, d/h] of all heads side by side.",
       .original_words =
           "BioBroo: \"have W^Q and W^K be of dimension d_model x d_model. I don't know if there is a reason "
-          "for this, or if it's a typo.\""};
+          "for this, or if it's a typo.\"",
+      .original_remark = "It is a question; (a) answers it."};
   Random random(a.seed, 27);
   const Matrix x = random_matrix(6, kModel, random);
   HeadGeometry geometry = geometry_preset("aggcn", kHeads, kModel);

@@ -130,7 +130,8 @@ Claim times(ArmRunner&) {
           "\"In deep learning applications, I think it would be very inefficient\" (the asker, of two "
           "matrices).",
       .original_remark =
-          "With d_k = d/h and several heads two matrices take fewer multiplications than one (002.3)."};
+          "002.3 counts it: with d_k = d/h and several heads two matrices take fewer multiplications than "
+          "one."};
   Table table{"a layer's forward pass, 2 heads, values of 16 numbers, microseconds: the quickest of 25 runs",
               {"T, d, d_k", "two", "one", "time, one : two", "multiplications, one : two", "same side"},
               {}},

@@ -189,7 +189,8 @@ Claim merged(ArmRunner& runner) {
   const std::vector<Arm> timed = at_equal_time(runner, {canonical, equal});
   Claim claim{.id = "002.4",
               .statement = "One merged W_i for each head beside two factors, from starts of equal variance.",
-              .original_words = "\"Why did the authors not define only a W_i?\""};
+              .original_words = "\"Why did the authors not define only a W_i?\"",
+              .original_remark = "It is a question; 002.3 and this claim answer it."};
   claim.tables.push_back(
       starts_table(runner, canonical, arms, "as they are: d^2 numbers a head against 2 d d_k"));
   claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));

@@ -100,6 +100,15 @@ std::string mean_text(const Findings& findings, const std::function<double(const
 std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
+int count_below_offset(const Findings& findings) {
+  int below = 0;
+  for (size_t i = 0; i < findings[0].relations.size(); ++i) {
+    int64_t gained = 0;
+    for (const SeedFindings& of : findings) gained += of.relations[i].found - of.relations[i].found_at_offset;
+    below += gained < 0;
+  }
+  return below;
+}
 
 Table heads_table(const std::string& arm, const Findings& findings) {
   Table table{

@@ -21,6 +21,9 @@ std::vector<double> gains(const Findings& findings, const char* relation);
 /// "81.2 ± 3.1", of by_seed().
 std::string mean_text(const Findings& findings, const std::function<double(const SeedFindings&)>& share);
 std::string percent(double share);  // "81.2"
+/// Of SeedFindings::relations, those whose chosen heads, of all seeds together, are right at fewer words than the fixed
+/// offset is.
+int count_below_offset(const Findings& findings);
 
 /// Points above the best fixed offset for each relation, and how often the previous word is read.
 Plot points_plot(const Findings& small, const Findings& usual);

@@ -12,6 +12,7 @@
 #include "lab/studies/claim.h"
 #include "lab/studies/micro_language.h"
 #include "lab/studies/unique_heads/claims.h"
+#include "lab/studies/unique_heads/relations_tables.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::unique_heads {
@@ -211,6 +212,21 @@ TEST(FreshSentences, AreInNoTextOfTheRunner) {
     for (const GrammarSentence& sentence : *part)
       EXPECT_TRUE(known.insert(text_of(sentence.source)).second) << text_of(sentence.source);  // nor twice
   }
+}
+
+TEST(CountBelowOffset, TakesTheWordsOfAllSeedsTogether) {
+  const auto found = [](int64_t by_head, int64_t at_offset) {
+    RelationScore one = score(kEncoder, 0, "obj", 37, by_head);
+    one.found_at_offset = at_offset;
+    return one;
+  };
+  Findings findings(2);
+  // Below in both; above by more than it is below; below by more than it is above; as often as the offset.
+  findings[0].relations = {found(5, 11), found(31, 11), found(12, 11), found(10, 11)};
+  findings[1].relations = {found(10, 11), found(2, 11), found(9, 11), found(12, 11)};
+  EXPECT_EQ(count_below_offset(findings), 2);
+  findings.pop_back();
+  EXPECT_EQ(count_below_offset(findings), 2) << "the first and the last";
 }
 
 TEST(Relations, AskNineThingsOfModelsOfFreshSeeds) {

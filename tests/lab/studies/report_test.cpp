@@ -173,7 +173,7 @@ TEST(TheOriginal, IsJudgedWithTheClausesThatDecide) {
     settle(claim);
     return about_the_original(claim);
   };
-  EXPECT_EQ(said({{Verdict::kPass, kNothing}}), "No clause decides what these words say.");
+  EXPECT_EQ(said({{Verdict::kPass, kNothing}}), "No clause of this claim decides what these words say.");
   EXPECT_EQ(said({{Verdict::kPass, kSame}, {Verdict::kFail, kNothing}, {Verdict::kPass, kSame}}),
             "Right: (a) and (c) say the same and pass.");
   EXPECT_EQ(said({{Verdict::kPass, kOpposite}, {Verdict::kFail, kSame}}),

@@ -9,6 +9,8 @@
 #include <numbers>
 #include <vector>
 
+#include "multihead/base/random.h"
+
 namespace mh {
 namespace {
 
@@ -60,7 +62,8 @@ TEST(Intervals, OfDifferencesPairTheSeeds) {
   EXPECT_LT(difference_of(a, b).half, 2);
 }
 
-/// Five numbers with this mean; half of their 95 % interval is 2.7764 sqrt(2.5 / 5) = 1.9632.
+/// Five numbers with this mean; half of their 95 % interval is 2.7764 sqrt(2.5 / 5) = 1.9632, of their 90 % interval
+/// 2.1318 sqrt(2.5 / 5) = 1.5074.
 Numbers around(double mean) {
   return {mean - 2, mean - 1, mean, mean + 1, mean + 2};
 }
@@ -70,25 +73,37 @@ Decision alone(Numbers numbers, Limit limit) {
   return decide(one).front();
 }
 
-TEST(Decide, OneComparisonIsDecidedByWhetherItsIntervalCoversTheLimit) {
+TEST(Decide, OneComparisonIsDecidedByItsIntervals) {
   struct Case {
     double mean;
     Limit limit;
     Verdict expected;
   };
   const Case cases[] = {
-      {1.97, Limit::above(0), kPass},        {1.95, Limit::above(0), kUndecided},
-      {-1.95, Limit::above(0), kUndecided},  {-1.97, Limit::above(0), kFail},
-      {6.97, Limit::above(5), kPass},        {6.95, Limit::above(5), kUndecided},
-      {-1.97, Limit::below(0), kPass},       {-1.95, Limit::below(0), kUndecided},
-      {1.95, Limit::below(0), kUndecided},   {1.97, Limit::below(0), kFail},
-      {3.03, Limit::below(5), kPass},        {3.04, Limit::below(5), kUndecided},
-      {0, Limit::within(3), kPass},          {1.03, Limit::within(3), kPass},
-      {1.04, Limit::within(3), kUndecided},  {-1.03, Limit::within(3), kPass},
-      {-1.04, Limit::within(3), kUndecided}, {4.96, Limit::within(3), kUndecided},
-      {4.97, Limit::within(3), kFail},       {-4.96, Limit::within(3), kUndecided},
-      {-4.97, Limit::within(3), kFail},      {0, Limit::within(1.96), kUndecided},
-      {0, Limit::within(1.97), kPass},
+      {1.97, Limit::above(0), kPass},
+      {1.95, Limit::above(0), kUndecided},
+      {-1.95, Limit::above(0), kUndecided},
+      {-1.97, Limit::above(0), kFail},
+      {6.97, Limit::above(5), kPass},
+      {6.95, Limit::above(5), kUndecided},
+      {-1.97, Limit::below(0), kPass},
+      {-1.95, Limit::below(0), kUndecided},
+      {1.95, Limit::below(0), kUndecided},
+      {1.97, Limit::below(0), kFail},
+      {3.03, Limit::below(5), kPass},
+      {3.04, Limit::below(5), kUndecided},
+      // A margin: the 90 % interval inside, or the 95 % interval outside.
+      {0, Limit::within(3), kPass},
+      {1.49, Limit::within(3), kPass},
+      {1.50, Limit::within(3), kUndecided},
+      {-1.49, Limit::within(3), kPass},
+      {-1.50, Limit::within(3), kUndecided},
+      {4.96, Limit::within(3), kUndecided},
+      {4.97, Limit::within(3), kFail},
+      {-4.96, Limit::within(3), kUndecided},
+      {-4.97, Limit::within(3), kFail},
+      {0, Limit::within(1.50), kUndecided},
+      {0, Limit::within(1.51), kPass},
   };
   int number = 0;
   for (const Case& one : cases) {
@@ -135,6 +150,49 @@ TEST(Decide, EqualNumbersAreOnOneSideOrAtTheLimit) {
 Numbers with_p(double p) {
   const double t = std::tan(std::numbers::pi / 2 * (1 - p));
   return {t - 1, t + 1};
+}
+
+TEST(Decide, AsGoodAsIsTwoOneSidedTestsAndOutsideIsOnEitherSide) {
+  // Of two numbers with mean m and error 1, P(beyond a limit at distance t) is 1/2 - atan(t) / pi.
+  const auto at = [](double p) { return std::tan(std::numbers::pi * (0.5 - p)); };
+  const auto two = [](double mean) { return Numbers{mean - 1, mean + 1}; };
+  const double margin = 100;  // the other limit is as good as infinitely far
+  for (const double side : {1.0, -1.0}) {
+    SCOPED_TRACE(side);
+    const Decision inside = alone(two(side * (margin - at(0.04))), Limit::within(margin));
+    EXPECT_NEAR(inside.p, 0.04, 1e-9) << "not doubled: both limits must hold";
+    EXPECT_EQ(inside.verdict, kPass);
+    EXPECT_EQ(alone(two(side * (margin - at(0.06))), Limit::within(margin)).verdict, kUndecided);
+    const Decision outside = alone(two(side * (margin + at(0.02))), Limit::within(margin));
+    EXPECT_NEAR(outside.p, 0.04, 1e-9) << "doubled: either limit may be left";
+    EXPECT_EQ(outside.verdict, kFail);
+    EXPECT_EQ(alone(two(side * (margin + at(0.03))), Limit::within(margin)).verdict, kUndecided);
+  }
+  // The worse of the two limits counts.
+  EXPECT_NEAR(alone(two(1), Limit::within(4)).p, 0.5 - std::atan(3) / std::numbers::pi, 1e-9);
+  EXPECT_NEAR(alone(two(-1), Limit::within(4)).p, 0.5 - std::atan(3) / std::numbers::pi, 1e-9);
+}
+
+/// Of 10,000 draws of five normal numbers with this mean and deviation 1, the share with a verdict.
+double share_of(Verdict verdict, double mean, Limit limit) {
+  constexpr int kDraws = 10000;
+  Random random(20, 5);
+  int found = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Numbers numbers(5);
+    for (double& x : numbers) x = mean + random.normal();
+    found += alone(numbers, limit).verdict == verdict;
+  }
+  return static_cast<double>(found) / kDraws;
+}
+
+TEST(Decide, IsWrongWithTheLevelWhereTheMeanIsAtALimit) {
+  constexpr double kTolerance = 0.009;  // four standard errors of a share of 5 %
+  EXPECT_NEAR(share_of(kPass, 3, Limit::within(3)), 0.05, kTolerance) << "as good as, though just not within";
+  EXPECT_NEAR(share_of(kFail, 3, Limit::within(3)), 0.025, kTolerance) << "one of the two sides";
+  EXPECT_NEAR(share_of(kFail, 0, Limit::within(0)), 0.05, kTolerance) << "either side";
+  EXPECT_NEAR(share_of(kPass, 3, Limit::above(3)), 0.025, kTolerance);
+  EXPECT_NEAR(share_of(kFail, 3, Limit::above(3)), 0.025, kTolerance);
 }
 
 struct Decided {
