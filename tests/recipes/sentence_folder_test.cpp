@@ -211,6 +211,12 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
       {"modules.json",
        "[2]: the module 'sentence_transformers.models.CNN' is not supported; only Transformer,",
        type(2, "sentence_transformers.models.CNN")},
+      {"modules.json",  // in full: what it is stands at its end
+       "'sentence_transformers.sentence_transformer.modules.weighted_layer_pooling.WeightedLayerPooling' is "
+       "not",
+       type(
+           2,
+           "sentence_transformers.sentence_transformer.modules.weighted_layer_pooling.WeightedLayerPooling")},
       {"modules.json", "[2]: the module 'os.path.Dense' is not supported", type(2, "os.path.Dense")},
       {"modules.json", "[1]: the module 'my_Pooling' is not supported", type(1, "my_Pooling")},
       {"modules.json", "[0].type: expected a string", [](json& modules) { modules[0]["type"] = 7; }},
@@ -251,6 +257,8 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
       {"2_Dense/config.json", "out_features", [](json& config) { config.erase("out_features"); }},
       {"2_Dense/config.json", "activation_function 'torch.nn.modules.activation.Mish' is not supported",
        set("activation_function", "torch.nn.modules.activation.Mish")},
+      {"2_Dense/config.json", "'torch.nn.modules.activation.a_long_name_before.LogSigmoid' is not supported",
+       set("activation_function", "torch.nn.modules.activation.a_long_name_before.LogSigmoid")},
       {"2_Dense/config.json", "activation_function 'os.Tanh' is not supported",
        set("activation_function", "os.Tanh")},
       {"2_Dense/config.json", "use_residual is not supported", set("use_residual", true)},
