@@ -164,7 +164,8 @@ void add_trace(CLI::App& app) {
   verb->add_option("--memory", flags->memory,
                    "Rows that the queries read in cross-attention: a .npy file [keys, d_model]");
   verb->add_option("--mask", flags->mask,
-                   "Mask: a .npy file [tokens, keys]; a query reads a key where the number is not 0");
+                   "Mask: a .npy file [tokens, keys] of booleans or numbers; a query reads a key where it "
+                   "is true or not 0");
   verb->add_flag("--causal", flags->causal, "Causal mask: a token reads the tokens up to its own position");
   flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 4096;

@@ -138,6 +138,14 @@ TEST_F(TraceOfOwnWeights, TakesMasksAndScales) {
   const std::string mask =
       scratch.write("mask.npy", write_npy(std::vector<int64_t>{5, 5}, std::span<const int32_t>(bits)));
   EXPECT_EQ(walk_of(traced("--heads 2 --mask " + mask)), walk_of(traced("--heads 2 --causal")));
+  // As np.save writes np.tril(np.ones((5, 5), dtype=bool)).
+  std::string booleans("\x93NUMPY\1\0v\0", 10);
+  booleans += "{'descr': '|b1', 'fortran_order': False, 'shape': (5, 5), }" + std::string(58, ' ') + "\n";
+  for (const int32_t bit : bits) booleans += static_cast<char>(bit);
+  const std::string own = scratch.write("own.npy", booleans);
+  EXPECT_EQ(walk_of(traced("--heads 2 --mask " + own)), walk_of(traced("--heads 2 --causal")));
+  expect_error(run_tool("trace --heads 2 --weights " + (scratch / "w") + " --input " + own), 1,
+               "expected float32 or float64, got booleans");
   save("../memory", {3, 6});
   EXPECT_THAT(walk_of(traced("--heads 2 --memory " + (scratch / "memory.npy"))), HasSubstr("[5, 3]  head 1"));
   refused("expected a mask [5,3], queries by keys, got [5,5]",
