@@ -88,7 +88,7 @@ Traced of_model(const TraceFlags& flags) {
   const AttentionKind kind = attention_place(flags.attention).kind;
   Traced traced{
       trace_attention(folder.translator(), flags.attention, sentence.source_ids, sentence.target_ids),
-      {kind == AttentionKind::kEncoderSelf ? sentence.source_tokens : sentence.target_tokens,
+      {kind == AttentionKind::kEncoderSelf ? sentence.source_labels : sentence.target_labels,
        sentence.key_labels(kind)}};
   traced.trace.attention += " of " + flags.model;
   return traced;

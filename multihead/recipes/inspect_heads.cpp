@@ -173,15 +173,27 @@ std::vector<KeptAttention> kept_attentions(const Model& model, std::span<const s
   return kept.kept();
 }
 
+/// Appends tokens, as the vocabulary writes them and as people read them.
+void add_tokens(const Tokenizer& tokenizer, std::span<const int32_t> ids, std::vector<std::string>& tokens,
+                std::vector<std::string>& labels) {
+  for (const int32_t id : ids) {
+    tokens.push_back(tokenizer.token_of(id));
+    labels.push_back(tokenizer.shown(id));
+  }
+}
+
 /// Of an encoder, or of a causal model, whose text stands on the side of the target. `text`: one sequence.
 SentenceWeights weights_of_one_text(const ModelFolder& folder, std::span<const std::vector<int32_t>> text,
                                     const Interventions* interventions) {
   SentenceWeights sentence;
   sentence.attentions = kept_attentions(*folder.model, text, {}, interventions);
-  auto& ids = is_causal(folder) ? sentence.target_ids : sentence.source_ids;
-  auto& tokens = is_causal(folder) ? sentence.target_tokens : sentence.source_tokens;
-  ids = text[0];
-  for (const int32_t id : ids) tokens.push_back(folder.source_tokens().token_of(id));
+  if (is_causal(folder)) {
+    sentence.target_ids = text[0];
+    add_tokens(folder.source_tokens(), text[0], sentence.target_tokens, sentence.target_labels);
+  } else {
+    sentence.source_ids = text[0];
+    add_tokens(folder.source_tokens(), text[0], sentence.source_tokens, sentence.source_labels);
+  }
   return sentence;
 }
 
@@ -271,12 +283,12 @@ const char* what_attends(AttentionKind kind) {
 }
 
 const std::vector<std::string>& SentenceWeights::query_labels(AttentionKind kind) const {
-  if (kind == AttentionKind::kEncoderSelf) return source_tokens;
-  return kind == AttentionKind::kDecoderSelf ? target_tokens : predicted_tokens;
+  if (kind == AttentionKind::kEncoderSelf) return source_labels;
+  return kind == AttentionKind::kDecoderSelf ? target_labels : predicted_labels;
 }
 
 const std::vector<std::string>& SentenceWeights::key_labels(AttentionKind kind) const {
-  return kind == AttentionKind::kDecoderSelf ? target_tokens : source_tokens;
+  return kind == AttentionKind::kDecoderSelf ? target_labels : source_labels;
 }
 
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
@@ -304,46 +316,15 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
   const std::vector<std::vector<int32_t>> targets{target_ids};
   sentence.attentions = kept_attentions(*folder.model, sources, targets, interventions);
 
-  for (const int32_t id : sentence.source_ids)
-    sentence.source_tokens.push_back(folder.source_tokens().token_of(id));
-  sentence.target_ids.push_back(folder.translator().config().decoder_start_id);
+  const EncoderDecoderConfig& config = folder.translator().config();
+  sentence.target_ids.push_back(config.decoder_start_id);
   sentence.target_ids.insert(sentence.target_ids.end(), target_ids.begin(), target_ids.end());
-  sentence.target_tokens.push_back("<start>");
-  for (const int32_t id : target_ids) {
-    sentence.target_tokens.push_back(folder.target_tokens().token_of(id));
-    sentence.predicted_tokens.push_back(sentence.target_tokens.back());
-  }
-  sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.translator().config().eos_id));
+  add_tokens(folder.source_tokens(), sentence.source_ids, sentence.source_tokens, sentence.source_labels);
+  sentence.target_tokens = sentence.target_labels = {"<start>"};
+  add_tokens(folder.target_tokens(), target_ids, sentence.target_tokens, sentence.target_labels);
+  target_ids.push_back(config.eos_id);
+  add_tokens(folder.target_tokens(), target_ids, sentence.predicted_tokens, sentence.predicted_labels);
   return sentence;
-}
-
-std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence) {
-  HeadStatistics statistics;
-  for (const KeptAttention& kept : sentence.attentions) {
-    std::vector<float> weights;
-    for (const Tensor& head : kept.heads)
-      weights.insert(weights.end(), head.data(), head.data() + head.size());
-    const int32_t queries[] = {0, static_cast<int32_t>(kept.heads[0].rows())};
-    const int32_t keys[] = {0, static_cast<int32_t>(kept.heads[0].cols())};
-    statistics.weights({.name = kept.attention,
-                        .heads = static_cast<int>(kept.heads.size()),
-                        .query_offsets = queries,
-                        .key_offsets = keys,
-                        .weights = weights.data()});
-  }
-  const std::vector<HeadFigures> heads = statistics.heads();
-  std::vector<HeadName> chosen;
-  for (const AttentionKind kind :
-       {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf, AttentionKind::kCross}) {
-    const HeadFigures* best = nullptr;
-    const auto telling = [](const HeadFigures& head) { return (1 - head.entropy_share) * (1 - head.on_end); };
-    for (const HeadFigures& head : heads) {
-      if (attention_place(head.attention).kind != kind) continue;
-      if (!best || telling(head) > telling(*best)) best = &head;
-    }
-    if (best) chosen.push_back({best->attention, best->head});
-  }
-  return chosen;
 }
 
 }  // namespace mh

@@ -59,11 +59,13 @@ struct HeadReport {
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
 
-/// One sentence with the weights of all its attentions.
+/// One sentence with the weights of all its attentions. Tokens are written as in the vocabulary; the lists of
+/// labels beside them have them as people read them (Tokenizer::shown()).
 struct SentenceWeights {
   std::vector<std::string> source_tokens;     // the keys of encoder and cross-attention, the end token last
   std::vector<std::string> target_tokens;     // what the decoder reads; a translator's start token first
   std::vector<std::string> predicted_tokens;  // what a translator's queries predict: the end token last
+  std::vector<std::string> source_labels, target_labels, predicted_labels;
   std::vector<int32_t> source_ids, target_ids;
   std::string translation;
   TargetsRead targets = TargetsRead::kNone;

@@ -121,6 +121,14 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
   EXPECT_TRUE(std::filesystem::exists(npy + "/encoder.1.self_attention.weights.npy"));
 }
 
+TEST_F(HeadsVerb, ShowsByteLevelTokensAsText) {
+  const std::string command = "heads " MULTIHEAD_TEST_DATA "/gguf/untied_llama3.gguf --text 'the year 2024' ";
+  const ToolResult picture = run_tool(command + "--numbers"), json = run_tool(command + "--json");
+  ASSERT_EQ(picture.status, 0) << picture.err;
+  EXPECT_THAT(picture.out, testing::AllOf(HasSubstr("\u2581"), Not(HasSubstr("\u0120"))));
+  EXPECT_THAT(json.out, testing::AllOf(HasSubstr("\"\u0120"), Not(HasSubstr("\u2581"))));
+}
+
 TEST_F(HeadsVerb, DrawsIntoSvg) {
   const std::string file = scratch / "heads.svg",
                     command = "heads " + folder + " --text 'a <small> dog' --svg '" + file + "'";

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "multihead/io/lines.h"
 #include "tests/cli/small_folder.h"
 
@@ -48,6 +52,19 @@ TEST_F(TokenizeVerb, PiecesAndIdsBecomeTheTextAgain) {
   EXPECT_EQ(run("--detokenize", run("", text).out).out, back);
   EXPECT_EQ(run("--detokenize --ids", run("--ids", text).out).out, back);
   EXPECT_EQ(run("--detokenize --ids", run("--ids --special-tokens", text).out).out, back);
+}
+
+TEST_F(TokenizeVerb, ReadablePiecesAreText) {
+  const std::string bytes = "tokenize --tokenizer " MULTIHEAD_TEST_DATA "/text/hf_byte_level.json ";
+  const std::string line = "the to \u6F22\n", raw = "the \u0120to \u0120 \u00E6 \u00BC \u00A2\n";
+  EXPECT_EQ(run_tool(bytes, line).out, raw);  // what --detokenize reads
+  EXPECT_EQ(run_tool(bytes + "--detokenize", raw).out, line);
+  EXPECT_EQ(run_tool(bytes + "--readable", line).out, "the \u2581to \u2581 <0xE6> <0xBC> <0xA2>\n");
+  // Of other tokenizers they are the pieces, unknown words among them.
+  const std::string with_unknown = text + "\u6F22 the\n";
+  EXPECT_EQ(run("--readable --special-tokens", with_unknown).out, run("--special-tokens", with_unknown).out);
+  for (const char* other : {"--ids", "--offsets", "--detokenize"})
+    expect_error(run("--readable " + std::string(other)), 2, "cannot be given together");
 }
 
 TEST_F(TokenizeVerb, FilesAndThreadsDoNotChangeTheResult) {

@@ -163,6 +163,36 @@ TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
   EXPECT_EQ(read_file(scratch / "weights" / "letter.txt"), "dear");
 }
 
+// A model of one layer whose tokens are bytes, as GPT-2's: labels are text, tokens are as in the vocabulary.
+TEST(InspectByteLevelText, LabelsAreTheTextOfTokens) {
+  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / "hf_byte_level.json";
+  ModelFolder folder;
+  folder.model_type = "gpt2";
+  folder.tokenizer = Tokenizer::from_json(read_file(path), "hf_byte_level.json");
+  CausalConfig config;
+  config.embedding = {.vocabulary = folder.tokenizer->size(), .d_model = 6};
+  config.positions = Positions::kLearned;
+  config.max_positions = 11;
+  config.stack = {.name = "decoder", .d_model = 6, .mask = StackMask::causal()};
+  config.stack.layers.assign(1, {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 7}});
+  folder.model = std::make_unique<CausalModel>(config);
+  const SentenceWeights seen = sentence_weights(folder, "the to \u6F22");
+  using testing::ElementsAre;
+  EXPECT_THAT(seen.target_tokens, ElementsAre("the", "\u0120to", "\u0120", "\u00E6", "\u00BC", "\u00A2"));
+  const std::vector<std::string>& labels = seen.key_labels(AttentionKind::kDecoderSelf);
+  EXPECT_THAT(labels, ElementsAre("the", "\u2581to", "\u2581", "<0xE6>", "<0xBC>", "<0xA2>"));
+  EXPECT_EQ(seen.query_labels(AttentionKind::kDecoderSelf), labels);
+  const std::vector<HeadName> heads{{"decoder.0.self_attention", 1}};
+  const std::string picture = draw_heads(seen, heads);
+  EXPECT_THAT(picture, testing::HasSubstr(">\u2581to<"));
+  EXPECT_THAT(picture, testing::HasSubstr(">&lt;0xE6&gt;<"));
+  EXPECT_THAT(picture, testing::Not(testing::HasSubstr("\u0120")));
+  const test::ScratchFolder scratch;
+  save_weights(seen, scratch / "weights");
+  EXPECT_EQ(read_file(scratch / "weights" / "target_tokens.txt"),
+            "the\n\u0120to\n\u0120\n\u00E6\n\u00BC\n\u00A2\n");
+}
+
 // Without a decoder that reads another text: here of zeros, so that a token attends to all it sees alike.
 TEST(InspectOneText, CausalModelsReadItAlone) {
   ModelFolder folder;
