@@ -124,7 +124,9 @@ void run(HeadsFlags& flags) {
   }
   std::optional<SentenceWeights> sentence;
   if (on_text) {
-    sentence = sentence_weights(folder, flags.text, flags.target_text, flags.options.observe.interventions);
+    sentence = sentence_weights(folder, flags.text, flags.target_text,
+                                {.interventions = flags.options.observe.interventions,
+                                 .remark = [](const std::string& line) { remark(line); }});
     if (!flags.svg.empty()) {
       write_text(flags.svg, heads.empty() ? draw_heads(*sentence) : draw_heads(*sentence, heads));
     }

@@ -84,7 +84,8 @@ Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.target_text, "--target-text");
   const ModelFolder folder = load_model(flags.model);
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
-  const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text, nullptr);
+  const SentenceWeights sentence = sentence_weights(
+      folder, flags.text, flags.target_text, {.remark = [](const std::string& line) { remark(line); }});
   const AttentionKind kind = attention_place(flags.attention).kind;
   Traced traced{
       trace_attention(folder.translator(), flags.attention, sentence.source_ids, sentence.target_ids),

@@ -64,7 +64,7 @@ std::vector<std::vector<int32_t>> tokens_of(const SentenceModel& model, const st
     ids.push_back(std::move(sentences[i].ids));
     if (options.remark) unknown.add(text_of(model, lines[i]), ids.back(), tokenizer);
   }
-  if (unknown.tokens > 0) options.remark(unknown.in_words() + "; the tokenizer does not know them");
+  unknown.tell(options.remark);
   long_lines.tell(lines.size(), options.remark);
   return ids;
 }

@@ -9,6 +9,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/cut_tokens.h"
 #include "multihead/recipes/long_lines.h"
+#include "multihead/recipes/unknown_tokens.h"
 
 namespace mh {
 namespace {
@@ -59,18 +60,23 @@ HeadsText without_empty_lines(const HeadsText& text) {
   return kept;
 }
 
+/// Tells what it cuts, and what the tokenizer does not know.
 class Reader {
  public:
-  Reader(const ModelFolder& folder, const InspectOptions& options) : folder_(folder), options_(options) {}
+  using Remark = std::function<void(const std::string&)>;
+  Reader(const ModelFolder& folder, const Remark& remark) : folder_(folder), remark_(remark) {}
 
-  /// As a translator reads it, without the end token. words: a list for each line, or none.
+  /// As a translator reads it, without the end token. words: a list for each line, or none; what: what a line
+  /// is called.
   EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
                      const std::vector<std::vector<Word>>& words, const char* what) const {
     const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
     EncodedSide side;
     LongLines long_lines = lines_called(what);
+    UnknownTokens unknown;
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
+      if (remark_) unknown.add(lines[i], encoding.ids, tokenizer);
       if (!words.empty()) {
         side.words.push_back(
             words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
@@ -83,29 +89,34 @@ class Reader {
       if (!words.empty()) side.words.back().resize(size);
       side.ids.push_back(std::move(encoding.ids));
     }
-    long_lines.tell(lines.size(), options_.remark);
+    long_lines.tell(lines.size(), remark_);
+    unknown.tell(remark_);
     return side;
   }
 
   /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
-  EncodedSide whole(const std::vector<std::string>& lines,
-                    const std::vector<std::vector<Word>>& words) const {
+  EncodedSide whole(const std::vector<std::string>& lines, const std::vector<std::vector<Word>>& words,
+                    const char* what) const {
     const Tokenizer& tokenizer = folder_.source_tokens();
     const auto longest = static_cast<size_t>(folder_.model->facts().max_positions);
     const size_t closing = closing_tokens(tokenizer);
     EncodedSide side;
-    LongLines long_lines = lines_called("line");
+    LongLines long_lines = lines_called(what);
+    UnknownTokens unknown;
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
+      if (remark_) unknown.add(lines[i], encoding.ids, tokenizer);
       if (!words.empty()) {
-        side.words.push_back(words_of_tokens(encoding, lines[i], words[i], fmt::format("line {}", i + 1)));
+        side.words.push_back(
+            words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
         cut_tokens(side.words.back(), longest, closing);
       }
       long_lines.note(i, encoding.ids.size());
       cut_tokens(encoding.ids, longest, closing);
       side.ids.push_back(std::move(encoding.ids));
     }
-    long_lines.tell(lines.size(), options_.remark);
+    long_lines.tell(lines.size(), remark_);
+    unknown.tell(remark_);
     return side;
   }
 
@@ -115,7 +126,7 @@ class Reader {
   }
 
   const ModelFolder& folder_;
-  const InspectOptions& options_;
+  const Remark& remark_;
 };
 
 std::vector<std::vector<Word>> words_of(const std::vector<std::string>& lines,
@@ -202,7 +213,7 @@ SentenceWeights weights_of_one_text(const ModelFolder& folder, std::span<const s
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, const InspectOptions& options) {
   const HeadsText text = without_empty_lines(given);
   const bool align = !text.alignments.empty();
-  const Reader reader(folder, options);
+  const Reader reader(folder, options.remark);
 
   std::vector<std::vector<Word>> source_words, target_words;
   if (align || !text.source_trees.empty()) source_words = words_of(text.sources, text.source_trees);
@@ -232,7 +243,7 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
       throw UsageError(fmt::format("{} holds a {} model; trees are for encoders and translators",
                                    folder.path.string(), folder.model_type));
     }
-    source = reader.whole(text.sources, source_words);
+    source = reader.whole(text.sources, source_words, "line");
   }
 
   GoldTrees source_gold, target_gold;
@@ -292,15 +303,15 @@ const std::vector<std::string>& SentenceWeights::key_labels(AttentionKind kind) 
 }
 
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
-                                 const std::string& target, const Interventions* interventions) {
-  const InspectOptions plain;
-  const Reader reader(folder, plain);
+                                 const std::string& target, const SentenceOptions& options) {
+  const Interventions* const interventions = options.interventions;
+  const Reader reader(folder, options.remark);
   if (!translates(folder)) {
     refuse_targets(folder, !target.empty());
-    return weights_of_one_text(folder, reader.whole({source}, {}).ids, interventions);
+    return weights_of_one_text(folder, reader.whole({source}, {}, "text").ids, interventions);
   }
   SentenceWeights sentence;
-  sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
+  sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "text").ids[0];
   sentence.source_ids.push_back(folder.translator().config().eos_id);
   sentence.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   const std::vector<std::vector<int32_t>> sources{sentence.source_ids};
@@ -309,7 +320,7 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
     target_ids = greedy(folder, sources, interventions)[0];
     sentence.translation = folder.target_tokens().decode(target_ids);
   } else {
-    target_ids = reader.encode({target}, folder.target_tokens(), {}, "target line").ids[0];
+    target_ids = reader.encode({target}, folder.target_tokens(), {}, "target text").ids[0];
     sentence.translation = target;
   }
 

@@ -35,7 +35,7 @@ struct HeadsText {
 struct InspectOptions {
   ObserveOptions observe = {};
   bool similarities = true;  // fills HeadReport::similarities
-  /// Called with one line worth knowing, e.g. which lines were cut.
+  /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 };
 
@@ -83,10 +83,16 @@ struct SentenceWeights {
 /// What a picture of such an attention shows: "each source token attends to source tokens".
 const char* what_attends(AttentionKind kind);
 
-/// An empty `target` of a translator is made by greedy search. Throws UsageError on a target for another model.
+struct SentenceOptions {
+  const Interventions* interventions = nullptr;
+  /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
+  std::function<void(const std::string&)> remark = nullptr;
+};
+
+/// An empty `target` of a translator is made by greedy search. A text of more tokens than the model reads is
+/// cut. Throws UsageError on a target for another model.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
-                                 const std::string& target = {},
-                                 const Interventions* interventions = nullptr);
+                                 const std::string& target = {}, const SentenceOptions& options = {});
 
 /// Returns the most focused head of each kind of attention: the one with the largest (1 - entropy_share)
 /// (1 - on_end), which has a low entropy and does not just look at the end (or start) token.

@@ -121,6 +121,31 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
   EXPECT_TRUE(std::filesystem::exists(npy + "/encoder.1.self_attention.weights.npy"));
 }
 
+// Of a sentence as of lines.
+TEST_F(HeadsVerb, TellsWhatItCutsAndWhichWordsItDoesNotKnow) {
+  std::string line = "the \u6F22\u5B57";
+  for (int i = 0; i < 31; ++i) line += " small dog";
+  const std::string cut = " cut to the 61 tokens that the model reads; ";
+  const ToolResult lines = run_tool("heads " + folder + " " + target + " -i '" +
+                                    scratch.write("long", line + "\n\na cat\n") + "'"),
+                   text = run_tool("heads " + folder + " --text '" + line + "' --target-text 'a cat'"),
+                   quiet = run_tool("--quiet heads " + folder + " --text '" + line + "'"),
+                   of_trace = run_tool("trace " + folder + " --text '" + line + "' --target-text 'a cat'");
+  EXPECT_EQ(lines.status, 0) << lines.err;
+  EXPECT_THAT(lines.err,
+              testing::AllOf(HasSubstr("1 of 2 source lines" + cut), HasSubstr("'\u6F22\u5B57'; the")));
+  for (const ToolResult& result : {text, of_trace}) {
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(
+        result.err,
+        testing::AllOf(HasSubstr("1 of 1 text" + cut + "text 1 has "),
+                       HasSubstr("in 1 line, e.g. '\u6F22\u5B57'; the tokenizer does not know them\n")));
+  }
+  EXPECT_EQ(quiet.status, 0);
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_EQ(run_tool("heads " + folder + " --text 'a cat'").err, "");
+}
+
 TEST_F(HeadsVerb, ShowsByteLevelTokensAsText) {
   const std::string command = "heads " MULTIHEAD_TEST_DATA "/gguf/untied_llama3.gguf --text 'the year 2024' ";
   const ToolResult picture = run_tool(command + "--numbers"), json = run_tool(command + "--json");

@@ -126,6 +126,40 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   EXPECT_EQ(made.targets, TargetsRead::kGreedy);
 }
 
+// The same remarks on a sentence as on lines: that it is cut, and which words are not known.
+TEST_F(InspectHeads, TellsWhatItCutsAndDoesNotKnow) {
+  std::string many;
+  for (int i = 0; i < 97; ++i) many += text.sources[0] + " ";
+  const std::string strange = "the \u6F22\u5B57 sees \u2603", unknown = "; the tokenizer does not know them";
+  std::vector<std::string> remarks;
+  const auto remark = [&](const std::string& line) { remarks.push_back(line); };
+  HeadsText lines;
+  lines.sources = {many, strange};
+  lines.targets = {many, "the"};
+  inspect_heads(folder, lines, {.remark = remark});
+  ASSERT_EQ(remarks.size(), 3u);
+  EXPECT_THAT(remarks[0],
+              testing::StartsWith("1 of 2 source lines cut to the 97 tokens that the model reads; "));
+  EXPECT_THAT(remarks[1], testing::AllOf(testing::HasSubstr("in 1 line, e.g. '\u6F22\u5B57', '\u2603'"),
+                                         testing::EndsWith(unknown)));
+  EXPECT_THAT(remarks[2],
+              testing::StartsWith("1 of 2 target lines cut to the 97 tokens that the model reads; "));
+  const std::string on_unknown = remarks[1];
+
+  remarks.clear();
+  sentence_weights(folder, many, many, {.remark = remark});
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_THAT(remarks[0], testing::ContainsRegex(
+                              "^1 of 1 text cut to the 97 tokens that the model reads; text 1 has [0-9]+"));
+  EXPECT_THAT(remarks[1], testing::StartsWith("1 of 1 target text cut to the 97 tokens"));
+  remarks.clear();
+  sentence_weights(folder, strange, "the", {.remark = remark});
+  EXPECT_THAT(remarks, testing::ElementsAre(on_unknown));
+  remarks.clear();
+  sentence_weights(folder, text.sources[0], text.targets[0], {.remark = remark});
+  EXPECT_THAT(remarks, testing::IsEmpty());
+}
+
 TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
   const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
   const std::vector<HeadName> heads{{"encoder.1.self_attention", 2}, {"decoder.0.cross_attention", 0}};
