@@ -122,7 +122,11 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
-    config = load_model(flags.model).translator().config();
+    config = load_translator(flags.model, "ledger",
+                             "to count one layer of this model, give its sizes by --d-model, --heads and "
+                             "--key-heads, as multihead info shows them")
+                 .translator()
+                 .config();
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {
@@ -263,7 +267,7 @@ void add_ledger(CLI::App& app) {
   auto flags = std::make_shared<LedgerFlags>();
   CLI::App* verb = flags->verb =
       app.add_subcommand("ledger", "Count the parameters, operations and bytes of heads");
-  add_model(*verb, flags->model, "A model folder, to count a whole model instead of one layer");
+  add_model(*verb, flags->model, "The folder of a translator, to count a whole model instead of one layer");
   verb->add_option("--preset", flags->preset,
                    "Count a whole model of this preset: tiny, small, base, big or another of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},

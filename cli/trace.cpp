@@ -82,7 +82,10 @@ struct Traced {
 Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  const ModelFolder folder = load_model(flags.model);
+  const ModelFolder folder =
+      load_translator(flags.model, "trace",
+                      "multihead heads shows what the heads of every model attend to, and trace --weights "
+                      "walks through a layer of your own");
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
   const SentenceWeights sentence = sentence_weights(
       folder, flags.text, flags.target_text, {.remark = [](const std::string& line) { remark(line); }});
@@ -150,7 +153,8 @@ void add_trace(CLI::App& app) {
   auto flags = std::make_shared<TraceFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
       "trace", "Print every tensor of one attention layer, step by step, with its formula");
-  add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
+  add_model(*verb, flags->model,
+            "The folder of a translator; without it and --weights, a random layer is traced");
   verb->add_option("--text", flags->text, "Sentence that the model reads");
   verb->add_option("--target-text", flags->target_text,
                    "Translation that the decoder reads; without: the greedy one");
