@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/file_endings.h"
 #include "cli/geometry_flags.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
@@ -186,7 +187,9 @@ void add_trace(CLI::App& app) {
               {"shaw", Positions::kShaw}},
              "Positional encoding of a random layer");
   add_number(*verb, "--seed", flags->seed, {}, "Seed of a random layer's weights and input");
-  verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder");
+  expect_folder(
+      verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder"),
+      "a folder of .npy files");
   name_values(*verb, "ATTENTION", {"--attention"});
   name_values(*verb, "DIR|FILE", {"--weights"});
   name_values(*verb, "FILE", {"--input", "--memory", "--mask"});

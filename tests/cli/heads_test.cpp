@@ -154,6 +154,38 @@ TEST_F(HeadsVerb, ShowsByteLevelTokensAsText) {
   EXPECT_THAT(json.out, testing::AllOf(HasSubstr("\"\u0120"), Not(HasSubstr("\u2581"))));
 }
 
+TEST_F(HeadsVerb, RefusesNamesOfFormatsThatItDoesNotWrite) {
+  const std::string on_text = "heads " + folder + " --text 'a cat' ";
+  for (const char* name : {"x.npz", "x.NPY", "x.pt", "x.json", "x.SAFETENSORS"}) {
+    const ToolResult result = run_tool(on_text + "--save '" + scratch / name + "'");
+    EXPECT_EQ(result.status, 2) << name;
+    EXPECT_THAT(
+        result.err,
+        testing::AllOf(testing::StartsWith("multihead: --save: expected a folder or a name that ends with "
+                                           ".safetensors, got "),
+                       testing::EndsWith(std::string(name) + "; it writes a folder of .npy files or one "
+                                                             ".safetensors file\n")));
+    EXPECT_FALSE(std::filesystem::exists(scratch / name)) << name;
+  }
+  for (const char* name : {"x.png", "x.PDF", "x.svg.gz"}) {
+    const ToolResult result = run_tool(on_text + "--svg '" + scratch / name + "'");
+    EXPECT_EQ(result.status, 2) << name;
+    EXPECT_THAT(result.err, testing::AllOf(HasSubstr("--svg: expected a name that ends with .svg, got "),
+                                           HasSubstr("it writes an SVG picture")));
+    EXPECT_FALSE(std::filesystem::exists(scratch / name)) << name;
+  }
+  const ToolResult trace = run_tool("trace --save '" + scratch / "steps.npz" + "'");
+  EXPECT_EQ(trace.status, 2);
+  EXPECT_THAT(trace.err, HasSubstr("--save: expected a folder, got "));
+  for (const std::string& flags :
+       {"--save '" + scratch / "weights.v2" + "'", "--save '" + scratch / "w.0.1" + "'",
+        "--svg '" + scratch / "x.SVG" + "'", "--svg '" + scratch / "picture" + "'"}) {
+    const ToolResult result = run_tool(on_text + flags);
+    EXPECT_EQ(result.status, 0) << flags << ": " << result.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(scratch / "weights.v2"));
+}
+
 TEST_F(HeadsVerb, DrawsIntoSvg) {
   const std::string file = scratch / "heads.svg",
                     command = "heads " + folder + " --text 'a <small> dog' --svg '" + file + "'";
