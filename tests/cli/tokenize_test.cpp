@@ -67,6 +67,37 @@ TEST_F(TokenizeVerb, ReadablePiecesAreText) {
     expect_error(run("--readable " + std::string(other)), 2, "cannot be given together");
 }
 
+// The page has all that the errors of the reader name.
+TEST_F(TokenizeVerb, ThePageNamesAllThatIsRead) {
+  std::ifstream file(MULTIHEAD_SOURCE "/docs/verbs/tokenize.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string what = page.substr(page.find("## What it reads"));
+  const std::string regex = R"({"type":"Split","pattern":{"Regex":"x+"},"behavior":"Isolated"})";
+  const std::pair<std::string, std::string> unknown[] = {{"normalizer", R"({"type":"?"})"},
+                                                         {"pre_tokenizer", R"({"type":"?"})"},
+                                                         {"post_processor", R"({"type":"?"})"},
+                                                         {"decoder", R"({"type":"?"})"},
+                                                         {"pre_tokenizer", regex},
+                                                         {"model", R"({"type":"?","vocab":{"a":0}})"}};
+  size_t names = 0;
+  for (const auto& [member, value] : unknown) {
+    const std::string rest = member == "model" ? "" : R"(,"model":{"type":"WordLevel","vocab":{"a":0}})";
+    const std::string json = scratch.write("unknown.json", "{\"" + member + "\":" + value + rest + "}");
+    const std::string error = run_tool("tokenize --tokenizer '" + json + "'").err;
+    ASSERT_THAT(error, HasSubstr("expected "));
+    std::string known = error.substr(error.rfind("expected ") + 9);
+    known = known.substr(0, known.find(", got "));
+    const std::regex separator(", or |, | or |one of |a String|two spaces and more|the words of |\n");
+    for (std::sregex_token_iterator name(known.begin(), known.end(), separator, -1), end; name != end;
+         ++name) {
+      if (name->str().empty()) continue;
+      EXPECT_THAT(what, HasSubstr(name->str())) << error;
+      ++names;
+    }
+  }
+  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 6 + 4);
+}
+
 TEST_F(TokenizeVerb, FilesAndThreadsDoNotChangeTheResult) {
   std::string many;
   for (int i = 0; i < 700; ++i) many += kText[static_cast<size_t>(i * i % 6)] + "\n";  // several tasks
