@@ -196,6 +196,17 @@ TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   expect_error(run_tool("trace --heads 3"), 2, "heads is 3, which does not divide d_model 8");
 }
 
+TEST(TraceVerb, TheExampleInNumPySaysHowItIsCalled) {
+  if (run_shell("command -v python3").status != 0) GTEST_SKIP() << "there is no python3";
+  for (const char* arguments : {"", " one two"}) {  // NumPy need not be there for this
+    const ToolResult result =
+        run_shell(std::string("python3 -S " MULTIHEAD_SOURCE "/examples/check_your_layer.py") + arguments);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, testing::StartsWith("usage: python3 " MULTIHEAD_SOURCE "/examples/"));
+    EXPECT_THAT(lines_of(result.err), testing::SizeIs(1)) << result.err;
+  }
+}
+
 TEST(SlowTraceVerb, ChecksALayerWrittenInNumPy) {
   const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with numpy";
