@@ -228,7 +228,10 @@ void run(const ConvertFlags& flags) {
   }
   const Plan plan = plan_of(flags);
   check_out(flags);
-  const ModelFolder folder = load_model(flags.model);
+  const ModelFolder folder =
+      load_translator(flags.model, "convert",
+                      "--mute HEAD of heads, embed, fill, generate and score shows what a head of this model "
+                      "does, without a new folder");
   EncoderDecoder& model = folder.translator();
   const Sentences sentences = sentences_of(flags, folder);
   const auto made = plan.run(model);
@@ -270,7 +273,7 @@ void add_convert(CLI::App& app) {
   CLI::App* verb = flags->verb = app.add_subcommand(
       "convert",
       "Rebuild a model with other heads and measure the change, or write a .gguf file as a folder");
-  add_model(*verb, flags->model, "The model folder, or a .gguf file")->required();
+  add_model(*verb, flags->model, "The folder of a translator, or a .gguf file")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <new>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "cli/error_line.h"
 #include "cli/flag_names.h"
 #include "cli/help_format.h"
+#include "cli/stray_arguments.h"
 #include "cli/suggestions.h"
 #include "multihead/base/error.h"
 
@@ -40,23 +42,35 @@ std::vector<std::string> flag_names_of(const CLI::App& verb) {
   return names;
 }
 
-std::string not_known(const CLI::App& verb, const std::string& given) {
-  if (!given.starts_with('-'))
-    return fmt::format("{} is one argument too many; see {} --help", given, typed_name(verb));
+// What CLI11 found no place for: a flag that is not there, or else arguments.
+bool looks_like_a_flag(const std::string& given) {
+  return given.starts_with('-') && given != "-" && given != "--";
+}
+
+std::string no_flag(const CLI::App& verb, const std::string& given) {
   const std::string flag = given.substr(0, given.find('='));
   const std::string meant = flag.starts_with("--") ? did_you_mean(flag, flag_names_of(verb)) : "";
   return fmt::format("{} is no flag of {}; {}", flag, typed_name(verb),
                      meant.empty() ? fmt::format("see {} --help-all", typed_name(verb)) : meant);
 }
 
-// "--beam-siez" is the mistake rather than what CLI11 misses because of it.
 std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const CLI::App& verb = chosen_verb(app);
+  const bool wants_verb = !listed_names(verb).empty();
+  std::vector<std::string> unknown = app.remaining(true);
+  unknown.erase(std::remove(unknown.begin(), unknown.end(), "--"), unknown.end());
+  // "--beamsize 3" is the mistake rather than what CLI11 finds because of it: that it misses a flag, or that the
+  // model is given twice, since 3 took its place.
+  const auto flag = std::find_if(unknown.begin(), unknown.end(), looks_like_a_flag);
+  if (flag != unknown.end() && (flag == unknown.begin() || !wants_verb)) return no_flag(verb, *flag);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     // "--model: At Most 1 required but received 2"
-    if (const size_t at = what.find(": At Most 1 "); at != std::string::npos)
-      return what.substr(0, at) + " is given more than once";
+    if (const size_t at = what.find(": At Most 1 "); at != std::string::npos) {
+      const CLI::Option* const option = verb.get_option_no_throw(what.substr(0, at));
+      return fmt::format("{} is given more than once{}{}", what.substr(0, at), option ? ": " : "",
+                         option ? fmt::format("{}", fmt::join(option->results(), " and ")) : "");
+    }
     // "--similarity: At least 2 required but received 1"
     const size_t at = what.find(": At "), wanted = what.find_first_of("0123456789", at);
     const size_t got = what.rfind(' ');
@@ -73,10 +87,8 @@ std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   }
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return what;
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (!unknown.empty() && unknown.front().starts_with('-')) return not_known(verb, unknown.front());
-  if (!listed_names(verb).empty()) return no_verb(verb, unknown.empty() ? "" : unknown.front());
-  if (!unknown.empty()) return not_known(verb, unknown.front());
+  if (wants_verb) return no_verb(verb, unknown.empty() ? "" : unknown.front());
+  if (!unknown.empty()) return too_many_arguments(verb, unknown);
   if (what == "--model is required" && verb.get_option("--model")->get_positional()) {
     return fmt::format("the model folder is missing; give it as {} DIR or --model DIR", typed_name(verb));
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/file_endings.h"
 #include "cli/heads_report.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
@@ -143,7 +144,8 @@ void run(HeadsFlags& flags) {
   }
   std::optional<SentenceWeights> sentence;
   if (on_text) {
-    SentenceOptions options_of_text{.interventions = flags.options.observe.interventions};
+    SentenceOptions options_of_text{.interventions = flags.options.observe.interventions,
+                                    .remark = [](const std::string& line) { remark(line); }};
     if (!flags.text_pair.empty()) options_of_text.pair = flags.text_pair;
     sentence = sentence_weights(folder, flags.text, flags.target_text, options_of_text);
     if (!flags.svg.empty()) {
@@ -203,10 +205,14 @@ void add_heads(CLI::App& app) {
       ->take_all()
       ->allow_extra_args(false);
   auto* numbers = verb->add_flag("--numbers", flags->numbers, "Draw numbers instead of colours or shades");
-  verb->add_option("--save", flags->save,
-                   "Save all attention weights on --text: FILE.safetensors, or a folder of .npy files");
-  add_output_flag(*verb, "--svg", flags->svg,
-                  "Draw an SVG picture on --text: each --head; without --head all heads, small");
+  expect_folder(
+      verb->add_option("--save", flags->save,
+                       "Save all attention weights on --text: FILE.safetensors, or a folder of .npy files"),
+      "a folder of .npy files or one .safetensors file", ".safetensors");
+  expect_ending(
+      add_output_flag(*verb, "--svg", flags->svg,
+                      "Draw an SVG picture on --text: each --head; without --head all heads, small"),
+      ".svg", "an SVG picture");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
   add_mute_flag(*verb, flags->mute);
   add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},

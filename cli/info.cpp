@@ -44,8 +44,10 @@ ordered_json describe(const ModelFolder& folder) {
   json["norm"] = c.norm == NormPlacement::kPost ? "post" : "pre";
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = c.d_model;
-  json["encoder"] = {{"layers", c.encoder_layers}, {"heads", c.encoder_heads}, {"d_ff", c.encoder_ff}};
-  json["decoder"] = {{"layers", c.decoder_layers}, {"heads", c.decoder_heads}, {"d_ff", c.decoder_ff}};
+  json["encoder"] = {
+      {"layers", c.encoder_layers}, {"heads", heads_of_each(encoder_stack(c))}, {"d_ff", c.encoder_ff}};
+  json["decoder"] = {
+      {"layers", c.decoder_layers}, {"heads", heads_of_each(decoder_stack(c))}, {"d_ff", c.decoder_ff}};
   json["head_geometry"] = unusual_heads(c.geometry);
   json["activation"] = name_of(c.activation, kActivationNames);
   json["positions"] = name_of(c.positions, kPositionNames);
@@ -82,8 +84,8 @@ std::string table(const ModelFolder& folder) {
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
   line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
   line("d_model", std::to_string(c.d_model));
-  line("encoder", layers_text(c.geometry, c.d_model, c.encoder_layers, c.encoder_heads, c.encoder_ff));
-  line("decoder", layers_text(c.geometry, c.d_model, c.decoder_layers, c.decoder_heads, c.decoder_ff));
+  line("encoder", layers_text(encoder_stack(c)));
+  line("decoder", layers_text(decoder_stack(c)));
   if (const ordered_json fields = unusual_heads(c.geometry); !fields.empty()) line("heads", fields.dump());
   line("activation", name_of(c.activation, kActivationNames));
   line("positions", positions_text(c.positions, c.max_positions));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "cli/common.h"
@@ -34,6 +35,31 @@ std::vector<FileSize> files_of(const std::filesystem::path& folder) {
   return files;
 }
 
+/// The different numbers of a stack's layers, smallest first.
+struct Sizes {
+  std::set<int> heads, keys, values, d_ff;
+};
+
+Sizes sizes_of(const StackConfig& stack) {
+  Sizes sizes;
+  const auto add = [&](const HeadGeometry& described) {
+    const HeadGeometry g = completed(described, stack.d_model, "heads");
+    sizes.heads.insert(g.heads), sizes.keys.insert(g.d_key), sizes.values.insert(g.d_value);
+  };
+  for (const LayerConfig& layer : stack.layers) {
+    add(layer.self_attention);
+    if (stack.cross_attention) add(layer.cross_attention);
+    sizes.d_ff.insert(layer.feed_forward.d_ff);
+  }
+  return sizes;
+}
+
+/// "3", "3 or 4", "1 to 7".
+std::string numbers_text(const std::set<int>& numbers) {
+  if (numbers.size() == 1) return std::to_string(*numbers.begin());
+  return fmt::format("{} {} {}", *numbers.begin(), numbers.size() == 2 ? "or" : "to", *numbers.rbegin());
+}
+
 }  // namespace
 
 ordered_json unusual_heads(const HeadGeometry& geometry) {
@@ -61,14 +87,20 @@ void describe_parts(const ModelFolder& folder, ordered_json& json) {
   }
 }
 
-std::string layers_text(HeadGeometry geometry, int32_t d_model, int32_t layers, int32_t heads, int32_t d_ff) {
-  geometry.heads = heads;
-  const HeadGeometry g = completed(geometry, d_model, "heads");
-  const std::string size = g.d_key == g.d_value
-                               ? fmt::format("size {}", g.d_key)
-                               : fmt::format("keys of size {}, values of size {}", g.d_key, g.d_value);
-  return fmt::format("{} of {} ({}), feed-forward {}", counted(layers, "layer"), counted(heads, "head"), size,
-                     d_ff);
+std::string layers_text(const StackConfig& stack) {
+  const Sizes sizes = sizes_of(stack);
+  const std::string size = sizes.keys == sizes.values
+                               ? fmt::format("size {}", numbers_text(sizes.keys))
+                               : fmt::format("keys of size {}, values of size {}", numbers_text(sizes.keys),
+                                             numbers_text(sizes.values));
+  return fmt::format("{} of {} {} ({}), feed-forward {}", counted(std::ssize(stack.layers), "layer"),
+                     numbers_text(sizes.heads), *sizes.heads.rbegin() == 1 ? "head" : "heads", size,
+                     numbers_text(sizes.d_ff));
+}
+
+ordered_json heads_of_each(const StackConfig& stack) {
+  const std::set<int> heads = sizes_of(stack).heads;
+  return heads.size() == 1 ? ordered_json(*heads.begin()) : ordered_json();
 }
 
 std::string info_row(std::string_view what, const std::string& value) {
@@ -82,8 +114,10 @@ std::string positions_text(Positions positions, int32_t longest) {
 }
 
 std::string parts_table(const ModelFolder& folder) {
-  std::string text = "attentions    (name a head as encoder.0.self_attention.1)\n";
-  for (const auto& [name, heads] : folder.model->attentions()) {
+  const auto attentions = folder.model->attentions();
+  std::string text = fmt::format("attentions    (name a head as {}.{})\n", attentions.front().name,
+                                 attentions.front().heads - 1);
+  for (const auto& [name, heads] : attentions) {
     text +=
         fmt::format("  {:<28}{}\n", name, heads == 1 ? "head 0" : fmt::format("heads 0 to {}", heads - 1));
   }

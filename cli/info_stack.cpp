@@ -56,7 +56,7 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
   json["parameters"] = folder.model->parameter_count();
   json["d_model"] = one.stack.d_model;
   json[one.stack.name] = {{"layers", one.stack.layers.size()},
-                          {"heads", layer.self_attention.heads},
+                          {"heads", heads_of_each(one.stack)},
                           {"d_ff", layer.feed_forward.d_ff}};
   json["predicts"] = one.heads;
   json["head_geometry"] = unusual_heads(layer.self_attention);
@@ -85,9 +85,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
                             one.stack.mask.kind == StackMask::Kind::kNone ? "encoder" : "causal decoder"));
   line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
   line("d_model", std::to_string(one.stack.d_model));
-  line(one.stack.name,
-       layers_text(layer.self_attention, one.stack.d_model, static_cast<int32_t>(one.stack.layers.size()),
-                   layer.self_attention.heads, layer.feed_forward.d_ff));
+  line(one.stack.name, layers_text(one.stack));
   if (const ordered_json fields = unusual_heads(layer.self_attention); !fields.empty())
     line("heads", fields.dump());
   line("activation", name_of(layer.feed_forward.activation, kActivationNames));

@@ -122,7 +122,11 @@ AccountOf accounts(const LedgerFlags& flags) {
   } else {
     if (flags.given("--vocabulary-size"))
       throw UsageError("--vocabulary-size is of a --preset; the model folder says its own");
-    config = load_model(flags.model).translator().config();
+    config = load_translator(flags.model, "ledger",
+                             "to count one layer of this model, give its sizes by --d-model, --heads and "
+                             "--key-heads, as multihead info shows them")
+                 .translator()
+                 .config();
   }
   const std::string name = flags.model.empty() ? flags.preset : flags.model;
   return [&flags, config, name](const std::string& given) {
@@ -168,12 +172,12 @@ std::string share(int64_t a, int64_t of) {
   return of == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(a) / static_cast<double>(of));
 }
 
-struct Compared {
+struct ComparedLedger {
   std::string name;
   Account account;
 };
 
-std::string comparison(const std::vector<Compared>& all, const std::string& what) {
+std::string comparison(const std::vector<ComparedLedger>& all, const std::string& what) {
   std::string text = fmt::format("{}\n{}\n\n{:<20} {:>12} {:>16} {:>13} {:>15}\n", printable_line(what),
                                  all.front().account.tokens, "", "parameters", "FLOPs", "exp", "bytes kept");
   for (const auto& [name, account] : all) {
@@ -241,7 +245,7 @@ void run(const LedgerFlags& flags) {
   }
   if (flags.given("--geometry"))
     throw UsageError("--geometry and --compare are both given; name all geometries by --compare");
-  std::vector<Compared> all;
+  std::vector<ComparedLedger> all;
   for (const std::string& name : names_in(flags.compare))
     all.push_back({printable_line(name), account_of(name)});
   if (flags.json) {
@@ -263,7 +267,7 @@ void add_ledger(CLI::App& app) {
   auto flags = std::make_shared<LedgerFlags>();
   CLI::App* verb = flags->verb =
       app.add_subcommand("ledger", "Count the parameters, operations and bytes of heads");
-  add_model(*verb, flags->model, "A model folder, to count a whole model instead of one layer");
+  add_model(*verb, flags->model, "The folder of a translator, to count a whole model instead of one layer");
   verb->add_option("--preset", flags->preset,
                    "Count a whole model of this preset: tiny, small, base, big or another of train");
   add_number(*verb, "--vocabulary-size", flags->vocabulary_size, {.low = 2, .high = 1 << 24},

@@ -1,6 +1,10 @@
 #include "cli/load_model.h"
 
+#include <fmt/format.h>
+
 #include "cli/common.h"
+#include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {
 
@@ -8,6 +12,15 @@ ModelFolder load_model(const std::string& path) {
   ModelFolder folder = load_model_folder(path);
   if (const std::string line = folder.remark(); !line.empty()) remark(line);
   return folder;
+}
+
+ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead) {
+  ModelFolder folder = load_model(path);
+  if (dynamic_cast<const EncoderDecoder*>(folder.model.get()) != nullptr) return folder;
+  throw UsageError(
+      fmt::format("{} holds a {} model, but {} takes the folder of a translator (made by multihead train, or "
+                  "Marian's); {}",
+                  path, folder.model_type, verb, instead));
 }
 
 }  // namespace mh::cli

@@ -1,7 +1,5 @@
 #include "cli/model_text.h"
 
-#include <fmt/format.h>
-
 #include "cli/common.h"
 #include "multihead/base/error.h"
 
@@ -22,8 +20,7 @@ ModelText text_or_ids(const ModelFolder& folder, bool token_ids, bool strict) {
 }
 
 void tell_unknown(ModelText& text) {
-  const UnknownTokens unknown = text.take_unknown();
-  if (unknown.tokens > 0) remark(fmt::format("{}; the tokenizer does not know them", unknown.in_words()));
+  text.take_unknown().tell([](const std::string& line) { remark(line); });
 }
 
 }  // namespace mh::cli

@@ -25,7 +25,7 @@
 namespace mh::cli {
 namespace {
 
-enum class Output { pieces, ids, offsets };
+enum class Output { pieces, readable, ids, offsets };
 
 struct TokenizeFlags {
   TextFlags text;
@@ -33,6 +33,7 @@ struct TokenizeFlags {
   std::string model;
   bool ids = false;
   bool offsets = false;
+  bool readable = false;
   bool special_tokens = false;
   bool detokenize = false;
   std::vector<std::string> train;
@@ -89,7 +90,10 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& text, Output 
   const Encoding encoding = tokenizer.encode(text, special_tokens);
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
     const auto [begin, end] = encoding.offsets[i];
-    add(output == Output::pieces ? encoding.tokens[i] : fmt::format("{}:{}", begin, end));
+    const bool known = encoding.ids[i] != tokenizer.unknown_id();
+    add(output == Output::offsets             ? fmt::format("{}:{}", begin, end)
+        : output == Output::readable && known ? tokenizer.shown(encoding.ids[i])
+                                              : encoding.tokens[i]);
   }
   return line;
 }
@@ -128,7 +132,10 @@ void tokenize(const TokenizeFlags& flags) {
   const Tokenizer tokenizer = open_tokenizer(flags);
   const std::vector<std::string> lines = read_text(flags.text.input);
   const std::string name = name_of(flags.text.input);
-  const Output output = flags.ids ? Output::ids : flags.offsets ? Output::offsets : Output::pieces;
+  const Output output = flags.ids        ? Output::ids
+                        : flags.offsets  ? Output::offsets
+                        : flags.readable ? Output::readable
+                                         : Output::pieces;
   std::vector<std::string> results(lines.size());
   constexpr size_t kLinesATask = 256;
   const auto tasks = static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask);
@@ -153,6 +160,10 @@ void add_tokenize(CLI::App& app) {
   auto* ids =
       verb->add_flag("--ids", flags->ids, "Write token ids instead of tokens; with --detokenize, read ids");
   auto* detokenize = verb->add_flag("--detokenize", flags->detokenize, "Read tokens or ids, write text");
+  auto* offsets =
+      verb->add_flag("--offsets", flags->offsets, "Write begin:end of each token, in characters of the line")
+          ->excludes(ids)
+          ->excludes(detokenize);
   // Flags that tell what to do with a tokenizer, and below those that tell how one is learned.
   const std::vector<CLI::Option*> uses = {
       verb->get_option("--input"),
@@ -160,8 +171,12 @@ void add_tokenize(CLI::App& app) {
       verb->add_option("--tokenizer", flags->tokenizer, "The tokenizer.json to use"),
       add_model(*verb, flags->model, "Use the tokenizer of this model folder or .gguf file"),
       ids,
-      verb->add_flag("--offsets", flags->offsets, "Write begin:end of each token, in characters of the line")
+      offsets,
+      verb->add_flag("--readable", flags->readable,
+                     "Write tokens of byte-level tokenizers as the text that they stand for, and what is no "
+                     "whole character as <0xE6>")
           ->excludes(ids)
+          ->excludes(offsets)
           ->excludes(detokenize),
       verb->add_flag("--special-tokens", flags->special_tokens,
                      "Add the tokens that the model expects, such as </s>")
@@ -186,9 +201,9 @@ void add_tokenize(CLI::App& app) {
     option->needs(train);
   }
   name_values(*verb, "FILE", {"--tokenizer", "--train", "--output-tokenizer"});
-  group_flags(
-      *verb, "Use a tokenizer",
-      {"--tokenizer", "--input", "--output", "--ids", "--offsets", "--special-tokens", "--detokenize"});
+  group_flags(*verb, "Use a tokenizer",
+              {"--tokenizer", "--input", "--output", "--ids", "--offsets", "--readable", "--special-tokens",
+               "--detokenize"});
   group_flags(*verb, "Learn a tokenizer",
               {"--train", "--output-tokenizer", "--vocabulary-size", "--word-level", "--lowercase",
                "--normalization"});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/file_endings.h"
 #include "cli/geometry_flags.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
@@ -82,13 +83,17 @@ struct Traced {
 Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  const ModelFolder folder = load_model(flags.model);
+  const ModelFolder folder =
+      load_translator(flags.model, "trace",
+                      "multihead heads shows what the heads of every model attend to, and trace --weights "
+                      "walks through a layer of your own");
   folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
-  const SentenceWeights sentence = sentence_weights(folder, flags.text, flags.target_text);
+  const SentenceWeights sentence = sentence_weights(
+      folder, flags.text, flags.target_text, {.remark = [](const std::string& line) { remark(line); }});
   const AttentionKind kind = attention_place(flags.attention).kind;
   Traced traced{
       trace_attention(folder.translator(), flags.attention, sentence.source_ids, sentence.target_ids),
-      {kind == AttentionKind::kEncoderSelf ? sentence.source_tokens : sentence.target_tokens,
+      {kind == AttentionKind::kEncoderSelf ? sentence.source_labels : sentence.target_labels,
        sentence.key_labels(kind)}};
   traced.trace.attention += " of " + flags.model;
   return traced;
@@ -149,7 +154,8 @@ void add_trace(CLI::App& app) {
   auto flags = std::make_shared<TraceFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
       "trace", "Print every tensor of one attention layer, step by step, with its formula");
-  add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
+  add_model(*verb, flags->model,
+            "The folder of a translator; without it and --weights, a random layer is traced");
   verb->add_option("--text", flags->text, "Sentence that the model reads");
   verb->add_option("--target-text", flags->target_text,
                    "Translation that the decoder reads; without: the greedy one");
@@ -164,7 +170,8 @@ void add_trace(CLI::App& app) {
   verb->add_option("--memory", flags->memory,
                    "Rows that the queries read in cross-attention: a .npy file [keys, d_model]");
   verb->add_option("--mask", flags->mask,
-                   "Mask: a .npy file [tokens, keys]; a query reads a key where the number is not 0");
+                   "Mask: a .npy file [tokens, keys] of booleans or numbers; a query reads a key where it "
+                   "is true or not 0");
   verb->add_flag("--causal", flags->causal, "Causal mask: a token reads the tokens up to its own position");
   flags->geometry.add(*verb);
   constexpr int64_t kMostTokens = 4096;
@@ -180,7 +187,9 @@ void add_trace(CLI::App& app) {
               {"shaw", Positions::kShaw}},
              "Positional encoding of a random layer");
   add_number(*verb, "--seed", flags->seed, {}, "Seed of a random layer's weights and input");
-  verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder");
+  expect_folder(
+      verb->add_option("--save", flags->save, "Save every tensor as NAME.npy, and steps.txt, in this folder"),
+      "a folder of .npy files");
   name_values(*verb, "ATTENTION", {"--attention"});
   name_values(*verb, "DIR|FILE", {"--weights"});
   name_values(*verb, "FILE", {"--input", "--memory", "--mask"});

@@ -2,6 +2,10 @@
 #   python3 examples/check_your_layer.py build/multihead
 # It needs numpy (Debian: python3-numpy).
 import subprocess, sys, tempfile
+
+if len(sys.argv) != 2:
+    print(f"usage: python3 {sys.argv[0]} PROGRAM (e.g. build/multihead)", file=sys.stderr)
+    sys.exit(2)
 import numpy as np
 
 d_model, heads, d_key, tokens = 8, 2, 4, 5

@@ -28,7 +28,9 @@ constexpr std::array kOwnNames = {"w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v
 
 OwnTensor floats_of(NpyArray array, const std::string& name) {
   if (auto* numbers = std::get_if<std::vector<float>>(&array.data)) return {array.shape, std::move(*numbers)};
-  throw FormatError(fmt::format("{}: expected float32 or float64, got whole numbers", name));
+  throw FormatError(
+      fmt::format("{}: expected float32 or float64, got {}", name,
+                  std::holds_alternative<std::vector<bool>>(array.data) ? "booleans" : "whole numbers"));
 }
 
 void require_finite_numbers(const std::vector<float>& numbers, const std::string& name) {

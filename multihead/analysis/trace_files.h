@@ -39,7 +39,8 @@ struct OwnMask {
 
   Mask mask() const { return Mask::dense({words.data(), words_per_row}); }
 };
-/// Reads a mask [queries, keys] from a .npy file: query i may attend to key j where the number is not 0.
+/// Reads a mask [queries, keys] of booleans or numbers from a .npy file: query i may attend to key j where it
+/// is true or not 0.
 OwnMask read_mask(const std::filesystem::path& path, int64_t queries, int64_t keys);
 
 /// Writes NAME.npy for each step, and steps.txt with shapes, formulas and owners. The folder appears as a

@@ -142,6 +142,13 @@ class HeaderParser {
   std::string_view name_;
 };
 
+/// Bytes of an element of a type that is read; 0 for other types.
+int64_t size_of(std::string_view type) {
+  if (type == "|b1") return 1;
+  if (type == "<f4" || type == "<i4") return 4;
+  return type == "<f8" || type == "<i8" ? 8 : 0;
+}
+
 template <class T>
 std::vector<T> copy_elements(std::string_view bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
@@ -175,10 +182,10 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
     throw FormatError(
         fmt::format("{}: expected C order, got Fortran order; save np.ascontiguousarray(x)", name));
   }
-  const int64_t size = header.type == "<i8" || header.type == "<f8" ? 8 : 4;
-  if (header.type != "<f4" && header.type != "<f8" && header.type != "<i4" && header.type != "<i8") {
-    throw FormatError(
-        fmt::format("{}: expected elements <f4, <f8, <i4 or <i8, got {}", name, header.type.substr(0, 20)));
+  const int64_t size = size_of(header.type);
+  if (size == 0) {
+    throw FormatError(fmt::format("{}: expected elements <f4, <f8, <i4, <i8 or |b1, got {}", name,
+                                  header.type.substr(0, 20)));
   }
   const std::string_view data = bytes.substr(kPreamble + length);
   int64_t expected = size;
@@ -199,6 +206,7 @@ NpyArray read_npy(std::string_view bytes, std::string_view name) {
   }
   if (header.type == "<i4") array.data = copy_elements<int32_t>(data);
   if (header.type == "<i8") array.data = copy_elements<int64_t>(data);
+  if (header.type == "|b1") array.data = std::vector<bool>(data.begin(), data.end());
   return array;
 }
 

@@ -93,14 +93,18 @@ const MultiHeadAttention& Model::attention(std::string_view name) const {
 }
 
 void Model::throw_no_attention(std::string_view name) const {
+  // Of each kind the first and the last, so that the line stays short in models of many layers.
   std::vector<std::string> there;
+  const auto add = [&](const StackConfig& config, const char* kind) {
+    const size_t last = config.layers.size() - 1;
+    there.push_back(fmt::format("{}.0.{}", config.name, kind));
+    if (last > 0) there.back() += fmt::format(" to {}.{}.{}", config.name, last, kind);
+  };
   for (const Stack* stack : stacks()) {
-    const StackConfig& config = stack->config();
-    there.push_back(fmt::format("{}.0 ... {}.self_attention{}", config.name, config.layers.size() - 1,
-                                config.cross_attention ? " and .cross_attention" : ""));
+    add(stack->config(), "self_attention");
+    if (stack->config().cross_attention) add(stack->config(), "cross_attention");
   }
-  throw UsageError(
-      fmt::format("this model has no attention '{}'; it has {}", name, fmt::join(there, " and ")));
+  throw UsageError(fmt::format("this model has no attention '{}'; it has {}", name, fmt::join(there, ", ")));
 }
 
 std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {

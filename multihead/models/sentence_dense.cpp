@@ -49,7 +49,7 @@ SentenceDense::Activation activation_of(const std::string& name, const std::stri
   if (is(".Identity")) return SentenceDense::Activation::kIdentity;
   throw FormatError(
       fmt::format("{}: activation_function {} is not supported; only Tanh and Identity of torch.nn are", file,
-                  in_quotes(name)));
+                  in_quotes(name, kWholeName)));
 }
 
 /// The numbers of a tensor of this shape.

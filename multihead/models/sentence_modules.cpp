@@ -33,7 +33,7 @@ SentenceModule module_of(const JsonNode& node, const fs::path& root) {
   if (!type.starts_with("sentence_transformers.") ||
       std::find(std::begin(kKnownModules), std::end(kKnownModules), name) == std::end(kKnownModules)) {
     node.fail(fmt::format("the module {} is not supported; only {} of sentence_transformers are",
-                          in_quotes(type), fmt::join(kKnownModules, ", ")));
+                          in_quotes(type, kWholeName), fmt::join(kKnownModules, ", ")));
   }
   return {.type = std::string(name), .folder = folder_of(node, root)};
 }

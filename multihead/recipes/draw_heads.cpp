@@ -29,8 +29,8 @@ std::string draw_heads(const SentenceWeights& sentence) {
     for (const Tensor& head : kept.heads) row.heads.push_back(head.view());
   }
   std::string text;
-  for (size_t i = 0; i + 1 < sentence.source_tokens.size(); ++i)  // but for the end token
-    text += (i == 0 ? "" : " ") + sentence.source_tokens[i];
+  for (size_t i = 0; i + 1 < sentence.source_labels.size(); ++i)  // but for the end token
+    text += (i == 0 ? "" : " ") + sentence.source_labels[i];
   return head_grid_as_svg(text, rows);
 }
 

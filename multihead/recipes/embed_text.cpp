@@ -75,7 +75,7 @@ std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<
       unknown.add(text, tokenizer.encode_ids(text), tokenizer);
     }
   }
-  if (unknown.tokens > 0) options.remark(unknown.in_words() + "; the tokenizer does not know them");
+  unknown.tell(options.remark);
   long_lines.tell(lines.size(), options.remark);
   return sentences;
 }

@@ -10,6 +10,7 @@
 #include "multihead/recipes/cut_tokens.h"
 #include "multihead/recipes/long_lines.h"
 #include "multihead/recipes/text_tokens.h"
+#include "multihead/recipes/unknown_tokens.h"
 
 namespace mh {
 namespace {
@@ -72,18 +73,23 @@ HeadsText without_empty_lines(const HeadsText& text) {
   return kept;
 }
 
+/// Tells what it cuts, and what the tokenizer does not know.
 class Reader {
  public:
-  Reader(const ModelFolder& folder, const InspectOptions& options) : folder_(folder), options_(options) {}
+  using Remark = std::function<void(const std::string&)>;
+  Reader(const ModelFolder& folder, const Remark& remark) : folder_(folder), remark_(remark) {}
 
-  /// As a translator reads it, without the end token. words: a list for each line, or none.
+  /// As a translator reads it, without the end token. words: a list for each line, or none; what: what a line
+  /// is called.
   EncodedSide encode(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
                      const Sentences& words, const char* what) const {
     const auto longest = static_cast<size_t>(folder_.translator().config().max_positions) - 1;
     EncodedSide side;
     LongLines long_lines = lines_called(what);
+    UnknownTokens unknown;
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
+      if (remark_) unknown.add(lines[i], encoding.ids, tokenizer);
       if (!words.empty()) {
         side.words.push_back(
             words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
@@ -96,28 +102,33 @@ class Reader {
       if (!words.empty()) side.words.back().resize(size);
       side.ids.push_back(std::move(encoding.ids));
     }
-    long_lines.tell(lines.size(), options_.remark);
+    long_lines.tell(lines.size(), remark_);
+    unknown.tell(remark_);
     return side;
   }
 
   /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
-  EncodedSide whole(const std::vector<std::string>& lines, const Sentences& words) const {
+  EncodedSide whole(const std::vector<std::string>& lines, const Sentences& words, const char* what) const {
     const Tokenizer& tokenizer = folder_.source_tokens();
     const auto longest = static_cast<size_t>(folder_.model->facts().max_positions);
     const size_t closing = closing_tokens(tokenizer);
     EncodedSide side;
-    LongLines long_lines = lines_called("line");
+    LongLines long_lines = lines_called(what);
+    UnknownTokens unknown;
     for (size_t i = 0; i < lines.size(); ++i) {
       Encoding encoding = tokenizer.encode(lines[i]);
+      if (remark_) unknown.add(lines[i], encoding.ids, tokenizer);
       if (!words.empty()) {
-        side.words.push_back(words_of_tokens(encoding, lines[i], words[i], fmt::format("line {}", i + 1)));
+        side.words.push_back(
+            words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1)));
         cut_tokens(side.words.back(), longest, closing);
       }
       long_lines.note(i, encoding.ids.size());
       cut_tokens(encoding.ids, longest, closing);
       side.ids.push_back(std::move(encoding.ids));
     }
-    long_lines.tell(lines.size(), options_.remark);
+    long_lines.tell(lines.size(), remark_);
+    unknown.tell(remark_);
     return side;
   }
 
@@ -127,7 +138,7 @@ class Reader {
   }
 
   const ModelFolder& folder_;
-  const InspectOptions& options_;
+  const Remark& remark_;
 };
 
 Sentences words_of(const std::vector<std::string>& lines, const Sentences& trees) {
@@ -192,6 +203,15 @@ std::vector<KeptAttention> kept_attentions(const Model& model, std::span<const s
   return kept.kept();
 }
 
+/// Appends tokens, as the vocabulary writes them and as people read them.
+void add_tokens(const Tokenizer& tokenizer, std::span<const int32_t> ids, std::vector<std::string>& tokens,
+                std::vector<std::string>& labels) {
+  for (const int32_t id : ids) {
+    tokens.push_back(tokenizer.token_of(id));
+    labels.push_back(tokenizer.shown(id));
+  }
+}
+
 /// Of an encoder, or of a causal model, whose text stands on the side of the target. `side`: one sequence.
 SentenceWeights weights_of_one_text(const ModelFolder& folder, const EncodedSide& side,
                                     const Interventions* interventions) {
@@ -199,10 +219,13 @@ SentenceWeights weights_of_one_text(const ModelFolder& folder, const EncodedSide
   SentenceWeights sentence;
   sentence.attentions =
       kept_attentions(*folder.model, text, {}, {.interventions = interventions, .source_types = side.types});
-  auto& ids = is_causal(folder) ? sentence.target_ids : sentence.source_ids;
-  auto& tokens = is_causal(folder) ? sentence.target_tokens : sentence.source_tokens;
-  ids = text[0];
-  for (const int32_t id : ids) tokens.push_back(folder.source_tokens().token_of(id));
+  if (is_causal(folder)) {
+    sentence.target_ids = text[0];
+    add_tokens(folder.source_tokens(), text[0], sentence.target_tokens, sentence.target_labels);
+  } else {
+    sentence.source_ids = text[0];
+    add_tokens(folder.source_tokens(), text[0], sentence.source_tokens, sentence.source_labels);
+  }
   return sentence;
 }
 
@@ -211,7 +234,7 @@ SentenceWeights weights_of_one_text(const ModelFolder& folder, const EncodedSide
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, const InspectOptions& options) {
   const HeadsText text = without_empty_lines(given);
   const bool align = !text.alignments.empty();
-  const Reader reader(folder, options);
+  const Reader reader(folder, options.remark);
 
   Sentences source_words, target_words;
   if (align || !text.source_trees.empty()) source_words = words_of(text.sources, text.source_trees);
@@ -241,7 +264,7 @@ HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& given, cons
       throw UsageError(fmt::format("{} holds a {} model; trees are for encoders and translators",
                                    folder.path.string(), folder.model_type));
     }
-    source = reader.whole(text.sources, source_words);
+    source = reader.whole(text.sources, source_words, "line");
   }
 
   GoldTrees source_gold, target_gold;
@@ -294,30 +317,26 @@ const char* what_attends(AttentionKind kind) {
 }
 
 const std::vector<std::string>& SentenceWeights::query_labels(AttentionKind kind) const {
-  if (kind == AttentionKind::kEncoderSelf) return source_tokens;
-  return kind == AttentionKind::kDecoderSelf ? target_tokens : predicted_tokens;
+  if (kind == AttentionKind::kEncoderSelf) return source_labels;
+  return kind == AttentionKind::kDecoderSelf ? target_labels : predicted_labels;
 }
 
 const std::vector<std::string>& SentenceWeights::key_labels(AttentionKind kind) const {
-  return kind == AttentionKind::kDecoderSelf ? target_tokens : source_tokens;
+  return kind == AttentionKind::kDecoderSelf ? target_labels : source_labels;
 }
 
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
                                  const std::string& target, const SentenceOptions& options) {
   const Interventions* const interventions = options.interventions;
-  if (options.pair) {
-    const EncodedSide pair = pairs_of(folder, {source}, {*options.pair}, nullptr);
+  const Reader reader(folder, options.remark);
+  if (options.pair || !translates(folder)) {
     refuse_targets(folder, !target.empty());
-    return weights_of_one_text(folder, pair, interventions);
-  }
-  const InspectOptions plain;
-  const Reader reader(folder, plain);
-  if (!translates(folder)) {
-    refuse_targets(folder, !target.empty());
-    return weights_of_one_text(folder, reader.whole({source}, {}), interventions);
+    const EncodedSide side = options.pair ? pairs_of(folder, {source}, {*options.pair}, options.remark)
+                                          : reader.whole({source}, {}, "text");
+    return weights_of_one_text(folder, side, interventions);
   }
   SentenceWeights sentence;
-  sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "source line").ids[0];
+  sentence.source_ids = reader.encode({source}, folder.source_tokens(), {}, "text").ids[0];
   sentence.source_ids.push_back(folder.translator().config().eos_id);
   sentence.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   const std::vector<std::vector<int32_t>> sources{sentence.source_ids};
@@ -326,23 +345,21 @@ SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& s
     target_ids = greedy(folder, sources, interventions)[0];
     sentence.translation = folder.target_tokens().decode(target_ids);
   } else {
-    target_ids = reader.encode({target}, folder.target_tokens(), {}, "target line").ids[0];
+    target_ids = reader.encode({target}, folder.target_tokens(), {}, "target text").ids[0];
     sentence.translation = target;
   }
 
   const std::vector<std::vector<int32_t>> targets{target_ids};
   sentence.attentions = kept_attentions(*folder.model, sources, targets, {.interventions = interventions});
 
-  for (const int32_t id : sentence.source_ids)
-    sentence.source_tokens.push_back(folder.source_tokens().token_of(id));
-  sentence.target_ids.push_back(folder.translator().config().decoder_start_id);
+  const EncoderDecoderConfig& config = folder.translator().config();
+  sentence.target_ids.push_back(config.decoder_start_id);
   sentence.target_ids.insert(sentence.target_ids.end(), target_ids.begin(), target_ids.end());
-  sentence.target_tokens.push_back("<start>");
-  for (const int32_t id : target_ids) {
-    sentence.target_tokens.push_back(folder.target_tokens().token_of(id));
-    sentence.predicted_tokens.push_back(sentence.target_tokens.back());
-  }
-  sentence.predicted_tokens.push_back(folder.target_tokens().token_of(folder.translator().config().eos_id));
+  add_tokens(folder.source_tokens(), sentence.source_ids, sentence.source_tokens, sentence.source_labels);
+  sentence.target_tokens = sentence.target_labels = {"<start>"};
+  add_tokens(folder.target_tokens(), target_ids, sentence.target_tokens, sentence.target_labels);
+  target_ids.push_back(config.eos_id);
+  add_tokens(folder.target_tokens(), target_ids, sentence.predicted_tokens, sentence.predicted_labels);
   return sentence;
 }
 

@@ -38,7 +38,7 @@ struct HeadsText {
 struct InspectOptions {
   ObserveOptions observe = {};
   bool similarities = true;  // fills HeadReport::similarities
-  /// Called with one line worth knowing, e.g. which lines were cut.
+  /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 };
 
@@ -62,11 +62,13 @@ struct HeadReport {
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
 
-/// One sentence with the weights of all its attentions.
+/// One sentence with the weights of all its attentions. Tokens are written as in the vocabulary; the lists of
+/// labels beside them have them as people read them (Tokenizer::shown()).
 struct SentenceWeights {
   std::vector<std::string> source_tokens;     // the keys of encoder and cross-attention, the end token last
   std::vector<std::string> target_tokens;     // what the decoder reads; a translator's start token first
   std::vector<std::string> predicted_tokens;  // what a translator's queries predict: the end token last
+  std::vector<std::string> source_labels, target_labels, predicted_labels;
   std::vector<int32_t> source_ids, target_ids;
   std::string translation;
   TargetsRead targets = TargetsRead::kNone;
@@ -86,12 +88,14 @@ const char* what_attends(AttentionKind kind);
 
 struct SentenceOptions {
   const Interventions* interventions = nullptr;
+  /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
+  std::function<void(const std::string&)> remark = nullptr;
   /// A second text, which is one sequence with the source; only of encoders that read pairs.
   std::optional<std::string> pair = std::nullopt;
 };
 
-/// An empty `target` of a translator is made by greedy search. Throws UsageError on a target for another model, and
-/// on a pair for a model that does not read it.
+/// An empty `target` of a translator is made by greedy search. A text of more tokens than the model reads is
+/// cut. Throws UsageError on a target for another model, and on a pair for a model that does not read it.
 SentenceWeights sentence_weights(const ModelFolder& folder, const std::string& source,
                                  const std::string& target = {}, const SentenceOptions& options = {});
 

@@ -65,6 +65,10 @@ void UnknownTokens::add(std::string_view line, std::span<const int32_t> ids, con
   }
 }
 
+void UnknownTokens::tell(const std::function<void(const std::string&)>& remark) const {
+  if (tokens > 0 && remark) remark(in_words() + "; the tokenizer does not know them");
+}
+
 std::string UnknownTokens::in_words() const {
   if (tokens == 0) return "";
   std::vector<std::string> quoted;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,10 @@ struct UnknownTokens {
 
   /// Counts those of one more line, whose ids the tokenizer gave.
   void add(std::string_view line, std::span<const int32_t> ids, const Tokenizer& tokenizer);
-  /// "3 unknown tokens in 2 lines, e.g. '漢字', '☃'", control characters escaped. Empty when there are none.
+  /// Calls `remark`, which may be null, when there are any: "3 unknown tokens in 2 lines, e.g. '漢字', '☃'; the
+  /// tokenizer does not know them", control characters escaped.
+  void tell(const std::function<void(const std::string&)>& remark) const;
+  /// The same without what follows the semicolon. Empty when there are none.
   std::string in_words() const;
 };
 

@@ -31,17 +31,7 @@ void from_metaspace(const DecoderStep& step, std::vector<std::string>& pieces) {
 
 void from_byte_level(std::vector<std::string>& pieces) {
   std::string bytes;
-  for (const std::string& piece : pieces) {
-    const size_t before = bytes.size();
-    for (size_t at = 0; at < piece.size();) {
-      const int byte = byte_of_character(next_character(piece, at));
-      if (byte < 0) {  // not byte-level at all, e.g. an added token: taken literally
-        bytes.replace(before, std::string::npos, piece);
-        break;
-      }
-      bytes += static_cast<char>(byte);
-    }
-  }
+  for (const std::string& piece : pieces) bytes += bytes_of_piece(piece).value_or(piece);
   pieces = {to_valid_utf8(bytes)};
 }
 

@@ -6,23 +6,21 @@
 
 namespace mh {
 
-std::string in_quotes(std::string_view text) {
-  constexpr int kMostCharacters = 40;
-  constexpr size_t kMostBytes = 4 * kMostCharacters;
-  const std::string valid = to_valid_utf8(text.substr(0, kMostBytes));
+std::string in_quotes(std::string_view text, size_t most) {
+  const size_t most_bytes = 4 * most;
+  const std::string valid = to_valid_utf8(text.substr(0, most_bytes));
   std::string result = "'";
-  int characters = 0;
+  size_t characters = 0;
   size_t at = 0;
-  while (at < valid.size() && characters++ < kMostCharacters) {
+  while (at < valid.size() && characters++ < most) {
     const char32_t c = next_character(valid, at);
-    const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029;
-    if (control) {
+    if (is_unprintable(c)) {
       result += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
     } else {
       append_utf8(result, c);
     }
   }
-  return result + (at < valid.size() || text.size() > kMostBytes ? "…'" : "'");
+  return result + (at < valid.size() || text.size() > most_bytes ? "…'" : "'");
 }
 
 }  // namespace mh

@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
+#include "multihead/text/byte_level.h"
 #include "multihead/text/decoder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/normalizer.h"
@@ -53,6 +54,7 @@ struct Tokenizer::Pipeline {
   AddedTokenFinder after_normalizing{{}};
   WordModel model;
   bool words_need_origin;  ///< a pre-tokenizer asks whether a word starts the text
+  bool byte_level;         ///< tokens are written in byte_level_alphabet()
 
   explicit Pipeline(TokenizerParts given)
       : parts(std::move(given)),
@@ -79,6 +81,9 @@ struct Tokenizer::Pipeline {
     words_need_origin =
         std::any_of(parts.pre_tokenizers.begin(), parts.pre_tokenizers.end(),
                     [](const auto& step) { return step.prepend_scheme == PrependScheme::kFirst; });
+    byte_level = std::any_of(parts.decoders.begin(), parts.decoders.end(), [](const DecoderStep& step) {
+      return step.kind == DecoderStep::Kind::kByteLevel;
+    });
   }
 
   /// Added tokens cut out, the rest normalised and cut into words.
@@ -229,6 +234,11 @@ std::optional<int32_t> Tokenizer::id_of(std::string_view token) const {
 const std::string& Tokenizer::token_of(int32_t id) const {
   if (id < 0 || id >= size()) throw UsageError(fmt::format("token id {}: expected 0 to {}", id, size() - 1));
   return pipeline_->tokens[id];
+}
+
+std::string Tokenizer::shown(int32_t id) const {
+  const std::string& token = token_of(id);
+  return pipeline_->byte_level ? shown_piece(token) : token;
 }
 
 std::optional<int32_t> Tokenizer::unknown_id() const {

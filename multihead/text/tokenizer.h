@@ -76,6 +76,11 @@ class Tokenizer {
   std::optional<int32_t> id_of(std::string_view token) const;
   /// Throws UsageError on ids out of range.
   const std::string& token_of(int32_t id) const;
+  /// The token as people read it, e.g. in a table. Those of byte-level tokenizers (GPT-2, RoBERTa, Llama 3) are
+  /// shown as the text that they stand for: a space as U+2581, and a byte that is no whole character by itself,
+  /// or is a control character, as <0xE6>. All other tokens are shown as token_of() has them. Not for programs:
+  /// two tokens may look alike. Throws UsageError on ids out of range.
+  std::string shown(int32_t id) const;
   /// The id of the unknown token, which stands for text that the vocabulary does not have.
   std::optional<int32_t> unknown_id() const;
   /// How many tokens the file wants a text cut to, those of the template included: the caller's to obey.

@@ -56,11 +56,11 @@ Pattern read_pattern(const JsonNode& node, bool literal_only) {
     pattern.kind = Pattern::Kind::kWords;
     pattern.words = *words;
   } else if (expression) {
-    expression->fail(
-        fmt::format("the regular expression {} is not supported; expected {}", in_quotes(expression->text()),
-                    literal_only ? "a String"
-                                 : "a String, \\s+, two spaces and more, or the words of GPT-2, Llama 3, "
-                                   "Qwen 2, o200k or Tekken"));
+    expression->fail(fmt::format(
+        "the regular expression {} is not supported; expected {}", in_quotes(expression->text(), kWholeName),
+        literal_only ? "a String"
+                     : "a String, \\s+, two spaces and more, or the words of GPT-2, Llama 3, "
+                       "Qwen 2, o200k or Tekken"));
   } else {
     node.fail("expected a String or a Regex");
   }

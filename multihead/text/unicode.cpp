@@ -127,6 +127,13 @@ bool is_word(char32_t c) {
          (c >= 0x1F170 && c <= 0x1F189);
 }
 
+bool is_unprintable(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+  const bool ends_a_line = c == 0x2028 || c == 0x2029;
+  const bool turns_the_writing = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return control || ends_a_line || turns_the_writing;
+}
+
 int append_lower_case(std::u32string& out, char32_t c) {
   if (c < 0x80) {
     out += c >= 'A' && c <= 'Z' ? c + 32 : c;

@@ -22,8 +22,8 @@ enum class Path { kFused, kComposed };
 constexpr int kHeads = 3, kSize = 5;
 
 /// Queries [1, queries], keys of sequence 2 of 2; the first sequence is small and finite.
-struct Case {
-  Case(int32_t queries, int32_t keys, const Mask& mask)
+struct OverflowCase {
+  OverflowCase(int32_t queries, int32_t keys, const Mask& mask)
       : query_rows(Ragged::from_lengths(std::vector<int32_t>{2, queries})),
         key_rows(Ragged::from_lengths(std::vector<int32_t>{3, keys})),
         q(query_rows.rows(), kHeads * kSize),
@@ -73,7 +73,7 @@ class AttentionOverflow : public testing::TestWithParam<std::tuple<Path, int32_t
 // Head 1: every score of every query is far below the least float. Head 2: but for one key, which has all weight.
 TEST_P(AttentionOverflow, NoScoreLeftIsNotANumber) {
   const auto [path, queries, keys] = GetParam();
-  Case tested(queries, keys, Mask::none());
+  OverflowCase tested(queries, keys, Mask::none());
   for (int64_t i = 0; i < queries; ++i) {
     for (const int h : {1, 2}) tested.set_query(i, h, 2e38f);
   }
@@ -93,7 +93,7 @@ TEST_P(AttentionOverflow, NoScoreLeftIsNotANumber) {
 // Causal: query i sees keys up to i, and the first whose score is a number is that of the middle.
 TEST_P(AttentionOverflow, WhatAMaskHidesSavesNoQuery) {
   const auto [path, queries, keys] = GetParam();
-  Case tested(queries, keys, Mask::causal());
+  OverflowCase tested(queries, keys, Mask::causal());
   const int64_t middle = keys / 2;
   for (int64_t i = 0; i < queries; ++i) tested.set_query(i, 1, 2e38f);
   for (int64_t j = 0; j < keys; ++j) tested.set_key(j, 1, j == middle ? 1e-30f : -7);
@@ -107,7 +107,7 @@ TEST_P(AttentionOverflow, WhatAMaskHidesSavesNoQuery) {
 // A score of +infinity leaves no weight for a softmax either.
 TEST_P(AttentionOverflow, TooLargeScoresAreNotANumber) {
   const auto [path, queries, keys] = GetParam();
-  Case tested(queries, keys, Mask::none());
+  OverflowCase tested(queries, keys, Mask::none());
   tested.set_query(queries - 1, 2, 2e38f);
   for (int64_t j = 0; j < keys; ++j) tested.set_key(j, 2, 7);
   const Tensor y = tested.run(path);
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, AttentionOverflow,
 
 // A query that may see nothing has the output 0, as before.
 TEST(AttentionWithoutKeys, AQueryThatSeesNothingIsZero) {
-  Case tested(3, 5, Mask::none());
+  OverflowCase tested(3, 5, Mask::none());
   const std::vector<uint64_t> words{~0ull, ~0ull, ~0ull, 0, ~0ull};
   tested.inputs.mask = Mask::dense({.words = words.data(), .words_per_row = 1});
   for (int64_t i = 0; i < 3; ++i) tested.set_query(i, 0, 2e38f);

@@ -205,33 +205,6 @@ TEST_F(Files, AnUnfinishedFolderLeavesNothing) {
   EXPECT_THAT(names_in(folder_), ElementsAre("model"));
 }
 
-// Asked to stop at the first look, the second, ... until it comes through: nothing half is ever left.
-TEST_F(Files, AStoppedFolderLeavesNothing) {
-  const fs::path model = folder_ / "deep" / "model";
-  const std::string large(40'000'000, 'n');  // pieces of which the writer looks at the question between
-  int looks = 0;
-  for (int allowed = 0;; ++allowed) {
-    looks = 0;
-    try {
-      FolderWriter writer(model, [&] { return looks++ == allowed; });
-      writer.add("a", "1");
-      writer.add("large", large);
-      writer.commit();
-      break;
-    } catch (const Interrupted& stopped) {
-      EXPECT_EQ(stopped.what(), "stopped; " + model.string() + " was not written");
-      EXPECT_EQ(looks, allowed + 1);
-    }
-    ASSERT_THAT(names_in(folder_), IsEmpty());
-    ASSERT_LT(allowed, 100);
-  }
-  EXPECT_GE(looks, 2 + 1 + 3 + 1);  // before each file and commit(), and before each piece
-  EXPECT_EQ(read_file(model / "large"), large);
-  EXPECT_THROW(FolderWriter(model, [] { return true; }).add("b", "2"), Interrupted);
-  EXPECT_THAT(names_in(model), ElementsAre("a", "large"));
-  EXPECT_THAT(names_in(model.parent_path()), ElementsAre("model"));
-}
-
 TEST_F(Files, AFolderDoesNotReplaceAFile) {
   write_file_atomically(folder_ / "model", "a file");
   EXPECT_THAT(file_error([&] {

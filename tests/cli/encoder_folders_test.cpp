@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
@@ -101,7 +102,34 @@ TEST(EncoderFolders, ShowTheirHeads) {
                "leave out translations and alignments");
 }
 
-// sentence-transformers wrote the Transformer into a folder of its own once, and says so in modules.json.
+// The reason, what is taken, and what can be done with this model instead.
+TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
+  const ScratchFolder scratch;
+  const std::string data = MULTIHEAD_TEST_DATA "/", out = scratch / "out";
+  const std::pair<std::string, std::string> models[] = {{kEncoders + "dense", "roberta"},
+                                                        {data + "bert/masked", "bert"},
+                                                        {data + "gguf/untied_llama3.gguf", "llama"}};
+  for (const auto& [model, type] : models) {
+    const std::tuple<std::string, const char*, const char*> verbs[] = {
+        {"trace " + model + " --text 'two dogs'", "trace",
+         "multihead heads shows what the heads of every model"},
+        {"trace " + model + " --text a --attention encoder.9.self_attention", "trace", "multihead heads"},
+        {"ledger " + model, "ledger", "give its sizes by --d-model, --heads and --key-heads"},
+        {"convert " + model + " --to merged --out " + out, "convert", "--mute HEAD of heads, embed,"}};
+    for (const auto& [command, verb, instead] : verbs) {
+      if (command.starts_with("convert") && model.ends_with(".gguf")) continue;  // it is made a folder
+      const ToolResult result = run_tool(command);
+      expect_error(
+          result, 2,
+          model + " holds a " + type + " model, but " + verb + " takes the folder of a translator (");
+      EXPECT_THAT(result.err, HasSubstr(instead));
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
+  for (const char* verb : {"trace", "ledger", "convert"})
+    EXPECT_THAT(run_tool(std::string(verb) + " --help").out, HasSubstr("The folder of a translator")) << verb;
+}
+
 TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
   const std::string heads = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/fill/bert' ";
   const ScratchFolder scratch;
@@ -129,6 +157,7 @@ TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
                  "holds a gpt2 model, which does not read two texts as one sequence");
 }
 
+// sentence-transformers wrote the Transformer into a folder of its own once, and says so in modules.json.
 TEST(EncoderFolders, MayHaveTheTransformerInAFolderOfItsOwn) {
   namespace fs = std::filesystem;
   const ScratchFolder scratch;

@@ -213,7 +213,7 @@ TEST(GenerateVerb, ComparesTextsWithAndWithoutHeads) {
   EXPECT_THAT(found.out, HasSubstr("ALL HEADS"));
   EXPECT_THAT(found.out, HasSubstr("\n" + std::to_string(changed) + " of 4 texts changed\n"));
   for (size_t i = 0; i < 4; ++i) {
-    const bool shown = found.out.find("in line " + std::to_string(i + 1) + ": ") != std::string::npos;
+    const bool shown = found.out.find("in line " + std::to_string(i + 1) + ":") != std::string::npos;
     EXPECT_EQ(shown, whole[i] != muted[i]) << i;
   }
   // The log-probabilities are those of --json.

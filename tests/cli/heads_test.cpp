@@ -129,6 +129,71 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
   EXPECT_TRUE(std::filesystem::exists(npy + "/encoder.1.self_attention.weights.npy"));
 }
 
+// Of a sentence as of lines.
+TEST_F(HeadsVerb, TellsWhatItCutsAndWhichWordsItDoesNotKnow) {
+  std::string line = "the \u6F22\u5B57";
+  for (int i = 0; i < 31; ++i) line += " small dog";
+  const std::string cut = " cut to the 61 tokens that the model reads; ";
+  const ToolResult lines = run_tool("heads " + folder + " " + target + " -i '" +
+                                    scratch.write("long", line + "\n\na cat\n") + "'"),
+                   text = run_tool("heads " + folder + " --text '" + line + "' --target-text 'a cat'"),
+                   quiet = run_tool("--quiet heads " + folder + " --text '" + line + "'"),
+                   of_trace = run_tool("trace " + folder + " --text '" + line + "' --target-text 'a cat'");
+  EXPECT_EQ(lines.status, 0) << lines.err;
+  EXPECT_THAT(lines.err,
+              testing::AllOf(HasSubstr("1 of 2 source lines" + cut), HasSubstr("'\u6F22\u5B57'; the")));
+  for (const ToolResult& result : {text, of_trace}) {
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(
+        result.err,
+        testing::AllOf(HasSubstr("1 of 1 text" + cut + "text 1 has "),
+                       HasSubstr("in 1 line, e.g. '\u6F22\u5B57'; the tokenizer does not know them\n")));
+  }
+  EXPECT_EQ(quiet.status, 0);
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_EQ(run_tool("heads " + folder + " --text 'a cat'").err, "");
+}
+
+TEST_F(HeadsVerb, ShowsByteLevelTokensAsText) {
+  const std::string command = "heads " MULTIHEAD_TEST_DATA "/gguf/untied_llama3.gguf --text 'the year 2024' ";
+  const ToolResult picture = run_tool(command + "--numbers"), json = run_tool(command + "--json");
+  ASSERT_EQ(picture.status, 0) << picture.err;
+  EXPECT_THAT(picture.out, testing::AllOf(HasSubstr("\u2581"), Not(HasSubstr("\u0120"))));
+  EXPECT_THAT(json.out, testing::AllOf(HasSubstr("\"\u0120"), Not(HasSubstr("\u2581"))));
+}
+
+TEST_F(HeadsVerb, RefusesNamesOfFormatsThatItDoesNotWrite) {
+  const std::string on_text = "heads " + folder + " --text 'a cat' ";
+  for (const char* name : {"x.npz", "x.NPY", "x.pt", "x.json", "x.SAFETENSORS"}) {
+    const ToolResult result = run_tool(on_text + "--save '" + scratch / name + "'");
+    EXPECT_EQ(result.status, 2) << name;
+    EXPECT_THAT(
+        result.err,
+        testing::AllOf(testing::StartsWith("multihead: --save: expected a folder or a name that ends with "
+                                           ".safetensors, got "),
+                       testing::EndsWith(std::string(name) + "; it writes a folder of .npy files or one "
+                                                             ".safetensors file\n")));
+    EXPECT_FALSE(std::filesystem::exists(scratch / name)) << name;
+  }
+  for (const char* name : {"x.png", "x.PDF", "x.svg.gz"}) {
+    const ToolResult result = run_tool(on_text + "--svg '" + scratch / name + "'");
+    EXPECT_EQ(result.status, 2) << name;
+    EXPECT_THAT(result.err, testing::AllOf(HasSubstr("--svg: expected a name that ends with .svg, got "),
+                                           HasSubstr("it writes an SVG picture")));
+    EXPECT_FALSE(std::filesystem::exists(scratch / name)) << name;
+  }
+  const ToolResult trace = run_tool("trace --save '" + scratch / "steps.npz" + "'");
+  EXPECT_EQ(trace.status, 2);
+  EXPECT_THAT(trace.err, HasSubstr("--save: expected a folder, got "));
+  for (const std::string& flags :
+       {"--save '" + scratch / "weights.v2" + "'", "--save '" + scratch / "w.0.1" + "'",
+        "--svg '" + scratch / "x.SVG" + "'", "--svg '" + scratch / "picture" + "'"}) {
+    const ToolResult result = run_tool(on_text + flags);
+    EXPECT_EQ(result.status, 0) << flags << ": " << result.err;
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(scratch / "weights.v2"));
+}
+
 TEST_F(HeadsVerb, DrawsIntoSvg) {
   const std::string file = scratch / "heads.svg",
                     command = "heads " + folder + " --text 'a <small> dog' --svg '" + file + "'";

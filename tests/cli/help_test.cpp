@@ -202,7 +202,15 @@ TEST(Help, MistypedVerbsAndFlagsAreNamed) {
                "--xyzzy is no flag of multihead train; see multihead train --help-all");
   expect_error(run_tool("convert --model a"), 2, "--out is required; see multihead convert --help");
   expect_error(run_tool("info --json a b"), 2, "b is one argument too many; see multihead info --help");
-  expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once");
+  expect_error(run_tool("score --model a --model b"), 2, "--model is given more than once: a and b");
+  expect_error(run_tool("translate v.en --model m"), 2, "--model is given more than once: v.en and m");
+  // What follows from a mistyped flag is not the mistake: here its value becomes a model.
+  for (const char* flags : {"--beamsize 3 --model m -i f", "m --beamsize 3", "v.en --beamsize 3 --model m",
+                            "m v.en --beamsize 3", "--beamsize 3 --model m --alignment-layer 1"}) {
+    expect_error(run_tool(std::string("translate ") + flags), 2,
+                 "--beamsize is no flag of multihead translate; did you mean --beam-size?");
+  }
+  expect_error(run_tool("xyzzy --fast"), 2, "xyzzy is no verb");
   expect_error(run_tool("data grammar --seed -1"), 2,
                "--seed: expected an integer from 0 to 18446744073709551615, got -1");
 }

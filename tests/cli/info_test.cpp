@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/run_tool.h"
+#include "tests/cli/small_folder.h"
 
 namespace mh {
 namespace {
@@ -59,6 +59,37 @@ TEST(InfoVerb, AlignsFilesOfAnyName) {
   ASSERT_GE(ends.size(), 4u);
   EXPECT_THAT(ends, testing::Each(ends.front())) << files;
   EXPECT_THAT(files, HasSubstr(" 1 byte\n"));
+}
+
+class InfoOfPrunedModel : public SmallFolder {};
+
+// Layers need not have as many heads.
+TEST_F(InfoOfPrunedModel, TellsTheHeadsOfAllLayers) {
+  const std::string pruned = scratch / "pruned";
+  ASSERT_EQ(
+      run_tool("convert '" + folder + "' --remove encoder.0.self_attention.1 --out '" + pruned + "'").status,
+      0);
+  const std::string table = run_tool("info '" + pruned + "'").out;
+  EXPECT_THAT(table, AllOf(HasSubstr("encoder       2 layers of 2 or 3 heads (size 8), feed-forward 37\n"),
+                           HasSubstr("decoder       2 layers of 3 heads (size 8), feed-forward 37\n"),
+                           HasSubstr("encoder.0.self_attention    heads 0 to 1\n"),
+                           HasSubstr("encoder.1.self_attention    heads 0 to 2\n")));
+  const auto json = nlohmann::json::parse(run_tool("info --json '" + pruned + "'").out);
+  EXPECT_TRUE(json["encoder"]["heads"].is_null());
+  EXPECT_EQ(json["decoder"]["heads"], 3);
+  EXPECT_EQ(nlohmann::json::parse(run_tool("info --json '" + folder + "'").out)["encoder"]["heads"], 3);
+}
+
+// The example is a head that the model has.
+TEST(InfoVerb, NamesAHeadOfTheModel) {
+  const std::pair<const char*, const char*> models[] = {
+      {"marian/gelu_f16", "encoder.0.self_attention.2"},
+      {"gpt2/tied", "decoder.0.self_attention."},
+      {"gguf/untied_llama3.gguf", "decoder.0.self_attention."}};
+  for (const auto& [model, name] : models) {
+    const std::string output = run_tool("info " MULTIHEAD_TEST_DATA "/" + std::string(model)).out;
+    EXPECT_THAT(output, HasSubstr(std::string("(name a head as ") + name)) << model;
+  }
 }
 
 TEST(InfoVerb, FailsInOneLine) {

@@ -1,7 +1,7 @@
 // Finite weights that overflow: every verb that runs a model ends with the same error and prints no number.
 #include <filesystem>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "tests/cli/small_folder.h"
 #include "tests/support/edit_weights.h"
@@ -76,7 +76,13 @@ TEST_F(NotFiniteVerbs, MaskedWords) {
 TEST_F(NotFiniteVerbs, Translators) {
   const std::string one = "'" + scratch.write("one", kText[0] + "\n") + "'",
                     other = "'" + scratch.write("other", kText[1] + "\n") + "'", name = "'" + folder + "'";
-  test::set_tensors(folder + "/model.safetensors", "encoder.layers.0.self_attn.q_proj.weight", test::huge);
+  // Every score of the encoder's first layer is -infinity.
+  for (const auto& [ending, value] : {std::pair{"q_proj.weight", 0.0f},
+                                      {"k_proj.weight", 0.0f},
+                                      {"q_proj.bias", 3e38f},
+                                      {"k_proj.bias", -3e38f}})
+    test::set_tensors(folder + "/model.safetensors", std::string("encoder.layers.0.self_attn.") + ending,
+                      [value = value](size_t) { return value; });
   expect_refused("translate " + name + " -i " + one);
   expect_refused("score " + name + " --source " + one + " --target " + other);
   expect_refused("heads " + name + " -i " + one);

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "multihead/io/lines.h"
 #include "tests/cli/small_folder.h"
 
@@ -48,6 +52,50 @@ TEST_F(TokenizeVerb, PiecesAndIdsBecomeTheTextAgain) {
   EXPECT_EQ(run("--detokenize", run("", text).out).out, back);
   EXPECT_EQ(run("--detokenize --ids", run("--ids", text).out).out, back);
   EXPECT_EQ(run("--detokenize --ids", run("--ids --special-tokens", text).out).out, back);
+}
+
+TEST_F(TokenizeVerb, ReadablePiecesAreText) {
+  const std::string bytes = "tokenize --tokenizer " MULTIHEAD_TEST_DATA "/text/hf_byte_level.json ";
+  const std::string line = "the to \u6F22\n", raw = "the \u0120to \u0120 \u00E6 \u00BC \u00A2\n";
+  EXPECT_EQ(run_tool(bytes, line).out, raw);  // what --detokenize reads
+  EXPECT_EQ(run_tool(bytes + "--detokenize", raw).out, line);
+  EXPECT_EQ(run_tool(bytes + "--readable", line).out, "the \u2581to \u2581 <0xE6> <0xBC> <0xA2>\n");
+  // Of other tokenizers they are the pieces, unknown words among them.
+  const std::string with_unknown = text + "\u6F22 the\n";
+  EXPECT_EQ(run("--readable --special-tokens", with_unknown).out, run("--special-tokens", with_unknown).out);
+  for (const char* other : {"--ids", "--offsets", "--detokenize"})
+    expect_error(run("--readable " + std::string(other)), 2, "cannot be given together");
+}
+
+// The page has all that the errors of the reader name.
+TEST_F(TokenizeVerb, ThePageNamesAllThatIsRead) {
+  std::ifstream file(MULTIHEAD_SOURCE "/docs/verbs/tokenize.md");
+  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string what = page.substr(page.find("## What it reads"));
+  const std::string regex = R"({"type":"Split","pattern":{"Regex":"x+"},"behavior":"Isolated"})";
+  const std::pair<std::string, std::string> unknown[] = {{"normalizer", R"({"type":"?"})"},
+                                                         {"pre_tokenizer", R"({"type":"?"})"},
+                                                         {"post_processor", R"({"type":"?"})"},
+                                                         {"decoder", R"({"type":"?"})"},
+                                                         {"pre_tokenizer", regex},
+                                                         {"model", R"({"type":"?","vocab":{"a":0}})"}};
+  size_t names = 0;
+  for (const auto& [member, value] : unknown) {
+    const std::string rest = member == "model" ? "" : R"(,"model":{"type":"WordLevel","vocab":{"a":0}})";
+    const std::string json = scratch.write("unknown.json", "{\"" + member + "\":" + value + rest + "}");
+    const std::string error = run_tool("tokenize --tokenizer '" + json + "'").err;
+    ASSERT_THAT(error, HasSubstr("expected "));
+    std::string known = error.substr(error.rfind("expected ") + 9);
+    known = known.substr(0, known.find(", got "));
+    const std::regex separator(", or |, | or |one of |a String|two spaces and more|the words of |\n");
+    for (std::sregex_token_iterator name(known.begin(), known.end(), separator, -1), end; name != end;
+         ++name) {
+      if (name->str().empty()) continue;
+      EXPECT_THAT(what, HasSubstr(name->str())) << error;
+      ++names;
+    }
+  }
+  EXPECT_EQ(names, 13u + 9 + 5 + 9 + 6 + 4);
 }
 
 TEST_F(TokenizeVerb, FilesAndThreadsDoNotChangeTheResult) {

@@ -1,6 +1,7 @@
 // multihead trace: random layers, layers of a model, and layers read from files.
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "multihead/base/file.h"
@@ -68,14 +69,19 @@ TEST_F(TraceOfFolder, WalksThroughALayerOfTheModel) {
   EXPECT_NEAR(sum, 1, 1e-5);
   EXPECT_THAT(read_file(save + "/steps.txt"), HasSubstr("scores_2\t["));
   walk_of(folder + " --text 'a cat' --save " + save);  // replaces what it saved
+  // Every name is one that may be given.
   expect_error(run_tool("trace " + folder + " --text a --attention encoder.7.self_attention"), 2,
-               "this model has no attention 'encoder.7.self_attention'");
+               "this model has no attention 'encoder.7.self_attention'; it has encoder.0.self_attention to "
+               "encoder.1.self_attention, decoder.0.self_attention to decoder.1.self_attention, "
+               "decoder.0.cross_attention to decoder.1.cross_attention\n");
   expect_error(run_tool("trace " + folder), 2, "--text is missing");
   expect_error(run_tool("trace " + folder + " --text a --heads 2"), 2,
                "--heads is of a layer of --weights, but a model folder's layer is traced");
   expect_error(run_tool("trace " + folder + " --text a --save " + folder), 1, "which was not saved here");
-  expect_error(run_tool("trace " + folder + " --text a --save " + folder + "/config.json"), 1,
-               "it is a file");
+  expect_error(run_tool("trace " + folder + " --text a --save " + folder + "/config.json"), 2,
+               "--save: expected a folder, got " + folder + "/config.json");
+  std::filesystem::copy(folder + "/config.json", folder + "/taken");
+  expect_error(run_tool("trace " + folder + " --text a --save " + folder + "/taken"), 1, "it is a file");
 }
 
 class TraceOfOwnWeights : public testing::Test {
@@ -138,6 +144,14 @@ TEST_F(TraceOfOwnWeights, TakesMasksAndScales) {
   const std::string mask =
       scratch.write("mask.npy", write_npy(std::vector<int64_t>{5, 5}, std::span<const int32_t>(bits)));
   EXPECT_EQ(walk_of(traced("--heads 2 --mask " + mask)), walk_of(traced("--heads 2 --causal")));
+  // As np.save writes np.tril(np.ones((5, 5), dtype=bool)).
+  std::string booleans("\x93NUMPY\1\0v\0", 10);
+  booleans += "{'descr': '|b1', 'fortran_order': False, 'shape': (5, 5), }" + std::string(58, ' ') + "\n";
+  for (const int32_t bit : bits) booleans += static_cast<char>(bit);
+  const std::string own = scratch.write("own.npy", booleans);
+  EXPECT_EQ(walk_of(traced("--heads 2 --mask " + own)), walk_of(traced("--heads 2 --causal")));
+  expect_error(run_tool("trace --heads 2 --weights " + (scratch / "w") + " --input " + own), 1,
+               "expected float32 or float64, got booleans");
   save("../memory", {3, 6});
   EXPECT_THAT(walk_of(traced("--heads 2 --memory " + (scratch / "memory.npy"))), HasSubstr("[5, 3]  head 1"));
   refused("expected a mask [5,3], queries by keys, got [5,5]",
@@ -183,6 +197,17 @@ TEST_F(TraceOfOwnWeights, RefusesWhatDoesNotFit) {
   expect_error(run_tool("trace --input x"), 2,
                "--input is of a layer of --weights, but a random layer is traced");
   expect_error(run_tool("trace --heads 3"), 2, "heads is 3, which does not divide d_model 8");
+}
+
+TEST(TraceVerb, TheExampleInNumPySaysHowItIsCalled) {
+  if (run_shell("command -v python3").status != 0) GTEST_SKIP() << "there is no python3";
+  for (const char* arguments : {"", " one two"}) {  // NumPy need not be there for this
+    const ToolResult result =
+        run_shell(std::string("python3 -S " MULTIHEAD_SOURCE "/examples/check_your_layer.py") + arguments);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.err, testing::StartsWith("usage: python3 " MULTIHEAD_SOURCE "/examples/"));
+    EXPECT_THAT(lines_of(result.err), testing::SizeIs(1)) << result.err;
+  }
 }
 
 TEST(SlowTraceVerb, ChecksALayerWrittenInNumPy) {

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "multihead/base/error.h"
@@ -17,6 +16,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "tests/generate/generate_golden.h"
+#include "tests/support/overflow.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -24,18 +24,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
-
-/// Queries of both signs, about 1e38: scores overflow.
-void overflow(Model& model) {
-  model.visit([](const std::string& name, Parameter& parameter) {
-    if (!name.ends_with("self_attention.w_q")) return;
-    const MatrixView view = parameter.value.view();
-    for (int64_t i = 0; i < view.rows; ++i) {
-      for (int64_t j = 0; j < view.cols; ++j) view(i, j) = (i + j) % 2 == 0 ? 3e38f : -3e38f;
-    }
-    parameter.changed();
-  });
-}
 
 template <class Call>
 void expect_not_finite(Call&& call) {
@@ -52,29 +40,29 @@ TEST(NotFinite, OfATranslator) {
   Tape tape;
   EXPECT_NO_THROW(score(model, sources, targets));
   EXPECT_NO_THROW(align(model, {.tape = tape}, batch.view(), targets));
-  overflow(model);
-  expect_not_finite([&] { score(model, sources, targets); });
-  expect_not_finite([&] { translate(model, sources); });
-  expect_not_finite([&] { align(model, {.tape = tape}, batch.view(), targets); });
-  // Of the last sentence alone, and with every token forced.
-  expect_not_finite([&] { score(model, std::span(sources).last(1), std::span(targets).last(1)); });
-  expect_not_finite([&] { translate(model, sources, {.search = {.max_length = 2}}, targets); });
+  for (const float sign : {-1.0f, 1.0f}) {
+    test::overflow_scores(model, "encoder.1.self_attention", sign);
+    expect_not_finite([&] { score(model, sources, targets); });
+    expect_not_finite([&] { translate(model, sources); });
+    expect_not_finite([&] { align(model, {.tape = tape}, batch.view(), targets); });
+    // Of one sentence alone, and with every token forced.
+    expect_not_finite([&] { score(model, std::span(sources).first(1), std::span(targets).first(1)); });
+    expect_not_finite([&] { translate(model, sources, {.search = {.max_length = 9}}, targets); });
+  }
 }
 
 TEST(NotFinite, OfACausalModel) {
   const ModelFolder folder = load_model_folder(test::generate_folder());
   const LanguageModel& model = folder.language_model();
-  const std::vector<std::vector<int32_t>> texts{{3, 7, 5, 11}, {2, 9}};
+  const std::vector<std::vector<int32_t>> texts{{3, 7, 5, 11}, {2, 9}}, pair{{4, 5}};
   EXPECT_NO_THROW(score_windows(model, texts));
-  overflow(*folder.model);
-  expect_not_finite([&] { score_windows(model, texts); });
-  // The one token that is read sees itself alone: its score overflows to one infinity or the other, or is NaN.
-  for (int32_t token = 0; token < 50; ++token) {
-    SCOPED_TRACE(token);
-    expect_not_finite([&] { score_windows(model, std::vector<std::vector<int32_t>>{{token, 5}}); });
+  for (const float sign : {-1.0f, 1.0f}) {
+    test::overflow_scores(*folder.model, "decoder.0.self_attention", sign);
+    expect_not_finite([&] { score_windows(model, texts); });
+    expect_not_finite([&] { score_windows(model, pair); });  // the token that is read sees itself alone
+    for (const NextToken next : {NextToken::kGreedy, NextToken::kSample, NextToken::kBeam})
+      expect_not_finite([&] { generate(model, texts, {.next_token = next, .max_new_tokens = 3}); });
   }
-  for (const NextToken next : {NextToken::kGreedy, NextToken::kSample, NextToken::kBeam})
-    expect_not_finite([&] { generate(model, texts, {.next_token = next, .max_new_tokens = 3}); });
 }
 
 TEST(NotFinite, OfAPerplexity) {

@@ -76,6 +76,16 @@ TEST(Npy, ReadsDoublesAsFloats) {
             (std::vector<float>{0.1f, -std::numeric_limits<float>::infinity(), 7}));
 }
 
+// What np.save writes of np.array([[True, False, True]]), but for the spaces that it appends to the header.
+TEST(Npy, ReadsBooleans) {
+  const std::string header = "{'descr': '|b1', 'fortran_order': False, 'shape': (1, 3), }\n";
+  const NpyArray array = read_npy(with_header(header, std::string_view("\1\0\1", 3)), "a");
+  EXPECT_THAT(array.shape, ElementsAre(1, 3));
+  EXPECT_THAT(std::get<std::vector<bool>>(array.data), ElementsAre(true, false, true));
+  expect_one_line_error([&] { read_npy(with_header(header, std::string(12, '\1')), "a.npy"); },
+                        "expected 3 bytes of elements, got 12", "four bytes each");
+}
+
 TEST(Npy, RefusesHostileHeaders) {
   const std::string four(4, '\0');
   EXPECT_EQ(read_npy(with_header("{'shape':(1,),'fortran_order':False,\"descr\":\"<f4\"}\n", four), "a")
@@ -92,6 +102,7 @@ TEST(Npy, RefusesHostileHeaders) {
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}\n", "<f4"},
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}\n", "expected 8 bytes"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n", "<f4"},
+      {"{'descr': '|i1', 'fortran_order': False, 'shape': (4,)}\n", "<f4, <f8, <i4, <i8 or |b1, got |i1"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}\n", "shape"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}\n", "comma"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}\n", "expected 8 bytes"},

@@ -16,6 +16,7 @@
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
 #include "multihead/text/train_tokenizer.h"
+#include "tests/support/overflow.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -59,22 +60,17 @@ class InspectHeads : public testing::Test {
 // Damaged weights of one attention are enough, whether or not a decoder runs.
 TEST_F(InspectHeads, WeightsThatAreNotFiniteAreAnError) {
   EXPECT_NO_THROW(inspect_heads(folder, text));
-  folder.model->visit([](const std::string& name, Parameter& parameter) {
-    if (name != "encoder.0.self_attention.w_q") return;
-    const MatrixView view = parameter.value.view();
-    for (int64_t i = 0; i < view.rows; ++i) {
-      for (int64_t j = 0; j < view.cols; ++j) view(i, j) = (i + j) % 2 == 0 ? 3e38f : -3e38f;
-    }
-    parameter.changed();
-  });
   const auto not_finite =
       testing::ThrowsMessage<Error>(testing::HasSubstr("are not finite numbers; its weights may be damaged"));
   HeadsText sources;
   sources.sources = text.sources;
-  EXPECT_THAT([&] { inspect_heads(folder, text); }, not_finite);
-  EXPECT_THAT([&] { inspect_heads(folder, sources); }, not_finite);
-  EXPECT_THAT([&] { sentence_weights(folder, text.sources[0]); }, not_finite);
-  EXPECT_THAT([&] { sentence_weights(folder, text.sources[0], text.targets[0]); }, not_finite);
+  for (const float sign : {-1.0f, 1.0f}) {
+    test::overflow_scores(*folder.model, "encoder.0.self_attention", sign);
+    EXPECT_THAT([&] { inspect_heads(folder, text); }, not_finite);
+    EXPECT_THAT([&] { inspect_heads(folder, sources); }, not_finite);
+    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0]); }, not_finite);
+    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0], text.targets[0]); }, not_finite);
+  }
 }
 
 TEST_F(InspectHeads, ScoresEveryHeadOnGivenGold) {
@@ -147,6 +143,40 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
   EXPECT_EQ(made.targets, TargetsRead::kGreedy);
 }
 
+// The same remarks on a sentence as on lines: that it is cut, and which words are not known.
+TEST_F(InspectHeads, TellsWhatItCutsAndDoesNotKnow) {
+  std::string many;
+  for (int i = 0; i < 97; ++i) many += text.sources[0] + " ";
+  const std::string strange = "the \u6F22\u5B57 sees \u2603", unknown = "; the tokenizer does not know them";
+  std::vector<std::string> remarks;
+  const auto remark = [&](const std::string& line) { remarks.push_back(line); };
+  HeadsText lines;
+  lines.sources = {many, strange};
+  lines.targets = {many, "the"};
+  inspect_heads(folder, lines, {.remark = remark});
+  ASSERT_EQ(remarks.size(), 3u);
+  EXPECT_THAT(remarks[0],
+              testing::StartsWith("1 of 2 source lines cut to the 97 tokens that the model reads; "));
+  EXPECT_THAT(remarks[1], testing::AllOf(testing::HasSubstr("in 1 line, e.g. '\u6F22\u5B57', '\u2603'"),
+                                         testing::EndsWith(unknown)));
+  EXPECT_THAT(remarks[2],
+              testing::StartsWith("1 of 2 target lines cut to the 97 tokens that the model reads; "));
+  const std::string on_unknown = remarks[1];
+
+  remarks.clear();
+  sentence_weights(folder, many, many, {.remark = remark});
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_THAT(remarks[0], testing::ContainsRegex(
+                              "^1 of 1 text cut to the 97 tokens that the model reads; text 1 has [0-9]+"));
+  EXPECT_THAT(remarks[1], testing::StartsWith("1 of 1 target text cut to the 97 tokens"));
+  remarks.clear();
+  sentence_weights(folder, strange, "the", {.remark = remark});
+  EXPECT_THAT(remarks, testing::ElementsAre(on_unknown));
+  remarks.clear();
+  sentence_weights(folder, text.sources[0], text.targets[0], {.remark = remark});
+  EXPECT_THAT(remarks, testing::IsEmpty());
+}
+
 TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
   const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
   const std::vector<HeadName> heads{{"encoder.1.self_attention", 2}, {"decoder.0.cross_attention", 0}};
@@ -182,6 +212,36 @@ TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
   write_file_atomically(scratch / "weights" / "letter.txt", "dear");
   EXPECT_THROW(save_weights(sentence, scratch / "weights"), FileError);
   EXPECT_EQ(read_file(scratch / "weights" / "letter.txt"), "dear");
+}
+
+// A model of one layer whose tokens are bytes, as GPT-2's: labels are text, tokens are as in the vocabulary.
+TEST(InspectByteLevelText, LabelsAreTheTextOfTokens) {
+  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / "hf_byte_level.json";
+  ModelFolder folder;
+  folder.model_type = "gpt2";
+  folder.tokenizer = Tokenizer::from_json(read_file(path), "hf_byte_level.json");
+  CausalConfig config;
+  config.embedding = {.vocabulary = folder.tokenizer->size(), .d_model = 6};
+  config.positions = Positions::kLearned;
+  config.max_positions = 11;
+  config.stack = {.name = "decoder", .d_model = 6, .mask = StackMask::causal()};
+  config.stack.layers.assign(1, {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 7}});
+  folder.model = std::make_unique<CausalModel>(config);
+  const SentenceWeights seen = sentence_weights(folder, "the to \u6F22");
+  using testing::ElementsAre;
+  EXPECT_THAT(seen.target_tokens, ElementsAre("the", "\u0120to", "\u0120", "\u00E6", "\u00BC", "\u00A2"));
+  const std::vector<std::string>& labels = seen.key_labels(AttentionKind::kDecoderSelf);
+  EXPECT_THAT(labels, ElementsAre("the", "\u2581to", "\u2581", "<0xE6>", "<0xBC>", "<0xA2>"));
+  EXPECT_EQ(seen.query_labels(AttentionKind::kDecoderSelf), labels);
+  const std::vector<HeadName> heads{{"decoder.0.self_attention", 1}};
+  const std::string picture = draw_heads(seen, heads);
+  EXPECT_THAT(picture, testing::HasSubstr(">\u2581to<"));
+  EXPECT_THAT(picture, testing::HasSubstr(">&lt;0xE6&gt;<"));
+  EXPECT_THAT(picture, testing::Not(testing::HasSubstr("\u0120")));
+  const test::ScratchFolder scratch;
+  save_weights(seen, scratch / "weights");
+  EXPECT_EQ(read_file(scratch / "weights" / "target_tokens.txt"),
+            "the\n\u0120to\n\u0120\n\u00E6\n\u00BC\n\u00A2\n");
 }
 
 // Without a decoder that reads another text: here of zeros, so that a token attends to all it sees alike.

@@ -14,69 +14,22 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/sentence_model.h"
 #include "multihead/recipes/embed_text.h"
-#include "tests/support/goldens.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/recipes/sentence_folder_case.h"
 
 namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::SentenceFolder;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SentenceFolder : public testing::Test {
- protected:
-  /// A copy of a golden folder, to be changed.
-  fs::path copy_of(const std::string& name) {
-    const fs::path folder = scratch / (name + std::to_string(copies++));
-    fs::copy(kGoldens / "sentences" / name, folder, fs::copy_options::recursive);
-    return folder;
-  }
-  static void edit(const fs::path& file, const std::function<void(json&)>& change) {
-    json document = json::parse(read_file(file));
-    change(document);
-    write_file_atomically(file, document.dump());
-  }
-  static Tensor vectors_of(const fs::path& folder) {
-    return embed_text(load_sentence_model(folder), read_lines(kGoldens / "sentences" / "sentences.txt"));
-  }
-  static std::vector<float> golden(const std::string& name) {
-    return SafetensorsFile::open(kGoldens / "sentences" / "vectors.safetensors").floats(name);
-  }
-  /// Columns [first, first + found.cols()) of the golden vectors of `name`, which have `width`.
-  static void expect_near(const Tensor& found, const std::string& name, int64_t width, int64_t first = 0) {
-    const std::vector<float> expected = golden(name);
-    ASSERT_EQ(static_cast<size_t>(found.rows() * width), expected.size());
-    double most = 0, difference = 0;
-    for (int64_t i = 0; i < found.rows(); ++i) {
-      for (int64_t j = 0; j < found.cols(); ++j) {
-        const double wanted = expected[static_cast<size_t>(i * width + first + j)];
-        most = std::max(most, std::abs(wanted));
-        difference = std::max(difference, std::abs(wanted - static_cast<double>(found(i, j))));
-      }
-    }
-    EXPECT_LT(difference, 2e-6 * most) << name << " from column " << first;
-  }
-  static void expect_refused(const fs::path& folder, const std::string& part) {
-    try {
-      load_sentence_model(folder);
-      ADD_FAILURE() << "was not refused: " << part;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(part));
-      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-    }
-  }
-
-  const test::ScratchFolder scratch;
-  int copies = 0;
-};
-
 TEST_F(SentenceFolder, VectorsAreThoseOfSentenceTransformers) {
-  expect_near(vectors_of(kGoldens / "sentences" / "modes"), "modes", 6 * 14);
-  expect_near(vectors_of(kGoldens / "sentences" / "dense"), "dense", 9);
-  expect_near(vectors_of(kGoldens / "sentences" / "plain"), "plain", 14);
+  expect_near(vectors_of(test::kSentenceFolders / "modes"), "modes", 6 * 14);
+  expect_near(vectors_of(test::kSentenceFolders / "dense"), "dense", 9);
+  expect_near(vectors_of(test::kSentenceFolders / "plain"), "plain", 14);
 }
 
 TEST_F(SentenceFolder, EachModeAloneUnderItsNewAndItsOldName) {
@@ -136,7 +89,7 @@ TEST_F(SentenceFolder, OlderVersionsSayTheSameInOtherPlaces) {
 TEST_F(SentenceFolder, TheTransformerMayHaveAFolderOfItsOwn) {
   const fs::path folder = scratch / "outer";
   fs::create_directories(folder);
-  fs::copy(kGoldens / "sentences" / "modes", folder / "0_Transformer", fs::copy_options::recursive);
+  fs::copy(test::kSentenceFolders / "modes", folder / "0_Transformer", fs::copy_options::recursive);
   for (const char* name : {"modules.json", "1_Pooling"})
     fs::rename(folder / "0_Transformer" / name, folder / name);
   edit(folder / "modules.json", [](json& modules) { modules[0]["path"] = "0_Transformer"; });
@@ -170,59 +123,11 @@ TEST_F(SentenceFolder, APromptComesBeforeEveryText) {
     config["default_prompt_name"] = "query";
   });
   const SentenceModel with = load_sentence_model(folder),
-                      without = load_sentence_model(kGoldens / "sentences" / "dense");
+                      without = load_sentence_model(test::kSentenceFolders / "dense");
   const Tensor a = embed_text(with, {"sees birds"}), b = embed_text(without, {"the cat sees birds"});
   for (int64_t j = 0; j < a.cols(); ++j) EXPECT_EQ(a(0, j), b(0, j));
   edit(folder / "1_Pooling/config.json", [](json& config) { config["include_prompt"] = false; });
   expect_refused(folder, "include_prompt is false");
-}
-
-// The first numbers of the vectors, after the division by their length, which is not done again.
-TEST_F(SentenceFolder, TruncateDimKeepsTheFirstNumbers) {
-  const auto truncated = [&](const fs::path& folder, const json& value) {
-    edit(folder / "config_sentence_transformers.json", [&](json& config) { config["truncate_dim"] = value; });
-    return load_sentence_model(folder);
-  };
-  const fs::path modes = copy_of("modes"), dense = copy_of("dense"), unit = copy_of("dense");
-  EXPECT_EQ(truncated(modes, 31).dimension, 31);
-  expect_near(vectors_of(modes), "modes", 6 * 14);
-  EXPECT_EQ(truncated(dense, 9).dimension, 9);
-  expect_near(vectors_of(dense), "dense", 9);
-  EXPECT_EQ(truncated(dense, 1).dimension, 1);
-  expect_near(vectors_of(dense), "dense", 9);
-  EXPECT_EQ(truncated(dense, nullptr).dimension, 9);
-
-  edit(unit / "modules.json", [](json& modules) { modules.erase(4); });  // ends with Normalize
-  const Tensor whole = vectors_of(unit);
-  ASSERT_EQ(whole.cols(), 11);
-  truncated(unit, 5);
-  const Tensor cut = vectors_of(unit);
-  ASSERT_EQ(cut.cols(), 5);
-  double length = 0;
-  for (int64_t i = 0; i < cut.rows(); ++i) {
-    for (int64_t j = 0; j < 5; ++j) EXPECT_EQ(cut(i, j), whole(i, j));
-  }
-  for (int64_t j = 0; j < 5; ++j) length += static_cast<double>(cut(0, j)) * static_cast<double>(cut(0, j));
-  EXPECT_LT(length, 0.9);
-}
-
-// sentence-transformers 6 puts every text into the chat template of such a model; "text" alone is the bare text.
-TEST_F(SentenceFolder, TextsAsChatMessagesAreRefused) {
-  const fs::path folder = copy_of("dense");
-  const json forward{{"method", "forward"}, {"method_output_name", "last_hidden_state"}};
-  const auto modalities = [&](const json& value) {
-    edit(folder / "sentence_bert_config.json", [&](json& config) { config["modality_config"] = value; });
-  };
-  modalities({{"text", forward}, {"message", forward}});
-  expect_refused(folder,
-                 "sentence_bert_config.json: modality_config.message: sentence-transformers puts every text "
-                 "into the chat template of the model");
-  modalities(json::array());
-  expect_refused(folder, "modality_config: expected an object");
-  for (const json& value : {json{{"text", forward}}, json{{"text", forward}, {"message", nullptr}}, json()}) {
-    modalities(value);
-    expect_near(vectors_of(folder), "dense", 9);
-  }
 }
 
 TEST_F(SentenceFolder, DropoutChangesNothing) {
@@ -259,6 +164,12 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
       {"modules.json",
        "[2]: the module 'sentence_transformers.models.CNN' is not supported; only Transformer,",
        type(2, "sentence_transformers.models.CNN")},
+      {"modules.json",  // in full: what it is stands at its end
+       "'sentence_transformers.sentence_transformer.modules.weighted_layer_pooling.WeightedLayerPooling' is "
+       "not",
+       type(
+           2,
+           "sentence_transformers.sentence_transformer.modules.weighted_layer_pooling.WeightedLayerPooling")},
       {"modules.json", "[2]: the module 'os.path.Dense' is not supported", type(2, "os.path.Dense")},
       {"modules.json", "[1]: the module 'my_Pooling' is not supported", type(1, "my_Pooling")},
       {"modules.json", "[0].type: expected a string", [](json& modules) { modules[0]["type"] = 7; }},
@@ -299,6 +210,8 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
       {"2_Dense/config.json", "out_features", [](json& config) { config.erase("out_features"); }},
       {"2_Dense/config.json", "activation_function 'torch.nn.modules.activation.Mish' is not supported",
        set("activation_function", "torch.nn.modules.activation.Mish")},
+      {"2_Dense/config.json", "'torch.nn.modules.activation.a_long_name_before.LogSigmoid' is not supported",
+       set("activation_function", "torch.nn.modules.activation.a_long_name_before.LogSigmoid")},
       {"2_Dense/config.json", "activation_function 'os.Tanh' is not supported",
        set("activation_function", "os.Tanh")},
       {"2_Dense/config.json", "use_residual is not supported", set("use_residual", true)},

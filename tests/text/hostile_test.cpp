@@ -119,6 +119,10 @@ TEST(HostileTokenizer, IsRefusedInOneLine) {
       {words(R"({"a":0})", R"("normalizer":"NFC",)"), "normalizer: expected an object"},
       {words(R"({"a":0})", R"("normalizer":{"type":"Replace","pattern":{"Regex":"(a+)+"},"content":""},)"),
        "the regular expression '(a+)+' is not supported"},
+      {words(R"({"a":0})",  // in full
+             R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":")" + std::string(90, 'b') +
+                 R"(c+"},"behavior":"Isolated"},)"),
+       "bbc+' is not supported"},
       {words(R"({"a":0})", R"("normalizer":{"type":"Replace","pattern":{"String":""},"content":"x"},)"),
        "normalizer.pattern.String"},
       {words(R"({"a":0})", R"("pre_tokenizer":{"type":"UnicodeScripts"},)"),

@@ -41,7 +41,7 @@ std::string parted_text(const std::vector<ArmRun>& runs) {
 Clause scale_of(ArmRunner& runner, const Arm& equal, const Arm& random, const Arm& level,
                 const Arm& canonical) {
   const auto output = [](const Arm& arm) {
-    return start_variances(config_of(arm, 1), Start::kUsual, 1).output;
+    return start_variances(config_of(arm, 1), mh::Start::kUsual, 1).output;
   };
   return measured_only(
       "What of (d) is the equality, and what is the larger output.",
@@ -89,7 +89,7 @@ Claim starts_trained(ArmRunner& runner) {
                            start(runner, "fans (d, d), weights' dropout 0.1 too", kXavier, weights)};
   runner.tune(arms);
   Arm level = start(runner, "all heads equal", kEqual, usual);
-  level.start = Start::kEqualVariances;
+  level.start = mh::Start::kEqualVariances;
   runner.tune({&level});
   Claim claim{
       .id = "001.2, trained",

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 /// The quick size leaves the rates as they are, so few models are trained.
-class Clauses : public testing::Test {
+class ClausesOfStudies : public testing::Test {
  protected:
   Claim claim_of(std::string_view study, std::string_view id) {
     for (const TrainedCheck& check : find_study(study).trained) {
@@ -53,7 +53,7 @@ class Clauses : public testing::Test {
   test::TinyRunner tiny_{test::tiny_settings(), StudySize::kQuick};
 };
 
-TEST_F(Clauses, MoreHeadsOfAFixedSizeAreComparedAtEqualParametersToo) {
+TEST_F(ClausesOfStudies, MoreHeadsOfAFixedSizeAreComparedAtEqualParametersToo) {
   const Claim claim = claim_of("split-or-project", "000.8");
   ASSERT_EQ(claim.clauses.size(), 3u);
   const Clause& clause = claim.clauses[2];
@@ -74,7 +74,7 @@ TEST_F(Clauses, MoreHeadsOfAFixedSizeAreComparedAtEqualParametersToo) {
   EXPECT_LE(2 * std::abs(parameters(0) - parameters(1)), step);
 }
 
-TEST_F(Clauses, HowFarHeadsMoveIsAskedByDivergenceAndByLikeness) {
+TEST_F(ClausesOfStudies, HowFarHeadsMoveIsAskedByDivergenceAndByLikeness) {
   const Claim claim = claim_of("diversity", "001.1");
   ASSERT_EQ(claim.clauses.size(), 4u);
   const Arm canonical = canonical_arm(runner());
@@ -89,7 +89,7 @@ TEST_F(Clauses, HowFarHeadsMoveIsAskedByDivergenceAndByLikeness) {
   EXPECT_THAT(claim.remark, testing::AllOf(HasSubstr("sharper"), HasSubstr("(b)"), HasSubstr("(d)")));
 }
 
-TEST_F(Clauses, WhatEqualHeadsLoseByTheScaleOfTheirStartIsMeasured) {
+TEST_F(ClausesOfStudies, WhatEqualHeadsLoseByTheScaleOfTheirStartIsMeasured) {
   using enum HeadInitialisation;
   const Claim claim = claim_of("diversity", "001.2, trained");
   ASSERT_EQ(claim.clauses.size(), 9u);
@@ -114,7 +114,7 @@ TEST_F(Clauses, WhatEqualHeadsLoseByTheScaleOfTheirStartIsMeasured) {
       << "(d), from the usual start";
 }
 
-TEST_F(Clauses, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
+TEST_F(ClausesOfStudies, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
   const Claim claim = claim_of("diversity", "001.3");
   ASSERT_EQ(claim.clauses.size(), 10u);
   for (const size_t i : {0, 1, 2}) {
@@ -145,7 +145,7 @@ TEST_F(Clauses, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
                              HasSubstr("rows " + change(&HeadTelemetry::divergence) + " nats")));
 }
 
-TEST_F(Clauses, ModelsOfHalfTheWidthDecideNothingAboutEnsembles) {
+TEST_F(ClausesOfStudies, ModelsOfHalfTheWidthDecideNothingAboutEnsembles) {
   Claim claim = claim_of("diversity", "001.5");
   settle(claim);
   EXPECT_EQ(claim.original_statement, OriginalStatement::kNotMade);
@@ -155,7 +155,7 @@ TEST_F(Clauses, ModelsOfHalfTheWidthDecideNothingAboutEnsembles) {
   EXPECT_THAT(claim.original_remark, HasSubstr("half as wide"));
 }
 
-TEST_F(Clauses, WideHeadsNameWhatRealTextFound) {
+TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   const Claim claim = claim_of("unique-heads", "003.3, trained");
   const std::string page =
       read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/paper/split-or-project.md");
@@ -169,7 +169,7 @@ TEST_F(Clauses, WideHeadsNameWhatRealTextFound) {
 }
 
 /// Sentences of answers are of the clauses that they are about.
-TEST_F(Clauses, AnswersSpeakOfTheClausesThatTheyMean) {
+TEST_F(ClausesOfStudies, AnswersSpeakOfTheClausesThatTheyMean) {
   struct Meant {
     const char *study, *claim;
     size_t clause;
