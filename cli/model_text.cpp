@@ -1,5 +1,7 @@
 #include "cli/model_text.h"
 
+#include <fmt/format.h>
+
 #include "cli/common.h"
 #include "multihead/base/error.h"
 

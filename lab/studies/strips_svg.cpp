@@ -24,7 +24,7 @@ double reference_of(const Plot& plot) {
 
 /// A row for each series, and a dashed line at what they are compared with.
 std::string strips_as_svg(const Plot& plot) {
-  constexpr double kRow = 24, kSpan = 460, kBelow = 50;
+  constexpr double kRow = 24, kSpan = 460, kBelowStrips = 50;
   double names = 0;
   Axis x;
   for (const Series& s : plot.series) {
@@ -41,7 +41,7 @@ std::string strips_as_svg(const Plot& plot) {
   x.widen(0.03);
   const Heading heading(plot.title, x.to);
   const double top = heading.bottom(), bottom = top + kRow * static_cast<double>(plot.series.size());
-  std::string out = heading.draw(x.to + 30, bottom + kBelow, 16) + x_axis(x, plot.x_label, top, bottom);
+  std::string out = heading.draw(x.to + 30, bottom + kBelowStrips, 16) + x_axis(x, plot.x_label, top, bottom);
   if (x.takes(reference)) {
     out += fmt::format(
         "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\" "
