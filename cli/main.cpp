@@ -18,7 +18,7 @@
 namespace {
 
 // A standard stream that is closed would be the next file we open, and what is printed would end up in there.
-// Opened the wrong way round, it makes reading or writing it the error that it is.
+// Here it is opened for the opposite direction, so that reading or writing it fails as on a closed stream.
 void occupy_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) {

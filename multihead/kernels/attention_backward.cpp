@@ -283,7 +283,7 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   thread_local std::vector<float> distances;
   const bool by_distance = d_bias.slopes || d_bias.by_distance;
   if (by_distance) distances.assign(static_cast<size_t>(plan.parts) * heads * columns, 0.0f);
-  // Taken here: each of these is another one in another thread.
+  // Pointers, since the vectors are thread_local: a worker that named them would get its own.
   const BackwardParts parts{g.d_gate ? gates.data() : nullptr, by_distance ? distances.data() : nullptr,
                             static_cast<int64_t>(columns),
                             in.bias.elements.empty() ? nullptr : detail::attention_weight_offsets(in)};

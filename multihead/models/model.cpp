@@ -50,14 +50,14 @@ std::string in_words(const std::vector<Model::AttentionName>& attentions) {
 
 void ModelFacts::require_translator() const {
   if (source_vocabulary > 0 && vocabulary > 0) return;
-  throw UsageError(source_vocabulary > 0 ? "this model says no tokens; take an encoder-decoder"
+  throw UsageError(source_vocabulary > 0 ? "this model predicts no tokens; take an encoder-decoder"
                                          : "this model reads no source; take an encoder-decoder");
 }
 
 void ModelFacts::require_causal() const {
   if (source_vocabulary == 0 && vocabulary > 0) return;
   throw UsageError(vocabulary > 0 ? "this model translates and continues no text; take a causal model"
-                                  : "this model says no tokens; take a causal model");
+                                  : "this model predicts no tokens; take a causal model");
 }
 
 Var Model::read(Context& context, const Sequences& text, const Sequences& target) const {
@@ -93,18 +93,7 @@ const MultiHeadAttention& Model::attention(std::string_view name) const {
 }
 
 void Model::throw_no_attention(std::string_view name) const {
-  // Of each kind the first and the last, so that the line stays short in models of many layers.
-  std::vector<std::string> there;
-  const auto add = [&](const StackConfig& config, const char* kind) {
-    const size_t last = config.layers.size() - 1;
-    there.push_back(fmt::format("{}.0.{}", config.name, kind));
-    if (last > 0) there.back() += fmt::format(" to {}.{}.{}", config.name, last, kind);
-  };
-  for (const Stack* stack : stacks()) {
-    add(stack->config(), "self_attention");
-    if (stack->config().cross_attention) add(stack->config(), "cross_attention");
-  }
-  throw UsageError(fmt::format("this model has no attention '{}'; it has {}", name, fmt::join(there, ", ")));
+  throw UsageError(fmt::format("this model has no attention '{}'; it has {}", name, in_words(attentions())));
 }
 
 std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {

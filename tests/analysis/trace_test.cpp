@@ -288,9 +288,9 @@ TEST(Trace, NumbersThatAreNotFiniteAreAnError) {
 TEST(Trace, RefusesWhatCannotBe) {
   EncoderDecoder model(small_config());
   const std::vector<int32_t> source = {5, kEnd}, none;
-  EXPECT_THAT(
-      [&] { trace_attention(model, "encoder.2.self_attention", source, none); },
-      ThrowsMessage<UsageError>(HasSubstr("it has encoder.0.self_attention to encoder.1.self_attention, ")));
+  EXPECT_THAT([&] { trace_attention(model, "encoder.2.self_attention", source, none); },
+              ThrowsMessage<UsageError>(
+                  HasSubstr("it has encoder.0.self_attention to encoder.1.self_attention with ")));
   EXPECT_THAT([&] { trace_attention(model, "decoder.0.cross_attention", source, none); },
               ThrowsMessage<UsageError>(HasSubstr("give a target")));
   EXPECT_THAT([&] { trace_attention(model, "encoder.0.self_attention", none, none); },

@@ -70,10 +70,12 @@ TEST_F(TraceOfFolder, WalksThroughALayerOfTheModel) {
   EXPECT_THAT(read_file(save + "/steps.txt"), HasSubstr("scores_2\t["));
   walk_of(folder + " --text 'a cat' --save " + save);  // replaces what it saved
   // Every name is one that may be given.
-  expect_error(run_tool("trace " + folder + " --text a --attention encoder.7.self_attention"), 2,
-               "this model has no attention 'encoder.7.self_attention'; it has encoder.0.self_attention to "
-               "encoder.1.self_attention, decoder.0.self_attention to decoder.1.self_attention, "
-               "decoder.0.cross_attention to decoder.1.cross_attention\n");
+  expect_error(
+      run_tool("trace " + folder + " --text a --attention encoder.7.self_attention"), 2,
+      "this model has no attention 'encoder.7.self_attention'; it has encoder.0.self_attention to "
+      "encoder.1.self_attention with heads 0 to 2 each; decoder.0.self_attention to decoder.1.self_attention "
+      "with heads 0 to 2 each; decoder.0.cross_attention to decoder.1.cross_attention with heads 0 to 2 "
+      "each\n");
   expect_error(run_tool("trace " + folder), 2, "--text is missing");
   expect_error(run_tool("trace " + folder + " --text a --heads 2"), 2,
                "--heads is of a layer of --weights, but a model folder's layer is traced");
