@@ -8,6 +8,7 @@
 //   muted.mute("encoder.3.self_attention.1");                                          // its output times 0
 //   mh::translate_text(folder, lines, {.interventions = &muted});
 //
+// SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // An Observer gets the weights of every attention during a forward pass; observe_corpus() runs a model over a corpus
 // for it. examples/see_head.cpp and examples/mute_head.cpp are whole programs.
 #pragma once
@@ -17,5 +18,6 @@
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/inspect_heads.h"

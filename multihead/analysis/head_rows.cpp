@@ -35,7 +35,7 @@ HeadRows::HeadRows(const MultiHeadAttention& layer, const LayerParameters& param
       memory_name_("memory"),
       softmaxes_(softmaxes_per_head(geometry_)) {
   const KeysAndValues both = layer.project_memory(context, memory, {});
-  plain_ = met_ = {layer.project_queries(context, x), both.keys, both.values};
+  plain_ = met_ = {layer.project_queries(context, x, {}), both.keys, both.values};
   d_key_ = plain_.q.cols() / (int64_t{geometry_.heads} * softmaxes_);
   key_groups_ = plain_.k.cols() / (d_key_ * softmaxes_);
   value_heads_ = plain_.v.cols() / geometry_.d_value;

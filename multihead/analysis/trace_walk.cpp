@@ -71,7 +71,8 @@ class Walk final : WeighingTrace {
     const Sequences rows{.ids = {}, .ragged = &queries, .sentences = {}};
     if (own_rows_) return layer_.self_heads(context, x, rows, mask_);
     const KeysAndValues both = layer_.project_memory(context, memory, keys.offsets());
-    return layer_.attend(context, layer_.project_queries(context, x), rows, both, mask_);
+    const RowPlaces places{.offsets = queries.offsets()};
+    return layer_.attend(context, layer_.project_queries(context, x, places), rows, both, mask_, places);
   }
 
   Tensor heads(HeadRows& rows) {

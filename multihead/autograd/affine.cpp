@@ -45,7 +45,7 @@ void drop(const Dropout& settings, MatrixView rows, int64_t begin) {
 }  // namespace
 
 Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options) {
-  Var y = tape.make(x.rows(), parameters.outputs());
+  Var y = tape.make(x.rows(), parameters.outputs(), {x});
   const ConstMatrixView bias = parameters.bias();
   const Activation activation = options.activation;
   const Dropout drops = options.dropout;
@@ -76,7 +76,7 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
         if (wanted) detail::multiply_rows(rows, *transposed, dx.gradient.rows_between(begin, end), dx.write);
       });
     }
-    parameters->add_gradients(x.value(), dz);
+    if (tape.trains()) parameters->add_gradients(x.value(), dz);
   });
   return y;
 }
@@ -84,7 +84,7 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
 Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options) {
   const int64_t width = parameters.outputs() / 2;
   MH_ASSERT(parameters.outputs() == 2 * width);
-  Var y = tape.make(x.rows(), width);
+  Var y = tape.make(x.rows(), width, {x});
   const ConstMatrixView bias = parameters.bias();
   const Activation activation = options.activation;
   const Dropout drops = options.dropout;
@@ -124,7 +124,7 @@ Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOption
       activation_gradient(activation, z, dh, dz);
       if (wanted) detail::multiply_rows(to, *transposed, dx.gradient.rows_between(begin, end), dx.write);
     });
-    parameters->add_gradients(x.value(), d_halves);
+    if (tape.trains()) parameters->add_gradients(x.value(), d_halves);
     tape.arena().rewind(mark);
   });
   return y;
@@ -173,7 +173,7 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
                 const NormParameters* norm) {
   const int64_t rows = x.rows(), cols = parameters != nullptr ? parameters->outputs() : x.cols();
   MH_ASSERT(residual.rows() == rows && residual.cols() == cols);
-  Var y = tape.make(rows, cols);
+  Var y = tape.make(rows, cols, {x, residual});
   const Dropout drops = dropout;
   const NormParameters norms = norm != nullptr ? *norm : NormParameters{};
   const bool normed = norm != nullptr;
@@ -230,8 +230,8 @@ Var residual_op(Tape& tape, Var x, const Affine* parameters, Var residual, const
         copy_or_add(block, to, dx.write);
       }
     });
-    if (normed) norm_gradients.add_to(norms);
-    if (parameters != nullptr) parameters->add_gradients(x.value(), dz);
+    if (normed && tape.trains()) norm_gradients.add_to(norms);
+    if (parameters != nullptr && tape.trains()) parameters->add_gradients(x.value(), dz);
   });
   return y;
 }
@@ -248,7 +248,7 @@ Var add_residual(Tape& tape, Var x, Var residual, const Dropout& dropout, const 
 }
 
 Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& dropout) {
-  Var y = tape.make(x.rows(), x.cols());
+  Var y = tape.make(x.rows(), x.cols(), {x});
   const bool kept = y.wants_gradient();
   const Dropout drops = dropout;
   float* mean = kept ? tape.arena().array<float>(x.rows()).data() : nullptr;
@@ -271,7 +271,7 @@ Var normalise(Tape& tape, Var x, const NormParameters& norm, const Dropout& drop
                          norm_gradients.bias(begin));
       if (dx.gradient.data != nullptr) copy_or_add(block, dx.gradient.rows_between(begin, end), dx.write);
     });
-    norm_gradients.add_to(norm);
+    if (tape.trains()) norm_gradients.add_to(norm);
   });
   return y;
 }

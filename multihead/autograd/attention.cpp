@@ -42,22 +42,24 @@ void mark_overflow(const AttentionInputs& in, const float* lse, MatrixView y) {
 
 }  // namespace
 
-Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias,
+Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedInputs& learned,
               float* weights) {
   AttentionInputs inputs = settings;
   inputs.q = q.value();
   inputs.k = k.value();
   inputs.v = v.value();
-  if (bias.by_distance != nullptr) {
-    const Weight& numbers = bias.by_distance->value;
+  if (learned.by_distance != nullptr) {
+    const Weight& numbers = learned.by_distance->value;
     inputs.bias.by_distance = {numbers.data(), static_cast<size_t>(numbers.size())};
   }
-  if (bias.by_query) inputs.bias.by_query = bias.by_query.value();
-  Var y = tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value);
+  if (learned.by_query) inputs.bias.by_query = learned.by_query.value();
+  if (learned.gates) inputs.gate = learned.gates.value();
+  Var y =
+      tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value, {q, k, v, learned.by_query, learned.gates});
   float* lse = tape.arena().array<float>(q.rows() * inputs.heads).data();
   attention_forward(inputs, {.output = y.value(), .lse = lse, .weights = weights});
   mark_overflow(inputs, lse, y.value());
-  tape.record(y, [&tape, q, k, v, y, inputs, bias, lse] {
+  tape.record(y, [&tape, q, k, v, y, inputs, learned, lse] {
     const Destination dq(tape, q), dk(tape, k), dv(tape, v);
     AttentionGradients gradients{.output = y.value(),
                                  .lse = lse,
@@ -66,21 +68,27 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, 
                                  .d_k = dk.written,
                                  .d_v = dv.written};
     MatrixView d_by_distance;
-    if (bias.by_distance != nullptr) {
-      const Weight& numbers = bias.by_distance->value;
+    if (learned.by_distance != nullptr && tape.trains()) {
+      const Weight& numbers = learned.by_distance->value;
       d_by_distance = tape.arena().matrix<float>(numbers.rows(), numbers.cols());
       gradients.d_bias.by_distance = d_by_distance.data;
     }
-    std::optional<Destination> d_by_query;
-    if (bias.by_query) {
-      d_by_query.emplace(tape, bias.by_query);
+    std::optional<Destination> d_by_query, d_gates;
+    if (learned.by_query) {
+      d_by_query.emplace(tape, learned.by_query);
       gradients.d_bias.by_query = d_by_query->written;
+    }
+    if (learned.gates && learned.gates.wants_gradient()) {
+      d_gates.emplace(tape, learned.gates);
+      gradients.d_gate = d_gates->written;
     }
     attention_backward(inputs, gradients);
     for (const Destination* written : {&dq, &dk, &dv}) written->finish();
-    if (d_by_query) d_by_query->finish();
-    if (bias.by_distance != nullptr) {
-      copy_or_add(d_by_distance, bias.by_distance->gradient_sum(), Write::kAdd);
+    for (const auto* written : {&d_by_query, &d_gates}) {
+      if (*written) (*written)->finish();
+    }
+    if (d_by_distance.data != nullptr) {
+      copy_or_add(d_by_distance, learned.by_distance->gradient_sum(), Write::kAdd);
     }
   });
   return y;

@@ -7,17 +7,18 @@
 
 namespace mh {
 
-/// The parts of AttentionInputs::bias that gradients flow into; both are optional.
-struct LearnedBias {
+/// The parts of AttentionInputs beside q, k and v that gradients flow into; all are optional.
+struct LearnedInputs {
   const Parameter* by_distance = nullptr;  // [H, columns], takes the place of AttentionBias::by_distance
   Var by_query = {};                       // [Nq, H * (2k + 1)], takes the place of AttentionBias::by_query
+  Var gates = {};                          // [S, H], or [1, H] for all sequences; takes that of gate
 };
 
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].
 /// `settings` holds everything but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate,
 /// clipping of distances. Its spans must outlive the backward pass. `weights`: memory for
 /// AttentionOutputs::weights, or null. The output of a query whose scores all overflowed to -infinity is NaN.
-Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedBias& bias = {},
-              float* weights = nullptr);
+Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
+              const LearnedInputs& learned = {}, float* weights = nullptr);
 
 }  // namespace mh

@@ -79,11 +79,11 @@ void merge(ConstMatrixView parts, MatrixView to) {
 
 }  // namespace
 
-Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) {
+Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias) {
   const AttentionBias& fixed = inputs.bias;
   MH_ASSERT(fixed.elements.empty());
   const auto sequences = sequences_of(tape, inputs);
-  Var y = tape.make(1, attention_weights_size(inputs));
+  Var y = tape.make(1, attention_weights_size(inputs), {q, k, bias.by_query});
   const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = 0; h < inputs.heads; ++h) {
@@ -111,7 +111,7 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
     const MatrixView d_by_query = bias.by_query ? sums_of(tape, bias.by_query) : MatrixView();
     const Arena::Mark mark = tape.arena().mark();
     MatrixView tables;
-    if (bias.by_distance != nullptr) {
+    if (bias.by_distance != nullptr && tape.trains()) {
       tables =
           tape.arena().matrix<float>(static_cast<int64_t>(sequences.size()), bias.by_distance->value.size());
     }
@@ -145,7 +145,7 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
 
 Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
   const auto sequences = sequences_of(tape, inputs);
-  Var y = tape.make(1, maps.cols());
+  Var y = tape.make(1, maps.cols(), {maps});
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = 0; h < inputs.heads; ++h) {
       for (int64_t i = 0; i < s.queries; ++i) {
@@ -186,7 +186,7 @@ Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInput
   MH_ASSERT(mixing.value.rows() == inputs.heads && mixing.value.cols() == inputs.heads);
   const auto sequences = sequences_of(tape, inputs);
   const int64_t heads = inputs.heads;
-  Var y = tape.make(1, maps.cols());
+  Var y = tape.make(1, maps.cols(), {maps});
   for_sequences(sequences, [&](const SequenceMaps& s) {
     const int64_t size = s.queries * s.keys;
     std::fill_n(y.value().data + s.first, heads * size, 0.0f);
@@ -211,7 +211,7 @@ Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInput
         }
       }
     });
-    merge(parts, mixing->gradient_sum());
+    if (tape.trains()) merge(parts, mixing->gradient_sum());
     tape.arena().rewind(mark);
   });
   return y;
@@ -220,7 +220,7 @@ Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInput
 Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
   if (!inputs.dropout.active()) return maps;
   const auto sequences = sequences_of(tape, inputs);
-  Var y = tape.make(1, maps.cols());
+  Var y = tape.make(1, maps.cols(), {maps});
   const auto dropped = [sequences, inputs](const float* from, float* to, Write write) {
     const Dropout& drops = inputs.dropout;
     for_sequences(sequences, [&](const SequenceMaps& s) {
@@ -239,6 +239,7 @@ Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
   };
   dropped(maps.value().data, y.value().data, Write::kOverwrite);
   tape.record(y, [&tape, maps, y, dropped] {
+    if (!maps.wants_gradient()) return;
     const Tape::Target dx = tape.gradient_of(maps);
     dropped(y.gradient().data, dx.gradient.data, dx.write);
   });
@@ -248,10 +249,7 @@ Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
 Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs) {
   const auto sequences = sequences_of(tape, inputs);
   const int64_t size = inputs.d_value;
-  const auto gate = [gates = inputs.gate](int64_t h) {
-    return gates.empty() ? 1 : gates[static_cast<size_t>(h)];
-  };
-  Var y = tape.make(inputs.query_offsets.back(), inputs.heads * size);
+  Var y = tape.make(inputs.query_offsets.back(), inputs.heads * size, {maps, v});
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = 0; h < inputs.heads; ++h) {
       const int64_t u = h * inputs.value_heads / inputs.heads;
@@ -261,26 +259,26 @@ Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs) {
         std::fill_n(out, size, 0.0f);
         for (int64_t j = 0; j < s.keys; ++j, ++p) {
           if (*p == 0) continue;  // hidden, whatever the value holds
-          add_scaled(gate(h) * *p, v.value().row(key_row(inputs, s, j)) + u * size, size, out);
+          add_scaled(*p, v.value().row(key_row(inputs, s, j)) + u * size, size, out);
         }
       }
     }
   });
-  // dmaps_ij = gate dy_i . v_j;  dv_j += gate sum_i p_ij dy_i
-  tape.record(y, [&tape, maps, v, y, inputs, sequences, size, gate] {
+  // dmaps_ij = dy_i . v_j;  dv_j += sum_i p_ij dy_i
+  tape.record(y, [&tape, maps, v, y, inputs, sequences, size] {
     MH_ASSERT(inputs.key_rows.empty());
     const MatrixView d_maps = sums_of(tape, maps), dv = sums_of(tape, v);
     for_sequences(sequences, [&](const SequenceMaps& s) {
       for (int64_t h = 0; h < inputs.heads; ++h) {
         const int64_t u = h * inputs.value_heads / inputs.heads;
         const float* p = maps.value().data + s.at(h);
-        float* dp = d_maps.data + s.at(h);
+        float* dp = d_maps.data != nullptr ? d_maps.data + s.at(h) : nullptr;
         for (int64_t i = 0; i < s.queries; ++i) {
           const float* dy = y.gradient().row(s.query_begin + i) + h * size;
-          for (int64_t j = 0; j < s.keys; ++j, ++p, ++dp) {
+          for (int64_t j = 0; j < s.keys; ++j, ++p) {
             const int64_t key = s.key_begin + j;
-            *dp += gate(h) * dot(dy, v.value().row(key) + u * size, size);
-            if (dv.data != nullptr && *p != 0) add_scaled(gate(h) * *p, dy, size, dv.row(key) + u * size);
+            if (dp != nullptr) *dp++ += dot(dy, v.value().row(key) + u * size, size);
+            if (dv.data != nullptr && *p != 0) add_scaled(*p, dy, size, dv.row(key) + u * size);
           }
         }
       }

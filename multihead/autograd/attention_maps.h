@@ -1,7 +1,7 @@
 // Attention in steps (scores, softmax, dropout, weighted values), each an op that stores its Tq x Tk
 // matrices. This composed path computes what the fused kernel (attention.h) cannot: talking heads mix the
 // matrices before and after the softmax, and a regulariser may need gradients through the weights. It is
-// slower, and its memory grows with the square of the length.
+// slower, and its memory grows with the square of the length. Gates come after it (gate_heads.h).
 //
 // All Tq x Tk matrices (maps) of all sequences and heads are one row of numbers, laid out as
 // AttentionOutputs::weights. `inputs` gives everything but the matrices: its q, k, v and
@@ -14,14 +14,14 @@
 namespace mh {
 
 /// scale * q k^T + bias: [1, maps], for the number of heads in `inputs`.
-Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias);
+Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias);
 /// Each row's softmax over the keys that the mask allows; exactly 0 for the others.
 Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
 /// y_g = sum over h of mixing(h, g) x_h, for the maps of every sequence; mixing [heads, heads].
 Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs);
 /// Dropout of `inputs`; it drops the same weights as the fused kernel.
 Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
-/// gate_h * maps_h V_h side by side: [Nq, heads * d_value].
+/// maps_h V_h side by side: [Nq, heads * d_value].
 Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs);
 
 }  // namespace mh

@@ -6,18 +6,22 @@
 
 namespace mh {
 
-/// The memory into which a kernel writes the gradient of `input`: the gradient itself, or, when it already
-/// holds something, a matrix beside it that finish() adds. REQUIRES: input.wants_gradient().
+/// The memory into which a kernel writes the gradient of `input`: the gradient itself, or a matrix beside it,
+/// which finish() adds where the gradient already holds something, and drops where none is wanted.
 struct Destination {
   Tape::Target target;
   MatrixView written;
 
-  Destination(Tape& tape, Var input) : target(tape.gradient_of(input)), written(target.gradient) {
-    if (target.write == Write::kAdd) written = tape.arena().matrix<float>(input.rows(), input.cols());
+  Destination(Tape& tape, Var input)
+      : target(input.wants_gradient() ? tape.gradient_of(input) : Tape::Target{}), written(target.gradient) {
+    if (beside()) written = tape.arena().matrix<float>(input.rows(), input.cols());
   }
   void finish() const {
-    if (target.write == Write::kAdd) copy_or_add(written, target.gradient, Write::kAdd);
+    if (beside() && target.gradient.data != nullptr) copy_or_add(written, target.gradient, Write::kAdd);
   }
+
+ private:
+  bool beside() const { return target.gradient.data == nullptr || target.write == Write::kAdd; }
 };
 
 }  // namespace mh

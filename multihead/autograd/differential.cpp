@@ -30,29 +30,25 @@ float differential_lambda(const DifferentialParameters& parameters) {
   return static_cast<float>(exp_of_product(v, 0, 1) - exp_of_product(v, 2, 3) + parameters.start);
 }
 
-Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters,
-                       std::span<const float> gate) {
+Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters) {
   const int64_t size = x.cols() / (2 * int64_t{heads});
   MH_ASSERT(x.cols() == 2 * heads * size && parameters.gain->value.cols() == size);
   const float lambda = differential_lambda(parameters), rest = 1 - parameters.start;
-  const auto factor = [gate, rest](int64_t h) {
-    return gate.empty() ? rest : rest * gate[static_cast<size_t>(h)];
-  };
-  Var y = tape.make(x.rows(), heads * size);
+  Var y = tape.make(x.rows(), heads * size, {x});
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
     const float* gain = parameters.gain->value.data();
     for (int64_t r = begin; r < end; ++r) {
       for (int64_t h = 0; h < heads; ++h) {
         const float* first = x.value().row(r) + 2 * h * size;
         float* out = y.value().row(r) + h * size;
-        const float by = factor(h) * difference(first, first + size, lambda, size, out);
-        for (int64_t c = 0; c < size; ++c) out[c] *= by * gain[c];
+        const float scaled = rest * difference(first, first + size, lambda, size, out);
+        for (int64_t c = 0; c < size; ++c) out[c] *= scaled * gain[c];
       }
     }
   });
-  // n = u / rms(u), z = dy * factor * gain: du = (z - n mean(z n)) / rms(u);  dx_2i = du;
-  // dx_2i+1 = -lambda du;  dlambda += -du . x_2i+1;  dgain += dy * factor * n
-  tape.record(y, [&tape, x, y, heads, size, lambda, factor, parameters] {
+  // n = u / rms(u), z = dy * rest * gain: du = (z - n mean(z n)) / rms(u);  dx_2i = du;
+  // dx_2i+1 = -lambda du;  dlambda += -du . x_2i+1;  dgain += dy * rest * n
+  tape.record(y, [&tape, x, y, heads, size, lambda, rest, parameters] {
     const MatrixView dy = y.gradient();
     const Tape::Target dx = x.wants_gradient() ? tape.gradient_of(x) : Tape::Target{};
     const float* gain = parameters.gain->value.data();
@@ -68,12 +64,12 @@ Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameter
         for (int64_t h = 0; h < heads; ++h) {
           const float *first = x.value().row(r) + 2 * h * size, *second = first + size;
           const float* d = dy.row(r) + h * size;
-          const float inverse = difference(first, second, lambda, size, u), by = factor(h);
+          const float inverse = difference(first, second, lambda, size, u);
           float mean = 0;
           for (int64_t c = 0; c < size; ++c) {
             u[c] *= inverse;  // n
-            sum[c] += by * d[c] * u[c];
-            z[c] = by * d[c] * gain[c];
+            sum[c] += rest * d[c] * u[c];
+            z[c] = rest * d[c] * gain[c];
             mean += z[c] * u[c];
           }
           mean /= static_cast<float>(size);
@@ -88,6 +84,10 @@ Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameter
         }
       }
     });
+    if (!tape.trains()) {
+      tape.arena().rewind(mark);
+      return;
+    }
     const MatrixView d_gain = parameters.gain->gradient_sum();
     double d_lambda = 0;
     for (int64_t b = 0; b < blocks; ++b) {

@@ -20,10 +20,8 @@ inline constexpr float kDifferentialEpsilon = 1e-5f;  // added to the mean squar
 /// lambda = exp(lambda_q1 . lambda_k1) - exp(lambda_q2 . lambda_k2) + lambda_init.
 float differential_lambda(const DifferentialParameters& parameters);
 
-/// Makes each head of two: x [N, 2 heads * d_value] -> [N, heads * d_value], where head i is gate_i (1 -
-/// lambda_init) gain * RMSNorm(x_2i - lambda x_2i+1). gate: empty, or [heads]; must outlive the backward
-/// pass.
-Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters,
-                       std::span<const float> gate);
+/// Makes each head of two: x [N, 2 heads * d_value] -> [N, heads * d_value], where head i is (1 -
+/// lambda_init) gain * RMSNorm(x_2i - lambda x_2i+1).
+Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters);
 
 }  // namespace mh

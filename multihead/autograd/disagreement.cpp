@@ -32,7 +32,7 @@ Var row_similarity(Tape& tape, Var x, int heads) {
   const int64_t size = x.cols() / heads, blocks = (x.rows() + kRowsPerTask - 1) / kRowsPerTask;
   MH_ASSERT(x.cols() == heads * size);
   const double share = 1.0 / (static_cast<double>(heads) * heads);
-  Var y = tape.make(1, 1);
+  Var y = tape.make(1, 1, {x});
   const auto sums = tape.arena().array<double>(blocks);
   const auto work = tape.arena().matrix<float>(blocks, size + heads);
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
@@ -91,7 +91,7 @@ Var map_similarity(Tape& tape, Var maps, const AttentionInputs& inputs) {
     for (int64_t h = 0; h < heads; ++h) sum += std::abs(maps.value().data[place.first + h * place.size + n]);
     return sum;
   };
-  Var y = tape.make(1, 1);
+  Var y = tape.make(1, 1, {maps});
   const auto sums = tape.arena().array<double>(count);
   parallel_for(count, [&](int64_t s) {
     const Place& place = places[static_cast<size_t>(s)];
@@ -105,6 +105,7 @@ Var map_similarity(Tape& tape, Var maps, const AttentionInputs& inputs) {
   y.value()(0, 0) = static_cast<float>(share * total(sums));
   // dA_i = dy (2 / h^2) (sum_j |A_j|) sign(A_i)
   tape.record(y, [&tape, maps, y, places, heads, share, sum_at] {
+    if (!maps.wants_gradient()) return;
     const Tape::Target dx = tape.gradient_of(maps);
     const float by = static_cast<float>(2 * share) * y.gradient()(0, 0);
     parallel_for(static_cast<int64_t>(places.size()), [&](int64_t s) {

@@ -66,7 +66,7 @@ Var head_affine(Tape& tape, Var x, const HeadAffine& parameters) {
   const int heads = parameters.heads();
   const int64_t rows = x.rows(), width = parameters.outputs();
   const bool in_place = parameters.reads_in_place(x.cols());
-  Var y = tape.make(rows, heads * width);
+  Var y = tape.make(rows, heads * width, {x});
   const MatrixView gathered =
       in_place ? x.value() : tape.arena().matrix<float>(rows, parameters.gathered_columns());
   const ConstMatrixView bias =
@@ -110,6 +110,7 @@ Var head_affine(Tape& tape, Var x, const HeadAffine& parameters) {
       });
       tape.arena().rewind(mark);
     }
+    if (!tape.trains()) return;
     // Small products, so side by side; heads that share a matrix add up in order.
     const Arena::Mark mark = tape.arena().mark();
     const MatrixView parts = tape.arena().matrix<float>(parameters->gathered_columns(), width);

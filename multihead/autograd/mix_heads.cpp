@@ -7,7 +7,7 @@ namespace mh {
 Var mix_heads(Tape& tape, Var x, const Parameter& mixing) {
   const int64_t heads = mixing.value.rows(), size = mixing.value.cols();
   MH_ASSERT(x.cols() == size);
-  Var y = tape.make(x.rows(), heads * size);
+  Var y = tape.make(x.rows(), heads * size, {x});
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const float* in = x.value().row(r);
@@ -42,8 +42,8 @@ Var mix_heads(Tape& tape, Var x, const Parameter& mixing) {
         }
       }
     });
-    float* gradient = mixing->gradient_sum().data;
-    for (int64_t b = 0; b < blocks; ++b) {
+    float* gradient = tape.trains() ? mixing->gradient_sum().data : nullptr;
+    for (int64_t b = 0; b < blocks && gradient != nullptr; ++b) {
       for (int64_t i = 0; i < heads * size; ++i) gradient[i] += sums(b, i);
     }
     tape.arena().rewind(mark);

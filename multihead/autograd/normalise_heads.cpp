@@ -19,7 +19,7 @@ Var normalise_heads(Tape& tape, Var x, int heads, const Parameter* factor) {
   MH_ASSERT(x.cols() % heads == 0 && (factor == nullptr || factor->value.size() == 1));
   const int64_t size = x.cols() / heads;
   const float scaled = factor != nullptr ? factor->value(0, 0) : 1;
-  Var y = tape.make(x.rows(), x.cols());
+  Var y = tape.make(x.rows(), x.cols(), {x});
   for_row_blocks(x.rows(), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       for (int64_t at = 0; at < x.cols(); at += size) {
@@ -54,7 +54,7 @@ Var normalise_heads(Tape& tape, Var x, int heads, const Parameter* factor) {
       }
       sums(begin / kRowsPerTask, 0) = sum;
     });
-    if (factor != nullptr) {
+    if (factor != nullptr && tape.trains()) {
       float& gradient = *factor->gradient_sum().data;
       for (int64_t b = 0; b < blocks; ++b) gradient += sums(b, 0);
     }

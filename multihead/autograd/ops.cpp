@@ -4,43 +4,20 @@
 
 #include <cmath>
 
+#include "multihead/autograd/plain_loops.h"
+
 namespace mh::ops {
+
+using detail::filled;
+using detail::pass_on;
+using detail::sum_over;
+
 namespace {
 
 template <class T>
 void check(const char* op, bool fits, BasicVar<T> a, BasicVar<T> b) {
   if (!fits)
     throw ShapeError(fmt::format("{}: [{},{}] x [{},{}]", op, a.rows(), a.cols(), b.rows(), b.cols()));
-}
-
-/// Adds numbers to an input's gradient, if it wants one: body(i, j) is the share of element (i, j).
-template <class T, class Share>
-void pass_on(BasicTape<T>& tape, BasicVar<T> input, Share share) {
-  if (!input.wants_gradient()) return;
-  const auto target = tape.gradient_of(input);
-  for (int64_t i = 0; i < input.rows(); ++i) {
-    for (int64_t j = 0; j < input.cols(); ++j) {
-      T& to = target.gradient(i, j);
-      to = target.write == Write::kAdd ? to + share(i, j) : share(i, j);
-    }
-  }
-}
-
-template <class T, class Element>
-BasicVar<T> filled(BasicTape<T>& tape, int64_t rows, int64_t cols, Element element) {
-  BasicVar<T> y = tape.make(rows, cols);
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) y.value()(i, j) = element(i, j);
-  }
-  return y;
-}
-
-/// sum over k of term(k)
-template <class T, class Term>
-T sum_over(int64_t count, Term term) {
-  T total = 0;
-  for (int64_t k = 0; k < count; ++k) total += term(k);
-  return total;
 }
 
 }  // namespace
@@ -50,7 +27,7 @@ template <class T>
 BasicVar<T> matmul(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
   check("matmul", a.cols() == b.rows(), a, b);
   const auto av = a.value(), bv = b.value();
-  BasicVar<T> y = filled(tape, a.rows(), b.cols(), [&](int64_t i, int64_t j) {
+  BasicVar<T> y = filled(tape, a.rows(), b.cols(), {a, b}, [&](int64_t i, int64_t j) {
     return sum_over<T>(av.cols, [&](int64_t k) { return av(i, k) * bv(k, j); });
   });
   tape.record(y, [&tape, a, b, y, av, bv] {
@@ -70,7 +47,7 @@ template <class T>
 BasicVar<T> matmul_transposed(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
   check("matmul_transposed", a.cols() == b.cols(), a, b);
   const auto av = a.value(), bv = b.value();
-  BasicVar<T> y = filled(tape, a.rows(), b.rows(), [&](int64_t i, int64_t j) {
+  BasicVar<T> y = filled(tape, a.rows(), b.rows(), {a, b}, [&](int64_t i, int64_t j) {
     return sum_over<T>(av.cols, [&](int64_t k) { return av(i, k) * bv(j, k); });
   });
   tape.record(y, [&tape, a, b, y, av, bv] {
@@ -89,7 +66,7 @@ BasicVar<T> matmul_transposed(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) 
 template <class T>
 BasicVar<T> add(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
   check("add", a.rows() == b.rows() && a.cols() == b.cols(), a, b);
-  BasicVar<T> y = filled(tape, a.rows(), a.cols(),
+  BasicVar<T> y = filled(tape, a.rows(), a.cols(), {a, b},
                          [&](int64_t i, int64_t j) { return a.value()(i, j) + b.value()(i, j); });
   tape.record(y, [&tape, a, b, y] {
     for (BasicVar<T> input : {a, b})
@@ -103,7 +80,8 @@ template <class T>
 BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
   check("multiply", a.rows() == b.rows() && a.cols() == b.cols(), a, b);
   const auto av = a.value(), bv = b.value();
-  BasicVar<T> y = filled(tape, a.rows(), a.cols(), [&](int64_t i, int64_t j) { return av(i, j) * bv(i, j); });
+  BasicVar<T> y =
+      filled(tape, a.rows(), a.cols(), {a, b}, [&](int64_t i, int64_t j) { return av(i, j) * bv(i, j); });
   tape.record(y, [&tape, a, b, y, av, bv] {
     pass_on(tape, a, [&](int64_t i, int64_t j) { return y.gradient()(i, j) * bv(i, j); });
     pass_on(tape, b, [&](int64_t i, int64_t j) { return y.gradient()(i, j) * av(i, j); });
@@ -115,7 +93,7 @@ BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
 template <class T>
 BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor) {
   BasicVar<T> y =
-      filled(tape, a.rows(), a.cols(), [&](int64_t i, int64_t j) { return factor * a.value()(i, j); });
+      filled(tape, a.rows(), a.cols(), {a}, [&](int64_t i, int64_t j) { return factor * a.value()(i, j); });
   tape.record(y, [&tape, a, y, factor] {
     pass_on(tape, a, [&](int64_t i, int64_t j) { return factor * y.gradient()(i, j); });
   });
@@ -126,7 +104,7 @@ BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor) {
 template <class T>
 BasicVar<T> masked_softmax(BasicTape<T>& tape, BasicVar<T> scores, const Mask& mask, int64_t first_row) {
   const int64_t queries = scores.rows(), keys = scores.cols();
-  BasicVar<T> y = tape.make(queries, keys);
+  BasicVar<T> y = tape.make(queries, keys, {scores});
   for (int64_t i = 0; i < queries; ++i) {
     const auto allowed = [&](int64_t j) { return mask.allows(first_row + i, i, j, queries, keys); };
     T largest = -std::numeric_limits<T>::infinity(), total = 0;
@@ -163,7 +141,7 @@ BasicVar<T> stack_rows(BasicTape<T>& tape, std::span<const BasicVar<T>> parts) {
     check("stack_rows", part.cols() == parts[0].cols(), parts[0], part);
     rows += part.rows();
   }
-  BasicVar<T> y = tape.make(rows, parts[0].cols());
+  BasicVar<T> y = tape.make(rows, parts[0].cols(), parts);
   const auto kept = tape.arena().template array<BasicVar<T>>(static_cast<int64_t>(parts.size()));
   std::copy(parts.begin(), parts.end(), kept.begin());
   int64_t begin = 0;
@@ -189,7 +167,7 @@ BasicVar<T> stack_columns(BasicTape<T>& tape, std::span<const BasicVar<T>> parts
     check("stack_columns", part.rows() == parts[0].rows(), parts[0], part);
     cols += part.cols();
   }
-  BasicVar<T> y = tape.make(parts[0].rows(), cols);
+  BasicVar<T> y = tape.make(parts[0].rows(), cols, parts);
   const auto kept = tape.arena().template array<BasicVar<T>>(static_cast<int64_t>(parts.size()));
   std::copy(parts.begin(), parts.end(), kept.begin());
   int64_t left = 0;
@@ -212,7 +190,8 @@ template <class T>
 BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end, int64_t left,
                   int64_t right) {
   const auto from = a.value().rows_between(begin, end).columns_between(left, right);
-  BasicVar<T> y = filled(tape, end - begin, right - left, [&](int64_t i, int64_t j) { return from(i, j); });
+  BasicVar<T> y =
+      filled(tape, end - begin, right - left, {a}, [&](int64_t i, int64_t j) { return from(i, j); });
   tape.record(y, [&tape, a, y, begin, end, left, right] {
     pass_on(tape, a, [&](int64_t i, int64_t j) {
       return begin <= i && i < end && left <= j && j < right ? y.gradient()(i - begin, j - left) : T(0);
@@ -224,7 +203,7 @@ BasicVar<T> block(BasicTape<T>& tape, BasicVar<T> a, int64_t begin, int64_t end,
 // y = sum_ij a_ij;  da = dy
 template <class T>
 BasicVar<T> sum(BasicTape<T>& tape, BasicVar<T> a) {
-  BasicVar<T> y = tape.make(1, 1);
+  BasicVar<T> y = tape.make(1, 1, {a});
   y.value()(0, 0) = sum_over<T>(
       a.rows(), [&](int64_t i) { return sum_over<T>(a.cols(), [&](int64_t j) { return a.value()(i, j); }); });
   tape.record(y, [&tape, a, y] { pass_on(tape, a, [&](int64_t, int64_t) { return y.gradient()(0, 0); }); });

@@ -5,7 +5,7 @@
 namespace mh {
 
 Var rotate(Tape& tape, Var x, const Rotary& rotary) {
-  Var y = tape.make(x.rows(), x.cols());
+  Var y = tape.make(x.rows(), x.cols(), {x});
   rotate(rotary, x.value(), y.value());
   tape.record(y, [&tape, x, y, rotary] {
     if (!x.wants_gradient()) return;

@@ -1,5 +1,7 @@
 #include "multihead/autograd/tape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mh {
@@ -31,7 +33,6 @@ typename BasicTape<T>::Target BasicTape<T>::gradient_of(Var input) {
         whole->gradient = take(whole->value.rows, whole->value.cols);
         whole->written = true;
       }
-      whole->columns_written += node->value.cols;
       node->gradient =
           whole->gradient.columns_between(node->whole_column, node->whole_column + node->value.cols);
     } else {
@@ -47,30 +48,84 @@ template <class T>
 void BasicTape<T>::seed(Var output, BasicMatrixView<const T> gradient) {
   if (!output.wants_gradient() || gradient.rows != output.rows() || gradient.cols != output.cols()) {
     throw ShapeError(output.wants_gradient()
-                         ? "tape: the gradient to start from has another shape than its value"
+                         ? fmt::format("tape: the gradient to start from is [{},{}], and its value [{},{}]",
+                                       gradient.rows, gradient.cols, output.rows(), output.cols())
                          : "tape: no gradient flows through this value");
   }
   const Target target = gradient_of(output);
-  for (int64_t i = 0; i < gradient.rows; ++i)
-    std::copy_n(gradient.row(i), gradient.cols, target.gradient.row(i));
+  for (int64_t i = 0; i < gradient.rows; ++i) {
+    for (int64_t j = 0; j < gradient.cols; ++j) {
+      T& to = target.gradient(i, j);
+      to = target.write == Write::kAdd ? to + gradient(i, j) : gradient(i, j);
+    }
+  }
+}
+
+template <class T>
+typename BasicTape<T>::Watched BasicTape<T>::watch(Var x) {
+  if (mode_ == Mode::kEvaluate)
+    throw UsageError("tape: a value is watched that nothing records; make it with Tape::Mode::kRecordValues");
+  const BasicMatrixView<T> sum = arena_.template matrix<T>(x.rows(), x.cols());
+  std::fill_n(sum.data, sum.size(), T(0));
+  const Var y = constant(x.value(), Gradient::kWants);
+  record(y, [this, x, y, sum] {
+    const Target dx = x.wants_gradient() ? gradient_of(x) : Target{};
+    for (int64_t i = 0; i < sum.rows; ++i) {
+      const T* from = y.gradient().row(i);
+      for (int64_t j = 0; j < sum.cols; ++j) sum(i, j) += from[j];
+      if (dx.gradient.data == nullptr) continue;
+      T* to = dx.gradient.row(i);
+      for (int64_t j = 0; j < sum.cols; ++j) to[j] = dx.write == Write::kAdd ? to[j] + from[j] : from[j];
+    }
+  });
+  return {y, sum};
+}
+
+/// Clears the columns at which no gradient arrived, and lets go of those at which one did.
+template <class T>
+void BasicTape<T>::complete_parts(Node* whole) {
+  int64_t columns = 0;
+  bool arrived = false;
+  for (const Node* part = whole->first_part; part != nullptr; part = part->next_part)
+    arrived = arrived || part->written;
+  if (!arrived) return;
+  for (Node* part = whole->first_part; part != nullptr; part = part->next_part) {
+    columns += part->value.cols;
+    if (part->written) {
+      part->gradient = {};
+      part->written = false;
+      continue;
+    }
+    for (int64_t i = 0; i < whole->gradient.rows; ++i)
+      std::fill_n(whole->gradient.row(i) + part->whole_column, part->value.cols, T(0));
+  }
+  MH_ASSERT(columns == whole->value.cols);
 }
 
 template <class T>
 void BasicTape<T>::backward() {
-  if (!recording()) throw UsageError("tape: nothing was recorded; make it with Tape::Mode::kRecord");
+  if (mode_ == Mode::kEvaluate)
+    throw UsageError("tape: nothing was recorded; make it with Tape::Mode::kRecord");
   if (steps_.empty()) return;  // nothing that gradients flow through was computed
-  if (!steps_.back().output->written) {
-    Node* loss = steps_.back().output;
-    if (loss->value.size() != 1) {
-      throw ShapeError("tape: the last value is no single number; give its gradient with seed()");
-    }
-    T one = 1;
-    seed(Var(loss), {&one, 1, 1});
-  }
+  Node* last = steps_.back().output;
+  if (last->written) return run_steps();
+  if (last->value.size() != 1)
+    throw ShapeError("tape: the last value is no single number; give its gradient with seed()");
+  backward(Var(last));
+}
+
+template <class T>
+void BasicTape<T>::backward(Var scalar) {
+  const T one = 1;
+  seed(scalar, {&one, 1, 1});
+  run_steps();
+}
+
+template <class T>
+void BasicTape<T>::run_steps() {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     if (!step->output->written) continue;
-    MH_ASSERT(step->output->columns_written == 0 ||
-              step->output->columns_written == step->output->value.cols);
+    if (step->output->first_part != nullptr) complete_parts(step->output);
     step->run(step->data);
     give_back(step->output->gradient);
     step->output->gradient = {};
@@ -80,6 +135,7 @@ void BasicTape<T>::backward() {
 
 template <class T>
 void BasicTape<T>::clear() {
+  recording_ = mode_ == Mode::kRecord;
   steps_.clear();
   arena_.clear();
   gradients_.clear();

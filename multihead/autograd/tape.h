@@ -7,12 +7,19 @@
 //   tape.backward();                            // runs the steps in reverse; adds to the parameters' gradients
 //   tape.clear();                               // the memory is used again by the next training step
 //
+// The gradient of a value inside of a model, whose parameters stay as they are:
+//
+//   Tape tape(Tape::Mode::kRecordValues);
+//   const Tape::Watched x = tape.watch(...);    // go on with x.value
+//   tape.backward();                            // x.gradient is d(last value) / d(x.value)
+//
 // All values are matrices. They live in the tape's arena until clear(), so after the first training steps
 // nothing is allocated. The gradient of a Var lives from its first use in the backward pass until its op
 // has passed it on; then its memory serves the next one, while it is still in the cache.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -51,7 +58,8 @@ class BasicVar {
     BasicMatrixView<T> gradient;
     Node* whole = nullptr;  // set when this node is columns of another one
     int64_t whole_column = 0;
-    int64_t columns_written = 0;  // of the gradient, by nodes that are columns of this one
+    Node* first_part = nullptr;  // the nodes that are columns of this one, as a list
+    Node* next_part = nullptr;
     bool wants_gradient = false;
     bool written = false;  // the gradient holds something
   };
@@ -63,36 +71,59 @@ template <class T>
 class BasicTape {
  public:
   using Var = BasicVar<T>;
-  enum class Mode { kEvaluate, kRecord };
+  enum class Mode {
+    kEvaluate,      // values only
+    kRecord,        // gradients of parameters, and of values that are watched
+    kRecordValues,  // gradients of watched values alone; records nothing before the first of them
+  };
 
-  explicit BasicTape(Mode mode = Mode::kEvaluate) : mode_(mode) {}
+  explicit BasicTape(Mode mode = Mode::kEvaluate) : mode_(mode), recording_(mode == Mode::kRecord) {}
   BasicTape(const BasicTape&) = delete;
   BasicTape& operator=(const BasicTape&) = delete;
 
-  bool recording() const { return mode_ == Mode::kRecord; }
+  Mode mode() const { return mode_; }
+  /// Whether backward steps are noted, so that values must stay until backward().
+  bool recording() const { return recording_; }
+  /// Whether backward steps add to the gradients of parameters.
+  bool trains() const { return mode_ == Mode::kRecord; }
   Arena& arena() { return arena_; }
 
   /// A value that somebody else owns. With kWants, gradient_of() gives its gradient after backward().
   enum class Gradient { kNone, kWants };
   Var constant(BasicMatrixView<T> value, Gradient gradient = Gradient::kNone) {
     Var var = make_node(value);
-    var.node_->wants_gradient = recording() && gradient == Gradient::kWants;
+    var.node_->wants_gradient = mode_ != Mode::kEvaluate && gradient == Gradient::kWants;
+    recording_ = recording_ || var.node_->wants_gradient;
     return var;
   }
-  /// Allocates the value of an op.
-  Var make(int64_t rows, int64_t cols) {
+  /// Allocates the value of an op. Gradients flow through it where parameters train or one of the op's inputs
+  /// wants one; an input that is not there counts for nothing.
+  template <class Inputs = std::initializer_list<Var>>
+  Var make(int64_t rows, int64_t cols, const Inputs& inputs) {
     Var var = make_node(arena_.template matrix<T>(rows, cols));
-    var.node_->wants_gradient = recording();
+    bool& wants = var.node_->wants_gradient;
+    wants = trains();
+    if (mode_ == Mode::kRecordValues) {
+      for (const Var& input : inputs) wants = wants || (input && input.wants_gradient());
+    }
     return var;
   }
+  /// The same value, whose gradient is asked for.
+  struct Watched {
+    Var value;                    // to go on with
+    BasicMatrixView<T> gradient;  // the sum over backward passes until clear(); 0 where none arrived
+  };
+  /// Throws UsageError unless the tape has a mode that records.
+  Watched watch(Var x);
   /// Columns [begin, end) of `whole` as a value; its gradient becomes those columns of the gradient of
-  /// `whole`. REQUIRES: such values do not overlap, and together they cover `whole` if any of them gets a
-  /// gradient.
+  /// `whole`, and 0 where none arrives. REQUIRES: such values do not overlap, and together they cover
+  /// `whole`, which has no other use.
   Var columns(Var whole, int64_t begin, int64_t end) {
     Var var = make_node(whole.value().columns_between(begin, end));
     var.node_->wants_gradient = whole.wants_gradient();
     var.node_->whole = whole.node_;
     var.node_->whole_column = begin;
+    var.node_->next_part = std::exchange(whole.node_->first_part, var.node_);
     return var;
   }
 
@@ -117,8 +148,11 @@ class BasicTape {
   Target gradient_of(Var input);
 
   /// Runs the steps in reverse. It starts from gradient 1 of the last op, a loss, unless seed() gave
-  /// another start.
+  /// another start. Throws ShapeError where that is no single number.
   void backward();
+  /// Runs them from gradient 1 of `scalar` [1, 1], and from what seed() gave. Throws ShapeError where it is no
+  /// single number, or no gradient flows through it.
+  void backward(Var scalar);
   /// Makes backward() start from this gradient of `output`, which may be any Var. The gradient is copied.
   void seed(Var output, BasicMatrixView<const T> gradient);
   /// Forgets all values; the memory is kept for the next training step.
@@ -141,8 +175,11 @@ class BasicTape {
   }
   BasicMatrixView<T> take(int64_t rows, int64_t cols);
   void give_back(BasicMatrixView<T> memory);
+  void complete_parts(Node* whole);
+  void run_steps();
 
   Mode mode_;
+  bool recording_;
   Arena arena_;
   std::vector<Step> steps_;
   // Memory of gradients that were passed on, by size.

@@ -1,16 +1,19 @@
 #include "multihead/autograd/vocabulary.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/embedding.h"
 #include "multihead/kernels/vocabulary.h"
 
 namespace mh {
 
 Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options) {
-  Var y = tape.make(static_cast<int64_t>(ids.size()), table.value.cols());
+  Var y = tape.make(static_cast<int64_t>(ids.size()), table.value.cols(), {});
   for_row_blocks(y.rows(), [&](int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
     const MatrixView block = y.value().rows_between(begin, end);
@@ -45,10 +48,32 @@ Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, cons
   return y;
 }
 
+Var logits(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias) {
+  MH_ASSERT(table.parts().size() == 1);
+  Var y = tape.make(states.rows(), table.parts()[0]->value.rows(), {states});
+  multiply(states.value(), table.packed_transposed(), y.value(), Write::kOverwrite,
+           [&](int64_t begin, int64_t end) { add_bias(bias, y.value().rows_between(begin, end)); });
+  // dstates = dy E;  dE += dy^T states
+  tape.record(y, [&tape, states, y, table = &table] {
+    const MatrixView dy = y.gradient();
+    if (states.wants_gradient()) {
+      const Tape::Target to = tape.gradient_of(states);
+      const PackedMatrix& packed = table->packed();
+      for_row_blocks(dy.rows, [&](int64_t begin, int64_t end) {
+        detail::multiply_rows(dy.rows_between(begin, end), packed, to.gradient.rows_between(begin, end),
+                              to.write);
+      });
+    }
+    if (tape.trains())
+      multiply_transposed(dy, states.value(), table->parts()[0]->gradient_sum(), Write::kAdd);
+  });
+  return y;
+}
+
 Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums) {
   MH_ASSERT(table.parts().size() == 1);
-  Var loss = tape.make(1, 1);
+  Var loss = tape.make(1, 1, {states});
   const bool gradients = loss.wants_gradient() && states.wants_gradient();
   CrossEntropy problem{.states = states.value(),
                        .targets = options.targets,
@@ -60,14 +85,33 @@ Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMa
   OutputLayer layer{.logits = &table.packed_transposed(), .gradient = nullptr, .bias = bias};
   if (gradients) {
     layer.gradient = &table.packed();
-    const Tape::Target target = tape.gradient_of(states);
-    MH_ASSERT(target.write == Write::kOverwrite);
-    problem.d_states = target.gradient;
-    problem.d_embedding = table.parts()[0]->gradient_sum();
+    if (tape.trains()) {
+      const Tape::Target target = tape.gradient_of(states);
+      MH_ASSERT(target.write == Write::kOverwrite);
+      problem.d_states = target.gradient;
+      problem.d_embedding = table.parts()[0]->gradient_sum();
+    } else {
+      problem.d_states = tape.arena().matrix<float>(states.rows(), states.cols());
+    }
   }
   sums = cross_entropy(layer, problem, scratch);
   loss.value()(0, 0) = static_cast<float>(sums.smoothed * options.scale);
-  tape.record(loss, [loss] { MH_ASSERT(loss.gradient()(0, 0) == 1); });
+  tape.record(loss, [&tape, loss, states, d_states = problem.d_states] {
+    const float by = loss.gradient()(0, 0);
+    if (tape.trains()) {
+      if (by == 1) return;
+      throw UsageError(fmt::format(
+          "cross entropy: its gradient is {}, and it has passed on 1; give the factor as its scale", by));
+    }
+    if (!states.wants_gradient()) return;
+    const Tape::Target to = tape.gradient_of(states);
+    for (int64_t i = 0; i < states.rows(); ++i) {
+      for (int64_t c = 0; c < states.cols(); ++c) {
+        float& d = to.gradient(i, c);
+        d = to.write == Write::kAdd ? d + by * d_states(i, c) : by * d_states(i, c);
+      }
+    }
+  });
   return loss;
 }
 

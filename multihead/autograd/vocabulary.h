@@ -1,5 +1,5 @@
-// The two ops that read the vocabulary: the embedding of tokens, and the cross entropy of the tokens to
-// predict (kernels/vocabulary.h).
+// The ops that read the vocabulary: the embedding of tokens, the logits, and the cross entropy of the tokens
+// to predict (kernels/vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,9 @@ struct EmbedOptions {
 /// outlive the backward pass.
 Var embed(Tape& tape, const Parameter& table, std::span<const int32_t> ids, const EmbedOptions& options);
 
+/// states E^T + bias, the logits of all tokens: [N, d] -> [N, V]. It stores them; cross_entropy() does not.
+Var logits(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias);
+
 struct CrossEntropyOptions {
   std::span<const int32_t> targets;  // [N]
   float label_smoothing = 0;
@@ -34,8 +37,9 @@ struct CrossEntropyOptions {
 
 /// scale * sum of the smoothed cross entropies of states E^T + bias: [1, 1]; `sums` gets the unscaled
 /// figures. The gradients of states and E are computed together with the value, so that logits are never
-/// stored. Therefore the total that is differentiated must contain this loss with factor 1. `table` is E
-/// [V, d]; `bias` [1, V] is not trained, or empty.
+/// stored. Therefore, while parameters are trained, the total that is differentiated must contain this loss
+/// with factor 1; any other is a UsageError of backward(). `table` is E [V, d]; `bias` [1, V] is not trained,
+/// or empty.
 Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMatrixView bias,
                   const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
 

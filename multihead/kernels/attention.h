@@ -68,9 +68,16 @@ struct AttentionInputs {
   std::span<const int32_t> key_rows;
   float scale = 1;  // the paper's is attention_scale(d_key)
   Mask mask;
-  Dropout dropout;              // of the weights; its offsets are query_offsets
-  std::span<const float> gate;  // empty, or [H]: the output of head h is multiplied by gate[h]
+  Dropout dropout;  // of the weights; its offsets are query_offsets
+  /// Empty, or [S, H]: the output of head h of sequence s is multiplied by gate(s, h). One row [1, H] stands
+  /// for all sequences.
+  ConstMatrixView gate = {};
   AttentionBias bias = {};
+
+  /// The gate of a sequence and head; 1 where there is none.
+  float gate_of(size_t sequence, int64_t head) const {
+    return gate.data == nullptr ? 1.0f : gate(gate.rows == 1 ? 0 : static_cast<int64_t>(sequence), head);
+  }
 };
 
 /// Returns 1 / sqrt(d_key).
@@ -116,9 +123,10 @@ struct AttentionGradients {
   MatrixView d_q;              // [Nq, H * d_key]
   MatrixView d_k;              // [Nk, G * d_key]
   MatrixView d_v;              // [Nk, U * d_value]
-  /// [H], or null: sum of d_output . (the output before the gate). That output is computed again, so the
-  /// gradient is right for a gate of 0, too.
-  float* d_gate = nullptr;
+  /// Empty, or [S, H]: for each sequence and head the sum of d_output . (the output before the gate); with one
+  /// row [1, H] the sum over all sequences. Gates need not be given. The output before the gate is computed
+  /// again, so the gradient is right for a gate of 0, too.
+  MatrixView d_gate = {};
   AttentionBiasGradients d_bias = {};
 };
 /// Computes the gradients. Throws ShapeError or UsageError naming the field that is wrong.

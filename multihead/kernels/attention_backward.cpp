@@ -162,7 +162,7 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
     h.keys = in.key_offsets[s + 1] - first_key;
     h.sequence = s;
     const bool small = 0 < h.queries && h.queries <= kQueries && 0 < h.keys && h.keys <= kKeyChunk;
-    const bool raw = drops || !in.gate.empty() || !in.bias.none() || parts.gates;
+    const bool raw = drops || in.gate.data != nullptr || !in.bias.none() || parts.gates;
     const bool few = small && h.queries * h.keys <= kFewPairs && !raw;
     const int64_t begin = task.key_begin, end = std::min(task.key_end, h.keys);
     const int64_t blocks = (h.queries + kQueries - 1) / kQueries;
@@ -175,7 +175,7 @@ void backward_task(const AttentionInputs& in, const AttentionGradients& g, const
       const int64_t q_column = int64_t{head} * in.d_key, o_column = int64_t{head} * in.d_value;
       const int64_t k_column = key_head * in.d_key, v_column = value_head * in.d_value;
       h.head = head;
-      h.gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)];
+      h.gate = in.gate_of(s, head);
       h.q = {in.q.row(h.row) + q_column, in.q.stride};
       h.k = {in.k.row(first_key) + k_column, in.k.stride};
       h.v = {in.v.row(first_key) + v_column, in.v.stride};
@@ -240,6 +240,32 @@ HWY_AFTER_NAMESPACE();
 namespace mh {
 HWY_EXPORT(backward_task);
 
+namespace {
+
+/// parts [plan.parts, heads] -> d_gate, of each sequence or of all.
+void sum_gates(const detail::BackwardPlan& plan, const float* parts, int64_t heads,
+               const MatrixView& d_gate) {
+  thread_local std::vector<int64_t> row_of;  // grown once, so that a call allocates nothing
+  thread_local std::vector<double> sums;
+  row_of.assign(static_cast<size_t>(plan.parts), 0);
+  for (const detail::BackwardTask& task : plan.tasks) {
+    for (int64_t s = task.sequence_begin; s < task.sequence_end; ++s)
+      row_of[static_cast<size_t>(task.part + s - task.sequence_begin)] = d_gate.rows == 1 ? 0 : s;
+  }
+  sums.assign(static_cast<size_t>(d_gate.rows * heads), 0.0);
+  for (size_t part = 0; part < row_of.size(); ++part) {
+    double* of_row = sums.data() + row_of[part] * heads;
+    for (int64_t h = 0; h < heads; ++h)
+      of_row[h] += static_cast<double>(parts[static_cast<int64_t>(part) * heads + h]);
+  }
+  for (int64_t i = 0; i < d_gate.rows; ++i) {
+    for (int64_t h = 0; h < heads; ++h)
+      d_gate(i, h) = static_cast<float>(sums[static_cast<size_t>(i * heads + h)]);
+  }
+}
+
+}  // namespace
+
 void attention_backward(const AttentionInputs& in, const AttentionGradients& g) {
   detail::check_attention(in, "attention_backward");
   if (!in.key_rows.empty()) {
@@ -266,13 +292,17 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
     detail::check_result("attention_backward", "d_bias.by_query", g.d_bias.by_query, in.q.rows,
                          in.bias.by_query.cols);
   }
+  const auto sequences = static_cast<int64_t>(in.query_offsets.size()) - 1;
+  if (g.d_gate.data != nullptr)
+    detail::check_gate("attention_backward", "d_gate", g.d_gate, sequences, in.heads);
   if (!g.lse && in.q.rows > 0)
     throw ShapeError("attention_backward: lse is missing; the forward pass writes it");
   const auto heads = static_cast<size_t>(in.heads);
   const detail::BackwardPlan& plan = detail::backward_plan(in);
   thread_local std::vector<float> gates;
   thread_local std::vector<std::atomic<int32_t>> waiting;
-  if (g.d_gate) gates.assign(static_cast<size_t>(plan.parts) * heads, 0.0f);
+  const bool gated = g.d_gate.data != nullptr;
+  if (gated) gates.assign(static_cast<size_t>(plan.parts) * heads, 0.0f);
   if (waiting.size() < static_cast<size_t>(plan.turns)) {
     waiting = std::vector<std::atomic<int32_t>>(static_cast<size_t>(plan.turns));
   }
@@ -284,7 +314,7 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   const bool by_distance = d_bias.slopes || d_bias.by_distance;
   if (by_distance) distances.assign(static_cast<size_t>(plan.parts) * heads * columns, 0.0f);
   // Pointers, since the vectors are thread_local: a worker that named them would get its own.
-  const BackwardParts parts{g.d_gate ? gates.data() : nullptr, by_distance ? distances.data() : nullptr,
+  const BackwardParts parts{gated ? gates.data() : nullptr, by_distance ? distances.data() : nullptr,
                             static_cast<int64_t>(columns),
                             in.bias.elements.empty() ? nullptr : detail::attention_weight_offsets(in)};
   std::atomic<bool> abandoned{false};
@@ -307,7 +337,7 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
     }
     return static_cast<float>(sum);
   };
-  for (size_t h = 0; h < heads && g.d_gate; ++h) g.d_gate[h] = sum_of_parts(parts.gates + h, heads);
+  if (gated) sum_gates(plan, parts.gates, in.heads, g.d_gate);
   for (size_t h = 0; h < heads && by_distance; ++h) {
     const float* of_head = parts.distances + h * columns;
     if (d_bias.slopes) d_bias.slopes[h] = sum_of_parts(of_head, heads * columns);

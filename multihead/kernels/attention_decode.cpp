@@ -69,7 +69,7 @@ void merge_parts(const AttentionInputs& in, const AttentionOutputs& out, const d
                  int64_t count, int h) {
   const auto s = static_cast<size_t>(parts->sequence);
   const int64_t n = in.query_offsets[s + 1] - in.query_offsets[s];
-  const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(h)];
+  const float gate = in.gate_of(s, h);
   for (int64_t i = 0; i < n; ++i) {
     const int64_t r = h * n + i, row = in.query_offsets[s] + i;
     float* output = out.output.row(row) + int64_t{h} * in.d_value;

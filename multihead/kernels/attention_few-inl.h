@@ -34,6 +34,7 @@ struct FewQueries {
   int64_t row, first;  // of the first query among all, and in its sequence
   int64_t queries, keys;
   int head;
+  size_t sequence;
 };
 
 /// Scores of kLanes keys (rows) against n queries.
@@ -160,7 +161,7 @@ HWY_NOINLINE void forward_few_of(const AttentionInputs& in, const AttentionOutpu
     total[i] = hn::GetLane(hn::SumOfLanes(d, sum));
   }
   HWY_ALIGN float factors[kBlock] = {};
-  const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(f.head)];
+  const float gate = in.gate_of(f.sequence, f.head);
   for (int i = 0; i < f.n; ++i) factors[i] = total[i] == 0 ? 0 : gate / total[i];
   const Rows v = f.v.from(begin);
   const int64_t sums = range.end - begin, out_stride = out.output.stride;

@@ -132,8 +132,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
       h.v = {in.v.row(first_row) + int64_t{head} * in.value_heads / in.heads * in.d_value, in.v.stride,
              index};
       h.output = {out.output.row(row + first) + int64_t{head} * in.d_value, out.output.stride};
-      h.output_scale = (in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)]) *
-                       (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
+      h.output_scale = in.gate_of(s, head) * (in.dropout.active() ? in.dropout.keep_scale() : 1.0f);
       if (in.bias.none()) return;
       bias = head_bias(in, row, head, first, end, queries, keys, weight_offsets ? weight_offsets[s] : 0,
                        memory.bias);
@@ -190,7 +189,7 @@ void forward_task(const AttentionInputs& in, const AttentionOutputs& out, const 
             prefetch_rows(next.v, next.keys, in.d_value);
           }
           const FewQueries f{
-              h.q.from(strip.first - first), h.k, h.v, few, strip.row, strip.first, queries, keys, head};
+              h.q.from(strip.first - first), h.k, h.v, few, strip.row, strip.first, queries, keys, head, s};
           forward_few(in, out, f, strip.mask, few_memory);
         }
         if (piece.strips == 0) continue;

@@ -226,9 +226,8 @@ void check_attention(const AttentionInputs& in, const char* caller) {
   }
   if (!std::isfinite(in.scale))
     throw UsageError(fmt::format("{}: scale is {}, not a number", caller, in.scale));
-  if (!in.gate.empty() && in.gate.size() != static_cast<size_t>(in.heads)) {
-    throw ShapeError(fmt::format("{}: gate has {} numbers, expected one for each of {} heads", caller,
-                                 in.gate.size(), in.heads));
+  if (in.gate.data != nullptr) {
+    check_gate(caller, "gate", in.gate, static_cast<int64_t>(in.query_offsets.size()) - 1, in.heads);
   }
   if (!(in.dropout.rate >= 0 && in.dropout.rate < 1 && in.dropout.threshold() < 65536)) {
     throw UsageError(fmt::format("{}: dropout.rate {} is not in [0, 1)", caller, in.dropout.rate));
@@ -249,6 +248,15 @@ void check_attention(const AttentionInputs& in, const char* caller) {
     }
   }
   check_bias(in, caller);
+}
+
+void check_gate(const char* caller, const char* name, const ConstMatrixView& view, int64_t sequences,
+                int64_t heads) {
+  if ((view.rows != 1 && view.rows != sequences) || view.cols != heads) {
+    throw ShapeError(fmt::format("{}: {} is [{},{}], expected [{},{}], or [1,{}] for all sequences", caller,
+                                 name, view.rows, view.cols, sequences, heads, heads));
+  }
+  check_layout(caller, name, view);
 }
 
 void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,

@@ -50,6 +50,8 @@ const int64_t* attention_weight_offsets(const AttentionInputs& inputs);
 
 /// Throws ShapeError or UsageError naming the field that is wrong.
 void check_attention(const AttentionInputs& inputs, const char* caller);
+void check_gate(const char* caller, const char* name, const ConstMatrixView& view, int64_t sequences,
+                int64_t heads);
 void check_result(const char* caller, const char* name, const ConstMatrixView& view, int64_t rows,
                   int64_t cols);
 

@@ -146,7 +146,7 @@ HWY_NOINLINE inline void forward_streamed(const AttentionInputs& in, const Atten
     hn::Store(hn::Mul(hn::Add(safe, log2_vector(total)), hn::Set(d, kLn2)), d, lse);
     for (int64_t e = 0; e < std::min<int64_t>(kLanes, rows - r); ++e) {
       const int64_t i = (r + e) % f.n, head = f.head_begin + (r + e) / f.n;
-      const float gate = in.gate.empty() ? 1.0f : in.gate[static_cast<size_t>(head)];
+      const float gate = in.gate_of(f.sequence, head);
       const auto factor = hn::Set(d, gate * factors[e]);
       float* const to = out.output.row(row + i) + head * in.d_value;
       for (int c = 0; c < in.d_value; c += kLanes) {

@@ -95,7 +95,7 @@ void cross_entropy_second(const CrossEntropyChunk& chunk, int64_t p, const Matri
   }
   // d_embedding[panel] += gradient^T states
   const PackedMatrix& states = *chunk.packed_states;
-  for (int64_t q = 0, c = 0; c < states.cols(); ++q, c += kPanel) {
+  for (int64_t q = 0, c = 0; d_embedding.data != nullptr && c < states.cols(); ++q, c += kPanel) {
     multiply_panel({.data = gradient, .row_stride = 1, .k_stride = kPanel, .rows = width, .depth = rows},
                    states.panel_data(q), d_embedding.row(column) + c, d_embedding.stride,
                    std::min(kPanel, states.cols() - c), true);
@@ -207,7 +207,7 @@ CrossEntropySums cross_entropy(const OutputLayer& layer, const CrossEntropy& pro
     }
     if (!gradients) continue;
 
-    scratch.packed().pack(chunk.states);
+    if (problem.d_embedding.data != nullptr) scratch.packed().pack(chunk.states);
     const int64_t groups = std::min(kGroups, panels);
     parallel_for(groups, [&](int64_t g) {
       const MatrixView sum(partials + g * kChunk * width, rows, width);

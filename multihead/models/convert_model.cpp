@@ -138,10 +138,10 @@ std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::
   model.check(removed);
   return convert_model(model, [&](const std::string& attention, const LayerWeights& before) {
     Arena memory;
-    const std::span<const float> gates = removed.gates(attention, before.geometry.heads, memory);
+    const MatrixView gates = removed.gates(attention, before.geometry.heads, memory);
     std::vector<int> gone;
-    for (size_t h = 0; h < gates.size(); ++h) {
-      if (gates[h] == 0) gone.push_back(static_cast<int>(h));
+    for (int h = 0; h < gates.cols; ++h) {
+      if (gates(0, h) == 0) gone.push_back(h);
     }
     return without_heads(before, gone);
   });

@@ -9,7 +9,7 @@
 namespace mh {
 
 Decoding::Decoding(const LanguageModel& model, Context context) : model_(model), context_(context) {
-  if (context.tape.recording() || context.dropout)
+  if (context.tape.mode() != Tape::Mode::kEvaluate || context.dropout)
     throw UsageError("decoding needs a context without dropout whose tape does not record");
 }
 

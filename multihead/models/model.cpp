@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/nn/stack.h"
 
 namespace mh {
@@ -44,6 +46,25 @@ std::string in_words(const std::vector<Model::AttentionName>& attentions) {
                         : fmt::format("{} to {} with {} each", run.first, run.last, numbers));
   }
   return fmt::format("{}", fmt::join(words, "; "));
+}
+
+/// "encoder.embeddings, encoder.#.input, ...; layers of the encoder: 0 to 5".
+std::string in_words(const std::vector<SiteShape>& sites) {
+  std::vector<std::string> words;
+  std::map<std::string, std::string> last_layers;  // of each stack
+  for (const SiteShape& site : sites) {
+    const size_t dot = site.name.find('.'), next = site.name.find('.', dot + 1);
+    std::string name = site.name;
+    if (next != std::string::npos) {
+      last_layers[name.substr(0, dot)] = name.substr(dot + 1, next - dot - 1);
+      name = name.substr(0, dot) + ".#" + name.substr(next);
+    }
+    if (std::find(words.begin(), words.end(), name) == words.end()) words.push_back(std::move(name));
+  }
+  std::string text = fmt::format("{}", fmt::join(words, ", "));
+  for (const auto& [stack, last] : last_layers)
+    text += fmt::format("; layers of the {}: 0 to {}", stack, last);
+  return text;
 }
 
 }  // namespace
@@ -110,6 +131,21 @@ std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
 
 void Model::check(const Interventions& interventions) const {
   for (const Interventions::Change& change : interventions.changes()) heads_named(change.heads);
+}
+
+std::vector<SiteShape> Model::sites() const {
+  std::vector<SiteShape> all;
+  for (const Stack* stack : stacks()) stack->visit_sites([&](const SiteShape& site) { all.push_back(site); });
+  return all;
+}
+
+void Model::check(const SiteValues& values) const {
+  const std::vector<SiteShape> all = sites();
+  for (const std::string& asked : values.asked()) {
+    if (std::any_of(all.begin(), all.end(), [&](const SiteShape& site) { return fits(site.name, asked); }))
+      continue;
+    throw UsageError(fmt::format("this model has no site '{}'; it has {}", asked, in_words(all)));
+  }
 }
 
 void Model::visit(const ConstParameterVisitor& visitor) const {

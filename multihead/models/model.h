@@ -17,6 +17,7 @@
 namespace mh {
 
 class MultiHeadAttention;
+class SiteValues;
 class Stack;
 
 /// The numbers that a caller needs to use a model.
@@ -67,6 +68,11 @@ class Model {
   std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
   /// Throws the same UsageError when the interventions name heads that the model does not have.
   void check(const Interventions& interventions) const;
+
+  /// The sites of the model (docs/sites.md), in the order of a forward pass.
+  std::vector<SiteShape> sites() const;
+  /// Throws UsageError, listing what exists, when these ask for a site that the model does not have.
+  void check(const SiteValues& values) const;
 
   /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored
   /// but neither trained nor counted.

@@ -29,6 +29,8 @@ class VocabularyHead {
   /// Writes the logits [states.rows, V]; for tests and small vocabularies. Throws Error when some are not
   /// finite, as the two functions below do when probabilities are not.
   void logits(ConstMatrixView states, MatrixView logits) const;
+  /// The same as an op of the tape: [N, d_model] -> [N, V].
+  Var logits(Tape& tape, Var states) const { return mh::logits(tape, states, table_, bias()); }
   /// Returns log p(targets[i] | states row i).
   std::vector<float> log_probabilities(ConstMatrixView states, std::span<const int32_t> targets,
                                        VocabularyScratch& scratch) const;

@@ -23,7 +23,7 @@ class RotaryPositions final : public AttentionPositions {
                    .base = options_.base,
                    .scaling = options_.scaling,
                    .pairs = options_.pairs,
-                   .offsets = places.offsets,
+                   .offsets = places.positions.empty() ? places.offsets : std::span<const int32_t>(),
                    .positions = places.positions});
   }
 
@@ -39,7 +39,7 @@ class AlibiPositions final : public AttentionPositions {
       slopes_.insert(slopes_.end(), static_cast<size_t>(softmaxes_per_head), slope);
     }
   }
-  LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context&, Var, AttentionBias& fixed) const override {
     fixed.slopes = slopes_;
     return {};
   }
@@ -55,7 +55,7 @@ class T5Positions final : public AttentionPositions {
     for (int distance = -kT5Farthest; distance <= kT5Farthest; ++distance)
       buckets_.push_back(t5_bucket(distance, direction));
   }
-  LearnedBias bias(Context&, Var, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context&, Var, AttentionBias& fixed) const override {
     fixed.distance_clip = kT5Farthest;
     fixed.distance_columns = kT5Buckets;
     fixed.buckets = buckets_;
@@ -82,7 +82,7 @@ class ShawPositions final : public AttentionPositions {
         vectors_(shape.d_key, 2 * kShawClip + 1),
         product_(slice_columns(shape.heads, shape.heads * shape.d_key), &vectors_, nullptr) {}
 
-  LearnedBias bias(Context& context, Var q, AttentionBias& fixed) const override {
+  LearnedInputs bias(Context& context, Var q, AttentionBias& fixed) const override {
     fixed.query_clip = kShawClip;
     const Var products = head_affine(context.tape, q, product_);  // [Nq, H * (2k + 1)]
     return {.by_distance = nullptr, .by_query = ops::scale(context.tape, products, scale_)};

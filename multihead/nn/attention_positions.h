@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "multihead/autograd/attention.h"
@@ -15,13 +14,6 @@
 #include "multihead/nn/positions.h"
 
 namespace mh {
-
-/// The positions of rows in their sequences; exactly one of the two is given. Must outlive the backward
-/// pass.
-struct RowPlaces {
-  std::span<const int32_t> offsets = {};    // [S + 1]: each sequence begins at position 0
-  std::span<const int32_t> positions = {};  // or [N]: the position of each row
-};
 
 class AttentionPositions {
  public:
@@ -34,7 +26,7 @@ class AttentionPositions {
   virtual Var turned(Context&, Var rows, int /*heads*/, const RowPlaces&) const { return rows; }
   /// The bias that is added to the scores of q [Nq, H * d_key]: sets its fixed part in `fixed` and returns
   /// its learned part.
-  virtual LearnedBias bias(Context&, Var /*q*/, AttentionBias& /*fixed*/) const { return {}; }
+  virtual LearnedInputs bias(Context&, Var /*q*/, AttentionBias& /*fixed*/) const { return {}; }
   virtual void initialise(Random&) {}
   /// Calls the visitor with every parameter in a fixed order, "NAME.distance_bias", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}

@@ -24,14 +24,14 @@ void Interventions::set_gate(std::string_view heads, float gate) {
   changes_.push_back({HeadPattern(heads), gate});
 }
 
-std::span<const float> Interventions::gates(std::string_view attention, int heads, Arena& memory) const {
-  std::span<float> gates;
+MatrixView Interventions::gates(std::string_view attention, int heads, Arena& memory) const {
+  MatrixView gates;
   const auto set = [&](int head, float gate) {
-    if (gates.empty()) {
-      gates = memory.array<float>(heads);
-      std::fill(gates.begin(), gates.end(), 1.0f);
+    if (gates.data == nullptr) {
+      gates = memory.matrix<float>(1, heads);
+      std::fill_n(gates.data, heads, 1.0f);
     }
-    gates[static_cast<size_t>(head)] = gate;
+    gates(0, head) = gate;
   };
   for (const Change& change : changes_) {
     if (const auto& one = change.heads.one()) {

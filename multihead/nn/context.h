@@ -16,6 +16,7 @@
 #include "multihead/kernels/attention.h"
 #include "multihead/nn/disagreement.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/nn/sites.h"
 
 namespace mh {
 
@@ -63,9 +64,9 @@ class Interventions {
   void mute(std::string_view heads) { set_gate(heads, 0); }
   /// Where several gates speak of one head, the last one counts.
   void set_gate(std::string_view heads, float gate);
-  /// Returns a gate for each head, in the arena's memory; empty when no head of this attention was changed.
-  /// Throws UsageError when a head was named whose number is not below `heads`.
-  std::span<const float> gates(std::string_view attention, int heads, Arena& memory) const;
+  /// Returns a gate for each head [1, heads], in the arena's memory; empty when no head of this attention was
+  /// changed. Throws UsageError when a head was named whose number is not below `heads`.
+  MatrixView gates(std::string_view attention, int heads, Arena& memory) const;
   bool empty() const { return changes_.empty(); }
   /// What was asked for; a model checks that it has such heads.
   const std::vector<Change>& changes() const { return changes_; }
@@ -86,6 +87,13 @@ struct Context {
   Observer* observer = nullptr;
   const Interventions* interventions = nullptr;
   HeadSimilaritySums* similarity = nullptr;  // where attentions add how similar their heads are
+  Sites* sites = nullptr;                    // who is called at the places of docs/sites.md
+
+  bool wants(const Site& site) const { return sites != nullptr && sites->wants(site); }
+  /// What a model goes on with at a site.
+  Var at(const Site& site, const SiteValue& value) const {
+    return wants(site) ? sites->at(tape, site, value) : value.value;
+  }
 };
 
 /// Returns the dropout of one site for the rows of these sequences; none when the context has no key or the

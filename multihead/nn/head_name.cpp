@@ -17,7 +17,8 @@ std::optional<HeadName> head_name_in(std::string_view text) {
   return HeadName{std::string(text.substr(0, dot)), *head};
 }
 
-/// Whether `text` is `pattern` with some characters in place of each *.
+}  // namespace
+
 bool fits(std::string_view text, std::string_view pattern) {
   size_t t = 0, p = 0;
   size_t star = std::string_view::npos, taken = 0;  // the last *, and the text up to where it reaches
@@ -36,8 +37,6 @@ bool fits(std::string_view text, std::string_view pattern) {
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
-
-}  // namespace
 
 std::optional<int> whole_number_in(std::string_view text) {
   int number = 0;

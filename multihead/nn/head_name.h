@@ -8,6 +8,8 @@
 
 namespace mh {
 
+/// Whether `text` is `pattern` with any characters in place of each *.
+bool fits(std::string_view text, std::string_view pattern);
 /// Returns the number if `text` is digits only and fits into an int.
 std::optional<int> whole_number_in(std::string_view text);
 

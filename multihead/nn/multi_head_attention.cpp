@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "multihead/autograd/affine.h"
 #include "multihead/autograd/disagreement.h"
 #include "multihead/base/error.h"
@@ -48,20 +50,48 @@ void MultiHeadAttention::show_rows(Context& context, ProjectedTo to, Var rows) c
     context.observer->rows(name_, to, rows.value());
 }
 
-Var MultiHeadAttention::project_queries(Context& context, Var x) const {
+Var MultiHeadAttention::project_queries(Context& context, Var x, const RowPlaces& places) const {
   show_rows(context, ProjectedTo::kQueries, x);
-  return heads_->queries(context, x);
+  return context.at({name_, SitePart::kQueries},
+                    {heads_->queries(context, x), heads_->shape().heads, places});
 }
 
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
                                                  std::span<const int32_t> offsets) const {
   show_rows(context, ProjectedTo::kKeysAndValues, memory);
   const Heads::KeysValues both = heads_->keys_and_values(context, memory);
-  return {.keys = both.k, .values = both.v, .offsets = offsets, .rows = {}};
+  const HeadShape shape = heads_->shape();
+  const RowPlaces places{.offsets = offsets};
+  return {.keys = context.at({name_, SitePart::kKeys}, {both.k, shape.key_heads, places}),
+          .values = context.at({name_, SitePart::kValues}, {both.v, shape.value_heads, places}),
+          .offsets = offsets,
+          .rows = {}};
+}
+
+Var MultiHeadAttention::gates(Context& context, const Ragged& rows, const RowPlaces& places) const {
+  Tape& tape = context.tape;
+  MatrixView set;  // of all sequences
+  if (context.interventions != nullptr) set = context.interventions->gates(name_, heads(), tape.arena());
+  const Site site{name_, SitePart::kGates};
+  if (!context.wants(site)) return set.data != nullptr ? tape.constant(set) : Var();
+  const MatrixView each = tape.arena().matrix<float>(rows.sequences(), heads());
+  for (int32_t s = 0; s < rows.sequences(); ++s) {
+    for (int64_t h = 0; h < heads(); ++h) each(s, h) = set.data != nullptr ? set(0, h) : 1;
+  }
+  // Row i is that of the kernel's sequence i: a sequence of the batch, or in cached decoding one of its hypotheses.
+  const std::span<int32_t> offsets = tape.arena().array<int32_t>(static_cast<int64_t>(places.offsets.size()));
+  const auto begins = rows.offsets().first(static_cast<size_t>(rows.sequences()));
+  const bool same =
+      std::equal(rows.offsets().begin(), rows.offsets().end(), places.offsets.begin(), places.offsets.end());
+  for (size_t s = 0; s < offsets.size(); ++s) {
+    const auto first = std::lower_bound(begins.begin(), begins.end(), places.offsets[s]) - begins.begin();
+    offsets[s] = static_cast<int32_t>(same ? static_cast<int64_t>(s) : first);
+  }
+  return context.at(site, {tape.constant(each), heads(), {.offsets = offsets}});
 }
 
 Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
-                               const Mask& mask, ObservedWeights* wanted) const {
+                               const Mask& mask, const RowPlaces& places, ObservedWeights* wanted) const {
   AttentionInputs inputs;
   inputs.q = q.value();
   inputs.k = memory.keys.value();
@@ -78,17 +108,19 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.scale = shape.scale;
   inputs.mask = mask;
   inputs.dropout = dropout_at(context, config_.weights_dropout, site_, rows);
-  if (context.interventions != nullptr)
-    inputs.gate = context.interventions->gates(name_, heads(), context.tape.arena());
 
   Observer* observer = context.observer;
   const bool observed = observer != nullptr && observer->wants_weights(name_);
   float* weights = observed || wanted != nullptr
                        ? context.tape.arena().array<float>(attention_weights_size(inputs)).data()
                        : nullptr;
-  LearnedBias bias;
-  if (positions_) bias = positions_->bias(context, q, inputs.bias);
-  const Var outputs = values_->apply(context.tape, q, memory.keys, memory.values, inputs, bias, weights);
+  LearnedInputs learned;
+  if (positions_) learned = positions_->bias(context, q, inputs.bias);
+  learned.gates = gates(context, *rows.ragged, places);
+  const Var outputs =
+      context.at({name_, SitePart::kHeads},
+                 {values_->apply(context.tape, q, memory.keys, memory.values, inputs, learned, weights),
+                  heads(), places});
   if (weights != nullptr) {
     const ObservedWeights found{.name = name_,
                                 .heads = heads(),
@@ -100,12 +132,12 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
     if (observed) observer->weights(found);
     if (wanted != nullptr) *wanted = found;
   }
-  if (context.similarity != nullptr) record_head_similarity(context, q, memory, inputs, bias, outputs);
+  if (context.similarity != nullptr) record_head_similarity(context, q, memory, inputs, learned, outputs);
   return outputs;
 }
 
 void MultiHeadAttention::record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
-                                                const AttentionInputs& inputs, const LearnedBias& bias,
+                                                const AttentionInputs& inputs, const LearnedInputs& learned,
                                                 Var outputs) const {
   Tape& tape = context.tape;
   std::vector<Var>& sums = context.similarity->sums;
@@ -113,27 +145,30 @@ void MultiHeadAttention::record_head_similarity(Context& context, Var q, const K
   if (has_part(form, Disagreement::kSubspace))
     sums.push_back(row_similarity(tape, memory.values, inputs.value_heads));
   if (has_part(form, Disagreement::kPositions))
-    sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, bias), inputs));
+    sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, learned), inputs));
   if (has_part(form, Disagreement::kOutput)) sums.push_back(row_similarity(tape, outputs, heads()));
 }
 
 ProjectedHeads MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
   ProjectedHeads p = heads_->project(context, x);
+  const HeadShape shape = heads_->shape();
   if (positions_) {
-    const HeadShape shape = heads_->shape();
     p.q = positions_->turned(context, p.q, shape.heads, places);
     p.k = positions_->turned(context, p.k, shape.key_heads, places);
   }
-  return p;
+  return {.q = context.at({name_, SitePart::kQueries}, {p.q, shape.heads, places}),
+          .k = context.at({name_, SitePart::kKeys}, {p.k, shape.key_heads, places}),
+          .v = context.at({name_, SitePart::kValues}, {p.v, shape.value_heads, places})};
 }
 
 Var MultiHeadAttention::self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
                                    ObservedWeights* weights) const {
   for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
   const std::span<const int32_t> offsets = rows.ragged->offsets();
-  const ProjectedHeads p = project(context, x, {.offsets = offsets});
+  const RowPlaces places{.offsets = offsets};
+  const ProjectedHeads p = project(context, x, places);
   return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask,
-                weights);
+                places, weights);
 }
 
 Var MultiHeadAttention::output_of(Context& context, Var heads) const {
@@ -148,14 +183,27 @@ Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, con
 Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Var memory,
                               std::span<const int32_t> offsets, ObservedWeights* weights) const {
   const KeysAndValues keys = project_memory(context, memory, offsets);
-  const Var q = project_queries(context, x);
-  return output_of(context, attend(context, q, rows, keys, Mask::none(), weights));
+  const RowPlaces places{.offsets = rows.ragged->offsets()};
+  const Var q = project_queries(context, x, places);
+  return output_of(context, attend(context, q, rows, keys, Mask::none(), places, weights));
 }
 
 void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
   if (&other == this) return;
   positions_ = other.positions_;
   owns_positions_ = false;
+}
+
+void MultiHeadAttention::visit_sites(const SiteVisitor& visitor) const {
+  const HeadShape shape = heads_->shape();
+  const auto visit = [&](SitePart part, int heads, int64_t columns) {
+    visitor({.name = Site{name_, part}.name(), .blocks = heads, .columns = columns});
+  };
+  visit(SitePart::kQueries, shape.heads, int64_t{shape.heads} * shape.d_key);
+  visit(SitePart::kKeys, shape.key_heads, key_width());
+  visit(SitePart::kValues, shape.value_heads, value_width());
+  visit(SitePart::kGates, heads(), heads());
+  visit(SitePart::kHeads, heads(), int64_t{heads()} * geometry().d_value);
 }
 
 void MultiHeadAttention::initialise(Random& random) {

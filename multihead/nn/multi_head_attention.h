@@ -25,9 +25,8 @@ class Affine;
 class AttentionPositions;
 class Heads;
 class WeightedValues;
-struct LearnedBias;
+struct LearnedInputs;
 struct ProjectedHeads;  // nn/heads.h
-struct RowPlaces;       // nn/attention_positions.h
 
 struct MultiHeadAttentionConfig {
   int d_model = 512;
@@ -84,14 +83,17 @@ class MultiHeadAttention {
   /// Queries, keys and values of the rows x, which stand at these positions.
   ProjectedHeads project(Context& context, Var x, const RowPlaces& places) const;
   /// The queries of the rows x, whose keys come from a memory.
-  Var project_queries(Context& context, Var x) const;
+  Var project_queries(Context& context, Var x, const RowPlaces& places) const;
   KeysAndValues project_memory(Context& context, Var memory, std::span<const int32_t> offsets) const;
-  /// Concat(head_1, ...) for queries q against the given keys: [Nq, heads * d_value].
+  /// Concat(head_1, ...) for queries q against the given keys: [Nq, heads * d_value]. `places`: those of the
+  /// queries' rows, for whoever is called at sites.
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
-             ObservedWeights* weights = nullptr) const;
+             const RowPlaces& places, ObservedWeights* weights = nullptr) const;
   /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
   const Affine* output() const { return output_.get(); }
 
+  /// Calls the visitor with the attention's sites.
+  void visit_sites(const SiteVisitor& visitor) const;
   /// Shares the positional parameters of `other`; this attention then has none of its own.
   void share_positions(const MultiHeadAttention& other);
 
@@ -102,9 +104,11 @@ class MultiHeadAttention {
  private:
   Var output_of(Context& context, Var heads) const;
   void show_rows(Context& context, ProjectedTo to, Var rows) const;
+  /// [sequences, heads] or [1, heads]; nothing when all are 1 and nobody asks.
+  Var gates(Context& context, const Ragged& rows, const RowPlaces& places) const;
   /// Records the similarity of heads when context.similarity is set. q and memory: as in attend().
   void record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
-                              const AttentionInputs& inputs, const LearnedBias& bias, Var outputs) const;
+                              const AttentionInputs& inputs, const LearnedInputs& learned, Var outputs) const;
 
   std::string name_;
   MultiHeadAttentionConfig config_;  // its geometry completed()

@@ -29,20 +29,21 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
 
 template <class Layer>
 Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
+  Tape& tape = context.tape;
   // Values of attentions that are asked how similar their heads are stay until the end.
-  if (context.tape.recording() || context.similarity != nullptr) {
-    for (size_t i = 0; i < layers_.size(); ++i) x = run_layer(i, x);
-    return x;
-  }
-  // No gradient will ask for what happened inside of a layer: the next one uses the same memory, while it is
-  // in the cache.
-  Arena& arena = context.tape.arena();
-  const Var state = context.tape.make(x.rows(), x.cols());
-  const Arena::Mark inside = arena.mark();
+  const auto all_stay = [&] { return tape.recording() || context.similarity != nullptr; };
+  const Var state = all_stay() ? Var() : tape.constant(tape.arena().matrix<float>(x.rows(), x.cols()));
+  const Arena::Mark inside = tape.arena().mark();
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const ConstMatrixView y = run_layer(i, x).value();
-    std::copy_n(y.data, y.size(), state.value().data);
-    arena.rewind(inside);
+    const Var y = run_layer(i, x);
+    if (all_stay()) {  // perhaps since this layer, in which a value is watched
+      x = y;
+      continue;
+    }
+    // No gradient will ask for what happened inside of this layer: the next one uses the same memory, while
+    // it is in the cache.
+    std::copy_n(y.value().data, y.value().size(), state.value().data);
+    tape.arena().rewind(inside);
     x = state;
   }
   return x;
@@ -50,9 +51,10 @@ Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
 
 Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   MH_ASSERT((memory != nullptr) == config_.cross_attention);
-  x = one_after_another(context, x,
+  const RowPlaces places{.offsets = rows.ragged->offsets()};
+  x = one_after_another(context, begun(context, x, places),
                         [&](size_t i, Var in) { return layers_[i].forward(context, in, rows, memory); });
-  return finished(context, x);
+  return finished(context, x, places);
 }
 
 void Stack::start(Context& context, const Memory* memory, StackCache& cache) const {
@@ -63,13 +65,18 @@ void Stack::start(Context& context, const Memory* memory, StackCache& cache) con
 }
 
 Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cache) const {
-  MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone && !context.tape.recording());
+  MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone);
+  if (context.tape.mode() != Tape::Mode::kEvaluate)
+    throw UsageError("cached decoding has no gradients; take a tape that does not record");
   MH_ASSERT(rows.rows->rows() == x.rows());
   cache.append(rows);
-  x = one_after_another(
-      context, x, [&](size_t i, Var in) { return layers_[i].extend(context, in, cache.layers_[i], cache); });
+  const RowPlaces places{.offsets = (config_.cross_attention ? cache.by_source_ : cache.new_rows_).offsets(),
+                         .positions = cache.positions_};
+  x = one_after_another(context, begun(context, x, places), [&](size_t i, Var in) {
+    return layers_[i].extend(context, in, cache.layers_[i], cache);
+  });
   cache.rows_written_ += static_cast<int32_t>(x.rows());
-  return finished(context, x);
+  return finished(context, x, places);
 }
 
 void Stack::initialise(Random& random) {
@@ -87,6 +94,12 @@ void Stack::visit_attentions(const AttentionVisitor& visitor) const {
     visitor(layer.self_attention());
     if (layer.cross_attention() != nullptr) visitor(*layer.cross_attention());
   }
+}
+
+void Stack::visit_sites(const SiteVisitor& visitor) const {
+  visitor({.name = Site{config_.name, SitePart::kEmbeddings}.name(), .columns = config_.d_model});
+  for (const StackLayer& layer : layers_) layer.visit_sites(visitor);
+  visitor({.name = Site{config_.name, SitePart::kStates}.name(), .columns = config_.d_model});
 }
 
 MultiHeadAttention* Stack::find_attention(std::string_view name) {

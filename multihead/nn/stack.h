@@ -46,6 +46,8 @@ class Stack {
   /// Calls the visitor with every parameter; names begin with the name of the stack.
   void visit(const ParameterVisitor& visitor);
   void visit_attentions(const AttentionVisitor& visitor) const;
+  /// Calls the visitor with the sites of the stack and its layers, in the order of forward().
+  void visit_sites(const SiteVisitor& visitor) const;
   /// Returns the attention with this name, or null.
   MultiHeadAttention* find_attention(std::string_view name);
 
@@ -53,7 +55,13 @@ class Stack {
   /// x through run_layer(i, x) of every layer i.
   template <class Layer>
   Var one_after_another(Context& context, Var x, Layer run_layer) const;
-  Var finished(Context& context, Var x) const { return end_ ? end_->forward(context, x) : x; }
+  Var begun(const Context& context, Var x, const RowPlaces& places) const {
+    return context.at({config_.name, SitePart::kEmbeddings}, {.value = x, .rows = places});
+  }
+  Var finished(Context& context, Var x, const RowPlaces& places) const {
+    return context.at({config_.name, SitePart::kStates},
+                      {.value = end_ ? end_->forward(context, x) : x, .rows = places});
+  }
 
   StackConfig config_;
   std::deque<StackLayer> layers_;

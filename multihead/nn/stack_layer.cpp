@@ -48,7 +48,8 @@ std::string layer_name(const StackConfig& config, int number, const char* part) 
 }  // namespace
 
 StackLayer::StackLayer(const StackConfig& config, int number, DropoutSites& sites)
-    : mask_(config.mask),
+    : name_(layer_name(config, number, "")),
+      mask_(config.mask),
       self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), sites),
       self_residual_(config, sites),
       cross_(config.cross_attention
@@ -60,23 +61,33 @@ StackLayer::StackLayer(const StackConfig& config, int number, DropoutSites& site
                     config.dropout.activation, sites),
       feed_forward_residual_(config, sites) {}
 
-Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows) const {
-  const Var hidden = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);
-  return feed_forward_residual_.after(context, hidden, feed_forward_.second(), x, rows);
+Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const {
+  Var h = feed_forward_.hidden(context, feed_forward_residual_.before(context, x), rows);
+  h = at(context, SitePart::kHidden, h, places);
+  const Affine* last = feed_forward_.second();
+  if (context.wants({name_, SitePart::kFeedForward})) {  // then it is no longer one op with what follows
+    h = at(context, SitePart::kFeedForward, affine(context.tape, h, *last), places);
+    last = nullptr;
+  }
+  return at(context, SitePart::kOutput, feed_forward_residual_.after(context, h, last, x, rows), places);
 }
 
 Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
+  const RowPlaces places{.offsets = rows.ragged->offsets()};
+  x = at(context, SitePart::kInput, x, places);
   const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows, mask_.mask());
   x = self_residual_.after(context, own, self_attention_.output(), x, rows);
+  x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (cross_) {
     const MultiHeadAttention& attention = cross_->attention;
     const KeysAndValues keys =
         attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
-    const Var q = attention.project_queries(context, cross_->residual.before(context, x));
-    const Var crossed = attention.attend(context, q, rows, keys, Mask::none());
+    const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
+    const Var crossed = attention.attend(context, q, rows, keys, Mask::none(), places);
     x = cross_->residual.after(context, crossed, attention.output(), x, rows);
+    x = at(context, SitePart::kAfterCrossAttention, x, places);
   }
-  return feed_forward(context, x, rows);
+  return feed_forward(context, x, rows, places);
 }
 
 void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer& own) const {
@@ -93,8 +104,10 @@ void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer
 Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const StackCache& cache) const {
   Tape& tape = context.tape;
   const Sequences rows{.ids = {}, .ragged = &cache.new_rows_, .sentences = {}};
-  const auto p =
-      self_attention_.project(context, self_residual_.before(context, x), {.positions = cache.positions_});
+  const RowPlaces places{.offsets = (cross_ ? cache.by_source_ : cache.new_rows_).offsets(),
+                         .positions = cache.positions_};
+  x = at(context, SitePart::kInput, x, places);
+  const auto p = self_attention_.project(context, self_residual_.before(context, x), places);
   const MatrixView written(own.self.data(), cache.rows_written_ + x.rows(), own.width);
   copy_keys_and_values(p.k, p.v, written.rows_between(cache.rows_written_, written.rows));
   // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
@@ -105,19 +118,38 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
       context, p.q, rows,
       keys_and_values(tape, written, self_attention_.key_width(), cache.lengths_.offsets(),
                       in_place ? std::span<const int32_t>() : std::span<const int32_t>(cache.paths_)),
-      mask);
+      mask, places);
   x = self_residual_.after(context, looked_back, self_attention_.output(), x, rows);
-  if (!cross_) return feed_forward(context, x, rows);
+  x = at(context, SitePart::kAfterSelfAttention, x, places);
+  if (!cross_) return feed_forward(context, x, rows, places);
 
   const MultiHeadAttention& attention = cross_->attention;
   const Sequences together{.ids = {}, .ragged = &cache.by_source_, .sentences = {}};
-  const Var q = attention.project_queries(context, cross_->residual.before(context, x));
+  const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
   const Var crossed = attention.attend(
       context, q, together,
       keys_and_values(tape, own.memory.view(), attention.key_width(), cache.memory_offsets_, {}),
-      Mask::none());
+      Mask::none(), places);
   x = cross_->residual.after(context, crossed, attention.output(), x, together);
-  return feed_forward(context, x, together);
+  x = at(context, SitePart::kAfterCrossAttention, x, places);
+  return feed_forward(context, x, together, places);
+}
+
+void StackLayer::visit_sites(const SiteVisitor& visitor) const {
+  const int64_t d_model = self_attention_.config().d_model;
+  const auto visit = [&](SitePart part, int64_t columns) {
+    visitor({.name = Site{name_, part}.name(), .columns = columns});
+  };
+  visit(SitePart::kInput, d_model);
+  self_attention_.visit_sites(visitor);
+  visit(SitePart::kAfterSelfAttention, d_model);
+  if (cross_) {
+    cross_->attention.visit_sites(visitor);
+    visit(SitePart::kAfterCrossAttention, d_model);
+  }
+  visit(SitePart::kHidden, feed_forward_.second()->inputs());
+  visit(SitePart::kFeedForward, d_model);
+  visit(SitePart::kOutput, d_model);
 }
 
 void StackLayer::initialise(Random& random) {

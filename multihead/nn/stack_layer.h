@@ -35,6 +35,8 @@ class StackLayer {
 
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
+  /// Calls the visitor with the layer's sites, in the order of forward().
+  void visit_sites(const SiteVisitor& visitor) const;
   /// Null without cross-attention.
   MultiHeadAttention* cross_attention() { return cross_ ? &cross_->attention : nullptr; }
   MultiHeadAttention& self_attention() { return self_attention_; }
@@ -46,8 +48,13 @@ class StackLayer {
     MultiHeadAttention attention;
     Residual residual;
   };
-  Var feed_forward(Context& context, Var x, const Sequences& rows) const;
+  /// What the model goes on with at a site of this layer.
+  Var at(const Context& context, SitePart part, Var value, const RowPlaces& places) const {
+    return context.at({name_, part}, {.value = value, .rows = places});
+  }
+  Var feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const;
 
+  std::string name_;  // "encoder.3"
   StackMask mask_;
   MultiHeadAttention self_attention_;
   Residual self_residual_;

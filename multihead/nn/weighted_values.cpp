@@ -6,8 +6,8 @@
 namespace mh {
 
 Var WeightedValues::maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs,
-                         const LearnedBias& bias) const {
-  return softmax_maps(tape, attention_scores(tape, q, k, inputs, bias), inputs);
+                         const LearnedInputs& learned) const {
+  return softmax_maps(tape, attention_scores(tape, q, k, inputs, learned), inputs);
 }
 
 std::unique_ptr<WeightedValues> make_weighted_values(const HeadGeometry& geometry, int layer) {

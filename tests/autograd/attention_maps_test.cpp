@@ -4,32 +4,30 @@
 #include <vector>
 
 #include "multihead/autograd/attention_maps.h"
+#include "multihead/autograd/gate_heads.h"
 #include "multihead/base/ragged.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/autograd/random_numbers.h"
 
 namespace mh {
 namespace {
 
-Tensor random_tensor(int64_t rows, int64_t cols, uint64_t seed) {
-  Random random(seed);
-  Tensor t(rows, cols);
-  for (int64_t i = 0; i < t.size(); ++i) t.data()[i] = static_cast<float>(random.normal());
-  return t;
-}
-
 struct Result {
-  std::vector<float> output, dq, dk, dv, d_table, d_by_query, weights;
+  std::vector<float> output, dq, dk, dv, d_table, d_by_query, d_gates, weights;
 };
 
 TEST(AttentionMaps, AreTheFusedKernelInPieces) {
   constexpr int kHeads = 4, kKeyHeads = 2, kKey = 3, kValue = 5, kClip = 2;
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{3, 1, 6});
   const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{4, 2, 7});
-  Tensor q = random_tensor(queries.rows(), kHeads * kKey, 1),
-         k = random_tensor(keys.rows(), kKeyHeads * kKey, 2), v = random_tensor(keys.rows(), kValue, 3),
-         seed = random_tensor(queries.rows(), kHeads * kValue, 4),
-         by_query = random_tensor(queries.rows(), kHeads * (2 * kClip + 1), 5);
-  const std::vector<float> gate = {1, 0.5f, -2, 1}, slopes = {0.5f, 0.25f, 0, 1};
+  Tensor q = test::random_matrix<float>(queries.rows(), kHeads * kKey, 1),
+         k = test::random_matrix<float>(keys.rows(), kKeyHeads * kKey, 2),
+         v = test::random_matrix<float>(keys.rows(), kValue, 3),
+         seed = test::random_matrix<float>(queries.rows(), kHeads * kValue, 4),
+         by_query = test::random_matrix<float>(queries.rows(), kHeads * (2 * kClip + 1), 5);
+  Tensor gates = test::random_matrix<float>(queries.sequences(), kHeads, 6);
+  gates(1, 2) = 0;
+  const std::vector<float> slopes = {0.5f, 0.25f, 0, 1};
   const std::vector<int32_t> buckets = {0, 2, 1, 2, 0, 1, 1};  // of the distances -3 ... 3
   const std::vector<int64_t> sentences = {7, 0, 3};
   AttentionInputs inputs;
@@ -43,7 +41,6 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
   inputs.mask = Mask::causal();
   inputs.dropout = {
       .rate = 0.3f, .stream = dropout_stream(3, 4, 5), .offsets = queries.offsets(), .sentences = sentences};
-  inputs.gate = gate;
   inputs.bias.slopes = slopes;
   inputs.bias.distance_clip = 3;
   inputs.bias.distance_columns = 3;
@@ -56,16 +53,18 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
     Tape tape(Tape::Mode::kRecord);
     using enum Tape::Gradient;
     const Var vq = tape.constant(q.view(), kWants), vk = tape.constant(k.view(), kWants),
-              vv = tape.constant(v.view(), kWants), vb = tape.constant(by_query.view(), kWants);
-    const LearnedBias bias{.by_distance = &table, .by_query = vb};
+              vv = tape.constant(v.view(), kWants), vb = tape.constant(by_query.view(), kWants),
+              vg = tape.constant(gates.view(), kWants);
+    const LearnedInputs learned{.by_distance = &table, .by_query = vb, .gates = vg};
     std::vector<float> weights(static_cast<size_t>(attention_weights_size(inputs)));
     Var y;
     if (composed) {
-      const Var maps = softmax_maps(tape, attention_scores(tape, vq, vk, inputs, bias), inputs);
+      const Var maps = softmax_maps(tape, attention_scores(tape, vq, vk, inputs, learned), inputs);
       std::copy_n(maps.value().data, weights.size(), weights.begin());
-      y = weigh_values(tape, drop_maps(tape, maps, inputs), vv, inputs);
+      y = gate_heads(tape, weigh_values(tape, drop_maps(tape, maps, inputs), vv, inputs), vg,
+                     inputs.query_offsets);
     } else {
-      y = attention(tape, vq, vk, vv, inputs, bias, weights.data());
+      y = attention(tape, vq, vk, vv, inputs, learned, weights.data());
     }
     tape.seed(y, static_cast<const Tensor&>(seed).view());
     const auto numbers = [](ConstMatrixView m) { return std::vector<float>(m.data, m.data + m.size()); };
@@ -77,6 +76,7 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
     result.dk = numbers(vk.gradient());
     result.dv = numbers(vv.gradient());
     result.d_by_query = numbers(vb.gradient());
+    result.d_gates = numbers(vg.gradient());
     result.d_table = numbers(table.gradient.view());
     return result;
   };
@@ -96,6 +96,7 @@ TEST(AttentionMaps, AreTheFusedKernelInPieces) {
   expect_near("dk", pieces.dk, fused.dk);
   expect_near("dv", pieces.dv, fused.dv);
   expect_near("d_by_query", pieces.d_by_query, fused.d_by_query);
+  expect_near("d_gates", pieces.d_gates, fused.d_gates);
   expect_near("d_table", pieces.d_table, fused.d_table);
 }
 

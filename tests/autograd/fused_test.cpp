@@ -11,18 +11,14 @@
 #include "multihead/autograd/vocabulary.h"
 #include "multihead/base/ragged.h"
 #include "multihead/base/random.h"
+#include "tests/autograd/random_numbers.h"
 
 namespace mh {
 namespace {
 
-using D = BasicTensor<double>;
+using test::randomise;
 
-void randomise(Parameter& p, uint64_t seed, double spread = 1) {
-  Random random(seed);
-  for (int64_t i = 0; i < p.value.size(); ++i)
-    p.value.data()[i] = static_cast<float>(spread * random.normal());
-  p.changed();
-}
+using D = BasicTensor<double>;
 
 // One fused op: parameters in, [N, outputs] out; the same in double, for the same numbers.
 struct Case {

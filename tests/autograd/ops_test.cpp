@@ -6,23 +6,17 @@
 #include <array>
 
 #include "multihead/autograd/gradcheck.h"
-#include "multihead/base/random.h"
+#include "tests/autograd/random_numbers.h"
 
 namespace mh {
 namespace {
 
 using namespace ops;
+using test::random_matrix;
 
 using D = BasicTensor<double>;
 using V = BasicVar<double>;
 using DoubleTape = BasicTape<double>;
-
-D random_matrix(int64_t rows, int64_t cols, uint64_t seed) {
-  D m(rows, cols);
-  Random random(seed);
-  for (int64_t i = 0; i < m.size(); ++i) m.data()[i] = random.normal();
-  return m;
-}
 
 // A scalar in which every number of y has a weight of its own.
 V weighted_sum(DoubleTape& tape, V y, const D& weights) {

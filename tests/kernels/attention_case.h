@@ -21,13 +21,15 @@ struct BiasChoice {
   bool slopes = false, by_distance = false, buckets = false, elements = false, by_query = false;
 };
 
+enum class GateChoice { kNone, kOfAll, kOfEach };  // sequence
+
 struct AttentionCase {
   std::vector<int32_t> queries{5}, keys{7};
   int heads = 2, key_heads = 2, value_heads = 2;
   int d_key = 8, d_value = 8;
   MaskChoice mask = MaskChoice::kNone;
   float rate = 0;
-  bool gated = false;
+  GateChoice gates = GateChoice::kNone;
   bool by_rows = false;
   int64_t padding = 0;  // numbers between the rows
   BiasChoice bias = {};
@@ -56,9 +58,13 @@ class AttentionProblem {
       rows_.push_back(static_cast<int32_t>(random_.below(static_cast<uint32_t>(stored))));
     }
     in.key_rows = rows_;
-    for (int h = 0; c.gated && h < c.heads; ++h)
-      gate_.push_back(h == 1 ? 0.0f : 0.5f + static_cast<float>(h));
-    in.gate = gate_;
+    const auto sequences = static_cast<int64_t>(c.queries.size());
+    if (c.gates != GateChoice::kNone) {
+      const int64_t of_gates = c.gates == GateChoice::kOfAll ? 1 : sequences;
+      for (int64_t i = 0; i < of_gates * c.heads; ++i)
+        gate_.push_back(i % 3 == 1 ? 0.0f : 0.5f + static_cast<float>((i + i / c.heads) % c.heads));
+      in.gate = {gate_.data(), of_gates, c.heads};
+    }
     if (c.mask == MaskChoice::kCausal) in.mask = Mask::causal();
     if (c.mask == MaskChoice::kCausalTopLeft) in.mask = Mask::causal_top_left();
     if (c.mask == MaskChoice::kWindow) in.mask = Mask::window(3, 1);
@@ -82,7 +88,9 @@ class AttentionProblem {
     d_q = blank(d_q_, nq, in.q.cols, c.padding);
     d_k = blank(d_k_, stored, in.k.cols, c.padding);
     d_v = blank(d_v_, stored, in.v.cols, c.padding);
-    d_gate.assign(static_cast<size_t>(c.heads), 77.0f);
+    const int64_t of_d_gate = c.heads % 2 == 0 ? sequences : 1;
+    d_gate.assign(static_cast<size_t>(of_d_gate * c.heads), 77.0f);
+    d_gate_view = {d_gate.data(), of_d_gate, c.heads};
   }
   AttentionProblem(const AttentionProblem&) = delete;
   AttentionProblem& operator=(const AttentionProblem&) = delete;
@@ -91,7 +99,7 @@ class AttentionProblem {
     attention_forward(in, {output, lse.data(), with_weights ? weights.data() : nullptr, statistics});
   }
   void backward() {
-    attention_backward(in, {output, lse.data(), d_output, d_q, d_k, d_v, d_gate.data(), d_bias});
+    attention_backward(in, {output, lse.data(), d_output, d_q, d_k, d_v, d_gate_view, d_bias});
   }
   /// All statistics, with the weights at these distances.
   void want_statistics() {
@@ -104,7 +112,7 @@ class AttentionProblem {
   static constexpr std::array<int32_t, 4> kDistances{0, -1, 2, -130};
 
   AttentionInputs in;
-  MatrixView output, d_output, d_q, d_k, d_v;
+  MatrixView output, d_output, d_q, d_k, d_v, d_gate_view;
   std::vector<float> lse, weights, d_gate;
   AttentionStatistics statistics;
   std::vector<float> highest, entropy, expected_position, expected_distance, mass;

@@ -87,7 +87,9 @@ inline AttentionDescription random_description(Choices& choices) {
   if (choices.one_in(3)) d.rate = 0.01f * static_cast<float>(choices.below(99));
   d.sentences = d.rate > 0 || choices.one_in(2);
   if (choices.one_in(3)) {
-    for (int h = 0; h < d.heads; ++h) d.gate.push_back(choices.of({1.0f, 0.0f, -1.5f, 0.25f}));
+    const size_t rows = choices.one_in(2) ? 1 : d.queries.size();
+    for (size_t i = 0; i < rows * static_cast<size_t>(d.heads); ++i)
+      d.gate.push_back(choices.of({1.0f, 0.0f, -1.5f, 0.25f}));
   }
   if (choices.one_in(2)) {
     d.slopes = choices.one_in(3);
@@ -102,6 +104,7 @@ inline AttentionDescription random_description(Choices& choices) {
   d.statistics = d.lse && choices.one_in(3);
   d.weights = choices.one_in(2);
   d.d_gate = choices.one_in(2);
+  d.d_gate_of_each = choices.one_in(2);
   d.poison = choices.one_in(3);
   return d;
 }

@@ -22,14 +22,16 @@ struct Attention {
 };
 
 struct Gradients {
-  std::vector<double> d_q, d_k, d_v, d_gate;
+  std::vector<double> d_q, d_k, d_v;
+  std::vector<double> d_gate;                                   // [S, H]
   std::vector<double> slopes, by_distance, elements, by_query;  // of the bias
   double largest = 0;
 };
 
 /// The inputs in double, so that differences can be taken.
 struct Values {
-  std::vector<double> q, k, v, gate;
+  std::vector<double> q, k, v;
+  std::vector<double> gate;  // [S, H]
   std::vector<double> slopes = {}, by_distance = {}, elements = {}, by_query = {};
 };
 
@@ -42,13 +44,15 @@ inline std::vector<double> dense(ConstMatrixView view) {
 }
 
 inline Values values_of(const AttentionInputs& in) {
-  Values values{dense(in.q), dense(in.k), dense(in.v), std::vector<double>(in.gate.begin(), in.gate.end())};
+  Values values{dense(in.q), dense(in.k), dense(in.v), {}};
+  for (size_t s = 0; s + 1 < in.query_offsets.size(); ++s) {
+    for (int h = 0; h < in.heads; ++h) values.gate.push_back(static_cast<double>(in.gate_of(s, h)));
+  }
   const auto doubles = [](std::span<const float> x) { return std::vector<double>(x.begin(), x.end()); };
   values.slopes = doubles(in.bias.slopes);
   values.by_distance = doubles(in.bias.by_distance);
   values.elements = doubles(in.bias.elements);
   values.by_query = dense(in.bias.by_query);
-  if (in.gate.empty()) values.gate.assign(static_cast<size_t>(in.heads), 1.0);
   return values;
 }
 
@@ -85,6 +89,20 @@ void for_each_query(const AttentionInputs& in, Visit visit) {
     }
     weights += in.heads * queries * keys;
   }
+}
+
+/// The sequence of a query row.
+inline size_t sequence_of(const AttentionInputs& in, int64_t row) {
+  const auto next = std::upper_bound(in.query_offsets.begin(), in.query_offsets.end(), row);
+  return static_cast<size_t>(next - in.query_offsets.begin()) - 1;
+}
+
+/// Gradients of gates [S, H] as `rows` rows: all of them, or one that is their sum.
+inline std::vector<double> gates_in_rows(const std::vector<double>& each, int64_t heads, int64_t rows) {
+  if (rows != 1) return each;
+  std::vector<double> sums(static_cast<size_t>(heads), 0.0);
+  for (size_t i = 0; i < each.size(); ++i) sums[i % sums.size()] += each[i];
+  return sums;
 }
 
 /// Where a bias has its numbers for a score, or -1.
@@ -175,8 +193,9 @@ inline Attention attention(const AttentionInputs& in, const Values& x,
     }
   });
   for (size_t i = 0; i < result.output.size(); ++i) {
-    const auto h = i / static_cast<size_t>(in.d_value) % static_cast<size_t>(in.heads);
-    result.output[i] = x.gate[h] * result.ungated[i];
+    const auto heads = static_cast<size_t>(in.heads), of_row = i / static_cast<size_t>(in.d_value);
+    const size_t s = sequence_of(in, static_cast<int64_t>(of_row / heads));
+    result.output[i] = x.gate[s * heads + of_row % heads] * result.ungated[i];
   }
   return result;
 }
@@ -198,14 +217,15 @@ inline Gradients attention_gradients(const AttentionInputs& in, const Values& x,
     g.largest = std::max(g.largest, std::abs(term));
   };
   for_each_query(in, [&](int64_t row, int64_t h, const std::vector<Seen>& seen, int64_t weights) {
-    const double gate = x.gate[static_cast<size_t>(h)];
+    const int64_t of_gate = static_cast<int64_t>(sequence_of(in, row)) * in.heads + h;
+    const double gate = x.gate[static_cast<size_t>(of_gate)];
     const int64_t key_head = h * in.key_heads / in.heads, value_head = h * in.value_heads / in.heads;
     const int64_t o = (row * in.heads + h) * in.d_value;
     double delta = 0;  // d_output . ungated output
     for (int64_t c = 0; c < in.d_value; ++c) {
       delta += d_output[static_cast<size_t>(o + c)] * forward.ungated[static_cast<size_t>(o + c)];
     }
-    add(g.d_gate, h, delta);
+    add(g.d_gate, of_gate, delta);
     for (const Seen& key : seen) {
       const double p = forward.weights[static_cast<size_t>(weights + key.key)];
       const int64_t v = (key.row * in.value_heads + value_head) * in.d_value;

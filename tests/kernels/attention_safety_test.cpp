@@ -146,7 +146,7 @@ TEST(AttentionSafety, AnyNumberOfThreadsGivesTheSameBits) {
   c.value_heads = 4;
   c.d_key = c.d_value = 32;
   c.mask = MaskChoice::kCausal;
-  c.gated = true;
+  c.gates = GateChoice::kOfEach;
   const int before = thread_count();
   const auto bytes = [&](int threads) {
     set_thread_count(threads);
@@ -208,7 +208,8 @@ TEST(AttentionSafety, AnImpossibleDescriptionNamesItsField) {
   rows[1] = -1;
   expect("key_rows holds row -1", [&](auto& p) { p.in.key_rows = rows; });
   expect("scale is nan", [](auto& p) { p.in.scale = kNan; });
-  expect("gate has 3 numbers", [&](auto& p) { p.in.gate = gate; });
+  expect("gate is [1,3], expected", [&](auto& p) { p.in.gate = {gate.data(), 1, 3}; });
+  expect("gate is [3,1], expected", [&](auto& p) { p.in.gate = {gate.data(), 3, 1}; });
   expect("bias.slopes has 3 numbers", [&](auto& p) { p.in.bias.slopes = gate; });
   expect("bias.distance_clip is -1", [&](auto& p) {
     p.in.bias.by_distance = gate;

@@ -114,8 +114,16 @@ inline void spoil(Choices& choices, GuardedAttention& p, Spoilt& spoilt) {
     case 11:
       return spoil_number(in.scale, ": scale ", Floats{nan, infinity, -infinity});
     case 12:
-      spoilt.gate.assign(static_cast<size_t>(in.heads) + choices.of<size_t>({1, 100}), 1.0f);
-      in.gate = spoilt.gate;
+      in.gate = {nullptr, 1, in.heads};
+      if (choices.one_in(2)) {
+        in.gate.cols += choices.of<int64_t>({1, 100});
+      } else {
+        in.gate.rows =
+            static_cast<int64_t>(in.query_offsets.size()) + 1;  // two more than there are sequences
+      }
+      in.gate.stride = in.gate.cols;
+      spoilt.gate.assign(static_cast<size_t>(in.gate.size()), 1.0f);
+      in.gate.data = spoilt.gate.data();
       spoilt.fields = {": gate "};
       return;
     case 13:

@@ -13,8 +13,8 @@ namespace {
 void expect_right(const AttentionCase& c) {
   SCOPED_TRACE(fmt::format("Tq {} Tk {} heads {}/{}/{} D {}/{} mask {} rate {} gate {} rows {} padding {}",
                            fmt::join(c.queries, ","), fmt::join(c.keys, ","), c.heads, c.key_heads,
-                           c.value_heads, c.d_key, c.d_value, static_cast<int>(c.mask), c.rate, c.gated,
-                           c.by_rows, c.padding));
+                           c.value_heads, c.d_key, c.d_value, static_cast<int>(c.mask), c.rate,
+                           static_cast<int>(c.gates), c.by_rows, c.padding));
   AttentionProblem p(c);
   p.want_statistics();
   p.forward();
@@ -22,7 +22,7 @@ void expect_right(const AttentionCase& c) {
   const auto want = reference::attention(p.in, x, AttentionProblem::kDistances);
   const int64_t longest = std::max<int64_t>(1, *std::max_element(c.keys.begin(), c.keys.end()));
   const int64_t queries = *std::max_element(c.queries.begin(), c.queries.end());
-  const double gate = c.gated ? c.heads : 1;
+  const double gate = c.gates != GateChoice::kNone ? c.heads : 1;
   // An error of the scores is one of the weights' logarithms: it counts as often as the values are large.
   const double bound =
       tolerance(std::max(1.0, want.largest), c.d_key + longest) * std::max(1.0, want.largest) * gate;
@@ -72,9 +72,10 @@ void expect_right(const AttentionCase& c) {
   EXPECT_LE(worst(g.d_q, p.d_q), close);
   EXPECT_LE(worst(g.d_k, p.d_k), close * std::sqrt(static_cast<double>(group)));
   EXPECT_LE(worst(g.d_v, p.d_v), close * std::sqrt(static_cast<double>(group)));
-  for (size_t h = 0; h < g.d_gate.size(); ++h) {
-    EXPECT_NEAR(p.d_gate[h], g.d_gate[h],
-                close * std::sqrt(static_cast<double>(1 + p.in.q.rows * c.d_value)));
+  const auto d_gate = reference::gates_in_rows(g.d_gate, c.heads, p.d_gate_view.rows);
+  ASSERT_EQ(p.d_gate.size(), d_gate.size());
+  for (size_t i = 0; i < d_gate.size(); ++i) {
+    EXPECT_NEAR(p.d_gate[i], d_gate[i], close * std::sqrt(static_cast<double>(1 + p.in.q.rows * c.d_value)));
   }
   const double sums = close * std::sqrt(static_cast<double>(1 + p.in.q.rows)) * reach;
   expect_numbers("d_slopes", p.d_slopes, g.slopes, sums * reach);
@@ -97,7 +98,7 @@ TEST(AttentionReference, GradientsAreCentralDifferences) {
   c.d_value = 2;
   c.mask = MaskChoice::kDense;
   c.rate = 0.3f;
-  c.gated = true;
+  c.gates = GateChoice::kOfEach;
   c.bias = {.slopes = true, .by_distance = true, .buckets = true, .elements = true, .by_query = true};
   AttentionProblem p(c);
   auto x = reference::values_of(p.in);
@@ -191,7 +192,7 @@ TEST_P(AttentionOnTarget, FeaturesCrossed) {
     c.d_value = random.below(2) ? c.d_key : kSizes[random.below(10)];
     c.mask = masks[random.below(5)];
     c.rate = random.below(3) == 0 ? 0.25f : 0;
-    c.gated = random.below(4) == 0;
+    if (random.below(4) == 0) c.gates = c.queries.size() % 2 == 0 ? GateChoice::kOfEach : GateChoice::kOfAll;
     c.by_rows = random.below(4) == 0 && *std::max_element(c.keys.begin(), c.keys.end()) > 0;
     c.padding = random.below(2) ? 0 : 1 + random.below(40);
     expect_right(c);
@@ -241,7 +242,7 @@ TEST_P(AttentionOnTarget, BiasesCrossed) {
     c.d_value = n % 2 ? 19 : 16;
     c.mask = masks[n % 5];
     c.rate = n % 7 == 0 ? 0.25f : 0;
-    c.gated = n % 11 == 0;
+    if (n % 11 == 0) c.gates = n % 2 == 0 ? GateChoice::kOfEach : GateChoice::kOfAll;
     c.by_rows = n % 13 == 0;
     c.padding = n % 6 == 0 ? 3 : 0;
     c.bias.slopes = n & 1;
@@ -269,7 +270,7 @@ TEST_P(AttentionOnTarget, AFewQueriesAgainstALongCache) {
       c.d_key = kSizes[n % 10];
       c.d_value = kSizes[(n + 3) % 10];
       c.mask = masks[n % 5];
-      c.gated = n % 3 == 0;
+      if (n % 3 == 0) c.gates = n % 2 == 0 ? GateChoice::kOfEach : GateChoice::kOfAll;
       c.by_rows = n % 2 == 0;
       c.padding = n % 4 == 1 ? 9 : 0;
       c.bias.slopes = n % 3 == 1;

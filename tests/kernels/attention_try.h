@@ -42,7 +42,7 @@ inline void compare(const GuardedAttention& p) {
   const auto x = reference::values_of(p.in);
   const auto want = reference::attention(p.in, x, GuardedAttention::kDistances);
   double gate = 1;
-  for (const float g : p.in.gate) gate = std::max(gate, std::abs(static_cast<double>(g)));
+  for (const double g : x.gate) gate = std::max(gate, std::abs(g));
   const double largest = std::max(1.0, want.largest);
   const int64_t keys = std::max<int64_t>(1, p.longest_keys());
   const auto reach = static_cast<double>(std::max(keys, p.longest_queries()));
@@ -73,7 +73,8 @@ inline void compare(const GuardedAttention& p) {
   expect_close(p, "d_q", worst(g.d_q, p.gradients.d_q), close);
   expect_close(p, "d_k", worst(g.d_k, p.gradients.d_k), summed);
   expect_close(p, "d_v", worst(g.d_v, p.gradients.d_v), summed);
-  expect_numbers(p, "d_gate", p.gradients.d_gate, g.d_gate,
+  const MatrixView& d_gate = p.gradients.d_gate;
+  expect_numbers(p, "d_gate", d_gate.data, reference::gates_in_rows(g.d_gate, p.in.heads, d_gate.rows),
                  close * std::sqrt(static_cast<double>(1 + p.in.q.rows * p.in.d_value)));
   const AttentionBiasGradients& bias = p.gradients.d_bias;
   const double sums = close * std::sqrt(static_cast<double>(1 + p.in.q.rows)) * reach;

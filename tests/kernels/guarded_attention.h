@@ -29,11 +29,12 @@ struct AttentionDescription {
   int density = -1;  // 0 and up: a dense mask instead, with one bit of 2^density
   float rate = 0;
   bool sentences = true;
-  std::vector<float> gate = {};
+  std::vector<float> gate = {};  // [1, heads] or [sequences, heads]
   bool slopes = false, by_distance = false, elements = false, by_query = false;  // biases
   int buckets = 0;                                                               // of by_distance, 0: none
   int clip = 7;                                                                  // of the distances
   bool lse = true, weights = true, d_gate = true;                                // wanted results
+  bool d_gate_of_each = false;                                                   // sequence
   bool statistics = false, d_bias = true;
   bool poison = false;  // NaN in the keys, values and queries that take no part
   uint64_t seed = 1;
@@ -49,7 +50,7 @@ class GuardedAttention {
     in.d_key = d.d_key;
     in.d_value = d.d_value;
     in.scale = d.scale;
-    in.gate = gate_;
+    if (!gate_.empty()) in.gate = {gate_.data(), static_cast<int64_t>(gate_.size()) / d.heads, d.heads};
     queries_ = Ragged::from_lengths(d.queries);
     keys_ = Ragged::from_lengths(d.keys);
     in.query_offsets = queries_.offsets();
@@ -137,7 +138,7 @@ class GuardedAttention {
         "heads {}/{}/{} d {}/{} lengths{} strides {}/{}/{} mask {} scale {} dropout {} gate {} key_rows {} "
         "slopes {} by_distance {} buckets {} elements {} by_query {} statistics {}",
         in.heads, in.key_heads, in.value_heads, in.d_key, in.d_value, lengths, in.q.stride, in.k.stride,
-        in.v.stride, mask_name_, in.scale, in.dropout.rate, in.gate.size(), in.key_rows.size(),
+        in.v.stride, mask_name_, in.scale, in.dropout.rate, in.gate.rows, in.key_rows.size(),
         in.bias.slopes.size(), in.bias.by_distance.size(), in.bias.buckets.size(), in.bias.elements.size(),
         in.bias.by_query.cols, out.statistics.wanted());
   }
@@ -258,7 +259,8 @@ class GuardedAttention {
     gradients.d_q = result("d_q", d_q_, n, in.q.cols, d.v_padding);
     gradients.d_k = result("d_k", d_k_, in.k.rows, in.k.cols, d.q_padding);
     gradients.d_v = result("d_v", d_v_, in.v.rows, in.v.cols, d.k_padding);
-    if (d.d_gate) gradients.d_gate = result("d_gate", d_gate_, 1, in.heads, 0).data;
+    if (d.d_gate)
+      gradients.d_gate = result("d_gate", d_gate_, d.d_gate_of_each ? queries_.sequences() : 1, in.heads, 0);
     if (!d.d_bias) return;
     const auto like = [&](const char* name, Guarded<float>& memory, std::span<const float> numbers) {
       const auto size = static_cast<int64_t>(numbers.size());

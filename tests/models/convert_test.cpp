@@ -53,9 +53,10 @@ Tensor output_of(Layer& made, const Interventions* interventions = nullptr) {
   Context context{.tape = tape, .interventions = interventions};
   const KeysAndValues ready =
       made.layer.project_memory(context, tape.constant(memory.value.view()), keys.offsets());
-  const Var q = made.layer.project_queries(context, tape.constant(x.value.view()));
-  Var y =
-      made.layer.attend(context, q, {.ids = {}, .ragged = &queries, .sentences = {}}, ready, Mask::none());
+  const Var q =
+      made.layer.project_queries(context, tape.constant(x.value.view()), {.offsets = queries.offsets()});
+  Var y = made.layer.attend(context, q, {.ids = {}, .ragged = &queries, .sentences = {}}, ready, Mask::none(),
+                            {.offsets = queries.offsets()});
   if (made.layer.output() != nullptr) y = affine(tape, y, *made.layer.output());
   Tensor kept(y.rows(), y.cols());
   for (int64_t i = 0; i < y.rows(); ++i) std::copy_n(y.value().row(i), y.cols(), kept.view().row(i));

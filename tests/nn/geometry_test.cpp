@@ -82,6 +82,30 @@ TEST_P(Geometry, SelfAttentionIsTheFormulaAndItsGradient) {
   });
 }
 
+TEST_P(Geometry, FrozenParametersLeaveTheGradientOfTheInput) {
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 7});
+  Tensor x = in_float(random_rows(ragged.rows(), 12));
+  const auto gradient = [&](Tape::Mode mode) {
+    Tape tape(mode);
+    Context context{.tape = tape};
+    const Tape::Watched in = tape.watch(tape.constant(x.view()));
+    const Var y = output_of(
+        context, layer,
+        layer.self_heads(context, in.value, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::causal()));
+    Tensor seed(y.rows(), y.cols());
+    Random random(13);
+    for (int64_t i = 0; i < seed.size(); ++i) seed.data()[i] = static_cast<float>(random.normal());
+    tape.seed(y, seed.view());
+    tape.backward();
+    return std::vector<float>(in.gradient.data, in.gradient.data + in.gradient.size());
+  };
+  const std::vector<float> found = gradient(Tape::Mode::kRecordValues);
+  layer.visit("", [](const std::string& name, const Parameter& parameter) {
+    EXPECT_FALSE(parameter.gradient.exists()) << name;
+  });
+  EXPECT_EQ(found, gradient(Tape::Mode::kRecord));
+}
+
 TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
   const HeadGeometry& g = crossing.geometry();
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{2, 3});
@@ -94,9 +118,12 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
       crossing.project_memory(context, tape.constant(memory_float.view()), keys.offsets());
   EXPECT_EQ(ready.keys.cols(), crossing.key_width());
   EXPECT_EQ(ready.values.cols(), crossing.value_width());
-  const Var q = crossing.project_queries(context, tape.constant(x_float.view()));
+  const Var q =
+      crossing.project_queries(context, tape.constant(x_float.view()), {.offsets = queries.offsets()});
   const Sequences rows{.ids = {}, .ragged = &queries, .sentences = {}};
-  const Var y = output_of(context, crossing, crossing.attend(context, q, rows, ready, Mask::none()));
+  const Var y =
+      output_of(context, crossing,
+                crossing.attend(context, q, rows, ready, Mask::none(), {.offsets = queries.offsets()}));
   const D expected = test::layer_in_double(g, GetParam().d_model, test::parameters_of(crossing), x, queries,
                                            memory, keys, Mask::none());
   for (int64_t i = 0; i < expected.size(); ++i) {

@@ -74,8 +74,8 @@ TEST(HeadPattern, RefusesWhatIsNeitherNameNorPattern) {
 TEST(Interventions, TheLastOfSeveralGatesForAHeadCounts) {
   Arena memory;
   const auto gates = [&](const Interventions& changes, const char* attention, int heads) {
-    const std::span<const float> all = changes.gates(attention, heads, memory);
-    return std::vector<float>(all.begin(), all.end());
+    const MatrixView all = changes.gates(attention, heads, memory);
+    return std::vector<float>(all.data, all.data + all.size());
   };
   Interventions changes;
   changes.mute("encoder.1.self_attention.*");

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "multihead/autograd/differential.h"
+#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
@@ -28,13 +29,14 @@ class DifferentialValues final : public WeightedValues {
   DifferentialValues(const HeadGeometry& g, int layer)
       : heads_(g.heads), start_(lambda_init(layer)), lambda_(4, g.d_key), gain_(1, g.d_value) {}
 
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
+  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
             float* weights) const override {
-    AttentionInputs pairs = inputs;
-    pairs.gate = {};  // before the norm a gate would be no gate
-    const Var both = attention(tape, q, k, v, pairs, bias, weights);
-    if (weights != nullptr) subtract_maps(pairs, weights);
-    return differential_heads(tape, both, heads_, parameters(), inputs.gate);
+    LearnedInputs of_pairs = learned;
+    of_pairs.gates = {};  // before the norm a gate would be no gate
+    const Var both = attention(tape, q, k, v, inputs, of_pairs, weights);
+    if (weights != nullptr) subtract_maps(inputs, weights);
+    const Var heads = differential_heads(tape, both, heads_, parameters());
+    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
   }
   void initialise(Random& random) override {
     fill_normal(lambda_, random, 0.1);

@@ -9,9 +9,9 @@ namespace {
 
 class SoftmaxValues final : public WeightedValues {
  public:
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
+  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
             float* weights) const override {
-    return attention(tape, q, k, v, inputs, bias, weights);
+    return attention(tape, q, k, v, inputs, learned, weights);
   }
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "multihead/autograd/attention_maps.h"
+#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
@@ -23,18 +24,20 @@ class TalkingValues final : public WeightedValues {
  public:
   explicit TalkingValues(int heads) : scores_(heads, heads), weights_(heads, heads) {}
 
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedBias& bias,
+  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
             float* weights) const override {
-    const Var each = softmaxes(tape, q, k, inputs, bias);
+    const Var each = softmaxes(tape, q, k, inputs, learned);
     const Var mixed = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
     if (weights != nullptr) {
       const Var undropped = inputs.dropout.active() ? mix_maps(tape, each, weights_, inputs) : mixed;
       std::copy_n(undropped.value().data, undropped.cols(), weights);
     }
-    return weigh_values(tape, mixed, v, inputs);
+    const Var heads = weigh_values(tape, mixed, v, inputs);
+    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
   }
-  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const override {
-    return mix_maps(tape, softmaxes(tape, q, k, inputs, bias), weights_, inputs);
+  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs,
+           const LearnedInputs& learned) const override {
+    return mix_maps(tape, softmaxes(tape, q, k, inputs, learned), weights_, inputs);
   }
   void initialise(Random&) override {
     for (Parameter* mixing : {&scores_, &weights_}) {
@@ -49,8 +52,8 @@ class TalkingValues final : public WeightedValues {
   }
 
  private:
-  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedBias& bias) const {
-    const Var scores = attention_scores(tape, q, k, inputs, bias);
+  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& learned) const {
+    const Var scores = attention_scores(tape, q, k, inputs, learned);
     return softmax_maps(tape, mix_maps(tape, scores, scores_, inputs), inputs);
   }
 

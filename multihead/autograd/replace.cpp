@@ -1,0 +1,30 @@
+#include "multihead/autograd/replace.h"
+
+#include <algorithm>
+
+#include "multihead/kernels/elementwise.h"
+
+namespace mh {
+
+Var replace(Tape& tape, Var x, std::span<const int32_t> rows, int64_t left, ConstMatrixView numbers) {
+  const int64_t width = numbers.cols;
+  MH_ASSERT(numbers.rows == 1 || numbers.rows == static_cast<int64_t>(rows.size()));
+  MH_ASSERT(0 <= left && left + width <= x.cols());
+  Var y = tape.make(x.rows(), x.cols(), {x});
+  copy_or_add(x.value(), y.value(), Write::kOverwrite);
+  const std::span<int32_t> kept = tape.arena().array<int32_t>(static_cast<int64_t>(rows.size()));
+  std::copy(rows.begin(), rows.end(), kept.begin());
+  for (size_t i = 0; i < kept.size(); ++i)
+    std::copy_n(numbers.row(numbers.rows == 1 ? 0 : static_cast<int64_t>(i)), width,
+                y.value().row(kept[i]) + left);
+  // dx = dy, and 0 where it was replaced
+  tape.record(y, [&tape, x, y, kept, left, width] {
+    if (!x.wants_gradient()) return;
+    for (const int32_t row : kept) std::fill_n(y.gradient().row(row) + left, width, 0.0f);
+    const Tape::Target dx = tape.gradient_of(x);
+    copy_or_add(y.gradient(), dx.gradient, dx.write);
+  });
+  return y;
+}
+
+}  // namespace mh

@@ -1,0 +1,75 @@
+// SiteValues: keeps, replaces and differentiates the values at sites (nn/sites.h).
+//
+//   SiteValues values;
+//   values.keep("encoder.*.heads");                                   // what all heads give
+//   values.replace({.site = "encoder.3.self_attention.heads", .head = 5, .numbers = zeros});
+//   values.watch("encoder.embeddings");                               // its gradient is wanted
+//   Tape tape(Tape::Mode::kRecordValues);
+//   Context context{.tape = tape, .sites = &values};
+//   ... a forward pass, a scalar, tape.backward(scalar);
+//   values.value("encoder.3.self_attention.heads"), values.gradient("encoder.embeddings")
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/nn/sites.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+/// What to put at a site, for the rows and columns that are meant; sequences, positions and heads are counted from 0.
+struct SiteReplacement {
+  std::string site = {};                 // its name
+  std::optional<int32_t> sequence = {};  // none: all of the batch
+  std::optional<int32_t> position = {};  // none: all of the sequence
+  std::optional<int> head = {};          // none: all columns
+  /// [1, columns meant], put into every row that is meant; or [rows meant, columns meant].
+  Tensor numbers = {};
+};
+
+/// A value that was kept.
+struct KeptValue {
+  Tensor value;                    // [N, columns]
+  std::vector<int32_t> offsets;    // [S + 1]
+  std::vector<int32_t> positions;  // [N]; empty: each sequence is whole
+};
+
+/// For one forward pass at a time. Its gradients live on the tape.
+class SiteValues final : public Sites {
+ public:
+  /// Keeps the values of the sites that a name or a pattern (* stands for any characters) fits.
+  void keep(std::string pattern) { kept_patterns_.push_back(std::move(pattern)); }
+  /// Asks for their gradients; the tape must record.
+  void watch(std::string pattern) { watched_patterns_.push_back(std::move(pattern)); }
+  /// Several replacements of a site follow one another in the order in which they were given. Throws UsageError on a
+  /// number that is not finite and on a head below 0.
+  void replace(SiteReplacement replacement);
+
+  /// The value as the model went on with it, of the last pass that came by. Throws UsageError when none did.
+  const KeptValue& kept(std::string_view site) const;
+  const Tensor& value(std::string_view site) const { return kept(site).value; }
+  /// The gradient of the value, summed over backward passes until the tape is cleared. Throws UsageError when no pass
+  /// came by, or it was not asked for.
+  ConstMatrixView gradient(std::string_view site) const;
+
+  bool wants(const Site& site) const override;
+  /// Throws UsageError when a replacement does not fit the value: a sequence, a position or a head that is not there, or
+  /// other numbers of rows or columns.
+  Var at(Tape& tape, const Site& site, const SiteValue& value) override;
+
+  /// What was asked for; a model checks that it has such sites.
+  std::vector<std::string> asked() const;
+
+ private:
+  std::vector<std::string> kept_patterns_, watched_patterns_;
+  std::vector<SiteReplacement> replacements_;
+  std::map<std::string, KeptValue, std::less<>> kept_;
+  std::map<std::string, Tape::Watched, std::less<>> watched_;
+};
+
+}  // namespace mh

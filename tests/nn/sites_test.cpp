@@ -1,0 +1,377 @@
+// Every site of every kind of layer: its value is what the formula says, a replacement changes what comes after it as
+// it should, and its gradient is a central difference.
+#include "multihead/nn/sites.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "multihead/autograd/ops.h"
+#include "multihead/base/error.h"
+#include "multihead/base/random.h"
+#include "multihead/nn/site_values.h"
+#include "multihead/nn/stack.h"
+#include "multihead/nn/stack_cache.h"
+
+namespace mh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr int kModelWidth = 12;
+
+struct StackKind {
+  const char* name;
+  StackConfig config;
+};
+
+std::vector<StackKind> kinds() {
+  const auto config = [](StackConfig one) {
+    one.d_model = kModelWidth;
+    if (one.layers.empty()) {
+      one.layers = {
+          {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 17, .activation = Activation::kGelu}},
+          {.self_attention = {.heads = 2, .key_heads = 1},
+           .feed_forward = {.d_ff = 13, .activation = Activation::kGelu}}};
+    }
+    return one;
+  };
+  const NormConfig rms{.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = 1e-6f};
+  const std::vector<LayerConfig> llama(
+      2, {.self_attention = {.heads = 6, .key_heads = 2, .biases = Biases::kNone},
+          .feed_forward = {
+              .d_ff = 19, .activation = Activation::kSwish, .gated = true, .biases = Biases::kNone}});
+  const std::vector<LayerConfig> crossed(2, {.self_attention = {.heads = 3},
+                                             .cross_attention = {.heads = 2},
+                                             .feed_forward = {.d_ff = 11, .activation = Activation::kGelu}});
+  const std::vector<LayerConfig> differential(
+      2, {.self_attention = geometry_preset("differential", 2, kModelWidth),
+          .feed_forward = {.d_ff = 7, .activation = Activation::kGelu}});
+  const std::vector<LayerConfig> talking(2, {.self_attention = geometry_preset("talking", 3, kModelWidth),
+                                             .feed_forward = {.d_ff = 7, .activation = Activation::kGelu}});
+  return {
+      {"encoder", config({})},
+      {"gpt",
+       config({.name = "decoder", .mask = StackMask::causal(), .norm = {.placement = NormPlacement::kPre}})},
+      {"llama", config({.name = "decoder",
+                        .layers = llama,
+                        .mask = StackMask::causal(),
+                        .positions = Positions::kRotary,
+                        .rotary = {.base = 500},
+                        .norm = rms})},
+      {"crossed",
+       config({.name = "decoder", .layers = crossed, .mask = StackMask::causal(), .cross_attention = true})},
+      {"differential", config({.layers = differential})},
+      {"talking", config({.layers = talking})}};
+}
+
+class EverySite : public testing::TestWithParam<StackKind> {
+ protected:
+  EverySite() : stack(GetParam().config, dropout_sites) {
+    Random random(11);
+    stack.initialise(random);
+    for (Tensor* numbers : {&x, &memory_rows, &weights}) {
+      for (int64_t i = 0; i < numbers->size(); ++i) numbers->data()[i] = static_cast<float>(random.normal());
+    }
+    stack.visit_sites([&](const SiteShape& site) { all.push_back(site); });
+  }
+  bool crosses() const { return GetParam().config.cross_attention; }
+
+  /// The states of both sequences.
+  Var run(Context& context, const Tensor& in) {
+    const Memory read{.rows = context.tape.constant(memory_rows.view()), .sequences = &memory_sequences};
+    // Not written to: a tape's values are views that ops only read.
+    Tensor& rows = const_cast<Tensor&>(in);
+    return stack.forward(context, context.tape.constant(rows.view()), sequences, crosses() ? &read : nullptr);
+  }
+  Tensor states(SiteValues* values) {
+    Tape tape;
+    Context context{.tape = tape, .sites = values};
+    return copied(run(context, x).value());
+  }
+  /// The states and memory weighed and summed.
+  double score(SiteValues* values) {
+    const Tensor found = states(values);
+    double sum = 0;
+    for (int64_t i = 0; i < found.size(); ++i)
+      sum += static_cast<double>(found.data()[i]) * weights.data()[i];
+    return sum;
+  }
+  static void expect_equal(const Tensor& a, const Tensor& b, float within = 0) {
+    ASSERT_EQ(a.rows(), b.rows());
+    ASSERT_EQ(a.cols(), b.cols());
+    for (int64_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a.data()[i], b.data()[i], within) << i;
+  }
+  /// The value of each site.
+  SiteValues kept() {
+    SiteValues values;
+    values.keep("*");
+    states(&values);
+    return values;
+  }
+
+  DropoutSites dropout_sites;
+  Stack stack;
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 5});
+  const Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
+  const Ragged memory_ragged = Ragged::from_lengths(std::vector<int32_t>{2, 4, 1});
+  const Sequences memory_sequences{.ids = {}, .ragged = &memory_ragged, .sentences = {}};
+  Tensor x{9, kModelWidth}, memory_rows{7, kModelWidth}, weights{9, kModelWidth};
+  std::vector<SiteShape> all;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EverySite, testing::ValuesIn(kinds()),
+                         [](const auto& kind) { return std::string(kind.param.name); });
+
+TEST_P(EverySite, HasAValueOfItsShapeAndChangesNothing) {
+  const SiteValues values = kept();
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    const KeptValue& found = values.kept(site.name);
+    EXPECT_EQ(found.value.cols(), site.columns);
+    EXPECT_EQ(site.columns % site.blocks, 0);
+    EXPECT_EQ(found.value.rows(), found.offsets.back());
+    EXPECT_TRUE(found.positions.empty());
+  }
+  SiteValues asked;
+  asked.keep("*");
+  expect_equal(states(&asked), states(nullptr));
+  expect_equal(values.value(GetParam().config.name + ".embeddings"), x);
+  expect_equal(values.value(GetParam().config.name + ".states"), states(nullptr));
+  expect_equal(values.value(GetParam().config.name + ".0.output"),
+               values.value(GetParam().config.name + ".1.input"));
+}
+
+TEST_P(EverySite, PuttingItsOwnValueBackChangesNothing) {
+  const SiteValues values = kept();
+  const Tensor plain = states(nullptr);
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    SiteValues same;
+    same.replace({.site = site.name, .numbers = copied(values.value(site.name).view())});
+    expect_equal(states(&same), plain);
+  }
+}
+
+TEST_P(EverySite, OfOneSequenceRowAndHeadChangesThatSequenceAlone) {
+  const SiteValues values = kept();
+  const Tensor plain = states(nullptr);
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    const KeptValue& before = values.kept(site.name);
+    const int head = site.blocks - 1;
+    const int64_t width = site.columns / site.blocks;
+    const bool gates = site.name.ends_with("gates");
+    const int32_t row =
+        before.offsets[1] - 1;  // the last of the sequence: under a causal mask the first query sees one key
+    SiteReplacement one{.site = site.name, .sequence = 0, .position = row, .numbers = Tensor(1, width)};
+    if (gates) one.position.reset();
+    if (site.blocks > 1) one.head = head;
+    for (int64_t c = 0; c < width; ++c) one.numbers(0, c) = static_cast<float>(c % 3) - 1.5f;
+    const Tensor put = copied(one.numbers.view());
+    SiteValues changed;
+    changed.replace(std::move(one));
+    changed.keep(site.name);
+    const Tensor found = states(&changed);
+    const Tensor& after = changed.value(site.name);
+    for (int64_t r = 0; r < after.rows(); ++r) {
+      for (int64_t c = 0; c < after.cols(); ++c) {
+        const bool meant = r == row && c >= head * width;
+        ASSERT_EQ(after(r, c), meant ? put(0, c - head * width) : before.value(r, c));
+      }
+    }
+    bool differs = false;
+    for (int64_t r = 0; r < plain.rows(); ++r) {
+      for (int64_t c = 0; c < kModelWidth; ++c) {
+        if (r < ragged.end(0)) {
+          differs = differs || found(r, c) != plain(r, c);
+        } else {
+          ASSERT_EQ(found(r, c), plain(r, c)) << "another sequence, row " << r;
+        }
+      }
+    }
+    EXPECT_TRUE(differs);
+  }
+}
+
+TEST_P(EverySite, HasTheGradientOfCentralDifferences) {
+  const SiteValues values = kept();
+  for (const SiteShape& site : all) {
+    SCOPED_TRACE(site.name);
+    SiteValues watched;
+    watched.watch(site.name);
+    Tape tape(Tape::Mode::kRecordValues);
+    Context context{.tape = tape, .sites = &watched};
+    const Var score_of_all =
+        ops::sum(tape, ops::multiply(tape, run(context, x), tape.constant(weights.view())));
+    tape.backward(score_of_all);
+    stack.visit([](const std::string& name, Parameter& parameter) {
+      EXPECT_FALSE(parameter.gradient.exists()) << name;
+    });
+    const ConstMatrixView gradient = watched.gradient(site.name);
+    const Tensor& value = values.value(site.name);
+    ASSERT_EQ(gradient.rows, value.rows());
+    Random random(3);
+    for (int n = 0; n < 7; ++n) {  // along a few directions
+      double along = 0;
+      Tensor direction(value.rows(), value.cols());
+      for (int64_t i = 0; i < direction.size(); ++i) {
+        direction.data()[i] = static_cast<float>(random.normal());
+        along += static_cast<double>(direction.data()[i]) * gradient(i / value.cols(), i % value.cols());
+      }
+      constexpr float kStep = 4e-3f;
+      const auto moved = [&](float step) {
+        Tensor numbers = copied(value.view());
+        for (int64_t i = 0; i < numbers.size(); ++i) numbers.data()[i] += step * direction.data()[i];
+        SiteValues put;
+        put.replace({.site = site.name, .numbers = std::move(numbers)});
+        return score(&put);
+      };
+      const double slope = (moved(kStep) - moved(-kStep)) / (2 * static_cast<double>(kStep));
+      EXPECT_NEAR(along, slope, 0.02 * (1 + std::abs(slope)));
+    }
+  }
+}
+
+TEST_P(EverySite, IsTheSameInCachedDecoding) {
+  if (GetParam().config.mask.kind == StackMask::Kind::kNone)
+    return;  // it sees what is to come: there is none
+  const SiteValues whole = kept();
+  // Rows 0 of the sequences, then all others.
+  StackCache cache;
+  Tape start_tape;
+  SiteValues seen;
+  seen.keep("*");
+  Context starting{.tape = start_tape, .sites = &seen};
+  const Memory read{.rows = start_tape.constant(memory_rows.view()), .sequences = &memory_sequences};
+  stack.start(starting, crosses() ? &read : nullptr, cache);
+  const std::vector<int32_t> sources{0, 1, 2};
+  for (const bool first : {true, false}) {
+    Ragged added;
+    std::vector<int32_t> rows;
+    for (int32_t s = 0; s < ragged.sequences(); ++s) {
+      const int32_t begin = first ? 0 : 1, end = first ? 1 : ragged.length(s);
+      added.add(end - begin);
+      for (int32_t i = begin; i < end; ++i) rows.push_back(ragged.begin(s) + i);
+    }
+    Tensor in(static_cast<int64_t>(rows.size()), kModelWidth);
+    for (size_t i = 0; i < rows.size(); ++i)
+      std::copy_n(x.view().row(rows[i]), kModelWidth, in.view().row(static_cast<int64_t>(i)));
+    Tape tape;
+    Context context{.tape = tape, .sites = &seen};
+    const NewRows some{.rows = &added,
+                       .sources = crosses() ? std::span<const int32_t>(sources) : std::span<const int32_t>()};
+    stack.extend(context, tape.constant(in.view()), some, cache);
+    for (const SiteShape& site : all) {
+      if (site.name.find("cross_attention.keys") != std::string::npos ||
+          site.name.find("cross_attention.values") != std::string::npos) {
+        expect_equal(seen.value(site.name), whole.value(site.name));  // of the memory, from start()
+        continue;
+      }
+      const KeptValue& found = seen.kept(site.name);
+      if (site.name.ends_with("gates")) {
+        EXPECT_THAT(found.offsets, ElementsAre(0, 1, 2, 3));
+        continue;
+      }
+      ASSERT_EQ(found.value.rows(), static_cast<int64_t>(rows.size())) << site.name;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const auto s =
+            static_cast<int32_t>(std::upper_bound(ragged.offsets().begin(), ragged.offsets().end(), rows[i]) -
+                                 ragged.offsets().begin() - 1);
+        EXPECT_EQ(found.positions[i], rows[i] - ragged.begin(s));
+        for (int64_t c = 0; c < site.columns; ++c) {
+          ASSERT_NEAR(found.value(static_cast<int64_t>(i), c), whole.value(site.name)(rows[i], c), 2e-5)
+              << site.name << " row " << rows[i];
+        }
+      }
+    }
+  }
+}
+
+TEST(Sites, AReplacedKeyIsReadBySteps) {
+  const StackKind kind = kinds()[2];
+  DropoutSites dropout_sites;
+  Stack stack(kind.config, dropout_sites);
+  Random random(5);
+  stack.initialise(random);
+  Tensor x(4, kModelWidth);
+  for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{4});
+  const auto changed = [] {
+    SiteValues values;
+    for (const int32_t position : {1, 3}) {
+      Tensor numbers(1, 2);
+      numbers(0, 0) = 0.5f;
+      numbers(0, 1) = static_cast<float>(position);
+      values.replace({.site = "decoder.0.self_attention.keys",
+                      .sequence = 0,
+                      .position = position,
+                      .head = 1,
+                      .numbers = std::move(numbers)});
+    }
+    return values;
+  };
+  SiteValues for_whole = changed(), for_steps = changed();
+  Tape tape, steps;
+  Context whole{.tape = tape, .sites = &for_whole}, stepwise{.tape = steps, .sites = &for_steps};
+  const Tensor expected = copied(
+      stack.forward(whole, tape.constant(x.view()), {.ids = {}, .ragged = &ragged, .sentences = {}}).value());
+  StackCache cache;
+  stack.start(stepwise, nullptr, cache);
+  const Ragged one = Ragged::from_lengths(std::vector<int32_t>{1});
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    const MatrixView found =
+        stack.extend(stepwise, steps.constant(x.view().rows_between(r, r + 1)), {.rows = &one}, cache)
+            .value();
+    for (int64_t c = 0; c < kModelWidth; ++c) ASSERT_NEAR(found(0, c), expected(r, c), 2e-5);
+  }
+}
+
+TEST(Sites, SaysWhatIsWrong) {
+  const StackKind kind = kinds()[0];
+  DropoutSites dropout_sites;
+  Stack stack(kind.config, dropout_sites);
+  Tensor x(4, kModelWidth);
+  x.fill(1);
+  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{1, 3});
+  const auto run = [&](SiteReplacement replacement) {
+    SiteValues values;
+    values.replace(std::move(replacement));
+    Tape tape;
+    Context context{.tape = tape, .sites = &values};
+    stack.forward(context, tape.constant(x.view()), {.ids = {}, .ragged = &ragged, .sentences = {}});
+  };
+  const std::string heads = "encoder.0.self_attention.heads";
+  EXPECT_THAT([&] { run({.site = heads, .sequence = 2, .numbers = Tensor(1, kModelWidth)}); },
+              ThrowsMessage<UsageError>(HasSubstr("there is no sequence 2; the batch has 2")));
+  EXPECT_THAT([&] { run({.site = heads, .sequence = 1, .position = 3, .numbers = Tensor(1, kModelWidth)}); },
+              ThrowsMessage<UsageError>(HasSubstr("sequence 1 has no position 3; it has 3")));
+  EXPECT_THAT([&] { run({.site = heads, .head = 3, .numbers = Tensor(1, 4)}); },
+              ThrowsMessage<UsageError>(HasSubstr("there is no head 3; it has 3")));
+  EXPECT_THAT([&] { run({.site = heads, .head = -1, .numbers = Tensor(1, 4)}); },
+              ThrowsMessage<UsageError>(HasSubstr("there is no head -1")));
+  EXPECT_THAT([&] { run({.site = heads, .head = 2, .numbers = Tensor(2, 5)}); },
+              ThrowsMessage<ShapeError>(HasSubstr("are [2,5], expected [4,4], or [1,4] for all rows")));
+  Tensor nan(1, kModelWidth);
+  nan(0, 3) = std::nanf("");
+  EXPECT_THAT([&] { run({.site = heads, .numbers = std::move(nan)}); },
+              ThrowsMessage<Error>(HasSubstr(heads)));
+  SiteValues values;
+  EXPECT_THAT([&] { values.kept(heads); }, ThrowsMessage<UsageError>(HasSubstr("keep it")));
+  EXPECT_THAT([&] { values.gradient(heads); }, ThrowsMessage<UsageError>(HasSubstr("watch it")));
+  values.watch("*.heads");
+  Tape tape;
+  Context context{.tape = tape, .sites = &values};
+  EXPECT_THAT(
+      [&] {
+        stack.forward(context, tape.constant(x.view()), {.ids = {}, .ragged = &ragged, .sentences = {}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("kRecordValues")));
+}
+
+}  // namespace
+}  // namespace mh
