@@ -153,7 +153,8 @@ class BasicTape {
   /// Runs them from gradient 1 of `scalar` [1, 1], and from what seed() gave. Throws ShapeError where it is no
   /// single number, or no gradient flows through it.
   void backward(Var scalar);
-  /// Makes backward() start from this gradient of `output`, which may be any Var. The gradient is copied.
+  /// Makes backward() start from this gradient of `output`, which may be any Var. The gradient is copied;
+  /// several of one value add up.
   void seed(Var output, BasicMatrixView<const T> gradient);
   /// Forgets all values; the memory is kept for the next training step.
   void clear();

@@ -103,7 +103,6 @@ Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMa
       throw UsageError(fmt::format(
           "cross entropy: its gradient is {}, and it has passed on 1; give the factor as its scale", by));
     }
-    if (!states.wants_gradient()) return;
     const Tape::Target to = tape.gradient_of(states);
     for (int64_t i = 0; i < states.rows(); ++i) {
       for (int64_t c = 0; c < states.cols(); ++c) {

@@ -70,8 +70,7 @@ Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cach
     throw UsageError("cached decoding has no gradients; take a tape that does not record");
   MH_ASSERT(rows.rows->rows() == x.rows());
   cache.append(rows);
-  const RowPlaces places{.offsets = (config_.cross_attention ? cache.by_source_ : cache.new_rows_).offsets(),
-                         .positions = cache.positions_};
+  const RowPlaces places = cache.new_places();
   x = one_after_another(context, begun(context, x, places), [&](size_t i, Var in) {
     return layers_[i].extend(context, in, cache.layers_[i], cache);
   });

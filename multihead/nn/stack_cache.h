@@ -8,6 +8,7 @@
 
 #include "multihead/base/aligned.h"
 #include "multihead/base/ragged.h"
+#include "multihead/nn/sites.h"
 #include "multihead/tensor/arena.h"
 #include "multihead/tensor/tensor.h"
 
@@ -52,6 +53,10 @@ class StackCache {
   void append(const NewRows& added);
   /// How many rows sequence i of `added` has read before.
   int32_t read_before(const NewRows& added, int32_t i) const;
+  /// The places of the new rows; those of one source are one sequence where there is a memory.
+  RowPlaces new_places() const {
+    return {.offsets = (memory_offsets_.empty() ? new_rows_ : by_source_).offsets(), .positions = positions_};
+  }
 
   std::vector<Layer> layers_;
   std::vector<int32_t> memory_offsets_;  // [memory's sequences + 1]; empty without one

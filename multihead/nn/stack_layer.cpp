@@ -104,8 +104,7 @@ void StackLayer::start(Context& context, const Memory* memory, StackCache::Layer
 Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const StackCache& cache) const {
   Tape& tape = context.tape;
   const Sequences rows{.ids = {}, .ragged = &cache.new_rows_, .sentences = {}};
-  const RowPlaces places{.offsets = (cross_ ? cache.by_source_ : cache.new_rows_).offsets(),
-                         .positions = cache.positions_};
+  const RowPlaces places = cache.new_places();
   x = at(context, SitePart::kInput, x, places);
   const auto p = self_attention_.project(context, self_residual_.before(context, x), places);
   const MatrixView written(own.self.data(), cache.rows_written_ + x.rows(), own.width);

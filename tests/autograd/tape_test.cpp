@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <string>
 #include <vector>
 
 #include "multihead/autograd/affine.h"
@@ -15,7 +14,6 @@
 namespace mh {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
