@@ -60,10 +60,10 @@ CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads, cons
       ->type_name("HEAD");
 }
 
-Interventions muted_heads(const std::vector<std::string>& heads) {
-  Interventions interventions;
-  for (const std::string& head : heads) interventions.mute(head);
-  return interventions;
+SiteValues muted_heads(const std::vector<std::string>& heads) {
+  SiteValues muted;
+  for (const std::string& head : heads) muted.mute(head);
+  return muted;
 }
 
 CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,

@@ -9,15 +9,14 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/lines.h"
+#include "multihead/nn/site_values.h"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
-namespace mh {
-class Interventions;
-}
+namespace mh {}
 
 namespace mh::cli {
 
@@ -34,7 +33,7 @@ void add_text_flags(CLI::App& verb, TextFlags& flags);
 /// pattern of heads.
 CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads,
                            const std::string& example = "encoder.3.self_attention.1");
-Interventions muted_heads(const std::vector<std::string>& heads);
+SiteValues muted_heads(const std::vector<std::string>& heads);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
 void add_limit_flags(CLI::App& verb);

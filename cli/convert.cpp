@@ -31,6 +31,7 @@
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {
@@ -243,7 +244,7 @@ void run(const ConvertFlags& flags) {
                        .compared_on = sentences.what};
   report.difference = compare_models(model, *made, sentences.sources, sentences.targets);
   if (plan.promise == Promise::kAsMuted) {
-    const Interventions muted = muted_heads(flags.remove);
+    SiteValues muted = muted_heads(flags.remove);
     report.from_muted = compare_models(model, *made, sentences.sources, sentences.targets, &muted);
   }
   if (!flags.source.empty()) {

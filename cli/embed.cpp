@@ -24,6 +24,7 @@
 #include "multihead/base/error.h"
 #include "multihead/io/npy.h"
 #include "multihead/models/sentence_model.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/embed_text.h"
 #include "multihead/recipes/saved_vectors.h"
 
@@ -86,9 +87,9 @@ EmbedInput input_of(const EmbedFlags& flags) {
   return {flags.text.input, flags.pairs};
 }
 
-EmbedTextOptions options_of(const EmbedFlags& flags, const Interventions& muted) {
+EmbedTextOptions options_of(const EmbedFlags& flags, SiteValues& muted) {
   EmbedTextOptions options = flags.options;
-  if (!muted.empty()) options.interventions = &muted;
+  if (!muted.empty()) options.sites = &muted;
   options.remark = [](const std::string& line) { remark(line); };
   return options;
 }
@@ -124,7 +125,7 @@ void write_vectors(const EmbedFlags& flags, const SentenceModel& model, const Em
 /// For each line the cosine of its vector with all heads and of the one without those that are muted.
 void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& muted) {
   EmbedTextOptions whole = muted, without = muted;
-  whole.interventions = nullptr;
+  whole.sites = nullptr;
   without.remark = nullptr;  // the same lines are cut
   Embedder with_all(model, whole), with_fewer(model, without, "embedded without the muted heads");
   EmbedOutput output(flags.text.output);
@@ -214,7 +215,7 @@ void run(const EmbedFlags& flags) {
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
   if (!flags.nearest.empty()) nearest_of(flags.nearest);
-  const Interventions muted = muted_heads(flags.mute);
+  SiteValues muted = muted_heads(flags.mute);
 
   const SentenceModel model = load_sentence_model(flags.model);
   for (const std::string& line : model.remarks) remark(line);

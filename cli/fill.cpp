@@ -21,6 +21,7 @@
 #include "multihead/base/error.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/fill_words.h"
 
 namespace mh::cli {
@@ -115,8 +116,8 @@ FillTexts texts_of(const FillFlags& flags) {
 }
 
 void run(FillFlags& flags) {
-  const Interventions muted = muted_heads(flags.mute);
-  if (!muted.empty()) flags.options.interventions = &muted;
+  SiteValues muted = muted_heads(flags.mute);
+  if (!muted.empty()) flags.options.sites = &muted;
   const ModelFolder folder = load_model(flags.model);
   const FillTexts texts = texts_of(flags);
   flags.options.pairs = texts.seconds;
@@ -125,7 +126,7 @@ void run(FillFlags& flags) {
   std::string output;
   if (flags.compare) {
     FillOptions whole = flags.options, without = flags.options;
-    whole.interventions = nullptr;
+    whole.sites = nullptr;
     without.remark = nullptr;  // the same texts are cut
     const Compared<FilledTexts> found{fill_words(folder, texts.firsts, whole),
                                       fill_words(folder, texts.firsts, without)};

@@ -21,6 +21,7 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/chat_file.h"
 #include "multihead/recipes/generate_text.h"
 
@@ -124,7 +125,7 @@ void check_chat(const GenerateFlags& flags) {
 std::string comparison_of(const ModelFolder& folder, const std::vector<std::string>& prompts,
                           const GenerateTextOptions& options) {
   GenerateTextOptions whole = options, without = options;
-  whole.generate.interventions = nullptr;
+  whole.generate.sites = nullptr;
   without.remark = nullptr;  // the same prompts are cut
   const Compared<std::vector<GeneratedText>> found{generate_text(folder, prompts, whole),
                                                    generate_text(folder, prompts, without)};
@@ -150,8 +151,8 @@ void run(GenerateFlags& flags) {
   check_utf8(flags.system, "--system");
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
-  const Interventions muted = muted_heads(flags.mute);
-  if (!muted.empty()) options.generate.interventions = &muted;
+  SiteValues muted = muted_heads(flags.mute);
+  if (!muted.empty()) options.generate.sites = &muted;
 
   const ModelFolder folder = load_model(flags.model);
   if (is_conversation(flags)) {

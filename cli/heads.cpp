@@ -20,6 +20,7 @@
 #include "multihead/base/file.h"
 #include "multihead/data/conllu.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/inspect_heads.h"
 #include "multihead/recipes/save_weights.h"
@@ -128,9 +129,9 @@ void run(HeadsFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   std::vector<HeadName> heads = heads_of(*folder.model, wanted);
-  const Interventions interventions = muted_heads(flags.mute);
-  folder.model->check(interventions);
-  if (!interventions.empty()) flags.options.observe.interventions = &interventions;
+  SiteValues muted = muted_heads(flags.mute);
+  folder.model->check(muted);
+  if (!muted.empty()) flags.options.observe.sites = &muted;
 
   std::string output;
   std::optional<HeadReport> report;
@@ -142,12 +143,16 @@ void run(HeadsFlags& flags) {
     report = inspect_heads(folder, text, flags.options);
     output += heads_table(*report) + relations_table(*report, flags.least_support) + aligners_table(*report);
   }
-  std::optional<SentenceWeights> sentence;
+  std::optional<Observation> sentence;
   if (on_text) {
-    SentenceOptions options_of_text{.interventions = flags.options.observe.interventions,
-                                    .remark = [](const std::string& line) { remark(line); }};
+    ObserveTextOptions options_of_text{.sites = flags.options.observe.sites,
+                                       .remark = [](const std::string& line) { remark(line); }};
     if (!flags.text_pair.empty()) options_of_text.pair = flags.text_pair;
-    sentence = sentence_weights(folder, flags.text, flags.target_text, options_of_text);
+    if (!heads.empty() && flags.save.empty()) {  // a long text has many weights: only those that are shown
+      options_of_text.keep.clear();
+      for (const HeadName& head : heads) options_of_text.keep.push_back(weights_site(head));
+    }
+    sentence = observe_text(folder, flags.text, flags.target_text, options_of_text);
     if (!flags.svg.empty()) {
       write_text(flags.svg, heads.empty() ? draw_heads(*sentence) : draw_heads(*sentence, heads));
     }

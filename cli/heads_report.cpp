@@ -143,18 +143,18 @@ Json json_of(const HeadReport& report) {
   return json;
 }
 
-Json json_of(const SentenceWeights& sentence, const std::vector<HeadName>& heads) {
+Json json_of(const Observation& sentence, const std::vector<HeadName>& heads) {
   Json json;
-  json["source_tokens"] = sentence.source_tokens;
-  json["target_tokens"] = sentence.target_tokens;
-  json["predicted_tokens"] = sentence.predicted_tokens;
+  json["source_tokens"] = sentence.source.tokens;
+  json["target_tokens"] = sentence.target.tokens;
+  json["predicted_tokens"] = sentence.predicted.tokens;
   json["translation"] = sentence.translation;
   json["weights"] = Json::object();
   for (const HeadName& head : heads) {
-    const Tensor& weights = sentence.weights(head);
+    const ConstMatrixView weights = sentence.weights(head);
     Json rows = Json::array();
-    for (int64_t i = 0; i < weights.rows(); ++i) {
-      rows.push_back(std::vector<float>(weights.view().row(i), weights.view().row(i) + weights.cols()));
+    for (int64_t i = 0; i < weights.rows; ++i) {
+      rows.push_back(std::vector<float>(weights.row(i), weights.row(i) + weights.cols));
     }
     json["weights"][fmt::format("{}.{}", head.attention, head.head)] = std::move(rows);
   }
@@ -235,15 +235,13 @@ std::string aligners_table(const HeadReport& report, size_t shown) {
              "alignment error rate (AER), 0 is best.");
 }
 
-std::string head_picture(const SentenceWeights& sentence, const HeadName& head,
-                         const HeatMapOptions& options) {
+std::string head_picture(const Observation& sentence, const HeadName& head, const HeatMapOptions& options) {
   const AttentionKind kind = attention_place(head.attention).kind;
-  const Tensor& weights = sentence.weights(head);
   return fmt::format("{}.{}: {}\n", head.attention, head.head, what_attends(kind)) +
-         heat_map(weights.view(), sentence.query_labels(kind), sentence.key_labels(kind), options);
+         heat_map(sentence.weights(head), sentence.query_labels(kind), sentence.key_labels(kind), options);
 }
 
-std::string heads_json(const std::string& model, const HeadReport* report, const SentenceWeights* sentence,
+std::string heads_json(const std::string& model, const HeadReport* report, const Observation* sentence,
                        const std::vector<HeadName>& heads) {
   Json json;
   json["model"] = model;

@@ -19,11 +19,10 @@ std::string relations_table(const HeadReport& report, int64_t least_support);
 std::string aligners_table(const HeadReport& report, size_t shown = 5);
 
 /// One head's heat map with its title.
-std::string head_picture(const SentenceWeights& sentence, const HeadName& head,
-                         const HeatMapOptions& options);
+std::string head_picture(const Observation& sentence, const HeadName& head, const HeatMapOptions& options);
 
 /// Everything, for programs. Either may be null.
-std::string heads_json(const std::string& model, const HeadReport* report, const SentenceWeights* sentence,
+std::string heads_json(const std::string& model, const HeadReport* report, const Observation* sentence,
                        const std::vector<HeadName>& heads);
 
 /// What pictures are drawn with here: colours on a terminal that shows them (NO_COLOR is heeded), else

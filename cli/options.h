@@ -47,7 +47,7 @@ CLI::Option* add_size(CLI::App& verb, const std::string& flag, T& value, std::ty
 }
 
 /// Makes `option`, whose variable is an enum that holds `value` now (or nothing yet), take one of these
-/// names.
+/// names. Of another type with names the variable is the place of the value among them.
 template <class E>
 void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type_identity_t<E>> names) {
   std::string all, now;
@@ -58,9 +58,13 @@ void take_names(CLI::Option* option, std::optional<E> value, EnumNames<std::type
     if (meaning == value) now = text;
   }
   const auto to_number = [known, all](std::string& text) {
-    for (const auto& [name, meaning] : known) {
-      if (text != name) continue;
-      text = std::to_string(static_cast<std::underlying_type_t<E>>(meaning));
+    for (size_t i = 0; i < known.size(); ++i) {
+      if (text != known[i].first) continue;
+      if constexpr (std::is_enum_v<E>) {
+        text = std::to_string(static_cast<std::underlying_type_t<E>>(known[i].second));
+      } else {
+        text = std::to_string(i);
+      }
       return std::string();
     }
     return fmt::format("expected {}, got {}", all, text.empty() ? "nothing" : text);

@@ -20,6 +20,7 @@
 #include "multihead/generate/score.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {
@@ -83,7 +84,7 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
   }
   Progress progress("scored", "tokens", all_tokens);
   flags.windows.progress = [&](int64_t done) { progress.show(done); };
-  flags.windows.interventions = flags.options.interventions;
+  flags.windows.sites = flags.options.sites;
   flags.windows.max_batch_tokens = flags.options.max_batch_tokens;
   const auto scores = score_windows(folder.language_model(), ids, flags.windows);
   progress.clear();
@@ -109,8 +110,8 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 }
 
 void run(ScoreFlags& flags) {
-  const Interventions interventions = muted_heads(flags.mute);
-  if (!interventions.empty()) flags.options.interventions = &interventions;
+  SiteValues muted = muted_heads(flags.mute);
+  if (!muted.empty()) flags.options.sites = &muted;
   const ModelFolder folder = load_model(flags.model);
   if (folder.language_model().facts().source_vocabulary > 0) {
     score_translations(flags, folder);

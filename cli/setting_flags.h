@@ -60,18 +60,25 @@ class SettingFlags {
       const std::string flag = "--" + flag_name(name);
       std::optional<Value> now;
       if constexpr (!kOptional) now = value;
-      const auto place = std::make_shared<Value>(now.value_or(Value{}));
+      // CLI11 reads enums; of another type with names it reads the place among them.
+      using Read = std::conditional_t<kHasNames<Value> && !std::is_enum_v<Value>, size_t, Value>;
+      std::shared_ptr<Read> place;
+      if constexpr (std::is_same_v<Read, Value>) {
+        place = std::make_shared<Read>(now.value_or(Value{}));
+      } else {
+        place = std::make_shared<Read>(0);
+      }
       CLI::Option* option = nullptr;
       if constexpr (std::is_same_v<Value, bool>) {
         option = verb_.add_flag(flag, *place, about.help);
       } else {
         option = verb_.add_option(flag, *place, about.help);
-        if constexpr (std::is_enum_v<Value>) {
+        if constexpr (kHasNames<Value>) {
           take_names(option, now, rule);
         } else if constexpr (!std::is_same_v<Value, std::string>) {
           check_number(option, rule);
         }
-        if constexpr (!kOptional && !std::is_enum_v<Value>) option->capture_default_str();
+        if constexpr (!kOptional && !kHasNames<Value>) option->capture_default_str();
       }
       if (*about.otherwise != '\0') option->default_str(about.otherwise);
       flags_.options_.emplace(name, option->group(about.group));
@@ -88,9 +95,15 @@ class SettingFlags {
     explicit Take(const Options& options) : options_(options) {}
 
     template <class T, class R>
-    void setting(std::string_view name, T& value, const R&, const About&) {
+    void setting(std::string_view name, T& value, const R& rule, const About&) {
+      using Value = typename Inner<T>::Type;
       const CLI::Option* option = options_.find(name)->second;
-      if (option->count() > 0) value = option->as<typename Inner<T>::Type>();
+      if (option->count() == 0) return;
+      if constexpr (kHasNames<Value> && !std::is_enum_v<Value>) {
+        value = std::data(rule)[option->as<size_t>()].second;
+      } else {
+        value = option->as<Value>();
+      }
     }
 
    private:

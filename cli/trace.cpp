@@ -20,15 +20,14 @@
 #include "cli/verbs.h"
 #include "multihead/analysis/trace_files.h"
 #include "multihead/base/error.h"
-#include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
-#include "multihead/recipes/inspect_heads.h"
+#include "multihead/recipes/observe_text.h"
 
 namespace mh::cli {
 namespace {
 
 struct TraceFlags {
-  std::string model, text, target_text, attention = "encoder.0.self_attention";
+  std::string model, text, target_text, attention;
   std::string weights, input, memory, mask, save;
   GeometryFlags geometry = GeometryFlags({.d_model = 8, .heads = 2, .head_changes = {}, .d_out = {}});
   int64_t tokens = 4, keys = 0;
@@ -83,18 +82,16 @@ struct Traced {
 Traced of_model(const TraceFlags& flags) {
   check_utf8(flags.text, "--text");
   check_utf8(flags.target_text, "--target-text");
-  const ModelFolder folder =
-      load_translator(flags.model, "trace",
-                      "multihead heads shows what the heads of every model attend to, and trace --weights "
-                      "walks through a layer of your own");
-  folder.model->attention(flags.attention);  // a name that is not there is said before anything is translated
-  const SentenceWeights sentence = sentence_weights(
-      folder, flags.text, flags.target_text, {.remark = [](const std::string& line) { remark(line); }});
-  const AttentionKind kind = attention_place(flags.attention).kind;
+  const ModelFolder folder = load_model(flags.model);
+  const std::string name = flags.attention.empty() ? folder.model->attentions().at(0).name : flags.attention;
+  folder.model->attention(name);  // a name that is not there is said before anything is translated
+  const Observation seen =
+      observe_text(folder, flags.text, flags.target_text,
+                   {.keep = sites_of_trace(name), .remark = [](const std::string& line) { remark(line); }});
+  const AttentionKind kind = attention_place(name).kind;
   Traced traced{
-      trace_attention(folder.translator(), flags.attention, sentence.source_ids, sentence.target_ids),
-      {kind == AttentionKind::kEncoderSelf ? sentence.source_labels : sentence.target_labels,
-       sentence.key_labels(kind)}};
+      trace_attention(*folder.model, name, seen.values),
+      {kind == AttentionKind::kEncoderSelf ? seen.source.labels : seen.target.labels, seen.key_labels(kind)}};
   traced.trace.attention += " of " + flags.model;
   return traced;
 }
@@ -154,14 +151,12 @@ void add_trace(CLI::App& app) {
   auto flags = std::make_shared<TraceFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
       "trace", "Print every tensor of one attention layer, step by step, with its formula");
-  add_model(*verb, flags->model,
-            "The folder of a translator; without it and --weights, a random layer is traced");
+  add_model(*verb, flags->model, "A model folder; without it and --weights, a random layer is traced");
   verb->add_option("--text", flags->text, "Sentence that the model reads");
   verb->add_option("--target-text", flags->target_text,
                    "Translation that the decoder reads; without: the greedy one");
   verb->add_option("--attention", flags->attention,
-                   "Attention layer of the model, as multihead info lists them")
-      ->capture_default_str();
+                   "Attention layer of the model, as multihead info lists them; without: the first");
   verb->add_option(
       "--weights", flags->weights,
       "Your own layer: a .safetensors file with w_q, w_k, w_v, w_o and perhaps b_q, ..., or a folder "

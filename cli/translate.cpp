@@ -21,6 +21,7 @@
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {
@@ -95,7 +96,7 @@ struct Block {
 /// the input may be endless.
 class Run {
  public:
-  Run(TranslateFlags& flags, const ModelFolder& folder, const Interventions* muted)
+  Run(TranslateFlags& flags, const ModelFolder& folder, Sites* muted)
       : flags_(flags),
         text_(text_or_ids(folder, flags.token_ids, flags.strict)),
         reader_(
@@ -146,9 +147,9 @@ class Run {
     return output;
   }
 
-  std::vector<std::vector<Hypothesis>> translations(const Block& block, const Interventions* muted) {
+  std::vector<std::vector<Hypothesis>> translations(const Block& block, Sites* muted) {
     TranslateOptions options = flags_.options;
-    options.interventions = muted;
+    options.sites = muted;
     if (block.last) progress_.expect(static_cast<int64_t>(block.first + block.lines.size()));
     if (!reader_->is_terminal()) {
       options.progress = [&](int64_t done) { progress_.show(static_cast<int64_t>(block.first) + done); };
@@ -168,7 +169,7 @@ class Run {
   std::unique_ptr<LineReader> reader_;
   Prefixes prefixes_;
   Translator translator_;
-  const Interventions* muted_;
+  Sites* muted_;
   Progress progress_{"translated", "sentences"};
   TextComparison comparison_{"translation"};
   std::string whole_;
@@ -177,7 +178,7 @@ class Run {
 void run(TranslateFlags& flags) {
   if (flags.greedy) flags.options.search.beam_size = 1;
   check_search(flags.options.search);
-  const Interventions muted = muted_heads(flags.mute);
+  SiteValues muted = muted_heads(flags.mute);
   if (flags.alignment) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);

@@ -18,10 +18,11 @@ int main() {
   dy.fill(1);
 
   mh::Tape tape(mh::Tape::Mode::kRecord);
-  mh::Context context{tape};
-  mh::ObservedWeights seen;
-  const mh::Var y = layer.self(context, tape.constant(x.view()), rows.view(), mh::Mask::none(), &seen);
-  const mh::ConstMatrixView weights = seen.matrix(1, 0);  // sentence 1, head 0
+  mh::SiteValues seen;
+  seen.keep("layer.weights.*");
+  mh::Context context{.tape = tape, .sites = &seen};
+  const mh::Var y = layer.self(context, tape.constant(x.view()), rows.view(), mh::Mask::none());
+  const mh::ConstMatrixView weights = seen.kept("layer.weights.0").sequence(1);  // head 0, sentence 1
   for (int64_t i = 0; i < weights.rows; ++i) {
     for (int64_t j = 0; j < weights.cols; ++j) std::printf(" %.3f", static_cast<double>(weights(i, j)));
     std::printf("\n");

@@ -17,4 +17,5 @@
 #include "multihead/base/random.h"
 #include "multihead/batch/batch.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/tensor/tensor.h"

@@ -143,7 +143,7 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
   step("looking at the heads");
   inspect(folder, corpus.test, result);
   const size_t telling = telling_sentence(corpus.test, of_test, test);
-  result.sentence = sentence_weights(folder, test.source[telling], test.target[telling]);
+  result.sentence = observe_text(folder, test.source[telling], test.target[telling]);
   return result;
 }
 

@@ -49,7 +49,7 @@ struct DemoResult {
   RelationScore previous_word;          // the self-attention head that reads the word before most often
   std::vector<DemoRelation> relations;  // verb to object, object to verb, verb to subject, article to noun
   AlignmentScore aligner;               // the best head of cross-attention
-  SentenceWeights sentence;             // of the test part: one whose word order changes
+  Observation sentence;                 // of the test part: one whose word order changes
 
   ExactMatch compositional() const { return {verb_object.right + depth.right, verb_object.all + depth.all}; }
 };

@@ -33,10 +33,10 @@ struct Arm {
   double learning_rate = 1;  // times the size's
   float label_smoothing = 0;
   Start start = Start::kUsual;
-  Disagreement disagreement = Disagreement::kNone;  // a regulariser
-  float disagreement_weight = 1;                    // its lambda
-  double embedding_scale = 1;                       // embeddings begin as N(0, scale^2 / d_model)
-  uint64_t member = 0;                              // of an ensemble: another stream of seeds
+  Disagreement disagreement = {};  // a regulariser
+  float disagreement_weight = 1;   // its lambda
+  double embedding_scale = 1;      // embeddings begin as N(0, scale^2 / d_model)
+  uint64_t member = 0;             // of an ensemble: another stream of seeds
 };
 /// The model of a run: with the columns of this seed.
 EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed);

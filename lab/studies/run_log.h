@@ -83,7 +83,7 @@ struct RunSettings {
   double learning_rate = 0;
   float label_smoothing = 0;
   Start start = Start::kUsual;
-  Disagreement disagreement = Disagreement::kNone;
+  Disagreement disagreement = {};
   float disagreement_weight = 1;
   double embedding_scale = 1;
   uint64_t member = 0;

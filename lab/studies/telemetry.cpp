@@ -38,37 +38,39 @@ ConstMatrixView head_columns(ConstMatrixView all, int64_t begin, int64_t rows, i
 
 class Diversity : public CorpusObserver {
  public:
-  void begin_batch(std::span<const int64_t>) override {}
   bool wants_weights(std::string_view name) const override { return name.find("encoder") == 0; }
 
-  void weights(const ObservedWeights& o) override {
-    const auto value_heads = static_cast<int>(o.values.cols * o.heads / std::max<int64_t>(1, o.output.cols));
-    for_each_sequence(o, [&](size_t s, ConstMatrixView first) {
-      const int64_t query = o.query_offsets[s], key = o.key_offsets[s];
-      DoubleMatrix alike(o.heads, o.heads);
-      for (int i = 0; i < o.heads; ++i) {
+  void weights(const BatchWeights& batch) override {
+    const int heads = batch.heads();
+    const auto value_heads =
+        static_cast<int>(batch.values.cols * heads / std::max<int64_t>(1, batch.outputs.cols));
+    for (int s = 0; s < batch.sequences(); ++s) {
+      const int64_t query = batch.query_offsets[static_cast<size_t>(s)], key = query;  // self-attention
+      const int64_t rows = batch.matrix(s, 0).rows;
+      DoubleMatrix alike(heads, heads);
+      for (int i = 0; i < heads; ++i) {
         alike(i, i) = 1;
-        add_entropy(head_matrix(first, i));
+        add_entropy(batch.matrix(s, i));
         for (int j = 0; j < i; ++j) {
-          const double output = products(head_columns(o.output, query, first.rows, i, o.heads),
-                                         head_columns(o.output, query, first.rows, j, o.heads))
+          const double output = products(head_columns(batch.outputs, query, rows, i, heads),
+                                         head_columns(batch.outputs, query, rows, j, heads))
                                     .cosine();
           alike(i, j) = alike(j, i) = output;
           sums_.output += output;
           sums_.subspace +=
-              products(head_columns(o.values, key, first.cols, i * value_heads / o.heads, value_heads),
-                       head_columns(o.values, key, first.cols, j * value_heads / o.heads, value_heads))
+              products(head_columns(batch.values, key, rows, i * value_heads / heads, value_heads),
+                       head_columns(batch.values, key, rows, j * value_heads / heads, value_heads))
                   .cosine();
-          add_pair(head_matrix(first, i), head_matrix(first, j));
+          add_pair(batch.matrix(s, i), batch.matrix(s, j));
           ++pairs_;
         }
       }
       double spread = 0;
       for (const double value : symmetric_eigen(alike.view()).values)
-        spread += entropy_term(std::max(0.0, value) / o.heads);
+        spread += entropy_term(std::max(0.0, value) / heads);
       sums_.effective += std::exp(spread);
       ++matrices_;
-    });
+    }
   }
 
   HeadTelemetry result() const {

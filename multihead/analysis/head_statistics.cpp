@@ -51,9 +51,10 @@ void HeadStatistics::Sums::add(const Sums& other) {
   }
 }
 
-HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView first, int heads) {
+HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, const BatchWeights& batch, int s) {
   const bool causal = kind == AttentionKind::kDecoderSelf;
-  const int64_t queries = first.rows, keys = first.cols;
+  const int heads = batch.heads();
+  const int64_t queries = batch.matrix(s, 0).rows, keys = batch.matrix(s, 0).cols;
   Sums sums(heads);
   sums.sequences = 1;
   sums.queries = queries;
@@ -68,7 +69,7 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
   std::vector<double> row_entropies(static_cast<size_t>(heads * queries)),
       squares(static_cast<size_t>(heads));
   for (int h = 0; h < heads; ++h) {
-    const ConstMatrixView a = head_matrix(first, h);
+    const ConstMatrixView a = batch.matrix(s, h);
     HeadSums& head = sums.of_head[static_cast<size_t>(h)];
     for (int64_t i = 0; i < queries; ++i) {
       const float* row = a.row(i);
@@ -97,9 +98,9 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
 
   size_t pair = 0;
   for (int g = 0; g < heads; ++g) {
-    const ConstMatrixView a = head_matrix(first, g);
+    const ConstMatrixView a = batch.matrix(s, g);
     for (int h = g + 1; h < heads; ++h, ++pair) {
-      const ConstMatrixView b = head_matrix(first, h);
+      const ConstMatrixView b = batch.matrix(s, h);
       double product = 0, divergence = 0;
       for (int64_t i = 0; i < queries; ++i) {
         double mean_entropy = 0;
@@ -121,19 +122,17 @@ HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, ConstMatrixView
   return sums;
 }
 
-void HeadStatistics::weights(const ObservedWeights& observed) {
-  const AttentionPlace place = attention_place(observed.name);
+void HeadStatistics::weights(const BatchWeights& batch) {
+  const AttentionPlace place = attention_place(batch.attention);
   const Key key{place.kind, place.layer};
-  const auto [found, is_new] = sums_.try_emplace(key, observed.heads);
-  if (is_new) names_.emplace(key, observed.name);
+  const auto [found, is_new] = sums_.try_emplace(key, batch.heads());
+  if (is_new) names_.emplace(key, batch.attention);
   Sums& sums = found->second;
-  MH_ASSERT(sums.heads == observed.heads);
+  MH_ASSERT(sums.heads == batch.heads());
 
-  std::vector<ConstMatrixView> firsts;
-  for_each_sequence(observed, [&](size_t, ConstMatrixView first) { firsts.push_back(first); });
-  std::vector<Sums> parts(firsts.size());
-  parallel_for(static_cast<int64_t>(firsts.size()), [&](int64_t s) {
-    parts[static_cast<size_t>(s)] = sums_of(place.kind, firsts[static_cast<size_t>(s)], observed.heads);
+  std::vector<Sums> parts(static_cast<size_t>(batch.sequences()));
+  parallel_for(batch.sequences(), [&](int64_t s) {
+    parts[static_cast<size_t>(s)] = sums_of(place.kind, batch, static_cast<int>(s));
   });
   for (const Sums& part : parts) sums.add(part);  // in order: the same bits however many threads
 }

@@ -58,9 +58,8 @@ struct HeadSimilarity {
 /// Sums are in double and in the order of the corpus, so neither batching nor threads change the result.
 class HeadStatistics : public CorpusObserver {
  public:
-  void begin_batch(std::span<const int64_t>) override {}
   bool wants_weights(std::string_view) const override { return true; }
-  void weights(const ObservedWeights& observed) override;
+  void weights(const BatchWeights& batch) override;
 
   /// Sorted by kind (encoder self, decoder self, cross), layer and head.
   std::vector<HeadFigures> heads() const;
@@ -82,7 +81,7 @@ class HeadStatistics : public CorpusObserver {
     explicit Sums(int heads = 0);
     void add(const Sums& other);
   };
-  static Sums sums_of(AttentionKind kind, ConstMatrixView first, int heads);
+  static Sums sums_of(AttentionKind kind, const BatchWeights& batch, int s);
 
   using Key = std::pair<AttentionKind, int>;
   std::map<Key, Sums> sums_;

@@ -12,29 +12,51 @@
 namespace mh {
 namespace {
 
-/// One observer for the model that stands for all.
-class Fan : public Observer {
+/// Collects what one attention shows of itself, and gives it to the observers who want it.
+class Collector final : public Sites {
  public:
-  explicit Fan(std::span<CorpusObserver* const> observers) : observers_(observers) {}
-  bool wants_weights(std::string_view name) const override {
+  explicit Collector(std::span<CorpusObserver* const> observers) : observers_(observers) {}
+
+  void begin(std::span<const int64_t> sentences) { sentences_ = sentences; }
+
+  bool wants(const Site& site) const override {
+    if (site.part != SitePart::kWeights && site.part != SitePart::kValues && site.part != SitePart::kHeads)
+      return false;
     for (const CorpusObserver* observer : observers_) {
-      if (observer->wants_weights(name)) return true;
+      if (observer->wants_weights(site.owner)) return true;
     }
     return false;
   }
-  void weights(const ObservedWeights& observed) override {
-    for (CorpusObserver* observer : observers_) {
-      if (observer->wants_weights(observed.name)) observer->weights(observed);
+
+  Var at(Tape&, const Site& site, const SiteValue& at) override {
+    if (site.part == SitePart::kValues) {
+      values_ = at.value.value();
+    } else if (site.part == SitePart::kWeights) {
+      matrices_.push_back(at.value.value());
+      keys_ = at.keys;
+    } else {
+      const BatchWeights batch{.attention = site.owner,
+                               .sentences = sentences_,
+                               .query_offsets = at.rows.offsets,
+                               .keys = keys_,
+                               .matrices = matrices_,
+                               .values = values_,
+                               .outputs = at.value.value()};
+      for (CorpusObserver* observer : observers_) {
+        if (observer->wants_weights(site.owner)) observer->weights(batch);
+      }
+      matrices_.clear();
     }
-  }
-  void rows(std::string_view name, ProjectedTo to, ConstMatrixView rows) override {
-    for (CorpusObserver* observer : observers_) {
-      if (observer->wants_weights(name)) observer->rows(name, to, rows);
-    }
+    return at.value;
   }
 
  private:
   std::span<CorpusObserver* const> observers_;
+  std::span<const int64_t> sentences_;
+  // Of the attention that runs.
+  std::vector<ConstMatrixView> matrices_;
+  std::span<const int32_t> keys_;
+  ConstMatrixView values_;
 };
 
 }  // namespace
@@ -52,7 +74,7 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
   if (!types.empty() && types.size() != sources.size())
     throw UsageError(fmt::format("token types of {} sources for {}; give them for each, or for none",
                                  types.size(), sources.size()));
-  if (options.interventions) model.check(*options.interventions);
+  if (options.sites != nullptr) model.check(*options.sites);
   check_ids(sources, {.what = "source",
                       .longest = facts.max_positions,
                       .vocabulary = facts.vocabulary_read(),
@@ -66,9 +88,10 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
     sizes.push_back(
         {.tokens = static_cast<int64_t>(sources[i].size() + (decode ? targets[i].size() + 1 : 0))});
 
-  Fan fan(observers);
+  Collector collector(observers);
+  SitesInTurn sites(options.sites, collector);
   Tape tape;
-  Context context{.tape = tape, .observer = &fan, .interventions = options.interventions};
+  Context context{.tape = tape, .sites = &sites};
   Batch source;
   TeacherForced target;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
@@ -81,7 +104,7 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
       if (!decode) continue;
       target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }
-    for (CorpusObserver* observer : observers) observer->begin_batch(source.sentences);
+    collector.begin(source.sentences);
     tape.clear();
     model.read(context, source.view(), decode ? target.input.view() : Sequences());
     if (options.progress) options.progress(batch.back() + 1);

@@ -1,10 +1,11 @@
-// Runs a model over a corpus and passes the weights of every attention to observers, batch after batch.
-// Only what the observers add up is kept.
+// Runs a model over a corpus and shows the weights of every attention to observers, batch after batch. Only what the
+// observers add up is kept.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "multihead/models/model.h"
@@ -12,17 +13,39 @@
 
 namespace mh {
 
-/// An observer that is told which sentences of the corpus the next weights belong to.
-class CorpusObserver : public Observer {
+/// The weights of one attention on a batch of sentences, before dropout; valid while an observer is called.
+struct BatchWeights {
+  std::string_view attention;                 // "encoder.3.self_attention"
+  std::span<const int64_t> sentences;         // [S]: which of the corpus these are
+  std::span<const int32_t> query_offsets;     // [S + 1]
+  std::span<const int32_t> keys;              // [Nq]: how many keys a query's sequence has
+  std::span<const ConstMatrixView> matrices;  // of each head, [Nq, longest keys]
+  ConstMatrixView values;   // V of all value heads side by side, [Nk, value_heads * d_value]
+  ConstMatrixView outputs;  // [Nq, heads * d_value], before W^O
+
+  int heads() const { return static_cast<int>(matrices.size()); }
+  int sequences() const { return static_cast<int>(sentences.size()); }
+  /// [Tq, Tk]: the weight of key j for query i, in sequence s and head h.
+  ConstMatrixView matrix(int s, int h) const {
+    const int32_t begin = query_offsets[static_cast<size_t>(s)],
+                  end = query_offsets[static_cast<size_t>(s) + 1];
+    return matrices[static_cast<size_t>(h)]
+        .rows_between(begin, end)
+        .columns_between(0, begin < end ? keys[static_cast<size_t>(begin)] : 0);
+  }
+};
+
+/// Sees weights and keeps of them what it wants.
+class CorpusObserver {
  public:
-  /// Called before each batch: sequence s of the weights() that follow is sentence sentences[s] of the
-  /// corpus.
-  virtual void begin_batch(std::span<const int64_t> sentences) = 0;
+  virtual ~CorpusObserver() = default;
+  virtual bool wants_weights(std::string_view attention) const = 0;
+  virtual void weights(const BatchWeights& batch) = 0;
 };
 
 struct ObserveOptions {
   int64_t max_batch_tokens = 2048;  // source and target tokens of a batch; results do not depend on it
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;           // called before the observers, e.g. SiteValues that mute heads
   /// The types of each source's tokens (batch/batch.h), none for a source whose tokens are all of type 0; empty:
   /// all sources are so.
   std::span<const std::vector<int32_t>> source_types = {};
@@ -37,21 +60,5 @@ struct ObserveOptions {
 void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> sources,
                     std::span<const std::vector<int32_t>> targets, std::span<CorpusObserver* const> observers,
                     const ObserveOptions& options = {});
-
-/// Calls body(s, first) for every sequence s of an observation. `first` is the matrix [Tq, Tk] of head 0;
-/// that of head h is head_matrix(first, h).
-template <class Body>
-void for_each_sequence(const ObservedWeights& observed, Body&& body) {
-  const float* at = observed.weights;
-  for (size_t s = 0; s + 1 < observed.query_offsets.size(); ++s) {
-    const int64_t queries = observed.query_offsets[s + 1] - observed.query_offsets[s];
-    const int64_t keys = observed.key_offsets[s + 1] - observed.key_offsets[s];
-    body(s, ConstMatrixView(at, queries, keys));
-    at += observed.heads * queries * keys;
-  }
-}
-inline ConstMatrixView head_matrix(ConstMatrixView first, int head) {
-  return {first.data + head * first.rows * first.cols, first.rows, first.cols};
-}
 
 }  // namespace mh

@@ -13,11 +13,13 @@ namespace {
 /// Calls body(word, relation) for each right answer of a tree: which words are asked about a relation, and
 /// what is right.
 template <class Body>
-void for_each_edge(std::span<const Word> tree, Body&& body) {
+void for_each_edge(std::span<const Word> tree, ReadableEdges edges, Body&& body) {
   for (size_t w = 0; w < tree.size(); ++w) {
     if (tree[w].head < 0) continue;  // nothing to be read: the root has no head
     const auto dependent = static_cast<int>(w);
-    body(tree[w].relation, Direction::kToHead, dependent, tree[w].head);
+    const bool all = edges == ReadableEdges::kAll;
+    if (all || tree[w].head < dependent) body(tree[w].relation, Direction::kToHead, dependent, tree[w].head);
+    if (!all && tree[w].head < dependent) continue;  // the head cannot read what comes later
     body(tree[w].relation, Direction::kToDependent, tree[w].head, dependent);
     body(tree[w].relation, Direction::kReadByHead, dependent, tree[w].head);
   }
@@ -41,16 +43,17 @@ MostRead most_read(const Tensor& weights) {
 }
 
 RelationScorer::RelationScorer(const GoldTrees& source, const GoldTrees& target)
-    : source_(make_side(source)), target_(make_side(target)) {}
+    : source_(make_side(source, ReadableEdges::kAll)), target_(make_side(target, ReadableEdges::kEarlier)) {}
 
-RelationScorer::Side RelationScorer::make_side(const GoldTrees& gold) {
+RelationScorer::Side RelationScorer::make_side(const GoldTrees& gold, ReadableEdges edges) {
   MH_ASSERT(gold.trees.size() == gold.word_of_token.size());
   Side side;
   side.gold = &gold;
+  side.edges = edges;
   for (const auto& tree : gold.trees) {
     std::set<std::tuple<std::string, Direction, int>> asked;
     std::set<std::tuple<std::string, Direction, int, int>> right;
-    for_each_edge(tree, [&](const std::string& relation, Direction direction, int word, int answer) {
+    for_each_edge(tree, edges, [&](const std::string& relation, Direction direction, int word, int answer) {
       asked.emplace(relation, direction, word);
       right.emplace(relation, direction, word, answer - word);
     });
@@ -62,44 +65,38 @@ RelationScorer::Side RelationScorer::make_side(const GoldTrees& gold) {
   return side;
 }
 
-void RelationScorer::begin_batch(std::span<const int64_t> sentences) {
-  batch_.assign(sentences.begin(), sentences.end());
-}
-
 bool RelationScorer::wants_weights(std::string_view name) const {
   const AttentionKind kind = attention_place(name).kind;
   return kind != AttentionKind::kCross && !side(kind).gold->empty();
 }
 
-void RelationScorer::weights(const ObservedWeights& observed) {
-  const AttentionPlace place = attention_place(observed.name);
+void RelationScorer::weights(const BatchWeights& batch) {
+  const AttentionPlace place = attention_place(batch.attention);
   const Side& gold = side(place.kind);
   Counts& counts = counts_[{place.kind, place.layer}];
   if (counts.heads == 0) {
-    counts = {std::string(observed.name), observed.heads,
-              std::vector<int64_t>(static_cast<size_t>(observed.heads) * gold.tasks.size())};
+    counts = {std::string(batch.attention), batch.heads(),
+              std::vector<int64_t>(static_cast<size_t>(batch.heads()) * gold.tasks.size())};
   }
-  MH_ASSERT(counts.heads == observed.heads && batch_.size() + 1 == observed.query_offsets.size());
+  MH_ASSERT(counts.heads == batch.heads());
 
-  std::vector<ConstMatrixView> firsts;
-  for_each_sequence(observed, [&](size_t, ConstMatrixView first) { firsts.push_back(first); });
-  std::vector<std::vector<size_t>> hits(firsts.size());  // places in counts.found
-  parallel_for(static_cast<int64_t>(firsts.size()), [&](int64_t s) {
-    const auto sentence = static_cast<size_t>(batch_[static_cast<size_t>(s)]);
+  std::vector<std::vector<size_t>> hits(static_cast<size_t>(batch.sequences()));  // places in counts.found
+  parallel_for(batch.sequences(), [&](int64_t s) {
+    const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
     const std::vector<Word>& tree = gold.gold->trees[sentence];
-    WordOfToken words = gold.gold->word_of_token[sentence];
-    if (place.kind == AttentionKind::kDecoderSelf) words.insert(words.begin(), -1);  // the start token
+    const WordOfToken& words = gold.gold->word_of_token[sentence];
     const auto size = static_cast<int64_t>(tree.size());
-    for (int h = 0; h < observed.heads; ++h) {
+    for (int h = 0; h < batch.heads(); ++h) {
       const MostRead found =
-          most_read(merge_to_words(head_matrix(firsts[static_cast<size_t>(s)], h), words, size, words, size));
-      for_each_edge(tree, [&](const std::string& relation, Direction direction, int word, int answer) {
-        const std::vector<int>& predictions =
-            direction == Direction::kReadByHead ? found.read_by : found.reads;
-        if (predictions[static_cast<size_t>(word)] != answer) return;
-        hits[static_cast<size_t>(s)].push_back(static_cast<size_t>(h) * gold.tasks.size() +
-                                               gold.number.at({relation, direction}));
-      });
+          most_read(merge_to_words(batch.matrix(static_cast<int>(s), h), words, size, words, size));
+      for_each_edge(tree, gold.edges,
+                    [&](const std::string& relation, Direction direction, int word, int answer) {
+                      const std::vector<int>& predictions =
+                          direction == Direction::kReadByHead ? found.read_by : found.reads;
+                      if (predictions[static_cast<size_t>(word)] != answer) return;
+                      hits[static_cast<size_t>(s)].push_back(static_cast<size_t>(h) * gold.tasks.size() +
+                                                             gold.number.at({relation, direction}));
+                    });
     }
   });
   for (const auto& of_sentence : hits) {

@@ -25,7 +25,7 @@ namespace mh {
 /// both.
 struct GoldTrees {
   std::vector<std::vector<Word>> trees;
-  std::vector<WordOfToken> word_of_token;  // an entry for each token that the model reads
+  std::vector<WordOfToken> word_of_token;  // an entry for each token that the model reads, a start token too
 
   bool empty() const { return trees.empty(); }
 };
@@ -55,6 +55,12 @@ struct RelationScore {
   double gain() const { return score() - baseline(); }
 };
 
+/// Which edges of a tree heads can follow.
+enum class ReadableEdges {
+  kAll,
+  kEarlier,  // where the word that is read comes before the word that reads it: under a causal mask
+};
+
 /// For each word the other word that it reads most, and the other word that reads it most; -1: none.
 /// weights: [words, words], from merge_to_words().
 struct MostRead {
@@ -63,16 +69,15 @@ struct MostRead {
 MostRead most_read(const Tensor& weights);
 
 /// Scores the self-attentions of the encoder with the trees of the source, and those of the decoder with
-/// the trees of the target. Query i of the decoder counts for the token that it reads, target token i - 1.
+/// the trees of the target. A head of a decoder reads earlier words alone; there only edges count of which the word that
+/// is read is the earlier one, for heads and fixed offsets alike.
 class RelationScorer : public CorpusObserver {
  public:
-  /// Either may be empty; then that side is not scored. target.word_of_token has no entry for the end
-  /// token.
+  /// Either may be empty; then that side is not scored.
   RelationScorer(const GoldTrees& source, const GoldTrees& target);
 
-  void begin_batch(std::span<const int64_t> sentences) override;
   bool wants_weights(std::string_view name) const override;
-  void weights(const ObservedWeights& observed) override;
+  void weights(const BatchWeights& batch) override;
 
   /// The scores of every head for every relation and direction, sorted by kind of attention, layer, head
   /// and name of the relation.
@@ -86,6 +91,7 @@ class RelationScorer : public CorpusObserver {
   };
   struct Side {
     const GoldTrees* gold = nullptr;
+    ReadableEdges edges = ReadableEdges::kAll;
     std::map<Task, Baseline> tasks;
     std::map<Task, size_t> number;
   };
@@ -94,13 +100,12 @@ class RelationScorer : public CorpusObserver {
     int heads = 0;
     std::vector<int64_t> found;  // [heads, tasks]
   };
-  static Side make_side(const GoldTrees& gold);
+  static Side make_side(const GoldTrees& gold, ReadableEdges edges);
   const Side& side(AttentionKind kind) const {
     return kind == AttentionKind::kEncoderSelf ? source_ : target_;
   }
 
   Side source_, target_;
-  std::vector<int64_t> batch_;
   std::map<std::pair<AttentionKind, int>, Counts> counts_;
 };
 

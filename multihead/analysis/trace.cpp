@@ -7,26 +7,6 @@
 #include "multihead/base/error.h"
 
 namespace mh {
-namespace {
-
-/// Watches one layer attend.
-class Watch final : public Observer {
- public:
-  explicit Watch(std::string_view name) : name_(name) {}
-  bool wants_weights(std::string_view name) const override { return name == name_; }
-  void weights(const ObservedWeights&) override {}
-  void rows(std::string_view, ProjectedTo to, ConstMatrixView rows) override {
-    (to == ProjectedTo::kQueries ? queries : memory) = copied(rows);
-  }
-
-  Tensor queries, memory;
-
- private:
-  std::string_view name_;
-};
-
-}  // namespace
-
 const TraceStep& AttentionTrace::step(std::string_view name) const {
   std::vector<std::string> names;
   for (const TraceStep& step : steps) {
@@ -36,25 +16,37 @@ const TraceStep& AttentionTrace::step(std::string_view name) const {
   throw UsageError(fmt::format("the trace has no step '{}'; it has {}", name, fmt::join(names, ", ")));
 }
 
+std::vector<std::string> sites_of_trace(std::string_view attention) {
+  std::vector<std::string> sites{Site{attention, SitePart::kAttentionInput}.name()};
+  if (attention_place(attention).kind == AttentionKind::kCross)
+    sites.push_back(Site{"encoder", SitePart::kStates}.name());
+  return sites;
+}
+
+AttentionTrace trace_attention(const Model& model, std::string_view name, const SiteValues& seen) {
+  const std::vector<std::string> sites = sites_of_trace(name);
+  const Tensor none;
+  return trace_attention(model.attention(name), seen.kept(sites[0]).sequence(0),
+                         sites.size() > 1 ? seen.kept(sites[1]).sequence(0) : none.view(), model.mask(name));
+}
+
 AttentionTrace trace_attention(const Model& model, std::string_view name, std::span<const int32_t> source,
                                std::span<const int32_t> target) {
-  const MultiHeadAttention& layer = model.attention(name);
-  const AttentionKind kind = attention_place(name).kind;
+  model.attention(name);  // it has such
   if (source.empty()) throw UsageError("there is no source to trace; give at least one token");
-  const bool reads_target = kind != AttentionKind::kEncoderSelf && model.facts().source_vocabulary > 0;
+  const bool reads_target =
+      attention_place(name).kind != AttentionKind::kEncoderSelf && model.facts().source_vocabulary > 0;
   if (reads_target && target.empty())
     throw UsageError(fmt::format("{} is the decoder's; give a target for it to read", name));
-  Watch watch(layer.name());
+  SiteValues seen;
+  for (const std::string& site : sites_of_trace(name)) seen.keep(site);
   Tape tape;
-  Context context{.tape = tape, .observer = &watch};
+  Context context{.tape = tape, .sites = &seen};
   Batch read, written;
   read.add(source, 0);
   written.add(target, 0);
   model.read(context, read.view(), reads_target ? written.view() : Sequences());
-  const Tensor none;
-  return trace_attention(layer, watch.queries.view(),
-                         kind == AttentionKind::kCross ? watch.memory.view() : none.view(),
-                         kind == AttentionKind::kDecoderSelf ? Mask::causal() : Mask::none());
+  return trace_attention(model, name, seen);
 }
 
 }  // namespace mh

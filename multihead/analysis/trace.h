@@ -10,6 +10,7 @@
 
 #include "multihead/models/model.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
@@ -46,7 +47,13 @@ struct AttentionTrace {
 AttentionTrace trace_attention(const MultiHeadAttention& layer, ConstMatrixView x, ConstMatrixView memory,
                                const Mask& mask);
 
-/// Traces attention `name` of a model that reads these tokens. target: what the decoder reads; needed for
+/// The sites whose values a trace of this attention starts from.
+std::vector<std::string> sites_of_trace(std::string_view attention);
+/// Traces attention `name` of a model from what was kept of one sequence at these sites. Throws UsageError on a name that
+/// the model does not have, and when they were not kept.
+AttentionTrace trace_attention(const Model& model, std::string_view name, const SiteValues& seen);
+
+/// Traces attention `name` of a model that reads these tokens. target: what a translator's decoder reads; needed for
 /// the decoder's attentions. Throws UsageError on a name that the model does not have, and when tokens are
 /// missing.
 AttentionTrace trace_attention(const Model& model, std::string_view name, std::span<const int32_t> source,

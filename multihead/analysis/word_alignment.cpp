@@ -57,43 +57,37 @@ AlignmentScorer::AlignmentScorer(const GoldAlignments& gold) : gold_(gold) {
   MH_ASSERT(gold.source_sizes.size() == size && gold.target_sizes.size() == size);
 }
 
-void AlignmentScorer::begin_batch(std::span<const int64_t> sentences) {
-  batch_.assign(sentences.begin(), sentences.end());
-}
-
 bool AlignmentScorer::wants_weights(std::string_view name) const {
   return !gold_.empty() && attention_place(name).kind == AttentionKind::kCross;
 }
 
-void AlignmentScorer::weights(const ObservedWeights& observed) {
-  std::vector<AlignmentScore>& scores = scores_[attention_place(observed.name).layer];
+void AlignmentScorer::weights(const BatchWeights& batch) {
+  std::vector<AlignmentScore>& scores = scores_[attention_place(batch.attention).layer];
   if (scores.empty()) {
-    for (int h = 0; h < observed.heads; ++h) {
+    for (int h = 0; h < batch.heads(); ++h) {
       for (const AlignedQuery query : {AlignedQuery::kPredicts, AlignedQuery::kReads}) {
-        scores.push_back({.attention = std::string(observed.name), .head = h, .query = query});
+        scores.push_back({.attention = std::string(batch.attention), .head = h, .query = query});
       }
     }
   }
-  MH_ASSERT(scores.size() == 2 * static_cast<size_t>(observed.heads));
-  MH_ASSERT(batch_.size() + 1 == observed.query_offsets.size());
+  MH_ASSERT(scores.size() == 2 * static_cast<size_t>(batch.heads()));
 
-  std::vector<ConstMatrixView> firsts;
-  for_each_sequence(observed, [&](size_t, ConstMatrixView first) { firsts.push_back(first); });
-  std::vector<std::vector<std::vector<int32_t>>> found(firsts.size());  // [sequence][score][target word]
-  parallel_for(static_cast<int64_t>(firsts.size()), [&](int64_t s) {
-    const auto sentence = static_cast<size_t>(batch_[static_cast<size_t>(s)]);
+  const auto sequences = static_cast<size_t>(batch.sequences());
+  std::vector<std::vector<std::vector<int32_t>>> found(sequences);  // [sequence][score][target word]
+  parallel_for(batch.sequences(), [&](int64_t s) {
+    const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
     WordOfToken predicted = gold_.target_words[sentence], read = predicted;
     predicted.push_back(-1);        // the end token
     read.insert(read.begin(), -1);  // the start token
     for (const AlignmentScore& score : scores) {
       found[static_cast<size_t>(s)].push_back(
-          strongest(head_matrix(firsts[static_cast<size_t>(s)], score.head),
+          strongest(batch.matrix(static_cast<int>(s), score.head),
                     score.query == AlignedQuery::kPredicts ? predicted : read, gold_.target_sizes[sentence],
                     gold_.source_words[sentence], gold_.source_sizes[sentence]));
     }
   });
-  for (size_t s = 0; s < firsts.size(); ++s) {
-    const Links gold = links_of(gold_.alignments[static_cast<size_t>(batch_[s])]);
+  for (size_t s = 0; s < sequences; ++s) {
+    const Links gold = links_of(gold_.alignments[static_cast<size_t>(batch.sentences[s])]);
     for (size_t i = 0; i < scores.size(); ++i) count(scores[i], found[s][i], gold);
   }
 }

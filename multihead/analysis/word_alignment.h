@@ -55,9 +55,8 @@ class AlignmentScorer : public CorpusObserver {
   /// REQUIRES: `gold` outlives this.
   explicit AlignmentScorer(const GoldAlignments& gold);
 
-  void begin_batch(std::span<const int64_t> sentences) override;
   bool wants_weights(std::string_view name) const override;
-  void weights(const ObservedWeights& observed) override;
+  void weights(const BatchWeights& batch) override;
 
   /// Two scores (kPredicts, kReads) for every head of every cross-attention, sorted by layer.
   std::vector<AlignmentScore> scores() const;
@@ -66,7 +65,6 @@ class AlignmentScorer : public CorpusObserver {
 
  private:
   const GoldAlignments& gold_;
-  std::vector<int64_t> batch_;
   std::map<int, std::vector<AlignmentScore>> scores_;  // by layer
 };
 

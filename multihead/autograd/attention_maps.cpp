@@ -13,14 +13,22 @@ namespace {
 /// One sequence's maps, [heads][Tq][Tk] from `first` on.
 struct SequenceMaps {
   int64_t number, first;
+  int64_t first_head;
   int64_t query_begin, queries;
   int64_t key_begin, keys;
 
-  int64_t at(int64_t head) const { return first + head * queries * keys; }
+  int64_t at(int64_t head) const { return first + (head - first_head) * queries * keys; }
 };
 
-/// In the order of sequences; memory of the tape.
-std::span<SequenceMaps> sequences_of(Tape& tape, const AttentionInputs& in) {
+/// With the end filled in.
+HeadRange range_of(const AttentionInputs& in, HeadRange heads) {
+  if (heads.end < 0) heads.end = in.heads;
+  MH_ASSERT(0 <= heads.begin && heads.begin < heads.end && heads.end <= in.heads);
+  return heads;
+}
+
+/// The maps of these heads, in the order of sequences; memory of the tape.
+std::span<SequenceMaps> sequences_of(Tape& tape, const AttentionInputs& in, const HeadRange& heads) {
   const auto count = static_cast<int64_t>(in.query_offsets.size()) - 1;
   const auto all = tape.arena().array<SequenceMaps>(count);
   int64_t first = 0;
@@ -29,11 +37,12 @@ std::span<SequenceMaps> sequences_of(Tape& tape, const AttentionInputs& in) {
     const int64_t query = in.query_offsets[n], key = in.key_offsets[n];
     all[n] = {.number = s,
               .first = first,
+              .first_head = heads.begin,
               .query_begin = query,
               .queries = in.query_offsets[n + 1] - query,
               .key_begin = key,
               .keys = in.key_offsets[n + 1] - key};
-    first += in.heads * all[n].queries * all[n].keys;
+    first += (heads.end - heads.begin) * all[n].queries * all[n].keys;
   }
   return all;
 }
@@ -79,14 +88,17 @@ void merge(ConstMatrixView parts, MatrixView to) {
 
 }  // namespace
 
-Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias) {
+Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias,
+                     HeadRange some) {
   const AttentionBias& fixed = inputs.bias;
   MH_ASSERT(fixed.elements.empty());
-  const auto sequences = sequences_of(tape, inputs);
-  Var y = tape.make(1, attention_weights_size(inputs), {q, k, bias.by_query});
+  const HeadRange heads = range_of(inputs, some);
+  const auto sequences = sequences_of(tape, inputs, heads);
+  const int64_t of_a_head = attention_weights_size(inputs) / inputs.heads;
+  Var y = tape.make(1, of_a_head * (heads.end - heads.begin), {q, k, bias.by_query});
   const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
   for_sequences(sequences, [&](const SequenceMaps& s) {
-    for (int64_t h = 0; h < inputs.heads; ++h) {
+    for (int64_t h = heads.begin; h < heads.end; ++h) {
       const int64_t g = h * inputs.key_heads / inputs.heads;
       float* out = y.value().data + s.at(h);
       for (int64_t i = 0; i < s.queries; ++i) {
@@ -105,7 +117,7 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
     }
   });
   // dq_i = scale sum_j dy_ij k_j;  dk_j += scale sum_i dy_ij q_i; a bias gets what its scores get
-  tape.record(y, [&tape, q, k, y, inputs, bias, sequences, size, query_columns] {
+  tape.record(y, [&tape, q, k, y, inputs, bias, heads, sequences, size, query_columns] {
     MH_ASSERT(inputs.key_rows.empty());
     const MatrixView dq = sums_of(tape, q), dk = sums_of(tape, k);
     const MatrixView d_by_query = bias.by_query ? sums_of(tape, bias.by_query) : MatrixView();
@@ -118,7 +130,7 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
     for_sequences(sequences, [&](const SequenceMaps& s) {
       float* table = tables.data != nullptr ? tables.row(s.number) : nullptr;
       if (table != nullptr) std::fill_n(table, tables.cols, 0.0f);
-      for (int64_t h = 0; h < inputs.heads; ++h) {
+      for (int64_t h = heads.begin; h < heads.end; ++h) {
         const int64_t g = h * inputs.key_heads / inputs.heads;
         const float* dy = y.gradient().data + s.at(h);
         for (int64_t i = 0; i < s.queries; ++i) {
@@ -143,15 +155,17 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
   return y;
 }
 
-Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
-  const auto sequences = sequences_of(tape, inputs);
-  Var y = tape.make(1, maps.cols(), {maps});
+namespace {
+
+/// Of each row of the maps; `to` may be `from`.
+void softmax_rows(std::span<const SequenceMaps> sequences, const AttentionInputs& inputs,
+                  const HeadRange& heads, const float* from, float* to) {
   for_sequences(sequences, [&](const SequenceMaps& s) {
-    for (int64_t h = 0; h < inputs.heads; ++h) {
+    for (int64_t h = heads.begin; h < heads.end; ++h) {
       for (int64_t i = 0; i < s.queries; ++i) {
         const int64_t at = s.at(h) + i * s.keys;
-        const float* in = maps.value().data + at;
-        float* out = y.value().data + at;
+        const float* in = from + at;
+        float* out = to + at;
         const auto allowed = [&](int64_t j) {
           return inputs.mask.allows(s.query_begin + i, i, j, s.queries, s.keys);
         };
@@ -167,11 +181,27 @@ Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
       }
     }
   });
+}
+
+}  // namespace
+
+Var softmax_maps_in_place(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange some) {
+  MH_ASSERT(!maps.wants_gradient());
+  const HeadRange heads = range_of(inputs, some);
+  softmax_rows(sequences_of(tape, inputs, heads), inputs, heads, maps.value().data, maps.value().data);
+  return maps;
+}
+
+Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange some) {
+  const HeadRange heads = range_of(inputs, some);
+  const auto sequences = sequences_of(tape, inputs, heads);
+  Var y = tape.make(1, maps.cols(), {maps});
+  softmax_rows(sequences, inputs, heads, maps.value().data, y.value().data);
   // dx_j = y_j (dy_j - sum_k dy_k y_k)
-  tape.record(y, [&tape, maps, y, inputs, sequences] {
+  tape.record(y, [&tape, maps, y, heads, sequences] {
     const MatrixView dx = sums_of(tape, maps);
     for_sequences(sequences, [&](const SequenceMaps& s) {
-      for (int64_t row = 0; row < inputs.heads * s.queries; ++row) {
+      for (int64_t row = 0; row < (heads.end - heads.begin) * s.queries; ++row) {
         const int64_t at = s.first + row * s.keys;
         const float *p = y.value().data + at, *d = y.gradient().data + at;
         const float mean = dot(p, d, s.keys);
@@ -184,7 +214,7 @@ Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
 
 Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs) {
   MH_ASSERT(mixing.value.rows() == inputs.heads && mixing.value.cols() == inputs.heads);
-  const auto sequences = sequences_of(tape, inputs);
+  const auto sequences = sequences_of(tape, inputs, range_of(inputs, {}));
   const int64_t heads = inputs.heads;
   Var y = tape.make(1, maps.cols(), {maps});
   for_sequences(sequences, [&](const SequenceMaps& s) {
@@ -217,16 +247,17 @@ Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInput
   return y;
 }
 
-Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
+Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange some) {
   if (!inputs.dropout.active()) return maps;
-  const auto sequences = sequences_of(tape, inputs);
+  const HeadRange heads = range_of(inputs, some);
+  const auto sequences = sequences_of(tape, inputs, heads);
   Var y = tape.make(1, maps.cols(), {maps});
-  const auto dropped = [sequences, inputs](const float* from, float* to, Write write) {
+  const auto dropped = [sequences, heads, inputs](const float* from, float* to, Write write) {
     const Dropout& drops = inputs.dropout;
     for_sequences(sequences, [&](const SequenceMaps& s) {
       const int64_t sentence = drops.sentences[static_cast<size_t>(s.number)];
       int64_t at = s.first;
-      for (int64_t h = 0; h < inputs.heads; ++h) {
+      for (int64_t h = heads.begin; h < heads.end; ++h) {
         for (int64_t i = 0; i < s.queries; ++i) {
           for (int64_t j = 0; j < s.keys; ++j, ++at) {
             const bool kept = weight_bits(drops.stream, sentence, h, i, j) >= drops.threshold();
@@ -246,16 +277,17 @@ Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs) {
   return y;
 }
 
-Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs) {
-  const auto sequences = sequences_of(tape, inputs);
+Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs, HeadRange some) {
+  const HeadRange heads = range_of(inputs, some);
+  const auto sequences = sequences_of(tape, inputs, heads);
   const int64_t size = inputs.d_value;
-  Var y = tape.make(inputs.query_offsets.back(), inputs.heads * size, {maps, v});
+  Var y = tape.make(inputs.query_offsets.back(), (heads.end - heads.begin) * size, {maps, v});
   for_sequences(sequences, [&](const SequenceMaps& s) {
-    for (int64_t h = 0; h < inputs.heads; ++h) {
+    for (int64_t h = heads.begin; h < heads.end; ++h) {
       const int64_t u = h * inputs.value_heads / inputs.heads;
       const float* p = maps.value().data + s.at(h);
       for (int64_t i = 0; i < s.queries; ++i) {
-        float* out = y.value().row(s.query_begin + i) + h * size;
+        float* out = y.value().row(s.query_begin + i) + (h - heads.begin) * size;
         std::fill_n(out, size, 0.0f);
         for (int64_t j = 0; j < s.keys; ++j, ++p) {
           if (*p == 0) continue;  // hidden, whatever the value holds
@@ -265,16 +297,16 @@ Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs) {
     }
   });
   // dmaps_ij = dy_i . v_j;  dv_j += sum_i p_ij dy_i
-  tape.record(y, [&tape, maps, v, y, inputs, sequences, size] {
+  tape.record(y, [&tape, maps, v, y, inputs, heads, sequences, size] {
     MH_ASSERT(inputs.key_rows.empty());
     const MatrixView d_maps = sums_of(tape, maps), dv = sums_of(tape, v);
     for_sequences(sequences, [&](const SequenceMaps& s) {
-      for (int64_t h = 0; h < inputs.heads; ++h) {
+      for (int64_t h = heads.begin; h < heads.end; ++h) {
         const int64_t u = h * inputs.value_heads / inputs.heads;
         const float* p = maps.value().data + s.at(h);
         float* dp = d_maps.data != nullptr ? d_maps.data + s.at(h) : nullptr;
         for (int64_t i = 0; i < s.queries; ++i) {
-          const float* dy = y.gradient().row(s.query_begin + i) + h * size;
+          const float* dy = y.gradient().row(s.query_begin + i) + (h - heads.begin) * size;
           for (int64_t j = 0; j < s.keys; ++j, ++p) {
             const int64_t key = s.key_begin + j;
             if (dp != nullptr) *dp++ += dot(dy, v.value().row(key) + u * size, size);

@@ -6,22 +6,31 @@
 // All Tq x Tk matrices (maps) of all sequences and heads are one row of numbers, laid out as
 // AttentionOutputs::weights. `inputs` gives everything but the matrices: its q, k, v and
 // AttentionBias::elements are ignored, and its spans must outlive the backward pass. For gradients `inputs`
-// must have no key_rows.
+// must have no key_rows. Where a function is given some heads of `inputs`, the maps are those of these heads.
 #pragma once
 
 #include "multihead/autograd/attention.h"
 
 namespace mh {
 
-/// scale * q k^T + bias: [1, maps], for the number of heads in `inputs`.
-Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias);
+/// Heads begin ... end - 1 of some inputs; by default all of them.
+struct HeadRange {
+  int begin = 0;
+  int end = -1;  // -1: AttentionInputs::heads
+};
+
+/// scale * q k^T + bias: [1, maps].
+Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& bias,
+                     HeadRange heads = {});
 /// Each row's softmax over the keys that the mask allows; exactly 0 for the others.
-Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
+Var softmax_maps(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange heads = {});
+/// The same, where nobody reads the scores afterwards. REQUIRES: no gradient flows through them.
+Var softmax_maps_in_place(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange heads = {});
 /// y_g = sum over h of mixing(h, g) x_h, for the maps of every sequence; mixing [heads, heads].
 Var mix_maps(Tape& tape, Var maps, const Parameter& mixing, const AttentionInputs& inputs);
 /// Dropout of `inputs`; it drops the same weights as the fused kernel.
-Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs);
+Var drop_maps(Tape& tape, Var maps, const AttentionInputs& inputs, HeadRange heads = {});
 /// maps_h V_h side by side: [Nq, heads * d_value].
-Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs);
+Var weigh_values(Tape& tape, Var maps, Var v, const AttentionInputs& inputs, HeadRange heads = {});
 
 }  // namespace mh

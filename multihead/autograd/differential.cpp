@@ -23,6 +23,19 @@ float difference(const float* first, const float* second, float lambda, int64_t 
   return 1 / std::sqrt(squares / static_cast<float>(size) + kDifferentialEpsilon);
 }
 
+/// Of the four vectors of which lambda is made.
+void add_lambda_gradient(const DifferentialParameters& parameters, double d_lambda) {
+  const Tensor& v = parameters.vectors->value.tensor();
+  const MatrixView d_vectors = parameters.vectors->gradient_sum();
+  for (const int64_t pair : {0, 2}) {
+    const double by = d_lambda * exp_of_product(v, pair, pair + 1) * (pair == 0 ? 1 : -1);
+    for (int64_t c = 0; c < v.cols(); ++c) {
+      d_vectors(pair, c) += static_cast<float>(by * v(pair + 1, c));
+      d_vectors(pair + 1, c) += static_cast<float>(by * v(pair, c));
+    }
+  }
+}
+
 }  // namespace
 
 float differential_lambda(const DifferentialParameters& parameters) {
@@ -95,15 +108,48 @@ Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameter
       d_lambda += sums(b, size);
     }
     tape.arena().rewind(mark);
-    const Tensor& v = parameters.vectors->value.tensor();
-    const MatrixView d_vectors = parameters.vectors->gradient_sum();
-    for (const int64_t pair : {0, 2}) {
-      const double by = d_lambda * exp_of_product(v, pair, pair + 1) * (pair == 0 ? 1 : -1);
-      for (int64_t c = 0; c < v.cols(); ++c) {
-        d_vectors(pair, c) += static_cast<float>(by * v(pair + 1, c));
-        d_vectors(pair + 1, c) += static_cast<float>(by * v(pair, c));
+    add_lambda_gradient(parameters, d_lambda);
+  });
+  return y;
+}
+
+Var differential_maps(Tape& tape, Var maps, const AttentionInputs& inputs,
+                      const DifferentialParameters& parameters) {
+  /// A sequence's map: `size` numbers from `to` on in the result, twice as many from 2 * to on in `maps`.
+  struct Place {
+    int64_t to, size;
+  };
+  const auto places = tape.arena().array<Place>(static_cast<int64_t>(inputs.query_offsets.size()) - 1);
+  int64_t first = 0;
+  for (size_t s = 0; s < places.size(); ++s) {
+    places[s] = {first, int64_t{inputs.query_offsets[s + 1] - inputs.query_offsets[s]} *
+                            (inputs.key_offsets[s + 1] - inputs.key_offsets[s])};
+    first += places[s].size;
+  }
+  MH_ASSERT(maps.cols() == 2 * first);
+  const float lambda = differential_lambda(parameters);
+  Var y = tape.make(1, first, {maps});
+  for (const Place& place : places) {
+    const float* from = maps.value().data + 2 * place.to;
+    for (int64_t n = 0; n < place.size; ++n)
+      y.value().data[place.to + n] = from[n] - lambda * from[place.size + n];
+  }
+  // dA_1 = dy;  dA_2 = -lambda dy;  dlambda = -dy . A_2
+  tape.record(y, [&tape, maps, y, places, lambda, parameters] {
+    const Tape::Target d_maps = maps.wants_gradient() ? tape.gradient_of(maps) : Tape::Target{};
+    double d_lambda = 0;
+    for (const Place& place : places) {
+      const float *dy = y.gradient().data + place.to, *second = maps.value().data + 2 * place.to + place.size;
+      for (int64_t n = 0; n < place.size; ++n) d_lambda -= static_cast<double>(dy[n]) * second[n];
+      if (d_maps.gradient.data == nullptr) continue;
+      float* to = d_maps.gradient.data + 2 * place.to;
+      for (int64_t n = 0; n < place.size; ++n) {
+        const bool add = d_maps.write == Write::kAdd;
+        to[n] = (add ? to[n] : 0) + dy[n];
+        to[place.size + n] = (add ? to[place.size + n] : 0) - lambda * dy[n];
       }
     }
+    if (tape.trains()) add_lambda_gradient(parameters, d_lambda);
   });
   return y;
 }

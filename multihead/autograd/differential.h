@@ -6,6 +6,7 @@
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/autograd/tape.h"
+#include "multihead/kernels/attention.h"
 
 namespace mh {
 
@@ -23,5 +24,9 @@ float differential_lambda(const DifferentialParameters& parameters);
 /// Makes each head of two: x [N, 2 heads * d_value] -> [N, heads * d_value], where head i is (1 -
 /// lambda_init) gain * RMSNorm(x_2i - lambda x_2i+1).
 Var differential_heads(Tape& tape, Var x, int heads, const DifferentialParameters& parameters);
+
+/// The weights of one head, A_1 - lambda A_2, of the maps of its two softmaxes (attention_maps.h): [1, maps / 2].
+Var differential_maps(Tape& tape, Var maps, const AttentionInputs& inputs,
+                      const DifferentialParameters& parameters);
 
 }  // namespace mh

@@ -69,56 +69,46 @@ Var row_similarity(Tape& tape, Var x, int heads) {
 }
 
 // sum_ij |A_i * A_j| = (sum_i |A_i|)^2 at every query and key.
-Var map_similarity(Tape& tape, Var maps, const AttentionInputs& inputs) {
-  const auto count = static_cast<int64_t>(inputs.query_offsets.size()) - 1;
-  const int64_t heads = inputs.heads;
-  const double share = 1.0 / (static_cast<double>(heads) * static_cast<double>(heads));
-  /// The heads' maps of a sequence lie one behind the other, `size` numbers each.
-  struct Place {
-    int64_t first, size;
-  };
-  const auto places = tape.arena().array<Place>(count);
-  int64_t first = 0;
-  for (int64_t s = 0; s < count; ++s) {
-    const auto n = static_cast<size_t>(s);
-    const int64_t size = int64_t{inputs.query_offsets[n + 1] - inputs.query_offsets[n]} *
-                         (inputs.key_offsets[n + 1] - inputs.key_offsets[n]);
-    places[n] = {first, size};
-    first += heads * size;
-  }
-  const auto sum_at = [maps, heads](const Place& place, int64_t n) {
-    float sum = 0;
-    for (int64_t h = 0; h < heads; ++h) sum += std::abs(maps.value().data[place.first + h * place.size + n]);
-    return sum;
-  };
-  Var y = tape.make(1, 1, {maps});
-  const auto sums = tape.arena().array<double>(count);
-  parallel_for(count, [&](int64_t s) {
-    const Place& place = places[static_cast<size_t>(s)];
+Var map_similarity(Tape& tape, std::span<const Var> given) {
+  const auto maps = tape.arena().array<Var>(static_cast<int64_t>(given.size()));
+  std::copy(given.begin(), given.end(), maps.begin());
+  const int64_t rows = maps[0].rows(), keys = maps[0].cols();
+  const auto heads = static_cast<double>(maps.size());
+  const double share = 1.0 / (heads * heads);
+  Var y = tape.make(1, 1, maps);
+  const MatrixView together = tape.arena().matrix<float>(rows, keys);  // sum_i |A_i|
+  const auto sums = tape.arena().array<double>((rows + kRowsPerTask - 1) / kRowsPerTask);
+  for_row_blocks(rows, [&](int64_t begin, int64_t end) {
     double sum = 0;
-    for (int64_t n = 0; n < place.size; ++n) {
-      const double all = sum_at(place, n);
-      sum += all * all;
+    for (int64_t r = begin; r < end; ++r) {
+      float* all = together.row(r);
+      std::fill_n(all, keys, 0.0f);
+      for (const Var map : maps) {
+        for (int64_t j = 0; j < keys; ++j) all[j] += std::abs(map.value()(r, j));
+      }
+      for (int64_t j = 0; j < keys; ++j) sum += static_cast<double>(all[j]) * static_cast<double>(all[j]);
     }
-    sums[static_cast<size_t>(s)] = sum;
+    sums[static_cast<size_t>(begin / kRowsPerTask)] = sum;
   });
   y.value()(0, 0) = static_cast<float>(share * total(sums));
   // dA_i = dy (2 / h^2) (sum_j |A_j|) sign(A_i)
-  tape.record(y, [&tape, maps, y, places, heads, share, sum_at] {
-    if (!maps.wants_gradient()) return;
-    const Tape::Target dx = tape.gradient_of(maps);
+  tape.record(y, [&tape, y, maps, together, share] {
     const float by = static_cast<float>(2 * share) * y.gradient()(0, 0);
-    parallel_for(static_cast<int64_t>(places.size()), [&](int64_t s) {
-      const Place& place = places[static_cast<size_t>(s)];
-      for (int64_t n = 0; n < place.size; ++n) {
-        const float each = by * sum_at(place, n);
-        for (int64_t h = 0; h < heads; ++h) {
-          const int64_t at = place.first + h * place.size + n;
-          const float a = maps.value().data[at], d = a > 0 ? each : a < 0 ? -each : 0;
-          dx.gradient.data[at] = dx.write == Write::kAdd ? dx.gradient.data[at] + d : d;
+    for (const Var map : maps) {
+      if (!map.wants_gradient()) continue;
+      const Tape::Target dx = tape.gradient_of(map);
+      for_row_blocks(map.rows(), [&](int64_t begin, int64_t end) {
+        for (int64_t r = begin; r < end; ++r) {
+          for (int64_t j = 0; j < map.cols(); ++j) {
+            const float a = map.value()(r, j), each = by * together(r, j),
+                        d = a > 0   ? each
+                            : a < 0 ? -each
+                                    : 0;
+            dx.gradient(r, j) = dx.write == Write::kAdd ? dx.gradient(r, j) + d : d;
+          }
         }
-      }
-    });
+      });
+    }
   });
   return y;
 }

@@ -2,8 +2,9 @@
 // al. 2018 ("Multi-head attention with disagreement regularization", section 3).
 #pragma once
 
+#include <span>
+
 #include "multihead/autograd/tape.h"
-#include "multihead/kernels/attention.h"
 
 namespace mh {
 
@@ -11,8 +12,8 @@ namespace mh {
 /// 1]. The cosine with a head of zeros counts as 0. x [N, heads * D].
 Var row_similarity(Tape& tape, Var x, int heads);
 
-/// The sum over queries of (1 / h^2) sum_ij |A_i * A_j|, elementwise, over all keys: [1, 1]. `maps` as in
-/// attention_maps.h.
-Var map_similarity(Tape& tape, Var maps, const AttentionInputs& inputs);
+/// The sum over queries of (1 / h^2) sum_ij |A_i * A_j|, elementwise, over all keys: [1, 1]. maps: A_i of each head,
+/// all [Nq, keys]. REQUIRES: there is one.
+Var map_similarity(Tape& tape, std::span<const Var> maps);
 
 }  // namespace mh

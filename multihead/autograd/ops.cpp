@@ -100,6 +100,19 @@ BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor) {
   return y;
 }
 
+// dx = dy (1 - tanh^2 x)
+template <class T>
+BasicVar<T> tanh(BasicTape<T>& tape, BasicVar<T> a) {
+  BasicVar<T> y =
+      filled(tape, a.rows(), a.cols(), {a}, [&](int64_t i, int64_t j) { return std::tanh(a.value()(i, j)); });
+  tape.record(y, [&tape, a, y] {
+    pass_on(tape, a, [&](int64_t i, int64_t j) {
+      return y.gradient()(i, j) * (1 - y.value()(i, j) * y.value()(i, j));
+    });
+  });
+  return y;
+}
+
 // y_j = exp(x_j) / sum_k exp(x_k);  dx = y * (dy - sum_k dy_k y_k)
 template <class T>
 BasicVar<T> masked_softmax(BasicTape<T>& tape, BasicVar<T> scores, const Mask& mask, int64_t first_row) {
@@ -215,6 +228,7 @@ BasicVar<T> sum(BasicTape<T>& tape, BasicVar<T> a) {
   template BasicVar<T> matmul_transposed(BasicTape<T>&, BasicVar<T>, BasicVar<T>);            \
   template BasicVar<T> add(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                          \
   template BasicVar<T> multiply(BasicTape<T>&, BasicVar<T>, BasicVar<T>);                     \
+  template BasicVar<T> tanh(BasicTape<T>&, BasicVar<T>);                                      \
   template BasicVar<T> scale(BasicTape<T>&, BasicVar<T>, T);                                  \
   template BasicVar<T> masked_softmax(BasicTape<T>&, BasicVar<T>, const Mask&, int64_t);      \
   template BasicVar<T> stack_rows(BasicTape<T>&, std::span<const BasicVar<T>>);               \

@@ -26,6 +26,9 @@ BasicVar<T> multiply(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);
 /// factor * a.
 template <class T>
 BasicVar<T> scale(BasicTape<T>& tape, BasicVar<T> a, T factor);
+/// tanh of each number.
+template <class T>
+BasicVar<T> tanh(BasicTape<T>& tape, BasicVar<T> a);
 /// Each row's softmax over the columns that `mask` allows; masked weights are exactly 0, even where the
 /// score is NaN or infinite, and a row that may attend to nothing is all zeros. `first_row`: the number of
 /// row 0 in the batch, which a dense mask needs.

@@ -27,4 +27,25 @@ Var replace(Tape& tape, Var x, std::span<const int32_t> rows, int64_t left, Cons
   return y;
 }
 
+Var replace_columns(Tape& tape, Var x, int64_t left, Var columns) {
+  const int64_t right = left + columns.cols();
+  MH_ASSERT(columns.rows() == x.rows() && 0 <= left && right <= x.cols());
+  Var y = tape.make(x.rows(), x.cols(), {x, columns});
+  copy_or_add(x.value(), y.value(), Write::kOverwrite);
+  copy_or_add(columns.value(), y.value().columns_between(left, right), Write::kOverwrite);
+  // d columns = dy there;  dx = dy, and 0 there
+  tape.record(y, [&tape, x, y, columns, left, right] {
+    const MatrixView there = y.gradient().columns_between(left, right);
+    if (columns.wants_gradient()) {
+      const Tape::Target d = tape.gradient_of(columns);
+      copy_or_add(there, d.gradient, d.write);
+    }
+    if (!x.wants_gradient()) return;
+    for (int64_t i = 0; i < there.rows; ++i) std::fill_n(there.row(i), there.cols, 0.0f);
+    const Tape::Target dx = tape.gradient_of(x);
+    copy_or_add(y.gradient(), dx.gradient, dx.write);
+  });
+  return y;
+}
+
 }  // namespace mh

@@ -69,36 +69,6 @@ BasicVar<T> log_softmax(BasicTape<T>& tape, BasicVar<T> x) {
   return y;
 }
 
-// y_s = sum of the rows of s / n_s;  dx_r = dy_s / n_s
-template <class T>
-BasicVar<T> mean_rows(BasicTape<T>& tape, BasicVar<T> x, std::span<const int32_t> offsets) {
-  const auto sequences = static_cast<int64_t>(offsets.size()) - 1;
-  if (sequences < 0 || offsets.front() != 0 || offsets.back() != x.rows())
-    throw ShapeError(fmt::format("mean_rows: the offsets do not cover the {} rows", x.rows()));
-  const auto sequence_of = tape.arena().template array<int64_t>(x.rows());
-  for (int64_t s = 0; s < sequences; ++s) {
-    const auto at = static_cast<size_t>(s);
-    if (offsets[at] >= offsets[at + 1])
-      throw ShapeError(fmt::format("mean_rows: sequence {} has no rows", s));
-    std::fill(sequence_of.begin() + offsets[at], sequence_of.begin() + offsets[at + 1], s);
-  }
-  const auto length = [offsets](int64_t s) {
-    return static_cast<T>(offsets[static_cast<size_t>(s) + 1] - offsets[static_cast<size_t>(s)]);
-  };
-  BasicVar<T> y = filled(tape, sequences, x.cols(), {x}, [&](int64_t s, int64_t j) {
-    const int64_t first = offsets[static_cast<size_t>(s)];
-    return sum_over<T>(static_cast<int64_t>(length(s)), [&](int64_t i) { return x.value()(first + i, j); }) /
-           length(s);
-  });
-  tape.record(y, [&tape, x, y, sequence_of, length] {
-    pass_on(tape, x, [&](int64_t i, int64_t j) {
-      const int64_t s = sequence_of[static_cast<size_t>(i)];
-      return y.gradient()(s, j) / length(s);
-    });
-  });
-  return y;
-}
-
 // c = a . b / (|a| |b|);  da = dc (b / (|a| |b|) - c a / |a|^2), and b likewise
 template <class T>
 BasicVar<T> cosines(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
@@ -139,7 +109,6 @@ BasicVar<T> cosines(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b) {
 #define MH_SCORES_FOR(T)                                                                                     \
   template BasicVar<T> pick(BasicTape<T>&, BasicVar<T>, std::span<const int32_t>, std::span<const int32_t>); \
   template BasicVar<T> log_softmax(BasicTape<T>&, BasicVar<T>);                                              \
-  template BasicVar<T> mean_rows(BasicTape<T>&, BasicVar<T>, std::span<const int32_t>);                      \
   template BasicVar<T> cosines(BasicTape<T>&, BasicVar<T>, BasicVar<T>);
 MH_SCORES_FOR(float)
 MH_SCORES_FOR(double)

@@ -17,10 +17,6 @@ BasicVar<T> pick(BasicTape<T>& tape, BasicVar<T> x, std::span<const int32_t> row
 /// log softmax of each row, in natural logarithms: x_j - log sum_k exp(x_k): [N, V] -> [N, V].
 template <class T>
 BasicVar<T> log_softmax(BasicTape<T>& tape, BasicVar<T> x);
-/// The mean of the rows of each sequence, offsets[s] ... offsets[s + 1] - 1: [N, d] -> [S, d]. Throws ShapeError on a
-/// sequence without rows. The offsets must outlive the backward pass.
-template <class T>
-BasicVar<T> mean_rows(BasicTape<T>& tape, BasicVar<T> x, std::span<const int32_t> offsets);
 /// The cosine of row i of a and row i of b: [n, d], [n, d] -> [n, 1]; 0, without a gradient, where one of them is zero.
 template <class T>
 BasicVar<T> cosines(BasicTape<T>& tape, BasicVar<T> a, BasicVar<T> b);

@@ -50,6 +50,8 @@ class BasicVar {
   /// The gradient that has arrived; for use in a backward step. REQUIRES: has_gradient().
   BasicMatrixView<T> gradient() const { return node_->gradient; }
   bool has_gradient() const { return node_->written; }
+  /// Whether both are the same value of the tape, not only equal numbers.
+  bool operator==(const BasicVar&) const = default;
 
  private:
   friend class BasicTape<T>;

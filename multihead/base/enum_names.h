@@ -1,4 +1,4 @@
-// The names of an enum's values in files and flags. One table for each enum; whoever reads or writes a name
+// The names of an enum's values, or of another type's few, in files and flags. One table for each enum; whoever reads or writes a name
 // uses it.
 #pragma once
 
@@ -10,6 +10,10 @@ namespace mh {
 
 template <class E>
 using EnumNames = std::initializer_list<std::pair<const char*, E>>;
+
+/// Whether the values of a type have a table of names, as those of enums do.
+template <class T>
+inline constexpr bool kHasNames = std::is_enum_v<T>;
 
 /// Returns the first name of a value; an empty text when it has none.
 template <class E>

@@ -6,49 +6,58 @@
 
 #include "multihead/base/error.h"
 #include "multihead/batch/teacher_forced.h"
+#include "multihead/nn/sites.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 namespace {
 
-class AlignmentObserver : public Observer {
+/// Reads the weights of the chosen heads of one attention.
+class ChosenWeights final : public Sites {
  public:
-  AlignmentObserver(std::string name, const AlignOptions& options, const Sequences& source, int32_t end)
-      : name_(std::move(name)), options_(options), source_(source), end_(end) {}
+  /// head: -1: all.
+  ChosenWeights(std::string attention, int head) : attention_(std::move(attention)), head_(head) {}
 
-  bool wants_weights(std::string_view name) const override { return name == name_; }
-
-  void weights(const ObservedWeights& observed) override {
-    const float* block = observed.weights;  // of one sequence: [heads, Tq, Tk]
-    const int first = options_.head < 0 ? 0 : options_.head;
-    const int last = options_.head < 0 ? observed.heads : options_.head + 1;
-    for (size_t s = 0; s + 1 < observed.query_offsets.size(); ++s) {
-      const int64_t queries = observed.query_offsets[s + 1] - observed.query_offsets[s];
-      const int64_t keys = observed.key_offsets[s + 1] - observed.key_offsets[s];
-      const int32_t* source = source_.ids.data() + observed.key_offsets[s];
-      auto& points = alignments.emplace_back();
-      for (int64_t i = 0; i < queries; ++i) {
-        int64_t best = -1;
-        double most = -1;
-        for (int64_t j = 0; j < keys; ++j) {
-          double sum = 0;
-          for (int h = first; h < last; ++h) sum += static_cast<double>(block[(h * queries + i) * keys + j]);
-          if (sum > most) best = j, most = sum;
-        }
-        const bool on_end = best + 1 == keys && source[best] == end_;
-        if (best >= 0 && !on_end) points.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});
-      }
-      block += observed.heads * queries * keys;
-    }
+  bool wants(const Site& site) const override {
+    return site.part == SitePart::kWeights && site.owner == attention_ && (head_ < 0 || site.head == head_);
+  }
+  Var at(Tape&, const Site&, const SiteValue& at) override {
+    maps.push_back({.weights = copied(at.value.value()),
+                    .offsets = {at.rows.offsets.begin(), at.rows.offsets.end()},
+                    .keys = {at.keys.begin(), at.keys.end()}});
+    return at.value;
   }
 
-  std::vector<std::vector<AlignmentPoint>> alignments;
+  struct Map {
+    Tensor weights;  // [Nq, longest keys]
+    std::vector<int32_t> offsets, keys;
+  };
+  std::vector<Map> maps;
 
  private:
-  std::string name_;
-  const AlignOptions& options_;
-  const Sequences& source_;
-  const int32_t end_;
+  std::string attention_;
+  int head_;
 };
+
+/// Of one sequence: for each query the key with the largest sum of weights, unless that is the source's end token.
+std::vector<AlignmentPoint> points_of(const std::vector<ChosenWeights::Map>& maps, size_t s,
+                                      std::span<const int32_t> source, int32_t end) {
+  std::vector<AlignmentPoint> points;
+  const int32_t begin = maps[0].offsets[s];
+  for (int32_t row = begin; row < maps[0].offsets[s + 1]; ++row) {
+    const int32_t keys = maps[0].keys[static_cast<size_t>(row)];
+    int32_t best = -1;
+    double most = -1;
+    for (int32_t j = 0; j < keys; ++j) {
+      double sum = 0;
+      for (const auto& map : maps) sum += static_cast<double>(map.weights(row, j));
+      if (sum > most) best = j, most = sum;
+    }
+    const bool on_end = best + 1 == keys && source[static_cast<size_t>(best)] == end;
+    if (best >= 0 && !on_end) points.push_back({best, row - begin});
+  }
+  return points;
+}
 
 }  // namespace
 
@@ -86,16 +95,19 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
                {.start_id = facts.start_id});
   }
 
-  AlignmentObserver observer(chosen.name, options, source, facts.eos_id);
-  context.observer = &observer;
+  ChosenWeights chosen_weights(chosen.name, options.head);
+  SitesInTurn sites(context.sites, chosen_weights);
+  context.sites = &sites;
   context.tape.clear();
   model.read(context, source, target.input.view());
   context.tape.clear();
-  MH_ASSERT(observer.alignments.size() == targets.size());
+  std::vector<std::vector<AlignmentPoint>> found(targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {
-    if (targets[s].empty()) observer.alignments[s].clear();  // its one query predicts the end token
+    if (targets[s].empty()) continue;  // its one query predicts the end token
+    const auto first = static_cast<size_t>(source.ragged->begin(static_cast<int32_t>(s)));
+    found[s] = points_of(chosen_weights.maps, s, source.ids.subspan(first), facts.eos_id);
   }
-  return std::move(observer.alignments);
+  return found;
 }
 
 }  // namespace mh

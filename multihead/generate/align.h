@@ -20,7 +20,7 @@ struct AlignOptions {
 /// Returns the alignment of each pair of sentences. Target token t is aligned to the source token with the
 /// largest weight in the step that predicts t (ties: the first); when that is the source's end token, t is
 /// aligned to nothing. Targets have no end token. This takes one pass with teacher forcing. `context` must
-/// have no dropout and a tape that does not record; the tape is cleared and the observer is not called.
+/// have no dropout and a tape that does not record; the tape is cleared.
 /// Throws UsageError on a layer or head that the model does not have, and ShapeError unless there is a
 /// target for each source.
 std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Context context,

@@ -88,7 +88,7 @@ class Generation {
       : facts_(model.facts()),
         prompts_(prompts),
         options_(options),
-        decoding_(model, {.tape = tape_, .interventions = options.interventions}),
+        decoding_(model, {.tape = tape_, .sites = options.sites}),
         chooser_(decoding_, options),
         results_(prompts.size()) {
     ends_ = options.end_tokens;
@@ -263,7 +263,7 @@ std::vector<Generated> generate(const LanguageModel& model, std::span<const std:
   facts.require_causal();
   if (options.cache && prompts.size() != 1)
     throw UsageError(fmt::format("`cache` is for one prompt, got {}", prompts.size()));
-  if (options.interventions) model.check(*options.interventions);
+  if (options.sites) model.check(*options.sites);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});
   check_ids(prompts, {.what = "prompt",

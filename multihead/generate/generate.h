@@ -43,9 +43,9 @@ struct GenerateOptions {
   /// Most tokens of a batch, prompts and new ones together: the cache has room for so many, times the beam
   /// size. One prompt may have more.
   int64_t max_batch_tokens = 8192;
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;
   /// For one prompt, and not for a beam search: what was read before (prompt_cache.h), with the same model and
-  /// interventions. The tokens with which the prompt begins as well are not read again. Afterwards it holds what
+  /// sites. The tokens with which the prompt begins as well are not read again. Afterwards it holds what
   /// was read now.
   PromptCache* cache = nullptr;
   /// Called when prompt n, counted from 0, has got another token that is no end token; false ends it there.

@@ -49,7 +49,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     throw UsageError(
         fmt::format("`stride`: expected 1 to {}, one less than the context, got {}", context - 1, stride));
   }
-  if (options.interventions) model.check(*options.interventions);
+  if (options.sites) model.check(*options.sites);
   check_ids(texts, {.what = "text", .vocabulary = facts.vocabulary});
 
   const std::vector<Window> windows =
@@ -61,7 +61,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
   for (size_t t = 0; t < texts.size(); ++t) results[t].resize(std::max<size_t>(texts[t].size(), 1) - 1);
 
   Tape tape;
-  Context own{.tape = tape, .interventions = options.interventions};
+  Context own{.tape = tape, .sites = options.sites};
   VocabularyScratch scratch;
   Batch batch;
   std::vector<int32_t> targets;

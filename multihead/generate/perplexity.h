@@ -25,7 +25,7 @@ struct WindowOptions {
   int32_t context = 0;              // C, from 2 to the model's max_positions; 0: that many
   int32_t stride = 0;               // S, from 1 to C - 1; 0: half of C
   int64_t max_batch_tokens = 4096;  // most tokens of the windows of a batch; results do not depend on it
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;
   std::function<void(int64_t tokens)> progress = nullptr;  // after each batch: how many are scored
 };
 

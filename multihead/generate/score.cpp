@@ -20,7 +20,7 @@ std::vector<std::vector<float>> score(const LanguageModel& model,
   }
   const ModelFacts facts = model.facts();
   facts.require_translator();
-  if (options.interventions) model.check(*options.interventions);
+  if (options.sites) model.check(*options.sites);
   check_ids(sources, {.what = "source",
                       .longest = facts.max_positions,
                       .vocabulary = facts.source_vocabulary,
@@ -36,7 +36,7 @@ std::vector<std::vector<float>> score(const LanguageModel& model,
 
   std::vector<std::vector<float>> results(sources.size());
   Tape tape;
-  Context context{.tape = tape, .interventions = options.interventions};
+  Context context{.tape = tape, .sites = options.sites};
   VocabularyScratch scratch;
   int64_t sentences_done = 0;
   Batch source;

@@ -13,7 +13,7 @@ namespace mh {
 
 struct ScoreOptions {
   int64_t max_batch_tokens = 4096;  // of the source plus the target
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;
   std::function<void(int64_t sentences_done)> progress = nullptr;  // called after each batch
 };
 

@@ -84,7 +84,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),
                                  prefixes.size()));
   }
-  if (options.interventions) model_.check(*options.interventions);
+  if (options.sites) model_.check(*options.sites);
   check_ids(sources, {.what = "source",
                       .longest = model_.facts().max_positions,
                       .vocabulary = model_.facts().source_vocabulary});
@@ -107,7 +107,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
       if (!prefixes.empty()) prefixes_here.push_back(prefixes[static_cast<size_t>(i)]);
     }
     Decoding& decoding = worker(thread).decoding;
-    decoding.context().interventions = options.interventions;
+    decoding.context().sites = options.sites;
     auto hypotheses = beam_search(decoding, tokens.view(), options.search, prefixes_here);
     if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)

@@ -112,13 +112,13 @@ class ConfigVisitor {
   }
   /// An enum, written by name.
   template <class E>
-    requires std::is_enum_v<E>
+    requires kHasNames<E>
   void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names,
                   const About& = {}) {
     member(name, false, [&] { choose(value, names); });
   }
   template <class E>
-    requires std::is_enum_v<E>
+    requires kHasNames<E>
   void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names,
                   const About& = {}) {
     member(name, false, [&] {
@@ -132,7 +132,7 @@ class ConfigVisitor {
   }
   /// Anything else: bool, string, struct, optional or vector of them.
   template <class T>
-    requires(!detail::kIsNumber<T> && !std::is_enum_v<T>)
+    requires(!detail::kIsNumber<T> && !kHasNames<T>)
   void operator()(std::string_view name, T& value, Presence presence = {}, const About& = {}) {
     member(name, presence.required, [&] { this->value(value, NoRule{}); });
   }

@@ -28,19 +28,19 @@ class SettingVisitor {
     derived().setting(name, value, rule, about);
   }
   template <class E>
-    requires std::is_enum_v<E>
+    requires kHasNames<E>
   void operator()(std::string_view name, E& value, EnumNames<std::type_identity_t<E>> names,
                   const About& about = {}) {
     derived().setting(name, value, names, about);
   }
   template <class E>
-    requires std::is_enum_v<E>
+    requires kHasNames<E>
   void operator()(std::string_view name, std::optional<E>& value, EnumNames<std::type_identity_t<E>> names,
                   const About& about = {}) {
     derived().setting(name, value, names, about);
   }
   template <class T>
-    requires(!detail::kIsNumber<T> && !std::is_enum_v<T>)
+    requires(!detail::kIsNumber<T> && !kHasNames<T>)
   void operator()(std::string_view name, T& value, Presence presence = {}, const About& about = {}) {
     derived().setting(name, value, presence, about);
   }

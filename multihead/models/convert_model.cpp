@@ -133,15 +133,15 @@ std::unique_ptr<EncoderDecoder> convert_model(EncoderDecoder& model, const Conve
 }
 
 std::unique_ptr<EncoderDecoder> without_heads(EncoderDecoder& model, const std::vector<std::string>& heads) {
-  Interventions removed;  // it knows how heads are named
-  for (const std::string& head : heads) removed.mute(head);
-  model.check(removed);
+  std::vector<HeadName> removed;
+  for (const std::string& name : heads) {
+    for (HeadName& head : model.heads_named(HeadPattern(name))) removed.push_back(std::move(head));
+  }
   return convert_model(model, [&](const std::string& attention, const LayerWeights& before) {
-    Arena memory;
-    const MatrixView gates = removed.gates(attention, before.geometry.heads, memory);
     std::vector<int> gone;
-    for (int h = 0; h < gates.cols; ++h) {
-      if (gates(0, h) == 0) gone.push_back(h);
+    for (int h = 0; h < before.geometry.heads; ++h) {
+      if (std::find(removed.begin(), removed.end(), HeadName{attention, h}) != removed.end())
+        gone.push_back(h);
     }
     return without_heads(before, gone);
   });
@@ -154,9 +154,9 @@ struct Outputs {
 };
 
 Outputs outputs_of(EncoderDecoder& model, const std::vector<int32_t>& source,
-                   const std::vector<int32_t>& target, const Interventions* interventions) {
+                   const std::vector<int32_t>& target, Sites* sites) {
   Tape tape;
-  Context context{.tape = tape, .interventions = interventions};
+  Context context{.tape = tape, .sites = sites};
   Batch read, written;
   read.add(source, 0);
   written.add(target, 0);
@@ -182,15 +182,14 @@ void note(const std::vector<float>& a, const std::vector<float>& b, double& diff
 
 ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
-                               const std::vector<std::vector<int32_t>>& targets,
-                               const Interventions* interventions) {
+                               const std::vector<std::vector<int32_t>>& targets, Sites* sites) {
   if (sources.size() != targets.size()) {
     throw UsageError(
         fmt::format("expected a target for each of the {} sources, got {}", sources.size(), targets.size()));
   }
   ModelDifference found;
   for (size_t i = 0; i < sources.size(); ++i) {
-    const Outputs a = outputs_of(first, sources[i], targets[i], interventions);
+    const Outputs a = outputs_of(first, sources[i], targets[i], sites);
     const Outputs b = outputs_of(second, sources[i], targets[i], nullptr);
     note(a.memory, b.memory, found.memory, found.memory_magnitude);
     note(a.logits, b.logits, found.logits, found.logits_magnitude);

@@ -31,12 +31,11 @@ struct ModelDifference {
   double logits = 0, logits_magnitude = 0;  // the decoder's logits
 };
 /// Compares two models on pairs of sequences. targets: as the decoder reads them; throws UsageError unless
-/// there is one for each source. `interventions`: applied to the first model, e.g. to mute the heads that
+/// there is one for each source. `sites`: applied to the first model, e.g. to mute the heads that
 /// the second does not have; may be null.
 ModelDifference compare_models(EncoderDecoder& first, EncoderDecoder& second,
                                const std::vector<std::vector<int32_t>>& sources,
-                               const std::vector<std::vector<int32_t>>& targets,
-                               const Interventions* interventions = nullptr);
+                               const std::vector<std::vector<int32_t>>& targets, Sites* sites = nullptr);
 
 /// Returns sequences of random tokens, without special tokens but for the end token last, for comparisons
 /// without text.

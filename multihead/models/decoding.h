@@ -52,7 +52,7 @@ class Decoding {
 
   int32_t steps() const { return steps_; }
   const LanguageModel& model() const { return model_; }
-  /// Observer and interventions may be changed before start().
+  /// Who is called at sites may be changed before start().
   Context& context() { return context_; }
   /// The cache, which may be copied, cut and put back.
   StackCache& cache() { return cache_; }

@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "multihead/autograd/ops.h"
+#include "multihead/autograd/pool_rows.h"
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
@@ -73,18 +74,38 @@ Var EncoderModel::last_states(Context& context, const Sequences& text, const Seq
   return states(context, text);
 }
 
-Tensor EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) const {
+Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) const {
   if (!pooler_) throw UsageError("this model has no pooler; take the mean of its states");
+  Tape& tape = context.tape;
   const Ragged& ragged = *tokens.ragged;
-  Tensor first(ragged.sequences(), states.cols());
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
     if (ragged.length(s) == 0) throw UsageError(fmt::format("sequence {} has no tokens to pool", s + 1));
-    std::copy_n(states.value().row(ragged.begin(s)), states.cols(), first.view().row(s));
   }
-  Tensor pooled = copied(affine(context.tape, context.tape.constant(first.view()), pooler_->affine).value());
-  require_finite(pooled.view(), "pooled states");  // tanh would make 1 of infinity
-  for (int64_t i = 0; i < pooled.size(); ++i) pooled.data()[i] = std::tanh(pooled.data()[i]);
-  return pooled;
+  std::vector<double> weights(static_cast<size_t>(states.rows()));
+  for (int32_t s = 0; s < ragged.sequences(); ++s) weights[static_cast<size_t>(ragged.begin(s))] = 1;
+  const Var before = affine(tape, weigh_rows(tape, states, ragged.offsets(), weights), pooler_->affine);
+  require_finite(before.value(), "pooled states");  // tanh would make 1 of infinity
+  return context.at({"encoder", SitePart::kPooled}, {.value = ops::tanh(tape, before),
+                                                     .rows = one_row_each(tape.arena(), ragged.sequences())});
+}
+
+Var EncoderModel::logits(Context& context, Var states, const Sequences& tokens) const {
+  const Var found = masked_words().logits(context.tape, before_words(context, states));
+  return context.at({"encoder", SitePart::kLogits},
+                    {.value = found, .rows = {.offsets = tokens.ragged->offsets()}});
+}
+
+void EncoderModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
+  if (pooler_ && context.wants({"encoder", SitePart::kPooled})) pooled(context, states, rows);
+  if (words_ && context.wants({"encoder", SitePart::kLogits})) logits(context, states, rows);
+}
+
+void EncoderModel::visit_output_sites(const SiteVisitor& visitor) const {
+  const auto visit = [&](SitePart part, int64_t columns) {
+    visitor({.name = Site{"encoder", part}.name(), .columns = columns});
+  };
+  if (pooler_) visit(SitePart::kPooled, config_.embedding.d_model);
+  if (words_) visit(SitePart::kLogits, masked_words().size());
 }
 
 const EncoderModel::MaskedWords& EncoderModel::words() const {

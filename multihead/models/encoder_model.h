@@ -49,11 +49,14 @@ class EncoderModel final : public Model {
   Var states(Context& context, const Sequences& tokens) const;
   /// Returns tanh(x W + b) of the first state x of each sequence: [S, d_model]. Throws UsageError when the
   /// model has no pooler or a sequence no tokens, Error when x W + b is not finite.
-  Tensor pooled(Context& context, Var states, const Sequences& tokens) const;
+  Var pooled(Context& context, Var states, const Sequences& tokens) const;
   /// Returns Norm(activation(x W + b)), [N, d_model], from which masked_words() predicts the words. Throws
   /// UsageError when the model has no such head.
   Var before_words(Context& context, Var states) const;
   const VocabularyHead& masked_words() const;
+  /// The logits of the words in place of each token, [N, V]: a site. Throws UsageError when the model has no such head.
+  Var logits(Context& context, Var states, const Sequences& tokens) const;
+  void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
 
   using Model::visit;
   void visit(const ParameterVisitor& visitor) override;
@@ -62,6 +65,7 @@ class EncoderModel final : public Model {
   EncoderModel(const EncoderConfig& config, DropoutSites sites);
   Var last_states(Context& context, const Sequences& text, const Sequences& target) const override;
   std::vector<Stack*> stacks() override { return {&stack_}; }
+  void visit_output_sites(const SiteVisitor& visitor) const override;
 
   /// x W + b with W [d_model, d_model].
   struct Dense {

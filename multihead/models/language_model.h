@@ -19,8 +19,8 @@ struct NewRows;
 struct LossOptions {
   float label_smoothing = 0;  // share of the target's probability that is spread evenly over the vocabulary
   float scale = 1;            // the loss is scale * sum over tokens (training: 1 / tokens of the update)
-  Disagreement disagreement = Disagreement::kNone;  // added to what is differentiated, not to `loss`
-  float disagreement_weight = 1;                    // lambda, the factor of the disagreement
+  Disagreement disagreement = {};  // added to what is differentiated, not to `loss`
+  float disagreement_weight = 1;   // lambda, the factor of the disagreement
 };
 
 struct Loss {
@@ -49,9 +49,16 @@ class LanguageModel : public Model {
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
             std::span<const int32_t> target_out, const LossOptions& options,
             VocabularyScratch& scratch) const;
+  /// The logits of the tokens that may follow each row, [N, V]: a site. rows: those of the states.
+  Var logits(Context& context, Var states, const Sequences& rows) const;
+  void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
+
   /// Returns log p(target_out[i] | source, earlier target tokens) for every target token.
   std::vector<float> log_probabilities(Context& context, const Sequences& source, const Sequences& target_in,
                                        std::span<const int32_t> target_out, VocabularyScratch& scratch) const;
+
+ private:
+  void visit_output_sites(const SiteVisitor& visitor) const override;
 };
 
 }  // namespace mh

@@ -9,7 +9,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/nn/multi_head_attention.h"
-#include "multihead/nn/site_values.h"
 #include "multihead/nn/stack.h"
 
 namespace mh {
@@ -48,8 +47,8 @@ std::string in_words(const std::vector<Model::AttentionName>& attentions) {
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
-/// "encoder.embeddings, encoder.#.input, ...; layers of the encoder: 0 to 5".
-std::string in_words(const std::vector<SiteShape>& sites) {
+/// "encoder.embeddings, encoder.#.self_attention.weights.#, ...; layers of the encoder: 0 to 5".
+std::string in_words(std::span<const SiteShape> sites) {
   std::vector<std::string> words;
   std::map<std::string, std::string> last_layers;  // of each stack
   for (const SiteShape& site : sites) {
@@ -58,6 +57,8 @@ std::string in_words(const std::vector<SiteShape>& sites) {
     if (next != std::string::npos) {
       last_layers[name.substr(0, dot)] = name.substr(dot + 1, next - dot - 1);
       name = name.substr(0, dot) + ".#" + name.substr(next);
+      if (whole_number_in(name.substr(name.rfind('.') + 1)))
+        name = name.substr(0, name.rfind('.')) + ".#";  // a head's
     }
     if (std::find(words.begin(), words.end(), name) == words.end()) words.push_back(std::move(name));
   }
@@ -113,6 +114,20 @@ const MultiHeadAttention& Model::attention(std::string_view name) const {
   return const_cast<Model*>(this)->attention(name);
 }
 
+Mask Model::mask(std::string_view name) const {
+  for (const Stack* stack : stacks()) {
+    Mask found = Mask::none();
+    bool has = false;
+    stack->visit_attentions([&](const MultiHeadAttention& attention) {
+      if (attention.name() != name) return;
+      has = true;
+      if (name.ends_with(".self_attention")) found = stack->config().mask.mask();
+    });
+    if (has) return found;
+  }
+  throw_no_attention(name);
+}
+
 void Model::throw_no_attention(std::string_view name) const {
   throw UsageError(fmt::format("this model has no attention '{}'; it has {}", name, in_words(attentions())));
 }
@@ -129,19 +144,17 @@ std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
   throw UsageError(fmt::format("this model has no head '{}'; it has {}", pattern.text(), in_words(all)));
 }
 
-void Model::check(const Interventions& interventions) const {
-  for (const Interventions::Change& change : interventions.changes()) heads_named(change.heads);
-}
-
 std::vector<SiteShape> Model::sites() const {
   std::vector<SiteShape> all;
-  for (const Stack* stack : stacks()) stack->visit_sites([&](const SiteShape& site) { all.push_back(site); });
+  const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };
+  for (const Stack* stack : stacks()) stack->visit_sites(add);
+  visit_output_sites(add);
   return all;
 }
 
-void Model::check(const SiteValues& values) const {
-  const std::vector<SiteShape> all = sites();
-  for (const std::string& asked : values.asked()) {
+void Model::check(const Sites& who, std::span<const SiteShape> all) const {
+  for (const HeadPattern& heads : who.heads_asked()) heads_named(heads);
+  for (const std::string& asked : who.sites_asked()) {
     if (std::any_of(all.begin(), all.end(), [&](const SiteShape& site) { return fits(site.name, asked); }))
       continue;
     throw UsageError(fmt::format("this model has no site '{}'; it has {}", asked, in_words(all)));

@@ -1,23 +1,24 @@
 // Model: what all kinds of Transformers have in common. Attentions have names ("encoder.3.self_attention"),
-// under which their heads can be observed and muted, and so have parameters. There are three kinds:
+// under which their heads can be seen and muted, and so have parameters. There are three kinds:
 // EncoderModel, CausalModel and EncoderDecoder; the last two predict the next token (language_model.h).
 //
 // A model reads token ids of several sequences, N in all (batch/batch.h), and computes states [N, d_model].
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "multihead/autograd/parameter.h"
+#include "multihead/kernels/mask.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh {
 
 class MultiHeadAttention;
-class SiteValues;
 class Stack;
 
 /// The numbers that a caller needs to use a model.
@@ -47,14 +48,12 @@ class Model {
   virtual ~Model() = default;
 
   virtual ModelFacts facts() const = 0;
-  /// Runs the model on a text, so that the context's observer sees its attentions, and returns the last
-  /// states. target: what the decoder of an encoder-decoder reads; if it is empty, only the encoder runs.
-  /// For other models it must be empty. Throws Error when the states are not finite: what the observer saw
-  /// is then worth nothing.
+  /// Runs the model on a text, so that its sites are called, and returns the last states. target: what the decoder of an encoder-decoder reads; if it is empty, only the encoder runs.
+  /// For other models it must be empty. Throws Error when the states are not finite: what was seen at
+  /// sites is then worth nothing.
   Var read(Context& context, const Sequences& text, const Sequences& target) const;
 
-  /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", as observers and
-  /// interventions use it, and its number of heads.
+  /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", and its number of heads.
   struct AttentionName {
     std::string name;
     int heads;
@@ -63,16 +62,22 @@ class Model {
   /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
+  /// What the queries of an attention may see. Throws the same UsageError.
+  Mask mask(std::string_view attention) const;
   /// The heads that a name or a pattern (nn/head_name.h) stands for, in the order of attentions(). Throws
   /// UsageError, listing what exists, when there are none.
   std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
-  /// Throws the same UsageError when the interventions name heads that the model does not have.
-  void check(const Interventions& interventions) const;
+
+  /// Makes of the last states what somebody asks for at sites behind them: pooled vectors and logits. rows: those of
+  /// the states.
+  virtual void call_output_sites(Context& /*context*/, Var /*states*/, const Sequences& /*rows*/) const {}
 
   /// The sites of the model (docs/sites.md), in the order of a forward pass.
   std::vector<SiteShape> sites() const;
-  /// Throws UsageError, listing what exists, when these ask for a site that the model does not have.
-  void check(const SiteValues& values) const;
+  /// Throws UsageError, listing what exists, when these ask for sites or heads that the model does not have.
+  void check(const Sites& sites) const { check(sites, this->sites()); }
+  /// The same, of these sites.
+  void check(const Sites& sites, std::span<const SiteShape> all) const;
 
   /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored
   /// but neither trained nor counted.
@@ -85,6 +90,8 @@ class Model {
   virtual Var last_states(Context& context, const Sequences& text, const Sequences& target) const = 0;
   /// Returns the stacks of the model, in order.
   virtual std::vector<Stack*> stacks() = 0;
+  /// Calls the visitor with the sites behind the last states.
+  virtual void visit_output_sites(const SiteVisitor& /*visitor*/) const {}
 
  private:
   std::vector<const Stack*> stacks() const;

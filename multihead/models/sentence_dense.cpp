@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/finite.h"
@@ -76,13 +77,10 @@ SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, Activation activ
   affine_ = Affine({&w_}, has_bias ? std::vector<const Parameter*>{&b_} : std::vector<const Parameter*>{});
 }
 
-Tensor SentenceDense::of(Tape& tape, Tensor rows) const {
-  Tensor result = copied(affine(tape, tape.constant(rows.view()), affine_).value());
-  require_finite(result.view(), "sentence vectors");  // tanh would make 1 of infinity
-  if (activation_ == Activation::kTanh) {
-    for (int64_t i = 0; i < result.size(); ++i) result.data()[i] = std::tanh(result.data()[i]);
-  }
-  return result;
+Var SentenceDense::of(Tape& tape, Var rows) const {
+  const Var result = affine(tape, rows, affine_);
+  require_finite(result.value(), "sentence vectors");  // tanh would make 1 of infinity
+  return activation_ == Activation::kTanh ? ops::tanh(tape, result) : result;
 }
 
 std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder, int64_t inputs) {

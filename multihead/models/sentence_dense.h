@@ -23,7 +23,7 @@ class SentenceDense {
   int64_t inputs() const { return affine_.inputs(); }
   int64_t outputs() const { return affine_.outputs(); }
   /// [N, in] -> [N, out]. Throws Error when x W + b is not finite.
-  Tensor of(Tape& tape, Tensor rows) const;
+  Var of(Tape& tape, Var rows) const;
 
  private:
   Parameter w_, b_;

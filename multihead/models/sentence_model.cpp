@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "multihead/autograd/ops.h"
+#include "multihead/autograd/pool_rows.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/finite.h"
@@ -208,24 +210,24 @@ SentenceModel load_sentence_model(const fs::path& path) {
   return model;
 }
 
-Tensor SentenceModel::vectors(Context& context, const Sequences& tokens) const {
-  const Var states = folder.model->read(context, tokens, {});
-  Tensor rows(tokens.ragged->sequences(), states.cols() * static_cast<int64_t>(poolings.size()));
-  pool_states(states.value(), *tokens.ragged, poolings, rows.view());
-  for (const auto& dense : steps) {
-    if (dense) {
-      rows = dense->of(context.tape, std::move(rows));
-    } else {
-      normalise_rows(rows.view());
-    }
-  }
+Var SentenceModel::vectors(Context& context, const Sequences& tokens) const {
+  Tape& tape = context.tape;
+  Var rows = pool_states(tape, folder.model->read(context, tokens, {}), *tokens.ragged, poolings);
+  for (const auto& dense : steps) rows = dense ? dense->of(tape, rows) : unit_rows(tape, rows);
   if (truncate_dim && *truncate_dim < rows.cols())
-    rows = copied(rows.view().columns_between(0, *truncate_dim));  // [S, truncate_dim]
+    rows = ops::block(tape, rows, 0, rows.rows(), 0, *truncate_dim);  // [S, truncate_dim]
   if (rows.cols() != dimension)
     throw ShapeError(
         fmt::format("`dimension` is {}, but the vectors have {} numbers", dimension, rows.cols()));
-  require_finite(rows.view(), "sentence vectors");
-  return rows;
+  require_finite(rows.value(), "sentence vectors");
+  return context.at({"sentence", SitePart::kVectors},
+                    {.value = rows, .rows = one_row_each(tape.arena(), rows.rows())});
+}
+
+std::vector<SiteShape> SentenceModel::sites() const {
+  std::vector<SiteShape> all = folder.model->sites();
+  all.push_back({.name = Site{"sentence", SitePart::kVectors}.name(), .columns = dimension});
+  return all;
 }
 
 }  // namespace mh

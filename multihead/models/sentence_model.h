@@ -22,12 +22,11 @@
 #include "multihead/base/enum_names.h"
 #include "multihead/batch/batch.h"
 #include "multihead/models/model_folder.h"
-#include "multihead/tensor/tensor.h"
+#include "multihead/nn/context.h"
 
 namespace mh {
 
 class SentenceDense;
-struct Context;
 
 /// How one vector is made of the states x_1, ..., x_n of a sentence's tokens, special tokens among them
 /// (Reimers and Gurevych 2019, section 3, and the modes that sentence-transformers added).
@@ -63,10 +62,11 @@ struct SentenceModel {
   /// Lines worth knowing: what was assumed where the folder does not say.
   std::vector<std::string> remarks = {};
 
-  /// [S, dimension]: the vectors of token sequences. Sequences without tokens get zeros from the pooling. The
-  /// context's observer and interventions see the model's attentions. Throws ShapeError when `dimension` is not
-  /// the number of what comes out, and Error when that is not finite.
-  Tensor vectors(Context& context, const Sequences& tokens) const;
+  /// [S, dimension]: the vectors of token sequences, a site. Sequences without tokens get zeros from the pooling.
+  /// Throws ShapeError when `dimension` is not the number of what comes out, and Error when that is not finite.
+  Var vectors(Context& context, const Sequences& tokens) const;
+  /// The sites of the model, and "sentence.vectors".
+  std::vector<SiteShape> sites() const;
 };
 
 /// Reads the folder. Throws FileError or FormatError, in one line, as load_model_folder() does, and on

@@ -3,19 +3,15 @@
 
 #include <span>
 
-#include "multihead/base/matrix_view.h"
+#include "multihead/autograd/tape.h"
 #include "multihead/base/ragged.h"
 
 namespace mh {
 
 enum class Pooling;  // sentence_model.h
 
-/// vectors [S, modes * d]: for each sequence of states [N, d] the results of all modes side by side. A
-/// sequence without tokens has zeros. Throws ShapeError when the shapes do not fit.
-void pool_states(ConstMatrixView states, const Ragged& sequences, std::span<const Pooling> modes,
-                 MatrixView vectors);
-
-/// Divides each row by its length, sqrt(sum x^2); a row of zeros stays as it is.
-void normalise_rows(MatrixView rows);
+/// For each sequence of states [N, d] the results of all modes side by side: [S, modes * d]. A sequence without
+/// tokens has zeros. Throws ShapeError when the states are not those of the sequences.
+Var pool_states(Tape& tape, Var states, const Ragged& sequences, std::span<const Pooling> modes);
 
 }  // namespace mh

@@ -3,60 +3,59 @@
 // divided by the number of target tokens as the NLL is.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "multihead/autograd/tape.h"
-#include "multihead/nn/head_geometry.h"
+#include "multihead/base/enum_names.h"
+#include "multihead/nn/sites.h"
 
 namespace mh {
 
-enum class Disagreement {
-  kNone,
-  kSubspace,   // cos(V_i, V_j): the values of a row
-  kPositions,  // |A_i * A_j|: the weights of a query; takes the composed path, as the fused kernel keeps none
-  kOutput,     // cos(Att_i, Att_j): the outputs before W^O
-  // The sums of two or all of them, as in Li et al.'s table of combinations.
-  kSubspaceAndPositions,
-  kSubspaceAndOutput,
-  kPositionsAndOutput,
-  kAll,
+/// Which similarities are penalised; several add up, as in Li et al.'s table of combinations.
+struct Disagreement {
+  bool subspace = false;   // cos(V_i, V_j): the values of a row
+  bool positions = false;  // |A_i * A_j|: the weights of a query, by the composed path
+  bool output = false;     // cos(Att_i, Att_j): the outputs before W^O
+
+  constexpr bool any() const { return subspace || positions || output; }
+  constexpr int count() const { return int{subspace} + int{positions} + int{output}; }
+  constexpr bool operator==(const Disagreement&) const = default;
 };
+template <>
+inline constexpr bool kHasNames<Disagreement> = true;
 
 inline constexpr EnumNames<Disagreement> kDisagreementNames = {
-    {"none", Disagreement::kNone},
-    {"subspace", Disagreement::kSubspace},
-    {"positions", Disagreement::kPositions},
-    {"output", Disagreement::kOutput},
-    {"subspace+positions", Disagreement::kSubspaceAndPositions},
-    {"subspace+output", Disagreement::kSubspaceAndOutput},
-    {"positions+output", Disagreement::kPositionsAndOutput},
-    {"all", Disagreement::kAll}};
+    {"none", {}},
+    {"subspace", {.subspace = true}},
+    {"positions", {.positions = true}},
+    {"output", {.output = true}},
+    {"subspace+positions", {.subspace = true, .positions = true}},
+    {"subspace+output", {.subspace = true, .output = true}},
+    {"positions+output", {.positions = true, .output = true}},
+    {"all", {.subspace = true, .positions = true, .output = true}}};
 
-/// Whether a regulariser has this part, one of the first three.
-constexpr bool has_part(Disagreement whole, Disagreement part) {
-  using enum Disagreement;
-  switch (part) {
-    case kSubspace:
-      return whole == part || whole == kSubspaceAndPositions || whole == kSubspaceAndOutput || whole == kAll;
-    case kPositions:
-      return whole == part || whole == kSubspaceAndPositions || whole == kPositionsAndOutput || whole == kAll;
-    case kOutput:
-      return whole == part || whole == kSubspaceAndOutput || whole == kPositionsAndOutput || whole == kAll;
-    default:
-      return false;
-  }
-}
-/// How many parts it is the sum of.
-constexpr int count_parts(Disagreement whole) {
-  return int{has_part(whole, Disagreement::kSubspace)} + int{has_part(whole, Disagreement::kPositions)} +
-         int{has_part(whole, Disagreement::kOutput)};
-}
+/// Reads values, weights and outputs, and adds for each attention and each similarity of `form` the sum over rows of
+/// (1 / h^2) sum_ij.
+class HeadSimilarities final : public Sites {
+ public:
+  explicit HeadSimilarities(Disagreement form) : form_(form) {}
 
-/// Where the attentions of a model put their similarities: from each attention, for each part of the form, one Var
-/// [1, 1], the sum over rows of (1 / h^2) sum_ij.
-struct HeadSimilaritySums {
-  Disagreement form = Disagreement::kSubspace;
-  std::vector<Var> sums = {};
+  bool wants(const Site& site) const override;
+  Var at(Tape& tape, const Site& site, const SiteValue& value) override;
+
+  /// Averaged over the attentions.
+  double mean() const;
+  /// Makes backward() start from `factor` times the mean, too.
+  void seed(Tape& tape, double factor) const;
+
+ private:
+  void add(Var sum);
+
+  Disagreement form_;
+  std::vector<Var> weights_;  // of the heads of the attention that runs
+  std::vector<Var> sums_;     // [1, 1] each
+  double total_ = 0;
+  int64_t count_ = 0;  // of sums
 };
 
 }  // namespace mh

@@ -67,6 +67,8 @@ class Heads {
     Var k, v;
   };
   virtual KeysValues keys_and_values(Context& context, Var memory) const = 0;
+  /// What is done to queries or keys after their projection, before positions turn them: a norm.
+  virtual Var normed(Context& /*context*/, HeadPart /*part*/, Var rows) const { return rows; }
 
   virtual void initialise(Random& random) = 0;
   /// Calls the visitor with every parameter in a fixed order, "NAME.w_q", ...

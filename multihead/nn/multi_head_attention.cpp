@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "multihead/autograd/affine.h"
-#include "multihead/autograd/disagreement.h"
+#include "multihead/autograd/ops.h"
 #include "multihead/base/error.h"
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/heads.h"
@@ -31,6 +31,8 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);
   output_ = std::make_unique<const Affine>(std::vector<const Parameter*>{&w_o_},
                                            biases_or_none(geometry.biases, {&b_o_}));
+  contribution_ =
+      std::make_unique<const Affine>(std::vector<const Parameter*>{&w_o_}, std::vector<const Parameter*>());
 }
 
 MultiHeadAttention::~MultiHeadAttention() = default;
@@ -45,39 +47,38 @@ int64_t MultiHeadAttention::value_width() const {
   return int64_t{shape.value_heads} * shape.d_value;
 }
 
-void MultiHeadAttention::show_rows(Context& context, ProjectedTo to, Var rows) const {
-  if (context.observer != nullptr && context.observer->wants_weights(name_))
-    context.observer->rows(name_, to, rows.value());
+Var MultiHeadAttention::met(Context& context, HeadPart part, Var projected, bool turned,
+                            const RowPlaces& places) const {
+  const bool queries = part == HeadPart::kQueries;
+  const auto heads = static_cast<int>(heads_->shape().heads_of(part));
+  Var x =
+      at(context, queries ? SitePart::kProjectedQueries : SitePart::kProjectedKeys, projected, heads, places);
+  x = heads_->normed(context, part, x);
+  if (turned && positions_) x = positions_->turned(context, x, heads, places);
+  return at(context, queries ? SitePart::kQueries : SitePart::kKeys, x, heads, places);
 }
 
 Var MultiHeadAttention::project_queries(Context& context, Var x, const RowPlaces& places) const {
-  show_rows(context, ProjectedTo::kQueries, x);
-  return context.at({name_, SitePart::kQueries},
-                    {heads_->queries(context, x), heads_->shape().heads, places});
+  x = at(context, SitePart::kAttentionInput, x, 1, places);
+  return met(context, HeadPart::kQueries, heads_->queries(context, x), false, places);
 }
 
 KeysAndValues MultiHeadAttention::project_memory(Context& context, Var memory,
                                                  std::span<const int32_t> offsets) const {
-  show_rows(context, ProjectedTo::kKeysAndValues, memory);
   const Heads::KeysValues both = heads_->keys_and_values(context, memory);
-  const HeadShape shape = heads_->shape();
   const RowPlaces places{.offsets = offsets};
-  return {.keys = context.at({name_, SitePart::kKeys}, {both.k, shape.key_heads, places}),
-          .values = context.at({name_, SitePart::kValues}, {both.v, shape.value_heads, places}),
+  return {.keys = met(context, HeadPart::kKeys, both.k, false, places),
+          .values = at(context, SitePart::kValues, both.v, heads_->shape().value_heads, places),
           .offsets = offsets,
           .rows = {}};
 }
 
 Var MultiHeadAttention::gates(Context& context, const Ragged& rows, const RowPlaces& places) const {
-  Tape& tape = context.tape;
-  MatrixView set;  // of all sequences
-  if (context.interventions != nullptr) set = context.interventions->gates(name_, heads(), tape.arena());
   const Site site{name_, SitePart::kGates};
-  if (!context.wants(site)) return set.data != nullptr ? tape.constant(set) : Var();
+  if (!context.wants(site)) return {};
+  Tape& tape = context.tape;
   const MatrixView each = tape.arena().matrix<float>(rows.sequences(), heads());
-  for (int32_t s = 0; s < rows.sequences(); ++s) {
-    for (int64_t h = 0; h < heads(); ++h) each(s, h) = set.data != nullptr ? set(0, h) : 1;
-  }
+  std::fill_n(each.data, each.size(), 1.0f);
   // Row i is that of the kernel's sequence i: a sequence of the batch, or in cached decoding one of its hypotheses.
   const std::span<int32_t> offsets = tape.arena().array<int32_t>(static_cast<int64_t>(places.offsets.size()));
   const auto begins = rows.offsets().first(static_cast<size_t>(rows.sequences()));
@@ -91,7 +92,7 @@ Var MultiHeadAttention::gates(Context& context, const Ragged& rows, const RowPla
 }
 
 Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory,
-                               const Mask& mask, const RowPlaces& places, ObservedWeights* wanted) const {
+                               const Mask& mask, const RowPlaces& places) const {
   AttentionInputs inputs;
   inputs.q = q.value();
   inputs.k = memory.keys.value();
@@ -109,83 +110,73 @@ Var MultiHeadAttention::attend(Context& context, Var q, const Sequences& rows, c
   inputs.mask = mask;
   inputs.dropout = dropout_at(context, config_.weights_dropout, site_, rows);
 
-  Observer* observer = context.observer;
-  const bool observed = observer != nullptr && observer->wants_weights(name_);
-  float* weights = observed || wanted != nullptr
-                       ? context.tape.arena().array<float>(attention_weights_size(inputs)).data()
-                       : nullptr;
   LearnedInputs learned;
   if (positions_) learned = positions_->bias(context, q, inputs.bias);
   learned.gates = gates(context, *rows.ragged, places);
-  const Var outputs =
-      context.at({name_, SitePart::kHeads},
-                 {values_->apply(context.tape, q, memory.keys, memory.values, inputs, learned, weights),
-                  heads(), places});
-  if (weights != nullptr) {
-    const ObservedWeights found{.name = name_,
-                                .heads = heads(),
-                                .query_offsets = inputs.query_offsets,
-                                .key_offsets = inputs.key_offsets,
-                                .weights = weights,
-                                .values = inputs.key_rows.empty() ? inputs.v : ConstMatrixView(),
-                                .output = outputs.value()};
-    if (observed) observer->weights(found);
-    if (wanted != nullptr) *wanted = found;
-  }
-  if (context.similarity != nullptr) record_head_similarity(context, q, memory, inputs, learned, outputs);
-  return outputs;
-}
-
-void MultiHeadAttention::record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
-                                                const AttentionInputs& inputs, const LearnedInputs& learned,
-                                                Var outputs) const {
-  Tape& tape = context.tape;
-  std::vector<Var>& sums = context.similarity->sums;
-  const Disagreement form = context.similarity->form;
-  if (has_part(form, Disagreement::kSubspace))
-    sums.push_back(row_similarity(tape, memory.values, inputs.value_heads));
-  if (has_part(form, Disagreement::kPositions))
-    sums.push_back(map_similarity(tape, values_->maps(tape, q, memory.keys, inputs, learned), inputs));
-  if (has_part(form, Disagreement::kOutput)) sums.push_back(row_similarity(tape, outputs, heads()));
+  const HeadsOf whose{.context = context, .attention = name_, .places = places};
+  return at(context, SitePart::kHeads, values_->apply(whose, q, memory.keys, memory.values, inputs, learned),
+            heads(), places);
 }
 
 ProjectedHeads MultiHeadAttention::project(Context& context, Var x, const RowPlaces& places) const {
-  ProjectedHeads p = heads_->project(context, x);
-  const HeadShape shape = heads_->shape();
-  if (positions_) {
-    p.q = positions_->turned(context, p.q, shape.heads, places);
-    p.k = positions_->turned(context, p.k, shape.key_heads, places);
-  }
-  return {.q = context.at({name_, SitePart::kQueries}, {p.q, shape.heads, places}),
-          .k = context.at({name_, SitePart::kKeys}, {p.k, shape.key_heads, places}),
-          .v = context.at({name_, SitePart::kValues}, {p.v, shape.value_heads, places})};
+  x = at(context, SitePart::kAttentionInput, x, 1, places);
+  const ProjectedHeads p = heads_->project(context, x);
+  return {.q = met(context, HeadPart::kQueries, p.q, true, places),
+          .k = met(context, HeadPart::kKeys, p.k, true, places),
+          .v = at(context, SitePart::kValues, p.v, heads_->shape().value_heads, places)};
 }
 
-Var MultiHeadAttention::self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
-                                   ObservedWeights* weights) const {
-  for (const ProjectedTo to : {ProjectedTo::kQueries, ProjectedTo::kKeysAndValues}) show_rows(context, to, x);
+Var MultiHeadAttention::self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask) const {
   const std::span<const int32_t> offsets = rows.ragged->offsets();
   const RowPlaces places{.offsets = offsets};
   const ProjectedHeads p = project(context, x, places);
   return attend(context, p.q, rows, {.keys = p.k, .values = p.v, .offsets = offsets, .rows = {}}, mask,
-                places, weights);
+                places);
 }
 
 Var MultiHeadAttention::output_of(Context& context, Var heads) const {
   return output() != nullptr ? affine(context.tape, heads, *output()) : heads;
 }
 
-Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask,
-                             ObservedWeights* weights) const {
-  return output_of(context, self_heads(context, x, rows, mask, weights));
+// What a head adds to the output is (0 ... z_h ... 0) W^O. Where that is changed, the output changes by the difference.
+Var MultiHeadAttention::asked_output(Context& context, Var heads_side_by_side,
+                                     const RowPlaces& places) const {
+  Tape& tape = context.tape;
+  const Var z = heads_side_by_side;
+  Var changes;  // their sum
+  for (int h = 0; h < heads() && context.sites != nullptr && output() != nullptr; ++h) {
+    const Site site{name_, SitePart::kContribution, h};
+    if (!context.wants(site)) continue;
+    const MatrixView own = tape.arena().matrix<float>(z.rows(), z.cols());  // 1 in the head's columns
+    for (int64_t i = 0; i < own.rows; ++i) {
+      for (int64_t c = 0; c < own.cols; ++c) own(i, c) = c / geometry().d_value == h ? 1.0f : 0.0f;
+    }
+    const Var part = affine(tape, ops::multiply(tape, z, tape.constant(own)), *contribution_);
+    const Var found = context.at(site, {.value = part, .rows = places});
+    if (found == part) continue;
+    const Var change = ops::add(tape, found, ops::scale(tape, part, -1.0f));
+    changes = changes ? ops::add(tape, changes, change) : change;
+  }
+  const Site site{name_, SitePart::kAttentionOutput};
+  if (!changes && !context.wants(site)) return {};
+  const Var y = output_of(context, z);
+  return context.at(site, {.value = changes ? ops::add(tape, y, changes) : y, .rows = places});
+}
+
+Var MultiHeadAttention::self(Context& context, Var x, const Sequences& rows, const Mask& mask) const {
+  const Var heads = self_heads(context, x, rows, mask);
+  const Var asked = asked_output(context, heads, {.offsets = rows.ragged->offsets()});
+  return asked ? asked : output_of(context, heads);
 }
 
 Var MultiHeadAttention::cross(Context& context, Var x, const Sequences& rows, Var memory,
-                              std::span<const int32_t> offsets, ObservedWeights* weights) const {
+                              std::span<const int32_t> offsets) const {
   const KeysAndValues keys = project_memory(context, memory, offsets);
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   const Var q = project_queries(context, x, places);
-  return output_of(context, attend(context, q, rows, keys, Mask::none(), places, weights));
+  const Var heads = attend(context, q, rows, keys, Mask::none(), places);
+  const Var asked = asked_output(context, heads, places);
+  return asked ? asked : output_of(context, heads);
 }
 
 void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
@@ -196,14 +187,24 @@ void MultiHeadAttention::share_positions(const MultiHeadAttention& other) {
 
 void MultiHeadAttention::visit_sites(const SiteVisitor& visitor) const {
   const HeadShape shape = heads_->shape();
-  const auto visit = [&](SitePart part, int heads, int64_t columns) {
-    visitor({.name = Site{name_, part}.name(), .blocks = heads, .columns = columns});
+  const auto visit = [&](SitePart part, int blocks, int64_t columns) {
+    visitor({.name = Site{name_, part}.name(), .blocks = blocks, .columns = columns});
   };
+  const auto visit_each = [&](SitePart part, int heads, int64_t columns) {
+    for (int h = 0; h < heads; ++h) visitor({.name = Site{name_, part, h}.name(), .columns = columns});
+  };
+  visit(SitePart::kAttentionInput, 1, config_.d_model);
+  visit(SitePart::kProjectedQueries, shape.heads, int64_t{shape.heads} * shape.d_key);
+  visit(SitePart::kProjectedKeys, shape.key_heads, key_width());
   visit(SitePart::kQueries, shape.heads, int64_t{shape.heads} * shape.d_key);
   visit(SitePart::kKeys, shape.key_heads, key_width());
   visit(SitePart::kValues, shape.value_heads, value_width());
   visit(SitePart::kGates, heads(), heads());
+  visit_each(SitePart::kScores, shape.heads, 0);
+  visit_each(SitePart::kWeights, heads(), 0);
   visit(SitePart::kHeads, heads(), int64_t{heads()} * geometry().d_value);
+  if (output() != nullptr) visit_each(SitePart::kContribution, heads(), config_.d_out);
+  visit(SitePart::kAttentionOutput, 1, config_.d_out);
 }
 
 void MultiHeadAttention::initialise(Random& random) {

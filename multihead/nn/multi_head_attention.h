@@ -6,7 +6,7 @@
 // several sequences lie one after the other (batch/batch.h).
 //
 // The geometry says how x and m become the Q, K and V of all heads (head_geometry.h). This class does the
-// rest: positions, attention through the kernel, gates of heads, observers, and the output projection.
+// rest: positions, attention through the kernel, gates of heads, sites, and the output projection.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ class Affine;
 class AttentionPositions;
 class Heads;
 class WeightedValues;
+enum class HeadPart;
 struct LearnedInputs;
 struct ProjectedHeads;  // nn/heads.h
 
@@ -50,8 +51,8 @@ struct KeysAndValues {
 
 class MultiHeadAttention {
  public:
-  /// `name` is its name for observers and interventions. Throws UsageError when the sizes in config do not
-  /// fit together.
+  /// `name` begins the names of its sites and heads. Throws UsageError when the sizes in config do not fit
+  /// together.
   MultiHeadAttention(std::string name, const MultiHeadAttentionConfig& config, DropoutSites& sites);
   MultiHeadAttention(const MultiHeadAttention&) = delete;
   MultiHeadAttention& operator=(const MultiHeadAttention&) = delete;
@@ -66,20 +67,17 @@ class MultiHeadAttention {
   int64_t key_width() const;
   int64_t value_width() const;
 
-  /// Self-attention, W^O applied: [N, d_model] -> [N, d_out]. `weights`: null, or it gets the weights; they
-  /// are valid until the tape is cleared.
-  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask,
-           ObservedWeights* weights = nullptr) const;
+  /// Self-attention, W^O applied: [N, d_model] -> [N, d_out].
+  Var self(Context& context, Var x, const Sequences& rows, const Mask& mask) const;
   /// Cross-attention to a memory [Nk, d_model] whose sequences begin at `offsets`, W^O applied: [N, d_out].
-  Var cross(Context& context, Var x, const Sequences& rows, Var memory, std::span<const int32_t> offsets,
-            ObservedWeights* weights = nullptr) const;
+  Var cross(Context& context, Var x, const Sequences& rows, Var memory,
+            std::span<const int32_t> offsets) const;
 
   // The same in parts, for a stack. It applies W^O together with the residual sum and norm, and keeps keys
   // and values in a cache.
 
   /// Self-attention: Concat(head_1, ...) before W^O, [N, heads * d_value].
-  Var self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask,
-                 ObservedWeights* weights = nullptr) const;
+  Var self_heads(Context& context, Var x, const Sequences& rows, const Mask& mask) const;
   /// Queries, keys and values of the rows x, which stand at these positions.
   ProjectedHeads project(Context& context, Var x, const RowPlaces& places) const;
   /// The queries of the rows x, whose keys come from a memory.
@@ -88,7 +86,9 @@ class MultiHeadAttention {
   /// Concat(head_1, ...) for queries q against the given keys: [Nq, heads * d_value]. `places`: those of the
   /// queries' rows, for whoever is called at sites.
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
-             const RowPlaces& places, ObservedWeights* weights = nullptr) const;
+             const RowPlaces& places) const;
+  /// W^O applied to the heads, where somebody asks for what it gives and takes; nothing otherwise.
+  Var asked_output(Context& context, Var heads, const RowPlaces& places) const;
   /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
   const Affine* output() const { return output_.get(); }
 
@@ -103,12 +103,14 @@ class MultiHeadAttention {
 
  private:
   Var output_of(Context& context, Var heads) const;
-  void show_rows(Context& context, ProjectedTo to, Var rows) const;
-  /// [sequences, heads] or [1, heads]; nothing when all are 1 and nobody asks.
+  /// [sequences, heads]; nothing when nobody asks: all are 1.
   Var gates(Context& context, const Ragged& rows, const RowPlaces& places) const;
-  /// Records the similarity of heads when context.similarity is set. q and memory: as in attend().
-  void record_head_similarity(Context& context, Var q, const KeysAndValues& memory,
-                              const AttentionInputs& inputs, const LearnedInputs& learned, Var outputs) const;
+  /// The queries or keys that meet, of those that were projected. turned: whether positions turn them.
+  Var met(Context& context, HeadPart part, Var projected, bool turned, const RowPlaces& places) const;
+  /// What the model goes on with at a site of all heads.
+  Var at(const Context& context, SitePart part, Var value, int blocks, const RowPlaces& places) const {
+    return context.at({name_, part}, {.value = value, .blocks = blocks, .rows = places});
+  }
 
   std::string name_;
   MultiHeadAttentionConfig config_;  // its geometry completed()
@@ -118,7 +120,7 @@ class MultiHeadAttention {
   bool owns_positions_ = true;
   std::unique_ptr<WeightedValues> values_;
   Parameter w_o_, b_o_;
-  std::unique_ptr<const Affine> output_;
+  std::unique_ptr<const Affine> output_, contribution_;  // with and without bias; of contributions of heads
 };
 
 }  // namespace mh

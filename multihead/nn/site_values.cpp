@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "multihead/autograd/replace.h"
 #include "multihead/base/error.h"
@@ -72,6 +74,23 @@ void SiteValues::replace(SiteReplacement replacement) {
   replacements_.push_back(std::move(replacement));
 }
 
+void SiteValues::set_gate(std::string_view heads, float gate) {
+  if (!std::isfinite(gate))
+    throw UsageError(fmt::format("head '{}': its gate is {}; expected a finite number", heads, gate));
+  std::erase_if(gates_, [&](const Gate& other) { return other.heads.text() == heads; });
+  gates_.push_back({HeadPattern(heads), gate});
+}
+
+ConstMatrixView KeptValue::sequence(int s) const {
+  if (s < 0 || s + 1 >= static_cast<int>(offsets.size())) {
+    throw UsageError(
+        fmt::format("there is no sequence {}; the value has {}, numbered from 0", s, offsets.size() - 1));
+  }
+  const int32_t begin = offsets[static_cast<size_t>(s)], end = offsets[static_cast<size_t>(s) + 1];
+  const ConstMatrixView rows = value.view().rows_between(begin, end);
+  return keys.empty() || begin == end ? rows : rows.columns_between(0, keys[static_cast<size_t>(begin)]);
+}
+
 const KeptValue& SiteValues::kept(std::string_view site) const {
   const auto found = kept_.find(site);
   if (found != kept_.end()) return found->second;
@@ -86,6 +105,10 @@ ConstMatrixView SiteValues::gradient(std::string_view site) const {
 
 bool SiteValues::wants(const Site& site) const {
   const std::string name = site.name();
+  if (site.part == SitePart::kGates && std::any_of(gates_.begin(), gates_.end(), [&](const Gate& gate) {
+        return !gate.heads.one() || gate.heads.one()->attention == site.owner;
+      }))
+    return true;
   return any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
          std::any_of(replacements_.begin(), replacements_.end(),
                      [&](const SiteReplacement& one) { return one.site == name; });
@@ -93,25 +116,55 @@ bool SiteValues::wants(const Site& site) const {
 
 Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
   const std::string name = site.name();
-  Var value = at.value;
+  Var value = site.part == SitePart::kGates ? gated(tape, site, at) : at.value;
   for (const SiteReplacement& one : replacements_) {
     if (one.site == name) value = replaced(tape, one, at, value);
   }
   if (any_fits(watched_patterns_, name)) {
     const Tape::Watched watched = tape.watch(value);
+    const std::lock_guard lock(*mutex_);
     watched_.insert_or_assign(name, watched);
     value = watched.value;
   }
   if (any_fits(kept_patterns_, name)) {
-    kept_.insert_or_assign(name,
-                           KeptValue{.value = copied(value.value()),
-                                     .offsets = {at.rows.offsets.begin(), at.rows.offsets.end()},
-                                     .positions = {at.rows.positions.begin(), at.rows.positions.end()}});
+    KeptValue kept{.value = copied(value.value()),
+                   .offsets = {at.rows.offsets.begin(), at.rows.offsets.end()},
+                   .positions = {at.rows.positions.begin(), at.rows.positions.end()},
+                   .keys = {at.keys.begin(), at.keys.end()}};
+    const std::lock_guard lock(*mutex_);
+    kept_.insert_or_assign(name, std::move(kept));
   }
   return value;
 }
 
-std::vector<std::string> SiteValues::asked() const {
+Var SiteValues::gated(Tape& tape, const Site& site, const SiteValue& at) const {
+  Var value = at.value;
+  std::vector<int32_t> rows(static_cast<size_t>(value.rows()));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (const auto& [heads, gate] : gates_) {
+    const auto& one = heads.one();
+    if (one && one->attention == site.owner && one->head >= at.blocks) {
+      throw UsageError(
+          fmt::format("head '{}': {} has {} heads, numbered from 0", heads.text(), site.owner, at.blocks));
+    }
+    for (int head = 0; head < at.blocks; ++head) {
+      if (heads.matches(site.owner, head)) value = mh::replace(tape, value, rows, head, {&gate, 1, 1});
+    }
+  }
+  return value;
+}
+
+std::vector<HeadPattern> SiteValues::heads_asked() const {
+  std::vector<HeadPattern> all;
+  for (const Gate& gate : gates_) all.push_back(gate.heads);
+  return all;
+}
+
+bool SiteValues::empty() const {
+  return kept_patterns_.empty() && watched_patterns_.empty() && replacements_.empty() && gates_.empty();
+}
+
+std::vector<std::string> SiteValues::sites_asked() const {
   std::vector<std::string> all = kept_patterns_;
   all.insert(all.end(), watched_patterns_.begin(), watched_patterns_.end());
   for (const SiteReplacement& one : replacements_) all.push_back(one.site);

@@ -1,8 +1,9 @@
-// SiteValues: keeps, replaces and differentiates the values at sites (nn/sites.h).
+// SiteValues: keeps, replaces, scales and differentiates the values at sites (nn/sites.h).
 //
 //   SiteValues values;
 //   values.keep("encoder.*.heads");                                   // what all heads give
 //   values.replace({.site = "encoder.3.self_attention.heads", .head = 5, .numbers = zeros});
+//   values.mute("encoder.2.self_attention.*");                        // no head of that attention
 //   values.watch("encoder.embeddings");                               // its gradient is wanted
 //   Tape tape(Tape::Mode::kRecordValues);
 //   Context context{.tape = tape, .sites = &values};
@@ -12,6 +13,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,9 +41,14 @@ struct KeptValue {
   Tensor value;                    // [N, columns]
   std::vector<int32_t> offsets;    // [S + 1]
   std::vector<int32_t> positions;  // [N]; empty: each sequence is whole
+  std::vector<int32_t> keys;       // [N], of scores and weights: how many keys a row has (SiteValue::keys)
+
+  /// The rows of sequence s; of scores and weights its keys alone, [Tq, Tk]. Throws UsageError on a sequence that is not
+  /// there.
+  ConstMatrixView sequence(int s) const;
 };
 
-/// For one forward pass at a time. Its gradients live on the tape.
+/// For one forward pass at a time where it keeps or watches, else for any number. Its gradients live on the tape.
 class SiteValues final : public Sites {
  public:
   /// Keeps the values of the sites that a name or a pattern (* stands for any characters) fits.
@@ -50,6 +58,15 @@ class SiteValues final : public Sites {
   /// Several replacements of a site follow one another in the order in which they were given. Throws UsageError on a
   /// number that is not finite and on a head below 0.
   void replace(SiteReplacement replacement);
+  /// Mutes a head, e.g. "encoder.3.self_attention.1", or those that a pattern names (nn/head_name.h), e.g. all heads of
+  /// that attention, "encoder.3.self_attention.*": its output is multiplied by 0. Throws UsageError on a name of another
+  /// form.
+  void mute(std::string_view heads) { set_gate(heads, 0); }
+  /// Multiplies the outputs of heads by another gate. Where several gates speak of one head, the last one counts. Throws
+  /// UsageError on a gate that is not finite.
+  void set_gate(std::string_view heads, float gate);
+  /// Whether nothing is asked for.
+  bool empty() const;
 
   /// The value as the model went on with it, of the last pass that came by. Throws UsageError when none did.
   const KeptValue& kept(std::string_view site) const;
@@ -60,17 +77,25 @@ class SiteValues final : public Sites {
 
   bool wants(const Site& site) const override;
   /// Throws UsageError when a replacement does not fit the value: a sequence, a position or a head that is not there, or
-  /// other numbers of rows or columns.
+  /// other numbers of rows or columns, and when a gate is set of a head that the attention does not have.
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
 
-  /// What was asked for; a model checks that it has such sites.
-  std::vector<std::string> asked() const;
+  std::vector<std::string> sites_asked() const override;
+  std::vector<HeadPattern> heads_asked() const override;
 
  private:
+  struct Gate {
+    HeadPattern heads;
+    float gate;
+  };
+  Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
+
+  std::vector<Gate> gates_;
   std::vector<std::string> kept_patterns_, watched_patterns_;
   std::vector<SiteReplacement> replacements_;
   std::map<std::string, KeptValue, std::less<>> kept_;
   std::map<std::string, Tape::Watched, std::less<>> watched_;
+  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of these two
 };
 
 }  // namespace mh

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "multihead/base/error.h"
+#include <numeric>
 
 namespace mh {
 
@@ -12,7 +12,14 @@ std::string_view name_of(SitePart part) {
       return "embeddings";
     case SitePart::kStates:
       return "states";
+    case SitePart::kPooled:
+      return "pooled";
+    case SitePart::kLogits:
+      return "logits";
+    case SitePart::kVectors:
+      return "vectors";
     case SitePart::kInput:
+    case SitePart::kAttentionInput:
       return "input";
     case SitePart::kAfterSelfAttention:
       return "after_self_attention";
@@ -23,7 +30,12 @@ std::string_view name_of(SitePart part) {
     case SitePart::kFeedForward:
       return "feed_forward.output";
     case SitePart::kOutput:
+    case SitePart::kAttentionOutput:
       return "output";
+    case SitePart::kProjectedQueries:
+      return "projected_queries";
+    case SitePart::kProjectedKeys:
+      return "projected_keys";
     case SitePart::kQueries:
       return "queries";
     case SitePart::kKeys:
@@ -34,12 +46,31 @@ std::string_view name_of(SitePart part) {
       return "gates";
     case SitePart::kHeads:
       return "heads";
+    case SitePart::kScores:
+      return "scores";
+    case SitePart::kWeights:
+      return "weights";
+    case SitePart::kContribution:
+      return "contributions";
   }
   return "";
 }
 
+RowPlaces one_row_each(Arena& memory, int64_t sequences) {
+  const std::span<int32_t> offsets = memory.array<int32_t>(sequences + 1);
+  std::iota(offsets.begin(), offsets.end(), 0);
+  return {.offsets = offsets};
+}
+
+Var SitesInTurn::at(Tape& tape, const Site& site, const SiteValue& value) {
+  SiteValue found = value;
+  if (first_ != nullptr && first_->wants(site)) found.value = first_->at(tape, site, value);
+  return then_.wants(site) ? then_.at(tape, site, found) : found.value;
+}
+
 std::string Site::name() const {
-  return fmt::format("{}.{}", owner, name_of(part));
+  return is_of_one_head(part) ? fmt::format("{}.{}.{}", owner, name_of(part), head)
+                              : fmt::format("{}.{}", owner, name_of(part));
 }
 
 }  // namespace mh

@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "multihead/autograd/tape.h"
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 
@@ -18,6 +20,9 @@ enum class SitePart {
   // Of a stack, "encoder" or "decoder".
   kEmbeddings,  // [N, d_model] what the first layer reads: tokens, positions and types, after norm and dropout
   kStates,      // [N, d_model] what the stack gives, after its last norm
+  kPooled,      // [S, d_model] of an encoder with a pooler, after tanh
+  kLogits,      // [N, V] of models that predict words
+  kVectors,     // [S, dimension] of a sentence model, "sentence.vectors"
   // Of a layer, "encoder.3". With norms after the sublayers the sums are those after the norm.
   kInput,                // [N, d_model]
   kAfterSelfAttention,   // [N, d_model]
@@ -26,12 +31,25 @@ enum class SitePart {
   kFeedForward,          // [N, d_model] what the feed-forward layer adds, before dropout
   kOutput,               // [N, d_model]
   // Of an attention, "encoder.3.self_attention"; columns of all heads side by side.
-  kQueries,  // [Nq, heads * d_key] as they meet the keys: after norms and rotary positions
-  kKeys,     // [Nk, key_heads * d_key]
-  kValues,   // [Nk, value_heads * d_value]
-  kGates,    // [S, heads] what the outputs of heads are multiplied by, 1 unless they are changed
-  kHeads,    // [Nq, heads * d_value] the heads' outputs after their gates, before W^O
+  kAttentionInput,    // [Nq, d_model] of which queries are made, and in self-attention keys and values
+  kProjectedQueries,  // [Nq, heads * d_key] before norms and rotary positions
+  kProjectedKeys,     // [Nk, key_heads * d_key]
+  kQueries,           // [Nq, heads * d_key] as they meet the keys: after norms and rotary positions
+  kKeys,              // [Nk, key_heads * d_key]
+  kValues,            // [Nk, value_heads * d_value]
+  kGates,             // [S, heads] what the outputs of heads are multiplied by, 1 unless they are changed
+  kHeads,             // [Nq, heads * d_value] the heads' outputs after their gates, before W^O
+  kAttentionOutput,   // [Nq, d_out] after W^O, before dropout
+  // Of one head of an attention, "encoder.3.self_attention.weights.5".
+  kScores,        // [Nq, longest keys] what the softmax takes, before the mask
+  kWeights,       // [Nq, longest keys] what the values are multiplied by, before dropout
+  kContribution,  // [Nq, d_out] its output times its rows of W^O: its part of the sum that W^O makes
 };
+
+/// Whether there is such a site for each head of an attention.
+constexpr bool is_of_one_head(SitePart part) {
+  return part == SitePart::kScores || part == SitePart::kWeights || part == SitePart::kContribution;
+}
 
 /// "queries", "feed_forward.hidden": the part as it stands in a site's name.
 std::string_view name_of(SitePart part);
@@ -40,6 +58,7 @@ std::string_view name_of(SitePart part);
 struct Site {
   std::string_view owner;
   SitePart part = SitePart::kEmbeddings;
+  int head = 0;  // where the site is of one head
 
   std::string name() const;
 };
@@ -52,21 +71,47 @@ struct RowPlaces {
   std::span<const int32_t> positions = {};
 };
 
+/// A row for each of so many sequences.
+RowPlaces one_row_each(Arena& memory, int64_t sequences);
+
 /// A value at a site.
 struct SiteValue {
   Var value;
   int blocks = 1;  // heads whose columns lie side by side
   RowPlaces rows = {};
+  /// Of scores and weights, [Nq]: how many keys a row's sequence has; columns behind them are 0.
+  std::span<const int32_t> keys = {};
 };
 
-/// Who is called at sites.
+/// Who is called at sites. Where several threads run batches, all of them call it.
 class Sites {
  public:
   virtual ~Sites() = default;
   /// Called before at(): what costs more is made only when it is wanted.
   virtual bool wants(const Site& site) const = 0;
-  /// Returns what the model goes on with, of the same shape: the value itself, or another on the same tape.
+  /// Returns what the model goes on with, of the same shape: the value itself, or another on the same tape. The value may
+  /// be read until its layer ends; on a tape that records, until the tape is cleared.
   virtual Var at(Tape& tape, const Site& site, const SiteValue& value) = 0;
+
+  // What it asks for, of which a model checks that it has such (Model::check).
+  /// Names of sites, or patterns.
+  virtual std::vector<std::string> sites_asked() const { return {}; }
+  virtual std::vector<HeadPattern> heads_asked() const { return {}; }
+};
+
+/// Calls one, and then another with what the first made of the value.
+class SitesInTurn final : public Sites {
+ public:
+  /// first: may be null.
+  SitesInTurn(Sites* first, Sites& then) : first_(first), then_(then) {}
+  bool wants(const Site& site) const override {
+    return then_.wants(site) || (first_ != nullptr && first_->wants(site));
+  }
+  Var at(Tape& tape, const Site& site, const SiteValue& value) override;
+
+ private:
+  Sites* first_;
+  Sites& then_;
 };
 
 /// Called for every site of a model, in the order of a forward pass: its name, how many blocks of columns it has (heads,
@@ -74,7 +119,7 @@ class Sites {
 struct SiteShape {
   std::string name;
   int blocks = 1;
-  int64_t columns = 0;
+  int64_t columns = 0;  // 0: as many as the longest sequence has keys
 };
 using SiteVisitor = std::function<void(const SiteShape& site)>;
 

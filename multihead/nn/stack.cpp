@@ -30,13 +30,14 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
 template <class Layer>
 Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
   Tape& tape = context.tape;
-  // Values of attentions that are asked how similar their heads are stay until the end.
-  const auto all_stay = [&] { return tape.recording() || context.similarity != nullptr; };
+  const auto all_stay = [&] {
+    return tape.recording();
+  };  // perhaps since a layer in which a value is watched
   const Var state = all_stay() ? Var() : tape.constant(tape.arena().matrix<float>(x.rows(), x.cols()));
   const Arena::Mark inside = tape.arena().mark();
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Var y = run_layer(i, x);
-    if (all_stay()) {  // perhaps since this layer, in which a value is watched
+    if (all_stay()) {
       x = y;
       continue;
     }

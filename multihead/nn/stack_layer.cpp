@@ -72,11 +72,18 @@ Var StackLayer::feed_forward(Context& context, Var x, const Sequences& rows, con
   return at(context, SitePart::kOutput, feed_forward_residual_.after(context, h, last, x, rows), places);
 }
 
+Var StackLayer::attended(Context& context, const MultiHeadAttention& attention, const Residual& residual,
+                         Var heads, Var x, const Sequences& rows, const RowPlaces& places) const {
+  if (const Var asked = attention.asked_output(context, heads, places))
+    return residual.after(context, asked, nullptr, x, rows);
+  return residual.after(context, heads, attention.output(), x, rows);
+}
+
 Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   x = at(context, SitePart::kInput, x, places);
   const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows, mask_.mask());
-  x = self_residual_.after(context, own, self_attention_.output(), x, rows);
+  x = attended(context, self_attention_, self_residual_, own, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (cross_) {
     const MultiHeadAttention& attention = cross_->attention;
@@ -84,7 +91,7 @@ Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Me
         attention.project_memory(context, memory->rows, memory->sequences->ragged->offsets());
     const Var q = attention.project_queries(context, cross_->residual.before(context, x), places);
     const Var crossed = attention.attend(context, q, rows, keys, Mask::none(), places);
-    x = cross_->residual.after(context, crossed, attention.output(), x, rows);
+    x = attended(context, attention, cross_->residual, crossed, x, rows, places);
     x = at(context, SitePart::kAfterCrossAttention, x, places);
   }
   return feed_forward(context, x, rows, places);
@@ -118,7 +125,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
       keys_and_values(tape, written, self_attention_.key_width(), cache.lengths_.offsets(),
                       in_place ? std::span<const int32_t>() : std::span<const int32_t>(cache.paths_)),
       mask, places);
-  x = self_residual_.after(context, looked_back, self_attention_.output(), x, rows);
+  x = attended(context, self_attention_, self_residual_, looked_back, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (!cross_) return feed_forward(context, x, rows, places);
 
@@ -129,7 +136,7 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
       context, q, together,
       keys_and_values(tape, own.memory.view(), attention.key_width(), cache.memory_offsets_, {}),
       Mask::none(), places);
-  x = cross_->residual.after(context, crossed, attention.output(), x, together);
+  x = attended(context, attention, cross_->residual, crossed, x, together, places);
   x = at(context, SitePart::kAfterCrossAttention, x, places);
   return feed_forward(context, x, together, places);
 }

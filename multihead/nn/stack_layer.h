@@ -52,6 +52,9 @@ class StackLayer {
   Var at(const Context& context, SitePart part, Var value, const RowPlaces& places) const {
     return context.at({name_, part}, {.value = value, .rows = places});
   }
+  /// x with the output of attention added to it: W^O of the heads.
+  Var attended(Context& context, const MultiHeadAttention& attention, const Residual& residual, Var heads,
+               Var x, const Sequences& rows, const RowPlaces& places) const;
   Var feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const;
 
   std::string name_;  // "encoder.3"

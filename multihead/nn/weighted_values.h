@@ -2,14 +2,25 @@
 // (softmax, differential, talking) is one class behind this interface (geometries/).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "multihead/autograd/attention.h"
+#include "multihead/autograd/attention_maps.h"
 #include "multihead/base/random.h"
+#include "multihead/nn/context.h"
 #include "multihead/nn/head_geometry.h"
 
 namespace mh {
+
+/// Of which attention the heads are, the rows of its queries, and who is called at its sites.
+struct HeadsOf {
+  const Context& context;
+  std::string_view attention;
+  RowPlaces places;
+};
 
 class WeightedValues {
  public:
@@ -19,19 +30,36 @@ class WeightedValues {
   virtual ~WeightedValues() = default;
 
   /// The heads' outputs side by side, [Nq, heads * d_value]. `inputs`: everything but the matrices, the
-  /// learned biases and the gates, which have a number for each head. `weights`: null, or room for
-  /// attention_weights_size(inputs) numbers; the weights of the heads, laid out as
-  /// AttentionOutputs::weights, fill the first of them.
-  virtual Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs,
-                    const LearnedInputs& learned, float* weights) const = 0;
-  /// Returns the weights as a value that gradients flow through, laid out as AttentionOutputs::weights, by
-  /// the composed path. With differential heads these are the weights of every softmax.
-  virtual Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs,
-                   const LearnedInputs& learned) const;
+  /// learned biases and the gates, which have a number for each head. Heads whose scores or weights somebody
+  /// changes or watches take the composed path, the others the fused kernel. Throws UsageError where they cannot
+  /// be changed.
+  virtual Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
+                    const LearnedInputs& learned) const = 0;
   virtual void initialise(Random&) {}
   /// Calls the visitor with every parameter in a fixed order, "NAME.lambda", ...
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}
 };
+
+/// What the model goes on with at the site `part` of a head or softmax, which is number `number` of those
+/// whose `maps` (autograd/attention_maps.h) these are.
+Var at_map(const HeadsOf& whose, SitePart part, int head, Var maps, const AttentionInputs& inputs, int number,
+           HeadRange heads);
+
+/// A head's output, made by the composed path: [Nq, d_value].
+struct ComposedHead {
+  int head = 0;
+  Var output;
+};
+/// Calls who asks for scores and weights; returns the outputs, before gates, of those heads whose scores or
+/// weights somebody changed or watches. `softmaxes`: how many a head has; `weights`: makes the head's weights of
+/// those of its softmaxes.
+std::vector<ComposedHead> composed_heads(const HeadsOf& whose, Var q, Var k, Var v,
+                                         const AttentionInputs& inputs, const LearnedInputs& learned,
+                                         int softmaxes = 1,
+                                         const std::function<Var(Var softmaxes)>& weights = nullptr);
+
+/// Throws UsageError while dropout is on: the weights of `kind` heads cannot be changed then.
+void refuse_dropout(const HeadsOf& whose, const AttentionInputs& inputs, const char* kind);
 
 /// Makes the weights that `geometry`, completed(), describes. `layer`: its place in the stack, from 0.
 std::unique_ptr<WeightedValues> make_weighted_values(const HeadGeometry& geometry, int layer);

@@ -8,13 +8,13 @@
 #include <mutex>
 #include <utility>
 
+#include "multihead/autograd/pool_rows.h"
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/base/utf8.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/kernels/gemm.h"
-#include "multihead/models/sentence_pooling.h"
 #include "multihead/recipes/text_tokens.h"
 #include "multihead/recipes/unknown_tokens.h"
 #include "multihead/text/unicode.h"
@@ -102,8 +102,8 @@ void require_finite_rows(ConstMatrixView rows, int64_t begin, int64_t end, const
 /// A copy whose rows have length 1.
 Tensor normalised(ConstMatrixView rows) {
   Tensor copy = copied(rows);
-  normalise_rows(copy.view());
-  return copy;
+  Tape tape;
+  return copied(unit_rows(tape, tape.constant(copy.view())).value());
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ Tensor normalised(ConstMatrixView rows) {
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options) {
   check_model(model);
-  if (options.interventions) model.folder.model->check(*options.interventions);
+  if (options.sites) model.folder.model->check(*options.sites, model.sites());
   const std::vector<TextTokens> sentences = tokens_of(model, lines, options);
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
@@ -135,16 +135,16 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     auto& tape = tapes[static_cast<size_t>(thread)];
     if (!tape) tape = std::make_unique<Tape>();
     tape->clear();
-    Context context{.tape = *tape, .interventions = options.interventions};
+    Context context{.tape = *tape, .sites = options.sites};
     const auto& batch = batches[static_cast<size_t>(number)];
     Batch tokens;
     for (const int64_t i : batch) {
       const TextTokens& sentence = sentences[static_cast<size_t>(i)];
       tokens.add(sentence.ids, i, sentence.types);
     }
-    const Tensor vectors = model.vectors(context, tokens.view());
+    const ConstMatrixView vectors = model.vectors(context, tokens.view()).value();
     for (size_t s = 0; s < batch.size(); ++s)
-      std::copy_n(vectors.view().row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
+      std::copy_n(vectors.row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
     if (!options.progress) return;
     std::lock_guard lock(progress);
     done += static_cast<int64_t>(batch.size());

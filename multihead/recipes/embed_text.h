@@ -24,7 +24,7 @@ struct EmbedTextOptions {
   LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
   int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;
   /// Called after each batch, by one thread at a time.
   std::function<void(int64_t sentences_done)> progress = nullptr;
   /// Hears how many lines were cut, and which words the tokenizer does not know, a line each.
@@ -35,7 +35,7 @@ struct EmbedTextOptions {
 /// one batch, and batches are shared among the threads. A line of more tokens than the model reads
 /// (model.longest) is cut; its closing special token stays. A line without text is what the tokenizer makes of
 /// it, mostly special tokens; where that is nothing at all its vector is 0. Throws FormatError on a line that
-/// is not UTF-8, and with `strict` on one that is too long; UsageError on interventions in heads that the
+/// is not UTF-8, and with `strict` on one that is too long; UsageError on sites in heads that the
 /// model does not have, on pairs that it does not read or that are not as many as lines, and on a model whose fields
 /// cannot be; Error when vectors are not finite, as of damaged weights.
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,

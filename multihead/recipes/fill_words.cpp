@@ -53,7 +53,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
   const int32_t most = std::min(kMaxCandidates, head.size());
   if (options.words < 1 || options.words > most)
     throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
-  if (options.interventions) model.check(*options.interventions);
+  if (options.sites) model.check(*options.sites);
   const Tokenizer& tokenizer = folder.source_tokens();
   const std::string mask = mask_token(folder);
   const int32_t mask_id = tokenizer.id_of(mask).value();
@@ -92,7 +92,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
 
   std::vector<std::vector<std::vector<FilledWord>>> results(texts.size());
   Tape tape;
-  Context context{.tape = tape, .interventions = options.interventions};
+  Context context{.tape = tape, .sites = options.sites};
   VocabularyScratch scratch;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens,
                           .order = BatchOptions::Order::kLongestFirst};
@@ -101,13 +101,13 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
     std::vector<int64_t> rows;    // of the batch, which are masks
     std::vector<size_t> of_text;  // the text of each
     for (const int64_t n : numbers) {
-      const auto& [ids, types, uncut] = read[static_cast<size_t>(n)];
+      const std::vector<int32_t>& ids = read[static_cast<size_t>(n)].ids;
       for (size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] != mask_id) continue;
         rows.push_back(std::ssize(batch.ids) + static_cast<int64_t>(i));
         of_text.push_back(static_cast<size_t>(n));
       }
-      batch.add(ids, n, types);
+      batch.add(ids, n, read[static_cast<size_t>(n)].types);
     }
     tape.clear();
     const ConstMatrixView states = model.states(context, batch.view()).value();

@@ -25,7 +25,7 @@ struct FilledWord {
 struct FillOptions {
   int32_t words = 5;                // K, from 1 to kMaxCandidates: the best words for each mask
   int64_t max_batch_tokens = 4096;  // most tokens of a batch; results do not depend on it
-  const Interventions* interventions = nullptr;
+  Sites* sites = nullptr;
   /// The second text of each text, which the model reads as one sequence with it; empty: there are none.
   std::vector<std::string> pairs = {};
   LinesFrom from = {.one = "text"};  // what errors and remarks call the texts

@@ -1,23 +1,26 @@
 #include <vector>
 
 #include "multihead/analysis/head_statistics.h"
-#include "multihead/recipes/inspect_heads.h"
+#include "multihead/recipes/observe_text.h"
 
 namespace mh {
 
-std::vector<HeadName> most_focused_heads(const SentenceWeights& sentence) {
+std::vector<HeadName> most_focused_heads(const Observation& seen) {
   HeadStatistics statistics;
-  for (const KeptAttention& kept : sentence.attentions) {
-    std::vector<float> weights;
-    for (const Tensor& head : kept.heads)
-      weights.insert(weights.end(), head.data(), head.data() + head.size());
-    const int32_t queries[] = {0, static_cast<int32_t>(kept.heads[0].rows())};
-    const int32_t keys[] = {0, static_cast<int32_t>(kept.heads[0].cols())};
-    statistics.weights({.name = kept.attention,
-                        .heads = static_cast<int>(kept.heads.size()),
-                        .query_offsets = queries,
-                        .key_offsets = keys,
-                        .weights = weights.data()});
+  constexpr int64_t kSentence[] = {0};
+  for (const auto& [attention, heads] : seen.attentions) {
+    std::vector<ConstMatrixView> matrices;
+    for (int h = 0; h < heads; ++h) matrices.push_back(seen.weights({attention, h}));
+    const auto queries = static_cast<size_t>(matrices[0].rows);
+    const int32_t offsets[] = {0, static_cast<int32_t>(queries)};
+    const std::vector<int32_t> keys(queries, static_cast<int32_t>(matrices[0].cols));
+    statistics.weights({.attention = attention,
+                        .sentences = kSentence,
+                        .query_offsets = offsets,
+                        .keys = keys,
+                        .matrices = matrices,
+                        .values = {},
+                        .outputs = {}});
   }
   const std::vector<HeadFigures> heads = statistics.heads();
   std::vector<HeadName> chosen;

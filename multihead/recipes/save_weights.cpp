@@ -20,14 +20,17 @@ struct ObservedStack {
   std::vector<float> numbers;
 };
 
-std::vector<ObservedStack> stacks_of(const SentenceWeights& sentence) {
+std::vector<ObservedStack> stacks_of(const Observation& seen) {
   std::vector<ObservedStack> stacks;
-  for (const KeptAttention& kept : sentence.attentions) {
-    ObservedStack& stack = stacks.emplace_back();
-    stack.name = kept.attention + ".weights";
-    stack.shape = {static_cast<int64_t>(kept.heads.size()), kept.heads[0].rows(), kept.heads[0].cols()};
-    for (const Tensor& head : kept.heads)
-      stack.numbers.insert(stack.numbers.end(), head.data(), head.data() + head.size());
+  for (const auto& [attention, heads] : seen.attentions) {
+    ObservedStack& stack =
+        stacks.emplace_back(ObservedStack{.name = attention + ".weights", .shape = {}, .numbers = {}});
+    for (int h = 0; h < heads; ++h) {
+      const ConstMatrixView weights = seen.weights({attention, h});
+      stack.shape = {heads, weights.rows, weights.cols};
+      for (int64_t i = 0; i < weights.rows; ++i)
+        stack.numbers.insert(stack.numbers.end(), weights.row(i), weights.row(i) + weights.cols);
+    }
   }
   return stacks;
 }
@@ -45,19 +48,19 @@ std::string lines_of(const std::vector<std::string>& tokens) {
 
 }  // namespace
 
-void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path) {
-  const std::vector<ObservedStack> stacks = stacks_of(sentence);
-  const std::vector<int64_t> source_shape{static_cast<int64_t>(sentence.source_ids.size())};
-  const std::vector<int64_t> target_shape{static_cast<int64_t>(sentence.target_ids.size())};
-  const std::span<const int32_t> source_ids(sentence.source_ids), target_ids(sentence.target_ids);
+void save_weights(const Observation& seen, const std::filesystem::path& path) {
+  const std::vector<ObservedStack> stacks = stacks_of(seen);
+  const std::vector<int64_t> source_shape{static_cast<int64_t>(seen.source.ids.size())};
+  const std::vector<int64_t> target_shape{static_cast<int64_t>(seen.target.ids.size())};
+  const std::span<const int32_t> source_ids(seen.source.ids), target_ids(seen.target.ids);
   if (path.extension() == ".safetensors") {
     std::vector<NamedTensor> tensors{{"source_ids", source_shape, source_ids},
                                      {"target_ids", target_shape, target_ids}};
     for (const ObservedStack& stack : stacks)
       tensors.push_back({stack.name, stack.shape, std::span<const float>(stack.numbers)});
     write_file_atomically(path,
-                          write_safetensors(tensors, {{"source_tokens", json_list(sentence.source_tokens)},
-                                                      {"target_tokens", json_list(sentence.target_tokens)}}));
+                          write_safetensors(tensors, {{"source_tokens", json_list(seen.source.tokens)},
+                                                      {"target_tokens", json_list(seen.target.tokens)}}));
     return;
   }
   refuse_foreign_files(path, [](std::string_view name) {
@@ -69,8 +72,8 @@ void save_weights(const SentenceWeights& sentence, const std::filesystem::path& 
   }
   writer.add("source_ids.npy", write_npy(source_shape, source_ids));
   writer.add("target_ids.npy", write_npy(target_shape, target_ids));
-  writer.add("source_tokens.txt", lines_of(sentence.source_tokens));
-  writer.add("target_tokens.txt", lines_of(sentence.target_tokens));
+  writer.add("source_tokens.txt", lines_of(seen.source.tokens));
+  writer.add("target_tokens.txt", lines_of(seen.target.tokens));
   writer.commit();
 }
 

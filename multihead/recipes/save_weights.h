@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "multihead/recipes/inspect_heads.h"
+#include "multihead/recipes/observe_text.h"
 
 namespace mh {
 
@@ -11,7 +11,7 @@ namespace mh {
 /// attention, source_ids and target_ids (what the decoder read), and the tokens as JSON lists in its
 /// metadata. Any other path becomes a folder with NAME.weights.npy, source_ids.npy, target_ids.npy,
 /// source_tokens.txt and target_tokens.txt; it appears as a whole. Throws FileError, also when something
-/// else has that name.
-void save_weights(const SentenceWeights& sentence, const std::filesystem::path& path);
+/// else has that name, and UsageError unless the weights of all heads were kept.
+void save_weights(const Observation& seen, const std::filesystem::path& path);
 
 }  // namespace mh

@@ -37,12 +37,20 @@ TextTokens TextReader::read(const std::string& text) const {
 
 TextTokens TextReader::read(const std::string& first, const std::string& second) const {
   check_pairs();
-  const std::vector<int32_t> a = tokenizer_.encode_ids(first, false),
-                             b = tokenizer_.encode_ids(second, false);
+  const Encoding a = tokenizer_.encode(first, false), b = tokenizer_.encode(second, false);
   const size_t special = tokenizer_.joined({}, {}).ids.size();
-  const auto [of_a, of_b] = shares_of_pair(a.size(), b.size(), longest_ - special);
-  TokenPair joined = tokenizer_.joined(std::span(a).first(of_a), std::span(b).first(of_b));
-  TextTokens tokens{.ids = std::move(joined.ids), .types = {}, .uncut = a.size() + b.size() + special};
+  const auto [of_a, of_b] = shares_of_pair(a.ids.size(), b.ids.size(), longest_ - special);
+  TokenPair joined = tokenizer_.joined(std::span(a.ids).first(of_a), std::span(b.ids).first(of_b));
+  TextTokens tokens{.ids = std::move(joined.ids), .uncut = a.ids.size() + b.ids.size() + special};
+  // Where each text begins among the special tokens, which the template tells of two texts of a token each.
+  const std::vector<int32_t> in_a{-1}, in_b{-2};
+  const std::vector<int32_t> places = tokenizer_.joined(in_a, in_b).ids;
+  const auto place_of = [&](int32_t id) {
+    return static_cast<size_t>(std::find(places.begin(), places.end(), id) - places.begin());
+  };
+  tokens.offsets.resize(tokens.ids.size());
+  for (size_t i = 0; i < of_a; ++i) tokens.offsets[place_of(-1) + i] = a.offsets[i];
+  for (size_t i = 0; i < of_b; ++i) tokens.offsets[place_of(-2) - 1 + of_a + i] = b.offsets[i];
   if (has_types_) tokens.types = std::move(joined.types);
   return tokens;
 }
@@ -81,6 +89,7 @@ PairsRead read_pairs(const ModelFolder& folder, const std::vector<std::string>& 
     long_lines.note(i, tokens.uncut);
     pairs.ids.push_back(std::move(tokens.ids));
     pairs.types.push_back(std::move(tokens.types));
+    pairs.offsets.push_back(std::move(tokens.offsets));
   }
   long_lines.tell(firsts.size(), remark);
   return pairs;

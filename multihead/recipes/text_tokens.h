@@ -19,7 +19,9 @@ namespace mh {
 struct TextTokens {
   std::vector<int32_t> ids;
   std::vector<int32_t> types = {};  // of each token; empty: all of type 0
-  size_t uncut = 0;                 // tokens that there were before they were cut
+  /// Of each token of a pair, in its own text (Encoding::offsets).
+  std::vector<std::pair<int32_t, int32_t>> offsets = {};
+  size_t uncut = 0;  // tokens that there were before they were cut
 };
 
 class TextReader {
@@ -45,9 +47,10 @@ class TextReader {
   bool has_types_;  // of tokens
 };
 
-/// The sequences of pairs of texts, and the types of their tokens.
+/// The sequences of pairs of texts, and the types and places of their tokens.
 struct PairsRead {
   std::vector<std::vector<int32_t>> ids, types;
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> offsets;
 };
 /// Reads all pairs; `remark`, which may be null, hears how many were cut. Throws as TextReader does, and UsageError
 /// unless there are as many second texts.

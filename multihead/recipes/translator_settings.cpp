@@ -49,7 +49,7 @@ class SettingTexts : public SettingVisitor<SettingTexts> {
       }
     } else if constexpr (detail::IsOptional<T>::value) {
       settings.push_back({std::string(name), value ? fmt::format("{}", *value) : std::string()});
-    } else if constexpr (std::is_enum_v<T>) {
+    } else if constexpr (kHasNames<T>) {
       for (const auto& [text, meaning] : rule) {
         if (meaning == value) settings.push_back({std::string(name), text});
       }

@@ -73,7 +73,7 @@ struct TranslatorSettings {
   std::optional<int64_t> warmup;
   Schedule::Decay schedule = Schedule::Decay::kInverseSquareRoot;  // kLinear falls to 0 at `updates`
   std::optional<float> label_smoothing;
-  Disagreement disagreement = Disagreement::kNone;  // a regulariser that makes heads differ
+  Disagreement disagreement = {};  // a regulariser that makes heads differ
   float disagreement_weight = 1;
   double adam_beta1 = 0.9, adam_beta2 = 0.98, adam_epsilon = 1e-9;
   double weight_decay = 0;

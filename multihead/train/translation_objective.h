@@ -17,7 +17,7 @@ namespace mh {
 struct TranslationOptions {
   BatchOptions batches = {};
   float label_smoothing = 0;
-  Disagreement disagreement = Disagreement::kNone;  // the regulariser that makes heads differ, if any
+  Disagreement disagreement = {};  // the regulariser that makes heads differ, if any
   float disagreement_weight = 1;
 };
 
@@ -35,7 +35,7 @@ class TranslationObjective : public Objective {
   double cost(int64_t example) const override;
   std::vector<int64_t> lines(std::span<const int64_t> batch) const override;
   LossSums loss(Context& context, std::span<const int64_t> batch, float scale) override;
-  bool compares_heads() const override { return options_.disagreement != Disagreement::kNone; }
+  bool compares_heads() const override { return options_.disagreement.any(); }
   void save_model(const std::filesystem::path& folder, const SaveOptions& options) const override {
     save_model_folder(folder, model_, options);
   }

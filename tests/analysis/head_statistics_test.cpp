@@ -10,6 +10,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/nn/site_values.h"
 #include "tests/analysis/synthetic.h"
 #include "tests/support/small_model.h"
 
@@ -155,13 +156,13 @@ TEST_F(OnAModel, NeitherBatchesNorThreadsChangeABit) {
 // Rows sum to one, and what lies ahead in the decoder weighs exactly nothing.
 class RowSums : public CorpusObserver {
  public:
-  void begin_batch(std::span<const int64_t> sentences) override { sentences_ += sentences.size(); }
   bool wants_weights(std::string_view) const override { return true; }
-  void weights(const ObservedWeights& observed) override {
-    const bool causal = attention_place(observed.name).kind == AttentionKind::kDecoderSelf;
-    for_each_sequence(observed, [&](size_t, ConstMatrixView first) {
-      for (int h = 0; h < observed.heads; ++h) {
-        const ConstMatrixView a = head_matrix(first, h);
+  void weights(const BatchWeights& batch) override {
+    const bool causal = attention_place(batch.attention).kind == AttentionKind::kDecoderSelf;
+    if (batch.attention == "encoder.0.self_attention") sentences_ += batch.sentences.size();
+    for (int s = 0; s < batch.sequences(); ++s) {
+      for (int h = 0; h < batch.heads(); ++h) {
+        const ConstMatrixView a = batch.matrix(s, h);
         for (int64_t i = 0; i < a.rows; ++i) {
           double sum = 0;
           for (int64_t j = 0; j < a.cols; ++j) {
@@ -172,7 +173,7 @@ class RowSums : public CorpusObserver {
           ++rows_;
         }
       }
-    });
+    }
   }
   size_t sentences_ = 0, rows_ = 0;
 };
@@ -188,34 +189,35 @@ TEST_F(OnAModel, EveryRowSumsToOne) {
   EXPECT_EQ(sums.rows_, source_tokens * 2 * 2 + target_tokens * (3 * 5 + 3 * 5));
 }
 
-TEST_F(OnAModel, WatchingChangesNoBitOfTheOutput) {
+TEST_F(OnAModel, KeepingWeightsChangesNoBitOfTheOutput) {
   const std::vector<int32_t>& source = sources[0];
   const Ragged ragged = Ragged::from_lengths(std::vector{static_cast<int32_t>(source.size())});
   const Sequences read{.ids = source, .ragged = &ragged, .sentences = {}};
   Tape plain_tape, watched_tape;
   Context plain{.tape = plain_tape};
-  HeadStatistics statistics;
-  Context watched{.tape = watched_tape, .observer = &statistics};
+  SiteValues values;
+  values.keep("*.weights.*");
+  Context watched{.tape = watched_tape, .sites = &values};
   const Var a = model.encode(plain, read), b = model.encode(watched, read);
   for (int64_t i = 0; i < a.rows(); ++i) {
     for (int64_t j = 0; j < a.cols(); ++j) ASSERT_EQ(a.value()(i, j), b.value()(i, j));
   }
-  EXPECT_FALSE(statistics.heads().empty());
+  EXPECT_EQ(values.value("encoder.1.self_attention.weights.1").rows(), static_cast<int64_t>(source.size()));
 }
 
 TEST_F(OnAModel, MutingAHeadLeavesItsLayerAndChangesTheNext) {
   const auto before = statistics(100000).heads();
-  Interventions mute;
+  SiteValues mute;
   mute.mute("encoder.0.self_attention.1");
   HeadStatistics muted;
   CorpusObserver* observers[] = {&muted};
-  observe_corpus(model, sources, targets, observers, {.interventions = &mute});
+  observe_corpus(model, sources, targets, observers, {.sites = &mute});
   const auto after = muted.heads();
   for (size_t h = 0; h < 2; ++h)
     EXPECT_NEAR(before[h].entropy, after[h].entropy, 1e-6) << "weights come before the gate";
   EXPECT_GT(std::abs(before[2].entropy - after[2].entropy), 1e-6);
   mute.mute("encoder.7.self_attention.2");
-  EXPECT_THROW(observe_corpus(model, sources, targets, observers, {.interventions = &mute}), UsageError);
+  EXPECT_THROW(observe_corpus(model, sources, targets, observers, {.sites = &mute}), UsageError);
 }
 
 TEST_F(OnAModel, NamesTheSentenceThatCannotBeRead) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <set>
 
 #include "multihead/models/encoder_decoder.h"
 #include "tests/support/small_model.h"
@@ -15,24 +15,30 @@ namespace {
 class Listener : public CorpusObserver {
  public:
   explicit Listener(std::string wanted) : wanted_(std::move(wanted)) {}
-  void begin_batch(std::span<const int64_t> sentences) override {
-    told.insert(told.end(), sentences.begin(), sentences.end());
-  }
   bool wants_weights(std::string_view name) const override { return name == wanted_; }
-  void weights(const ObservedWeights& observed) override { weights_of.emplace_back(observed.name); }
-  void rows(std::string_view name, ProjectedTo to, ConstMatrixView rows) override {
-    rows_of[{std::string(name), to}] += rows.rows;
+  void weights(const BatchWeights& batch) override {
+    sentences.insert(sentences.end(), batch.sentences.begin(), batch.sentences.end());
+    weights_of.emplace_back(batch.attention);
+    rows += batch.outputs.rows;
+    keys += batch.values.rows;
+    for (int s = 0; s < batch.sequences(); ++s) {
+      for (int h = 0; h < batch.heads(); ++h) {
+        const ConstMatrixView a = batch.matrix(s, h);
+        shapes.insert({a.rows, a.cols});
+      }
+    }
   }
 
-  std::vector<int64_t> told;
+  std::vector<int64_t> sentences;
   std::vector<std::string> weights_of;
-  std::map<std::pair<std::string, ProjectedTo>, int64_t> rows_of;
+  std::set<std::pair<int64_t, int64_t>> shapes;
+  int64_t rows = 0, keys = 0;
 
  private:
   std::string wanted_;
 };
 
-TEST(ObserveCorpus, EveryObserverSeesTheWeightsAndTheRowsOfWhatItWants) {
+TEST(ObserveCorpus, EveryObserverSeesWhatItWants) {
   EncoderDecoder model(small_config());
   model.initialise(3);
   const std::vector<std::vector<int32_t>> sources = {{3, 4, 5, kEnd}, {6, kEnd}, {7, 8, kEnd}};
@@ -41,15 +47,15 @@ TEST(ObserveCorpus, EveryObserverSeesTheWeightsAndTheRowsOfWhatItWants) {
   Listener one(self), other(cross);
   CorpusObserver* const observers[] = {&one, &other};
   observe_corpus(model, sources, targets, observers, {.max_batch_tokens = 11});
-  EXPECT_THAT(one.told, testing::ElementsAre(0, 1, 2));
+  for (const Listener* listener : {&one, &other}) {
+    EXPECT_THAT(listener->sentences, testing::ElementsAre(0, 1, 2));
+    EXPECT_EQ(listener->rows, 9);
+    EXPECT_EQ(listener->keys, 9);
+  }
   EXPECT_THAT(one.weights_of, testing::ElementsAre(self, self));  // 7 + 3 tokens, then 8
   EXPECT_THAT(other.weights_of, testing::ElementsAre(cross, cross));
-  const std::map<std::pair<std::string, ProjectedTo>, int64_t> all_of_self = {
-      {{self, ProjectedTo::kQueries}, 9}, {{self, ProjectedTo::kKeysAndValues}, 9}};
-  const std::map<std::pair<std::string, ProjectedTo>, int64_t> all_of_cross = {
-      {{cross, ProjectedTo::kQueries}, 9}, {{cross, ProjectedTo::kKeysAndValues}, 9}};
-  EXPECT_EQ(one.rows_of, all_of_self);
-  EXPECT_EQ(other.rows_of, all_of_cross);
+  EXPECT_THAT(one.shapes, testing::ElementsAre(std::pair(2, 2), std::pair(3, 3), std::pair(4, 4)));
+  EXPECT_THAT(other.shapes, testing::ElementsAre(std::pair(1, 2), std::pair(3, 4), std::pair(5, 3)));
 }
 
 }  // namespace

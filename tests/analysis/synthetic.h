@@ -1,40 +1,58 @@
 // Attention weights made by hand, for tests of what is measured on them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "multihead/analysis/observe_corpus.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh::test {
 
-/// Weights of one attention as an observer gets them: matrices are added by sequence, then head.
+/// Weights of one attention as an observer gets them, of sentences 0, 1, ... of a corpus.
 class Synthetic {
  public:
-  Synthetic(std::string name, int heads) : name_(std::move(name)), heads_(heads) {}
+  Synthetic(std::string name, int heads) : name_(std::move(name)), rows_(static_cast<size_t>(heads)) {}
 
-  /// matrices[h][i][j].
+  /// Of the next sentence: matrices[h][i][j].
   void add(const std::vector<std::vector<std::vector<double>>>& matrices) {
-    for (const auto& matrix : matrices) {
-      for (const auto& row : matrix) weights_.insert(weights_.end(), row.begin(), row.end());
-    }
+    for (size_t h = 0; h < rows_.size(); ++h)
+      rows_[h].insert(rows_[h].end(), matrices[h].begin(), matrices[h].end());
+    sentences_.push_back(static_cast<int64_t>(sentences_.size()));
     queries_.push_back(queries_.back() + static_cast<int32_t>(matrices[0].size()));
-    keys_.push_back(keys_.back() + static_cast<int32_t>(matrices[0][0].size()));
+    keys_.insert(keys_.end(), matrices[0].size(), static_cast<int32_t>(matrices[0][0].size()));
   }
-  ObservedWeights observed() const {
-    return {.name = name_,
-            .heads = heads_,
+  BatchWeights observed() {
+    const auto rows = static_cast<int64_t>(keys_.size()),
+               longest = int64_t{*std::max_element(keys_.begin(), keys_.end())};
+    values_.clear();
+    for (const auto& head : rows_) {
+      Tensor& value = values_.emplace_back(rows, longest);
+      for (size_t i = 0; i < head.size(); ++i) {
+        for (size_t j = 0; j < head[i].size(); ++j)
+          value(static_cast<int64_t>(i), static_cast<int64_t>(j)) = static_cast<float>(head[i][j]);
+      }
+    }
+    matrices_.clear();
+    for (const Tensor& value : values_) matrices_.emplace_back(value.view());
+    return {.attention = name_,
+            .sentences = sentences_,
             .query_offsets = queries_,
-            .key_offsets = keys_,
-            .weights = weights_.data()};
+            .keys = keys_,
+            .matrices = matrices_,
+            .values = {},
+            .outputs = {}};
   }
 
  private:
   std::string name_;
-  int heads_;
-  std::vector<int32_t> queries_{0}, keys_{0};
-  std::vector<float> weights_;
+  std::vector<std::vector<std::vector<double>>> rows_;  // of each head and query
+  std::vector<int64_t> sentences_;
+  std::vector<int32_t> queries_{0}, keys_;
+  std::vector<Tensor> values_;
+  std::vector<ConstMatrixView> matrices_;
 };
 
 /// Rows that are one-hot at the keys named.

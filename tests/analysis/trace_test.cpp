@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-#include "multihead/analysis/kept_weights.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/tensor/linear_algebra.h"
 #include "tests/support/small_model.h"
 
@@ -242,16 +242,19 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
   EncoderDecoder model(small_config());
   model.initialise(7);
   const std::vector<int32_t> source = {5, 9, 4, 8, kEnd}, target = {kPad, 7, 3};
-  KeptWeights kept;
-  observe_corpus(model, std::vector<std::vector<int32_t>>{source}, std::vector<std::vector<int32_t>>{{7, 3}},
-                 std::vector<CorpusObserver*>{&kept});
+  SiteValues kept;
+  kept.keep("*.weights.*");
+  Tape tape;
+  Context context{.tape = tape, .sites = &kept};
+  Batch read, written;
+  read.add(source, 0);
+  written.add(target, 0);
+  model.read(context, read.view(), written.view());
   for (const auto& [name, heads] : model.attentions()) {
     const AttentionTrace trace = trace_attention(model, name, source, target);
-    const KeptAttention* expected = kept.find(name);
-    ASSERT_NE(expected, nullptr) << name;
     for (int h = 0; h < heads; ++h) {
       const Tensor& weights = trace.step("weights_" + std::to_string(h)).value;
-      const Tensor& of_kernel = expected->heads[static_cast<size_t>(h)];
+      const Tensor& of_kernel = kept.value(name + ".weights." + std::to_string(h));
       ASSERT_EQ(weights.rows(), of_kernel.rows()) << name;
       ASSERT_EQ(weights.cols(), of_kernel.cols()) << name;
       for (int64_t i = 0; i < weights.size(); ++i)

@@ -4,9 +4,10 @@
 
 #include <cmath>
 #include <functional>
+#include <vector>
 
 #include "multihead/autograd/disagreement.h"
-#include "multihead/base/ragged.h"
+#include "multihead/autograd/ops.h"
 #include "multihead/base/random.h"
 #include "multihead/tensor/tensor.h"
 
@@ -74,29 +75,27 @@ TEST(AlikeRows, EqualHeadsAreAsAlikeAsCanBeAndZerosAreLikeNothing) {
 }
 
 TEST(AlikeMaps, IsTheSumOfProductsOfAllPairs) {
-  const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{2, 1});
-  const Ragged keys = Ragged::from_lengths(std::vector<int32_t>{3, 5});
-  AttentionInputs inputs;
-  inputs.heads = 3;
-  inputs.query_offsets = queries.offsets();
-  inputs.key_offsets = keys.offsets();
+  constexpr int64_t kKeys = 5;
   Random random(3);
-  Tensor maps(1, attention_weights_size(inputs));
-  ASSERT_EQ(maps.size(), 3 * (2 * 3 + 1 * 5));
+  Tensor maps(7, 3 * kKeys);  // of three heads side by side
   for (int64_t i = 0; i < maps.size(); ++i) maps.data()[i] = static_cast<float>(random.normal());
   check(
-      std::move(maps), [&](Tape& tape, Var v) { return map_similarity(tape, v, inputs); },
+      std::move(maps),
+      [&](Tape& tape, Var v) {
+        std::vector<Var> heads;
+        for (int64_t h = 0; h < 3; ++h)
+          heads.push_back(ops::block(tape, v, 0, v.rows(), h * kKeys, (h + 1) * kKeys));
+        return map_similarity(tape, heads);
+      },
       [](const D& at) {
         double sum = 0;
-        int64_t first = 0;
-        for (const int64_t size : {6, 5}) {
+        for (int64_t r = 0; r < at.rows(); ++r) {
           for (int64_t i = 0; i < 3; ++i) {
             for (int64_t j = 0; j < 3; ++j) {
-              for (int64_t n = 0; n < size; ++n)
-                sum += std::abs(at(0, first + i * size + n) * at(0, first + j * size + n));
+              for (int64_t n = 0; n < kKeys; ++n)
+                sum += std::abs(at(r, i * kKeys + n) * at(r, j * kKeys + n));
             }
           }
-          first += 3 * size;
         }
         return sum / 9;
       });

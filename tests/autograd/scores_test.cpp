@@ -48,16 +48,6 @@ TEST(Scores, LogSoftmaxAndWhatIsPickedFromIt) {
   EXPECT_NEAR(found.value()(0, 0), -std::log(1 + std::exp(-1.0)), 1e-12);
 }
 
-TEST(Scores, MeanOfTheRowsOfEachSequence) {
-  const std::vector<int32_t> offsets{0, 3, 4, 9};
-  EXPECT_LT(gradcheck(
-                [&](DoubleTape& t, std::span<const V> x) {
-                  return weighted_by_cosines(t, ops::mean_rows(t, x[0], offsets));
-                },
-                {random_matrix(9, 5, 1)}),
-            1e-8);
-}
-
 TEST(Scores, CosinesOfRows) {
   const auto f = [](DoubleTape& t, std::span<const V> x) {
     return weighted_by_cosines(t, ops::cosines(t, x[0], x[1]));
@@ -114,14 +104,11 @@ TEST(Scores, SaysWhatDoesNotFit) {
   DoubleTape tape;
   D numbers(2, 3);
   const V x = tape.constant(numbers.view());
-  const std::vector<int32_t> one{1}, two{0, 2}, wrong{0, 1, 1, 2};
+  const std::vector<int32_t> one{1}, two{0, 2};
   EXPECT_THAT([&] { ops::pick(tape, x, two, one); },
               ThrowsMessage<ShapeError>(HasSubstr("2 rows and 1 columns")));
   EXPECT_THAT([&] { ops::pick(tape, x, two, two); },
               ThrowsMessage<ShapeError>(HasSubstr("row 2, column 2 of a [2,3]")));
-  EXPECT_THAT([&] { ops::mean_rows(tape, x, wrong); },
-              ThrowsMessage<ShapeError>(HasSubstr("sequence 1 has no rows")));
-  EXPECT_THAT([&] { ops::mean_rows(tape, x, one); }, ThrowsMessage<ShapeError>(HasSubstr("do not cover")));
   EXPECT_THAT([&] { ops::cosines(tape, x, tape.constant(numbers.view().columns_between(0, 2))); },
               ThrowsMessage<ShapeError>(HasSubstr("[2,3] x [2,2]")));
 }

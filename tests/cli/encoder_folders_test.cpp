@@ -111,9 +111,6 @@ TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
                                                         {data + "gguf/untied_llama3.gguf", "llama"}};
   for (const auto& [model, type] : models) {
     const std::tuple<std::string, const char*, const char*> verbs[] = {
-        {"trace " + model + " --text 'two dogs'", "trace",
-         "multihead heads shows what the heads of every model"},
-        {"trace " + model + " --text a --attention encoder.9.self_attention", "trace", "multihead heads"},
         {"ledger " + model, "ledger", "give its sizes by --d-model, --heads and --key-heads"},
         {"convert " + model + " --to merged --out " + out, "convert", "--mute HEAD of heads, embed,"}};
     for (const auto& [command, verb, instead] : verbs) {
@@ -126,8 +123,29 @@ TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
     }
   }
   EXPECT_FALSE(std::filesystem::exists(out));
-  for (const char* verb : {"trace", "ledger", "convert"})
+  for (const char* verb : {"ledger", "convert"})
     EXPECT_THAT(run_tool(std::string(verb) + " --help").out, HasSubstr("The folder of a translator")) << verb;
+}
+
+// Encoders, and causal models in folders and GGUF files.
+TEST(EncoderFolders, AreTraced) {
+  const std::string data = MULTIHEAD_TEST_DATA "/";
+  const std::pair<std::string, std::string> models[] = {
+      {kEncoders + "dense", "encoder"}, {data + "fill/bert", "encoder"}, {data + "generate/gpt2", "decoder"}};
+  for (const auto& [model, stack] : models) {
+    const std::string trace = "trace '" + model + "' --text 'two dogs' ", name = stack + ".1.self_attention";
+    const ToolResult first = run_tool(trace), second = run_tool(trace + "--attention " + name);
+    ASSERT_EQ(second.status, 0) << second.err;
+    EXPECT_THAT(first.out, testing::StartsWith(stack + ".0.self_attention of " + model));
+    EXPECT_THAT(second.out, testing::StartsWith(name + " of " + model));
+    EXPECT_EQ(stack == "decoder", second.out.find("masked_0 = ") != std::string::npos);
+    EXPECT_THAT(second.out, testing::ContainsRegex("fused kernel, differs by\n[0-9.]+e-0[5-9] at most|"
+                                                   "fused kernel, differs by\n0 at most"));
+    expect_error(
+        run_tool(trace + "--attention encoder.9.self_attention"), 2,
+        "this model has no attention 'encoder.9.self_attention'; it has " + stack + ".0.self_attention");
+    expect_error(run_tool(trace + "--target-text x"), 2, "which reads one text");
+  }
 }
 
 TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {

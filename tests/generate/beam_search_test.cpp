@@ -9,6 +9,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/site_values.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/small_model.h"
 
@@ -302,14 +303,14 @@ TEST_F(BeamSearchTest, SuppressedTokensNeverCome) {
   EXPECT_THROW(search(options), UsageError);
 }
 
-TEST_F(BeamSearchTest, InterventionsChangeWhatIsFound) {
-  Interventions interventions;
-  interventions.mute("decoder.1.cross_attention.3");
+TEST_F(BeamSearchTest, MutedHeadsChangeWhatIsFound) {
+  SiteValues sites;
+  sites.mute("decoder.1.cross_attention.3");
   const SearchOptions options{.beam_size = 3, .n_best = 3, .max_length = 9};
-  const auto found = translate(model, sources, {.search = options, .interventions = &interventions});
+  const auto found = translate(model, sources, {.search = options, .sites = &sites});
   for (size_t s = 0; s < sources.size(); ++s) {
     SCOPED_TRACE(s);
-    expect_same(found[s], naive_search(model, sources[s], options, {}, &interventions));
+    expect_same(found[s], naive_search(model, sources[s], options, {}, &sites));
   }
 }
 

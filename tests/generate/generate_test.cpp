@@ -16,6 +16,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/site_values.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/small_model.h"
 
@@ -197,9 +198,9 @@ TEST_F(GenerateTest, SuppressedTokensNeverComeAndMutedHeadsMatter) {
       EXPECT_EQ(std::count(options.filters.suppressed.begin(), options.filters.suppressed.end(), token), 0);
   }
   options.filters.suppressed.clear();
-  Interventions muted;
+  SiteValues muted;
   muted.mute("decoder.0.self_attention.1");
-  options.interventions = &muted;
+  options.sites = &muted;
   EXPECT_NE(generate(model, all, options)[3].log_probability, before[3].log_probability);
 }
 

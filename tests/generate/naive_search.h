@@ -25,14 +25,13 @@ inline std::vector<double> log_softmax(const std::vector<float>& logits) {
 
 /// log p(next token | source, start token, tokens) for every token of the vocabulary.
 inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const std::vector<int32_t>& source,
-                                                  std::vector<int32_t> tokens,
-                                                  const Interventions* interventions = nullptr) {
+                                                  std::vector<int32_t> tokens, Sites* sites = nullptr) {
   tokens.insert(tokens.begin(), model.config().decoder_start_id);
   Ragged source_ragged, target_ragged;
   source_ragged.add(static_cast<int32_t>(source.size()));
   target_ragged.add(static_cast<int32_t>(tokens.size()));
   Tape tape;
-  Context context{.tape = tape, .interventions = interventions};
+  Context context{.tape = tape, .sites = sites};
   const Sequences sources{.ids = source, .ragged = &source_ragged, .sentences = {}};
   const Var memory = model.encode(context, sources);
   const Var states =
@@ -48,8 +47,8 @@ inline std::vector<double> next_log_probabilities(EncoderDecoder& model, const s
 /// max_length. stop: a token at which hypotheses stop; -1: none.
 inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::vector<int32_t>& source,
                                             const SearchOptions& options,
-                                            const std::vector<int32_t>& prefix = {},
-                                            const Interventions* interventions = nullptr, int32_t stop = -1) {
+                                            const std::vector<int32_t>& prefix = {}, Sites* sites = nullptr,
+                                            int32_t stop = -1) {
   struct Growing {
     std::vector<int32_t> tokens;
     double total = 0;
@@ -68,7 +67,7 @@ inline std::vector<Hypothesis> naive_search(EncoderDecoder& model, const std::ve
   for (int32_t step = 0; !growing.empty(); ++step) {
     std::vector<Continuation> all;
     for (size_t row = 0; row < growing.size(); ++row) {
-      const auto next = next_log_probabilities(model, source, growing[row].tokens, interventions);
+      const auto next = next_log_probabilities(model, source, growing[row].tokens, sites);
       for (int32_t token = 0; token < config.target_vocabulary(); ++token) {
         const bool given = static_cast<size_t>(step) < prefix.size();
         if (given && token != prefix[static_cast<size_t>(step)]) continue;

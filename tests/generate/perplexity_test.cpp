@@ -9,6 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
+#include "multihead/nn/site_values.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/small_model.h"
 
@@ -61,9 +62,9 @@ TEST_F(Perplexity, NeitherBatchesNorOtherTextsMatter) {
       EXPECT_EQ(done, 1 + std::ssize(text) - 1 + 66);
     }
   }
-  Interventions muted;
+  SiteValues muted;
   muted.mute("decoder.0.self_attention.0");
-  options.interventions = &muted;
+  options.sites = &muted;
   EXPECT_NE(perplexity(score_windows(model, all, options)), perplexity(expected));
   EXPECT_TRUE(std::isnan(perplexity({})));
 }

@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/site_values.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/small_model.h"
 
@@ -30,13 +31,11 @@ TEST_F(ScoreTest, EachTokenGivenWhatIsBeforeIt) {
   const auto sources = random_sources(1, {5, 2, 7, 3});
   std::vector<std::vector<int32_t>> targets = random_sources(2, {3, 11, 1, 6});
   for (auto& target : targets) target.pop_back();  // one of them is empty then
-  Interventions interventions;
-  interventions.mute("encoder.0.self_attention.1");
-  for (const Interventions* changes :
-       {static_cast<const Interventions*>(nullptr), static_cast<const Interventions*>(&interventions)}) {
+  SiteValues sites;
+  sites.mute("encoder.0.self_attention.1");
+  for (Sites* changes : {static_cast<Sites*>(nullptr), static_cast<Sites*>(&sites)}) {
     for (const int64_t tokens : {1, 15, 1000}) {
-      const auto found =
-          score(model, sources, targets, {.max_batch_tokens = tokens, .interventions = changes});
+      const auto found = score(model, sources, targets, {.max_batch_tokens = tokens, .sites = changes});
       ASSERT_EQ(found.size(), 4u);
       for (size_t s = 0; s < 4; ++s) {
         auto target = targets[s];

@@ -7,6 +7,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/beam_search.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/site_values.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -57,12 +58,12 @@ TEST_F(TranslateTest, SharedOutToThreadsItIsTheSame) {
   std::vector<int32_t> lengths;
   for (int32_t i = 0; i < 97; ++i) lengths.push_back(2 + i * 7 % 31);
   const auto sources = random_sources(8, lengths);
-  Interventions interventions;
-  interventions.mute("decoder.2.self_attention.0");
+  SiteValues sites;
+  sites.mute("decoder.2.self_attention.0");
   const TranslateOptions options{.search = {.beam_size = 3, .n_best = 2, .max_length = 12},
                                  .max_batch_tokens = 61,
                                  .align = AlignOptions{},
-                                 .interventions = &interventions};
+                                 .sites = &sites};
   const int before = thread_count();
   set_thread_count(1);
   const auto expected = translate(model, sources, options);
@@ -107,25 +108,10 @@ TEST_F(TranslateTest, SourcesThatCannotBeAreNamed) {
   }
   sources.pop_back();
   EXPECT_THROW(translate(model, sources, {.max_batch_tokens = 0}), UsageError);
-  Interventions interventions;
-  interventions.mute("decoder.3.cross_attention.0");
-  EXPECT_THROW(translate(model, sources, {.interventions = &interventions}), UsageError);
+  SiteValues sites;
+  sites.mute("decoder.3.cross_attention.0");
+  EXPECT_THROW(translate(model, sources, {.sites = &sites}), UsageError);
 }
-
-// Collects the weights of one cross-attention by plain means.
-class MeanWeights : public Observer {
- public:
-  bool wants_weights(std::string_view name) const override { return name == "decoder.1.cross_attention"; }
-  void weights(const ObservedWeights& observed) override {
-    matrix = observed.matrix(0, 4);
-    copy.clear();
-    for (int64_t i = 0; i < matrix.rows; ++i) {
-      for (int64_t j = 0; j < matrix.cols; ++j) copy.push_back(matrix(i, j));
-    }
-  }
-  ConstMatrixView matrix;
-  std::vector<float> copy;
-};
 
 TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
   const auto sources = random_sources(9, {7, 3, 5});
@@ -145,15 +131,17 @@ TEST_F(TranslateTest, AlignmentsFollowTheLargestWeight) {
       source_ragged.add(static_cast<int32_t>(sources[s].size()));
       target_ragged.add(static_cast<int32_t>(target_in.size()));
       Tape tape;
-      MeanWeights observer;
-      Context context{.tape = tape, .observer = &observer};
+      SiteValues kept;
+      kept.keep("decoder.1.cross_attention.weights.4");
+      Context context{.tape = tape, .sites = &kept};
       const Sequences source{.ids = sources[s], .ragged = &source_ragged, .sentences = {}};
       model.decode(context, {.ids = target_in, .ragged = &target_ragged, .sentences = {}},
                    model.encode(context, source), source);
       const size_t keys = sources[s].size();
       std::vector<AlignmentPoint> expected;
       for (size_t i = 0; i < hypothesis.tokens.size(); ++i) {
-        const auto row = observer.copy.begin() + static_cast<std::ptrdiff_t>(i * keys);
+        const float* row =
+            kept.value("decoder.1.cross_attention.weights.4").view().row(static_cast<int64_t>(i));
         const auto best = std::max_element(row, row + static_cast<std::ptrdiff_t>(keys)) - row;
         if (static_cast<size_t>(best) + 1 == keys) continue;  // the end token
         expected.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});

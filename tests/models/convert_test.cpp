@@ -11,6 +11,7 @@
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/nn/site_values.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/small_model.h"
 
@@ -42,7 +43,7 @@ struct Layer {
 };
 
 /// Concat(heads) W^O of 7 rows that attend to 5 others; without the gated heads.
-Tensor output_of(Layer& made, const Interventions* interventions = nullptr) {
+Tensor output_of(Layer& made, Sites* sites = nullptr) {
   Random random(9);
   Parameter x(7, kWidth), memory(5, kWidth);
   fill_normal(x, random, 1);
@@ -50,7 +51,7 @@ Tensor output_of(Layer& made, const Interventions* interventions = nullptr) {
   const Ragged queries = Ragged::from_lengths(std::vector<int32_t>{7}),
                keys = Ragged::from_lengths(std::vector<int32_t>{5});
   Tape tape;
-  Context context{.tape = tape, .interventions = interventions};
+  Context context{.tape = tape, .sites = sites};
   const KeysAndValues ready =
       made.layer.project_memory(context, tape.constant(memory.value.view()), keys.offsets());
   const Var q =
@@ -69,10 +70,10 @@ double difference(const Tensor& a, const Tensor& b) {
     most = std::max(most, static_cast<double>(std::abs(a.data()[i] - b.data()[i])));
   return most;
 }
-double difference(Layer& before, const LayerWeights& after, const Interventions* interventions = nullptr,
+double difference(Layer& before, const LayerWeights& after, Sites* sites = nullptr,
                   Positions positions = Positions::kNone) {
   Layer made(after, positions);
-  return difference(output_of(before, interventions), output_of(made));
+  return difference(output_of(before, sites), output_of(made));
 }
 
 TEST(ConvertHeads, EveryGeometryBecomesCanonical) {
@@ -223,7 +224,7 @@ TEST(ConvertHeads, PermutedHeadsAreTheSameLayer) {
 TEST(ConvertHeads, PositionsNormsAndDifferencesStay) {
   const HeadGeometry plain{.heads = 3},
       differential{.heads = 3, .d_key = 2, .weights = HeadWeights::kDifferential};
-  Interventions muted;
+  SiteValues muted;
   muted.mute("layer.1");
   for (const Positions positions : {Positions::kT5, Positions::kShaw}) {
     for (const HeadGeometry& geometry : {plain, differential}) {
@@ -261,7 +262,7 @@ TEST(ConvertHeads, PositionsNormsAndDifferencesStay) {
 
 TEST(ConvertHeads, RemovedIsMuted) {
   Layer before({.heads = 4, .d_key = 5, .d_value = 2});
-  Interventions muted;
+  SiteValues muted;
   muted.mute("layer.1");
   muted.mute("layer.3");
   const LayerWeights after = without_heads(before.weights(), {3, 1});
@@ -314,10 +315,10 @@ class ConvertModel : public testing::Test {
     model.initialise(11);
     sharpen(model, 1.5f);
   }
-  ModelDifference compare(EncoderDecoder& with, const Interventions* interventions = nullptr) {
+  ModelDifference compare(EncoderDecoder& with, Sites* sites = nullptr) {
     auto targets = random_sentences(model.config(), 37, 3, 6);
     for (auto& target : targets) target.insert(target.begin(), kPad);
-    return compare_models(model, with, random_sentences(model.config(), 37, 3, 5), targets, interventions);
+    return compare_models(model, with, random_sentences(model.config(), 37, 3, 5), targets, sites);
   }
   std::unique_ptr<EncoderDecoder> converted(LayerWeights (*convert)(const LayerWeights&)) {
     return convert_model(model,
@@ -346,7 +347,7 @@ TEST_F(ConvertModel, HeadsAreRemovedFromOneSide) {
   EXPECT_EQ(made->config().decoder_heads, 4);
   EXPECT_EQ(made->config().geometry.d_key, 5);
   EXPECT_EQ(model.parameter_count() - made->parameter_count(), 2 * (3 * 5 * 21 + 5 * 20));
-  Interventions muted;
+  SiteValues muted;
   for (const std::string& head : removed) muted.mute(head);
   EXPECT_LT(compare(*made, &muted).logits, 1e-4);
   EXPECT_GT(compare(*made).logits, 1e-3);
@@ -362,7 +363,7 @@ TEST_F(ConvertModel, AttentionsMayLoseUnequallyManyHeads) {
   EXPECT_EQ(made->config().heads_of("encoder.1.self_attention").heads, 2);
   EXPECT_EQ(made->config().heads_of("decoder.0.cross_attention").heads, 3);
   EXPECT_EQ(made->attention("encoder.1.self_attention").heads(), 2);
-  Interventions muted;
+  SiteValues muted;
   for (const std::string& head : removed) muted.mute(head);
   EXPECT_LT(compare(*made, &muted).logits, 1e-4);
 

@@ -14,6 +14,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/families/marian.h"
 #include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/site_values.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 
@@ -157,10 +158,10 @@ TEST_P(TransformerProperties, MutingAHeadIsZeroingItsRowsOfTheOutputProjection) 
   const auto untouched = test::logits_of(model, source, target);
   for (const auto& [attention, heads] : model.attentions()) {
     const int head = heads - 1;
-    Interventions interventions;
-    interventions.mute(attention + "." + std::to_string(head));
-    model.check(interventions);
-    const auto muted = test::logits_of(model, source, target, &interventions);
+    SiteValues sites;
+    sites.mute(attention + "." + std::to_string(head));
+    model.check(sites);
+    const auto muted = test::logits_of(model, source, target, &sites);
 
     EncoderDecoder zeroed(model.config());
     std::vector<std::vector<float>> values;
@@ -202,19 +203,19 @@ TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
     return model.loss(context, source.view(), target.view(), out, {.disagreement = form}, scratch)
         .head_similarity;
   };
-  std::map<Disagreement, double> sums;
+  const double subspace = alike({.subspace = true}, Tape::Mode::kEvaluate),
+               positions = alike({.positions = true}, Tape::Mode::kEvaluate),
+               output = alike({.output = true}, Tape::Mode::kEvaluate);
   for (const auto& [name, form] : kDisagreementNames) {
-    sums[form] = alike(form, Tape::Mode::kEvaluate);
-    EXPECT_EQ(sums[form], alike(form, Tape::Mode::kRecord)) << name;
-    double parts = 0;
-    for (const Disagreement part : {Disagreement::kSubspace, Disagreement::kPositions, Disagreement::kOutput})
-      parts += has_part(form, part) ? sums[part] : 0;
-    EXPECT_NEAR(sums[form], parts, 1e-5 * (1 + parts)) << name << ": the sum of its parts";
+    const double found = alike(form, Tape::Mode::kEvaluate);
+    EXPECT_EQ(found, alike(form, Tape::Mode::kRecord)) << name;
+    const double parts = form.subspace * subspace + form.positions * positions + form.output * output;
+    EXPECT_NEAR(found, parts, 1e-5 * (1 + parts)) << name << ": the sum of its parts";
   }
 }
 
 TEST_P(TransformerProperties, UnknownHeadsAreRefused) {
-  Interventions no_such_layer, no_such_head;
+  SiteValues no_such_layer, no_such_head;
   no_such_layer.mute("encoder.2.self_attention.0");
   no_such_head.mute("decoder.1.cross_attention.5");
   EXPECT_THROW(model.check(no_such_layer), UsageError);
@@ -247,7 +248,7 @@ TEST_P(TransformerProperties, PatternsMuteWhatTheyStandFor) {
   const Batch source(sources), target(targets);
   for (const char* pattern :
        {"encoder.1.self_attention.*", "*.cross_attention.*", "*.self_attention.0", "decoder.*"}) {
-    Interventions at_once, one_by_one;
+    SiteValues at_once, one_by_one;
     at_once.mute(pattern);
     const std::vector<HeadName> heads = model.heads_named(HeadPattern(pattern));
     ASSERT_GT(heads.size(), 1u);

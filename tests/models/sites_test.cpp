@@ -41,15 +41,23 @@ EncoderModel small_encoder() {
 }
 
 TEST(ModelSites, AreThoseOfItsStacks) {
-  EXPECT_THAT(names_of(small_encoder()),
-              ElementsAre("encoder.embeddings", "encoder.0.input", "encoder.0.self_attention.queries",
-                          "encoder.0.self_attention.keys", "encoder.0.self_attention.values",
-                          "encoder.0.self_attention.gates", "encoder.0.self_attention.heads",
-                          "encoder.0.after_self_attention", "encoder.0.feed_forward.hidden",
-                          "encoder.0.feed_forward.output", "encoder.0.output", "encoder.states"));
+  std::vector<std::string> of_attention;
+  for (const char* part : {"input", "projected_queries", "projected_keys", "queries", "keys", "values",
+                           "gates", "scores.0", "scores.1", "scores.2", "weights.0", "weights.1", "weights.2",
+                           "heads", "contributions.0", "contributions.1", "contributions.2", "output"})
+    of_attention.push_back(std::string("encoder.0.self_attention.") + part);
+  std::vector<std::string> expected{"encoder.embeddings", "encoder.0.input"};
+  expected.insert(expected.end(), of_attention.begin(), of_attention.end());
+  for (const char* name : {"encoder.0.after_self_attention", "encoder.0.feed_forward.hidden",
+                           "encoder.0.feed_forward.output", "encoder.0.output", "encoder.states"})
+    expected.emplace_back(name);
+  EXPECT_EQ(names_of(small_encoder()), expected);
   const EncoderDecoder translator(small_config());
   const std::vector<std::string> all = names_of(translator);
-  EXPECT_EQ(all.size(), 2 + 2 * 10 + 2 + 3 * 16u);
+  const size_t of_layers =
+      2 * (5 + 9 + 3 * 2) + 3 * (6 + 2 * (9 + 3 * 5));  // two and three layers, 2 and 5 heads
+  EXPECT_EQ(all.size(), 2 + 2 + of_layers + 1);
+  EXPECT_EQ(all.back(), "decoder.logits");
   EXPECT_THAT(all, testing::Contains("decoder.2.cross_attention.gates"));
 }
 
@@ -64,7 +72,7 @@ TEST(ModelSites, ThatItDoesNotHaveAreNamedWithThoseThatItHas) {
   EXPECT_THAT([&] { translator.check(values); },
               ThrowsMessage<UsageError>(testing::AllOf(
                   HasSubstr("has no site 'encoder.2.output'; it has encoder.embeddings, encoder.#.input, "),
-                  HasSubstr("decoder.#.cross_attention.gates"),
+                  HasSubstr("decoder.#.cross_attention.gates, decoder.#.cross_attention.scores.#, "),
                   HasSubstr("; layers of the decoder: 0 to 2; layers of the encoder: 0 to 1"))));
 }
 
@@ -131,10 +139,10 @@ TEST_F(GatesOfATranslator, OfZeroAreMutedHeads) {
   none(0, 0) = 0;
   put.replace({.site = "decoder.1.cross_attention.gates", .head = 3, .numbers = std::move(none)});
   put.keep("decoder.1.cross_attention.gates");
-  Interventions muted;
+  SiteValues muted;
   muted.mute("decoder.1.cross_attention.3");
   Tape tape;
-  Context context{.tape = tape, .interventions = &muted};
+  Context context{.tape = tape, .sites = &muted};
   EXPECT_EQ(loss(put), static_cast<double>(loss(context).value()(0, 0)));
   const Tensor& gates = put.value("decoder.1.cross_attention.gates");
   EXPECT_THAT(std::vector<float>(gates.data(), gates.data() + gates.size()),

@@ -20,9 +20,9 @@ inline std::vector<float> copy_of(ConstMatrixView view) {
 
 /// Logits of every target token, [N, V] row by row.
 inline std::vector<float> logits_of(const EncoderDecoder& model, const Batch& source, const Batch& target_in,
-                                    const Interventions* interventions = nullptr) {
+                                    Sites* sites = nullptr) {
   Tape tape;
-  Context context{.tape = tape, .interventions = interventions};
+  Context context{.tape = tape, .sites = sites};
   const Var memory = model.encode(context, source.view());
   const Var states = model.decode(context, target_in.view(), memory, source.view());
   Tensor logits(states.rows(), model.config().target_vocabulary());

@@ -1,10 +1,12 @@
 // Every geometry equals its formula in double: outputs, and the gradients of all parameters.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/heads.h"
+#include "multihead/nn/site_values.h"
 #include "tests/nn/geometries/suites.h"
 
 namespace mh {
@@ -133,35 +135,22 @@ TEST_P(Geometry, AttentionToAMemoryIsTheFormula) {
 
 INSTANTIATE_TEST_SUITE_P(Presets, Geometry, testing::ValuesIn(test::presets()), test::name_of_case);
 
-struct Watcher final : Observer {
-  bool wants_weights(std::string_view) const override { return true; }
-  void weights(const ObservedWeights& observed) override {
-    heads = observed.heads;
-    for (int s = 0; s + 1 < static_cast<int>(observed.query_offsets.size()); ++s) {
-      for (int h = 0; h < heads; ++h) maps.push_back(in_double(observed.matrix(s, h)));
-    }
-  }
-  int heads = 0;
-  std::vector<D> maps;  // of each sequence and head
-};
-
-TEST_P(Geometry, ObserversSeeWhatTheValuesAreWeighedWith) {
+TEST_P(Geometry, WeightsAreWhatTheValuesAreWeighedWith) {
   const HeadGeometry& g = layer.geometry();
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{3, 1, 4});
   Tensor x = in_float(random_rows(ragged.rows(), 31));
   Tape tape;
-  Watcher watcher;
-  Context context{.tape = tape, .observer = &watcher};
+  SiteValues seen;
+  seen.keep("*.weights.*");
+  Context context{.tape = tape, .sites = &seen};
   const Var input = tape.constant(x.view());
   const Var out =
       layer.self_heads(context, input, {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::causal());
   const Var v = layer.project(context, input, {.offsets = ragged.offsets()}).v;
   const Parameters p = test::parameters_of(layer);
-  ASSERT_EQ(watcher.heads, g.heads);
-  size_t next = 0;
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
     for (int h = 0; h < g.heads; ++h) {
-      const D& map = watcher.maps[next++];
+      const D map = in_double(seen.kept(fmt::format("{}.weights.{}", layer.name(), h)).sequence(s));
       ASSERT_EQ(map.rows(), ragged.length(s));
       const int64_t first = int64_t{h} * g.value_heads / g.heads * g.d_value;
       D values(ragged.length(s), g.d_value);

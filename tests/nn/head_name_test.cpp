@@ -10,7 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
-#include "multihead/nn/context.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh {
 namespace {
@@ -71,16 +71,22 @@ TEST(HeadPattern, RefusesWhatIsNeitherNameNorPattern) {
   EXPECT_THROW(parse_head_name("encoder.3.self_attention.*"), UsageError);
 }
 
-TEST(Interventions, TheLastOfSeveralGatesForAHeadCounts) {
-  Arena memory;
-  const auto gates = [&](const Interventions& changes, const char* attention, int heads) {
-    const MatrixView all = changes.gates(attention, heads, memory);
-    return std::vector<float>(all.data, all.data + all.size());
+TEST(SiteValues, TheLastOfSeveralGatesForAHeadCounts) {
+  const auto gates = [&](SiteValues& changes, const char* attention, int heads) {
+    Tape tape;
+    Tensor ones(2, heads);
+    ones.fill(1);
+    const Site site{attention, SitePart::kGates};
+    const Var found = changes.at(tape, site, {.value = tape.constant(ones.view()), .blocks = heads});
+    for (int h = 0; h < heads; ++h) EXPECT_EQ(found.value()(0, h), found.value()(1, h));
+    return std::vector<float>(found.value().data, found.value().data + heads);
   };
-  Interventions changes;
+  SiteValues changes;
+  EXPECT_TRUE(changes.empty());
   changes.mute("encoder.1.self_attention.*");
+  EXPECT_FALSE(changes.empty());
   EXPECT_THAT(gates(changes, "encoder.1.self_attention", 3), ElementsAre(0, 0, 0));
-  EXPECT_THAT(gates(changes, "encoder.0.self_attention", 3), IsEmpty());
+  EXPECT_THAT(gates(changes, "encoder.0.self_attention", 3), ElementsAre(1, 1, 1));
   changes.set_gate("encoder.1.self_attention.2", 0.5f);
   EXPECT_THAT(gates(changes, "encoder.1.self_attention", 3), ElementsAre(0, 0, 0.5f));
   changes.set_gate("*.1", 2);
@@ -88,10 +94,11 @@ TEST(Interventions, TheLastOfSeveralGatesForAHeadCounts) {
   EXPECT_THAT(gates(changes, "decoder.4.cross_attention", 2), ElementsAre(1, 2));
   changes.mute("encoder.1.self_attention.*");  // said again, it is the last
   EXPECT_THAT(gates(changes, "encoder.1.self_attention", 3), ElementsAre(0, 0, 0));
-  EXPECT_EQ(changes.changes().size(), 3u);
+  EXPECT_EQ(changes.heads_asked().size(), 3u);
   changes.mute("encoder.1.self_attention.3");
   EXPECT_THROW(gates(changes, "encoder.1.self_attention", 3), UsageError);
   EXPECT_THAT(gates(changes, "encoder.1.self_attention", 4), ElementsAre(0, 0, 0, 0));
+  EXPECT_THROW(changes.set_gate("encoder.1.self_attention.3", std::nanf("")), UsageError);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "multihead/base/thread_pool.h"
 #include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/text/train_tokenizer.h"
 
 namespace mh {
@@ -92,11 +93,11 @@ TEST_F(EmbedText, NamesWordsThatTheTokenizerDoesNotKnow) {
 }
 
 TEST_F(EmbedText, MutedHeadsChangeTheVectorsAndMustBeThere) {
-  Interventions muted, missing;
+  SiteValues muted, missing;
   muted.mute("encoder.1.self_attention.1");
   missing.mute("encoder.1.self_attention.2");
-  EXPECT_FALSE(same(embed_text(model, lines, {.interventions = &muted}), embed_text(model, lines)));
-  EXPECT_THROW(embed_text(model, lines, {.interventions = &missing}), UsageError);
+  EXPECT_FALSE(same(embed_text(model, lines, {.sites = &muted}), embed_text(model, lines)));
+  EXPECT_THROW(embed_text(model, lines, {.sites = &missing}), UsageError);
 }
 
 TEST_F(EmbedText, WhatCannotBeIsOneLine) {

@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/nn/site_values.h"
 #include "tests/support/goldens.h"
 
 namespace mh {
@@ -49,9 +50,9 @@ TEST_P(FillWords, AreThoseOfTransformers) {
 
 TEST_P(FillWords, MutedHeadsMatterAndBadTextsAreNamed) {
   const std::string mask = mask_token(folder);
-  Interventions muted;
+  SiteValues muted;
   muted.mute("encoder.0.self_attention.1");
-  EXPECT_NE(fill_words(folder, {mask}, {.interventions = &muted})[0][0][0].probability,
+  EXPECT_NE(fill_words(folder, {mask}, {.sites = &muted})[0][0][0].probability,
             fill_words(folder, {mask})[0][0][0].probability);
   const auto expect_refused = [&](const std::vector<std::string>& texts, const FillOptions& options,
                                   const std::string& what) {

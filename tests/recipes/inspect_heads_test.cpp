@@ -68,8 +68,8 @@ TEST_F(InspectHeads, WeightsThatAreNotFiniteAreAnError) {
     test::overflow_scores(*folder.model, "encoder.0.self_attention", sign);
     EXPECT_THAT([&] { inspect_heads(folder, text); }, not_finite);
     EXPECT_THAT([&] { inspect_heads(folder, sources); }, not_finite);
-    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0]); }, not_finite);
-    EXPECT_THAT([&] { sentence_weights(folder, text.sources[0], text.targets[0]); }, not_finite);
+    EXPECT_THAT([&] { observe_text(folder, text.sources[0]); }, not_finite);
+    EXPECT_THAT([&] { observe_text(folder, text.sources[0], text.targets[0]); }, not_finite);
   }
 }
 
@@ -125,21 +125,22 @@ TEST_F(InspectHeads, RefusesGoldThatDoesNotFit) {
 }
 
 TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
-  const SentenceWeights sentence = sentence_weights(folder, text.sources[0], text.targets[0]);
+  const Observation sentence = observe_text(folder, text.sources[0], text.targets[0]);
   ASSERT_EQ(sentence.attentions.size(), 4u);
-  for (const KeptAttention& kept : sentence.attentions) {
-    const AttentionKind kind = attention_place(kept.attention).kind;
-    ASSERT_EQ(kept.heads.size(), kind == AttentionKind::kEncoderSelf ? 3u : 2u);
-    EXPECT_EQ(kept.heads[0].rows(), static_cast<int64_t>(sentence.query_labels(kind).size()));
-    EXPECT_EQ(kept.heads[0].cols(), static_cast<int64_t>(sentence.key_labels(kind).size()));
+  for (const auto& [attention, heads] : sentence.attentions) {
+    const AttentionKind kind = attention_place(attention).kind;
+    ASSERT_EQ(heads, kind == AttentionKind::kEncoderSelf ? 3 : 2);
+    const ConstMatrixView weights = sentence.weights({attention, heads - 1});
+    EXPECT_EQ(weights.rows, static_cast<int64_t>(sentence.query_labels(kind).size()));
+    EXPECT_EQ(weights.cols, static_cast<int64_t>(sentence.key_labels(kind).size()));
   }
-  EXPECT_EQ(sentence.source_tokens.back(), "</s>");
-  EXPECT_EQ(sentence.predicted_tokens.back(), "</s>");
+  EXPECT_EQ(sentence.source.tokens.back(), "</s>");
+  EXPECT_EQ(sentence.predicted.tokens.back(), "</s>");
   const auto telling = most_focused_heads(sentence);
   ASSERT_EQ(telling.size(), 3u);
   EXPECT_EQ(telling[2].attention, "decoder.0.cross_attention");
 
-  const SentenceWeights made = sentence_weights(folder, text.sources[0]);
+  const Observation made = observe_text(folder, text.sources[0]);
   EXPECT_EQ(made.targets, TargetsRead::kGreedy);
 }
 
@@ -164,28 +165,28 @@ TEST_F(InspectHeads, TellsWhatItCutsAndDoesNotKnow) {
   const std::string on_unknown = remarks[1];
 
   remarks.clear();
-  sentence_weights(folder, many, many, {.remark = remark});
+  observe_text(folder, many, many, {.remark = remark});
   ASSERT_EQ(remarks.size(), 2u);
   EXPECT_THAT(remarks[0], testing::ContainsRegex(
                               "^1 of 1 text cut to the 97 tokens that the model reads; text 1 has [0-9]+"));
   EXPECT_THAT(remarks[1], testing::StartsWith("1 of 1 target text cut to the 97 tokens"));
   remarks.clear();
-  sentence_weights(folder, strange, "the", {.remark = remark});
+  observe_text(folder, strange, "the", {.remark = remark});
   EXPECT_THAT(remarks, testing::ElementsAre(on_unknown));
   remarks.clear();
-  sentence_weights(folder, text.sources[0], text.targets[0], {.remark = remark});
+  observe_text(folder, text.sources[0], text.targets[0], {.remark = remark});
   EXPECT_THAT(remarks, testing::IsEmpty());
 }
 
 TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
-  const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
+  const Observation sentence = observe_text(folder, text.sources[1], text.targets[1]);
   const std::vector<HeadName> heads{{"encoder.1.self_attention", 2}, {"decoder.0.cross_attention", 0}};
   const std::string picture = draw_heads(sentence, heads), all = draw_heads(sentence);
   EXPECT_THAT(picture, testing::HasSubstr(">encoder.1.self_attention.2<"));
   EXPECT_THAT(picture, testing::HasSubstr(">decoder.0.cross_attention.0<"));
-  EXPECT_THAT(picture, testing::HasSubstr(">" + sentence.source_tokens[0] + "<"));
-  for (const KeptAttention& kept : sentence.attentions)
-    EXPECT_THAT(all, testing::HasSubstr(">" + kept.attention + "<"));
+  EXPECT_THAT(picture, testing::HasSubstr(">" + sentence.source.tokens[0] + "<"));
+  for (const auto& [attention, heads_of_it] : sentence.attentions)
+    EXPECT_THAT(all, testing::HasSubstr(">" + attention + "<"));
   EXPECT_THROW(draw_heads(sentence, {}), UsageError);
   const std::vector<HeadName> none{{"encoder.1.self_attention", 3}};
   EXPECT_THROW(draw_heads(sentence, none), UsageError);
@@ -193,12 +194,12 @@ TEST_F(InspectHeads, DrawsHeadsOrAllOfThem) {
 
 TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
   const test::ScratchFolder scratch;
-  const SentenceWeights sentence = sentence_weights(folder, text.sources[1], text.targets[1]);
+  const Observation sentence = observe_text(folder, text.sources[1], text.targets[1]);
   save_weights(sentence, scratch / "weights.safetensors");
   const auto file = SafetensorsFile::open(scratch / "weights.safetensors");
   EXPECT_EQ(file.entries().size(), 4u + 2);
-  const Tensor& cross = sentence.weights({"decoder.0.cross_attention", 1});
-  const auto rows = cross.rows(), cols = cross.cols();
+  const ConstMatrixView cross = sentence.weights({"decoder.0.cross_attention", 1});
+  const auto rows = cross.rows, cols = cross.cols;
   EXPECT_THAT(file.shape("decoder.0.cross_attention.weights"), testing::ElementsAre(2, rows, cols));
   EXPECT_EQ(file.floats("decoder.0.cross_attention.weights")[static_cast<size_t>(rows * cols + 1)],
             cross(0, 1));
@@ -227,9 +228,9 @@ TEST(InspectByteLevelText, LabelsAreTheTextOfTokens) {
   config.stack = {.name = "decoder", .d_model = 6, .mask = StackMask::causal()};
   config.stack.layers.assign(1, {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 7}});
   folder.model = std::make_unique<CausalModel>(config);
-  const SentenceWeights seen = sentence_weights(folder, "the to \u6F22");
+  const Observation seen = observe_text(folder, "the to \u6F22");
   using testing::ElementsAre;
-  EXPECT_THAT(seen.target_tokens, ElementsAre("the", "\u0120to", "\u0120", "\u00E6", "\u00BC", "\u00A2"));
+  EXPECT_THAT(seen.target.tokens, ElementsAre("the", "\u0120to", "\u0120", "\u00E6", "\u00BC", "\u00A2"));
   const std::vector<std::string>& labels = seen.key_labels(AttentionKind::kDecoderSelf);
   EXPECT_THAT(labels, ElementsAre("the", "\u2581to", "\u2581", "<0xE6>", "<0xBC>", "<0xA2>"));
   EXPECT_EQ(seen.query_labels(AttentionKind::kDecoderSelf), labels);
@@ -267,16 +268,31 @@ TEST(InspectOneText, CausalModelsReadItAlone) {
   EXPECT_EQ(report.heads.size(), 3u);
   EXPECT_THAT(remarks, testing::ElementsAre(
                            "1 of 2 lines cut to the 5 tokens that the model reads; line 1 has 6 tokens"));
-  const SentenceWeights seen = sentence_weights(folder, "a dog");
-  ASSERT_EQ(seen.target_tokens.size(), 3u);
-  EXPECT_EQ(seen.target_tokens.back(), "</s>");
-  EXPECT_TRUE(seen.source_tokens.empty());
-  EXPECT_NEAR(seen.attentions[0].heads[2](2, 0), 1 / 3.0, 1e-6);
-  EXPECT_EQ(seen.attentions[0].heads[2](0, 1), 0);
+  const Observation seen = observe_text(folder, "a dog");
+  ASSERT_EQ(seen.target.tokens.size(), 3u);
+  EXPECT_EQ(seen.target.tokens.back(), "</s>");
+  EXPECT_TRUE(seen.source.tokens.empty());
+  EXPECT_NEAR(seen.weights({"decoder.0.self_attention", 2})(2, 0), 1 / 3.0, 1e-6);
+  EXPECT_EQ(seen.weights({"decoder.0.self_attention", 2})(0, 1), 0);
   EXPECT_EQ(most_focused_heads(seen).size(), 1u);
-  EXPECT_THROW(sentence_weights(folder, "a dog", "ein Hund"), UsageError);
+  EXPECT_THROW(observe_text(folder, "a dog", "ein Hund"), UsageError);
   text.source_trees.resize(3);
   EXPECT_THROW(inspect_heads(folder, text), Error);
+  const auto word = [](const char* form, int head, const char* relation) {
+    Word made;
+    made.form = form, made.head = head, made.relation = relation;
+    return made;
+  };
+  text.source_trees[0] = {word("a", 1, "det"), word("cat", 2, "nsubj"), word("sees", -1, "root"),
+                          word("a", 4, "det"), word("dog", 2, "obj")};
+  text.source_trees[2] = {word("a", 1, "det"), word("dog", -1, "root")};
+  const HeadReport with_trees = inspect_heads(folder, text);
+  EXPECT_EQ(with_trees.relations.size(), 3u * 5);  // det and nsubj in two directions, obj in one
+  for (const RelationScore& score : with_trees.relations) {
+    EXPECT_EQ(score.attention, "decoder.0.self_attention");
+    EXPECT_EQ(score.relation == "obj", score.direction == Direction::kToHead)
+        << "the others' heads come later";
+  }
 }
 
 }  // namespace

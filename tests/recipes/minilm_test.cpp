@@ -10,6 +10,7 @@
 
 #include "multihead/io/lines.h"
 #include "multihead/io/safetensors.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/embed_text.h"
 #include "multihead/recipes/inspect_heads.h"
 
@@ -87,14 +88,13 @@ TEST_F(MiniLm, ItsHeadsAreSeenAndMuted) {
   const HeadReport report = inspect_heads(model, text);
   EXPECT_EQ(report.heads.size(), 6u * 12);
   EXPECT_EQ(report.sentences, 2);
-  const SentenceWeights seen = sentence_weights(model, "two dogs run .");
-  EXPECT_EQ(seen.source_tokens, (std::vector<std::string>{"[CLS]", "two", "dogs", "run", ".", "[SEP]"}));
-  Interventions muted;
+  const Observation seen = observe_text(model, "two dogs run .");
+  EXPECT_EQ(seen.source.tokens, (std::vector<std::string>{"[CLS]", "two", "dogs", "run", ".", "[SEP]"}));
+  SiteValues muted;
   muted.mute("encoder.5.self_attention.11");
   const SentenceModel sentences = load_sentence_model(folder);
   const std::vector<std::string> line{"two dogs run ."};
-  const Tensor with = embed_text(sentences, line),
-               without = embed_text(sentences, line, {.interventions = &muted});
+  const Tensor with = embed_text(sentences, line), without = embed_text(sentences, line, {.sites = &muted});
   EXPECT_NE(with(0, 0), without(0, 0));
 }
 

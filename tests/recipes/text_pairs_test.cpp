@@ -11,6 +11,7 @@
 #include "multihead/base/error.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/sentence_model.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/recipes/embed_text.h"
 #include "multihead/recipes/fill_words.h"
 #include "multihead/recipes/inspect_heads.h"
@@ -145,23 +146,29 @@ TEST_F(PairsOfBert, WhatCannotBeFilledIsNamed) {
 }
 
 TEST_F(PairsOfBert, HeadsSeeTheSequenceWithItsTypes) {
-  const SentenceWeights seen = sentence_weights(folder, first, {}, {.pair = second});
+  const Observation seen = observe_text(folder, first, {}, {.pair = second});
   const TextTokens tokens = by_hand(first, second);
-  EXPECT_EQ(seen.source_ids, tokens.ids);
-  EXPECT_EQ(seen.source_tokens.front(), "[CLS]");
-  EXPECT_EQ(std::count(seen.source_tokens.begin(), seen.source_tokens.end(), "[SEP]"), 2);
+  EXPECT_EQ(seen.source.ids, tokens.ids);
+  EXPECT_EQ(seen.source.tokens.front(), "[CLS]");
+  EXPECT_EQ(std::count(seen.source.tokens.begin(), seen.source.tokens.end(), "[SEP]"), 2);
   for (const bool typed : {true, false}) {
-    KeptWeights kept;
-    CorpusObserver* observers[] = {&kept};
-    const std::vector<std::vector<int32_t>> ids{tokens.ids}, types{tokens.types};
-    ObserveOptions options;
-    if (typed) options.source_types = types;
-    observe_corpus(model, ids, {}, observers, options);
-    const Tensor &a = seen.weights({"encoder.1.self_attention", 3}),
-                 &b = kept.find("encoder.1.self_attention")->heads[3];
+    SiteValues kept;
+    kept.keep("encoder.1.self_attention.weights.3");
+    Tape tape;
+    Context context{.tape = tape, .sites = &kept};
+    Batch text;
+    text.add(tokens.ids, 0, typed ? std::span<const int32_t>(tokens.types) : std::span<const int32_t>());
+    model.read(context, text.view(), {});
+    const Tensor &a = seen.value("encoder.1.self_attention.weights.3"),
+                 &b = kept.value("encoder.1.self_attention.weights.3");
     const bool equal = std::equal(a.data(), a.data() + a.size(), b.data());
     EXPECT_EQ(equal, typed);
   }
+  for (size_t i = 0; i < tokens.ids.size(); ++i) {
+    const auto [begin, end] = seen.source.offsets[i];
+    EXPECT_EQ(begin == end, seen.source.tokens[i] == "[CLS]" || seen.source.tokens[i] == "[SEP]") << i;
+  }
+  EXPECT_EQ(seen.source.offsets[1].first, 0);
   std::vector<std::string> remarks;
   const HeadReport report =
       inspect_heads(folder, {.sources = {first, "", "A café."}, .pairs = {second, "", std::string(200, '?')}},
@@ -210,15 +217,15 @@ TEST(Pairs, OfModelsWithOneTypeHaveNoTypes) {
 
 TEST(Pairs, OfOtherModelsAreRefusedInOneLine) {
   const ModelFolder gpt2 = load_model_folder(golden("generate/gpt2"));
-  EXPECT_THAT([&] { sentence_weights(gpt2, "a", {}, {.pair = "b"}); },
+  EXPECT_THAT([&] { observe_text(gpt2, "a", {}, {.pair = "b"}); },
               ThrowsMessage<UsageError>(HasSubstr("holds a gpt2 model, which does not read two texts")));
   ModelFolder bert = load_model_folder(golden("fill/bert"));
   EXPECT_THAT([&] { TextReader(bert, 4).read("a", "b"); },
               ThrowsMessage<UsageError>(HasSubstr("a pair of texts needs more than its 3 special tokens")));
-  EXPECT_THAT([&] { sentence_weights(bert, "a", "b", {.pair = "c"}); },
+  EXPECT_THAT([&] { observe_text(bert, "a", "b", {.pair = "c"}); },
               ThrowsMessage<UsageError>(HasSubstr("leave out translations")));
   bert.tokenizer.reset();
-  EXPECT_THROW(sentence_weights(bert, "a", {}, {.pair = "b"}), FileError);
+  EXPECT_THROW(observe_text(bert, "a", {}, {.pair = "b"}), FileError);
 }
 
 }  // namespace

@@ -55,9 +55,10 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, DisagreementTraining,
-                         testing::Values(Disagreement::kSubspace, Disagreement::kPositions,
-                                         Disagreement::kOutput, Disagreement::kSubspaceAndOutput,
-                                         Disagreement::kAll));
+                         testing::Values(Disagreement{.subspace = true}, Disagreement{.positions = true},
+                                         Disagreement{.output = true},
+                                         Disagreement{.subspace = true, .output = true},
+                                         Disagreement{.subspace = true, .positions = true, .output = true}));
 
 }  // namespace
 }  // namespace mh

@@ -7,6 +7,7 @@
 #include "lab/studies/diversity/algebra.h"
 #include "lab/studies/lab.h"
 #include "multihead/base/ragged.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::diversity {
 namespace {
@@ -50,15 +51,18 @@ Matrix reshaped(const std::vector<Tensor>& outputs, bool word_by_word) {
 Matrix averaged(lab::Layer& layer, const Matrix& x, int shift) {
   Tensor rows = lab::in_float(x);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{kWords});
+  const std::string name = layer.attention().name();
+  SiteValues seen;
+  for (const char* part : {".weights.*", ".values"}) seen.keep(name + part);
   Tape tape;
-  Context context{.tape = tape};
-  ObservedWeights observed;
+  Context context{.tape = tape, .sites = &seen};
   layer.attention().self_heads(context, tape.constant(rows.view()),
-                               {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none(), &observed);
+                               {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none());
   std::vector<Matrix> parts;
   for (int h = 0; h < kMerged; ++h) {
-    parts.push_back(lab::product(in_double(observed.matrix(0, h)),
-                                 of_head(in_double(observed.values), (h + shift) % kMerged)));
+    parts.push_back(
+        lab::product(in_double(seen.kept(fmt::format("{}.weights.{}", name, h)).sequence(0)),
+                     of_head(in_double(seen.value(name + ".values").view()), (h + shift) % kMerged)));
   }
   return lab::beside(parts);
 }

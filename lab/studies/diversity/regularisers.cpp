@@ -17,10 +17,9 @@ struct Form {
   const char* measure;
 };
 constexpr Form kForms[] = {
-    {"subspace: cos(V_i, V_j)", Disagreement::kSubspace, &HeadTelemetry::subspace, "cosine of V_i and V_j"},
-    {"positions: |A_i * A_j|", Disagreement::kPositions, &HeadTelemetry::positions, "A_i A_j"},
-    {"output: cos(Att_i, Att_j)", Disagreement::kOutput, &HeadTelemetry::output,
-     "cosine of Att_i and Att_j"}};
+    {"subspace: cos(V_i, V_j)", {.subspace = true}, &HeadTelemetry::subspace, "cosine of V_i and V_j"},
+    {"positions: |A_i * A_j|", {.positions = true}, &HeadTelemetry::positions, "A_i A_j"},
+    {"output: cos(Att_i, Att_j)", {.output = true}, &HeadTelemetry::output, "cosine of Att_i and Att_j"}};
 
 std::vector<double> at_the_end(ArmRunner& runner, const Arm& arm, double HeadTelemetry::*number) {
   return of_runs(runner.runs(arm), [number](const ArmRun& run) { return run.curve.back().heads.*number; });
@@ -35,10 +34,10 @@ std::vector<Arm> regularised_arms(const ArmRunner& runner) {
   };
   for (const Form& form : kForms) add(form.name, form.form);
   if (runner.size() != StudySize::kPaper) return arms;
-  add("subspace and positions", Disagreement::kSubspaceAndPositions);
-  add("subspace and output", Disagreement::kSubspaceAndOutput);
-  add("positions and output", Disagreement::kPositionsAndOutput);
-  add("all three", Disagreement::kAll);
+  add("subspace and positions", {.subspace = true, .positions = true});
+  add("subspace and output", {.subspace = true, .output = true});
+  add("positions and output", {.positions = true, .output = true});
+  add("all three", {.subspace = true, .positions = true, .output = true});
   return arms;
 }
 
@@ -87,7 +86,7 @@ Claim regularisers(ArmRunner& runner) {
   size_t positions = 0;
   for (size_t i = 0; i < std::size(kForms); ++i) {
     const Form& form = kForms[i];
-    if (form.form == Disagreement::kPositions) positions = i;
+    if (form.form == Disagreement{.positions = true}) positions = i;
     predictions.push_back(
         {.statement = fmt::format("Regularised ({}), heads are less alike by that measure.", form.name),
          .quantity = fmt::format("{} with it minus without", form.measure),

@@ -11,6 +11,7 @@
 
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::one_product {
 namespace {
@@ -49,11 +50,11 @@ enum class Keep { kNothing, kWeights };
 
 void forward(Layer& layer, Tape& tape, const Tensor& x, Keep keep) {
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())});
-  Context context{.tape = tape};
-  ObservedWeights weights;
+  SiteValues weights;
+  if (keep == Keep::kWeights) weights.keep("layer.weights.*");
+  Context context{.tape = tape, .sites = &weights};
   layer.attention().self_heads(context, tape.constant(const_cast<Tensor&>(x).view()),
-                               {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none(),
-                               keep == Keep::kWeights ? &weights : nullptr);
+                               {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none());
 }
 
 /// Of one forward pass. The arena is painted beforehand: the last byte that has another colour afterwards is

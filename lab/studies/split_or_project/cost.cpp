@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/studies/split_or_project/counted_layer.h"
+#include "multihead/kernels/attention.h"
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/nn/ledger.h"

@@ -5,6 +5,7 @@
 
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh::two_matrices_or_one {
 namespace {
@@ -73,15 +74,16 @@ Fit best_matrix(const Kind& kind, uint64_t seed) {
   const Matrix x = random_matrix(2 * kSentences, kSize, random);
   const Tensor rows = in_float(x);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>(kSentences, 2));
+  SiteValues seen;
+  seen.keep("layer.weights.0");
   Tape tape;
-  Context context{.tape = tape};
-  ObservedWeights seen;
+  Context context{.tape = tape, .sites = &seen};
   layer.self_heads(context, tape.constant(const_cast<Tensor&>(rows).view()),
-                   {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none(), &seen);
+                   {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none());
   // The first word is the query: its keys are at the distances 0 and 1.
   Matrix apart(kSentences, 2 * kUnknowns), one(kSentences, kUnknowns), scores(kSentences, 1);
   for (int s = 0; s < kSentences; ++s) {
-    const ConstMatrixView w = seen.matrix(s, 0);
+    const ConstMatrixView w = seen.kept("layer.weights.0").sequence(s);
     scores(s, 0) = std::log(static_cast<double>(w(0, 1))) - std::log(static_cast<double>(w(0, 0)));
     for (int i = 0; i < kSize; ++i) {
       for (int j = 0; j < kSize; ++j) {

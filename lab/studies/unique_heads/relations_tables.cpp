@@ -56,14 +56,13 @@ std::vector<std::string> sentences_that_show(const ModelFolder& folder, const Re
     if (display_width(text_of(words)) + 4 > kWidth) continue;
     if (head.relation == kPreviousWord) words = neighbour_trees({words}, -1, kPreviousWord)[0];
     if (head.relation == kNextWord) words = neighbour_trees({words}, 1, kNextWord)[0];
-    const SentenceWeights weights =
-        sentence_weights(folder, text_of(sentence.source), text_of(sentence.target));
-    const Tensor& rows = weights.find(head.attention)->heads[static_cast<size_t>(head.head)];
+    const Observation seen = observe_text(folder, text_of(sentence.source), text_of(sentence.target));
+    const ConstMatrixView rows = seen.weights({head.attention, head.head});
     // A token is a word; the last is the end token.
     const auto size = static_cast<int64_t>(words.size());
     WordOfToken word_of(words.size() + 1, -1);
     std::iota(word_of.begin(), word_of.end() - 1, 0);
-    const std::vector<int> reads = most_read(merge_to_words(rows.view(), word_of, size, word_of, size)).reads;
+    const std::vector<int> reads = most_read(merge_to_words(rows, word_of, size, word_of, size)).reads;
     for (int word = 0; word < static_cast<int>(words.size()); ++word) {
       const Word& w = words[static_cast<size_t>(word)];
       if (w.head < 0 || w.relation != head.relation) continue;

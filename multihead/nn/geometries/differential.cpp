@@ -8,12 +8,14 @@
 // others and 2 exponentials.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "multihead/autograd/differential.h"
 #include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/ops.h"
+#include "multihead/autograd/replace.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
 
@@ -29,12 +31,23 @@ class DifferentialValues final : public WeightedValues {
   DifferentialValues(const HeadGeometry& g, int layer)
       : heads_(g.heads), start_(lambda_init(layer)), lambda_(4, g.d_key), gain_(1, g.d_value) {}
 
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
-            float* weights) const override {
+  Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
+            const LearnedInputs& learned) const override {
+    Tape& tape = whose.context.tape;
+    const std::vector<ComposedHead> composed =
+        composed_heads(whose, q, k, v, inputs, learned, 2,
+                       [&](Var pairs) { return differential_maps(tape, pairs, inputs, parameters()); });
+    if (!composed.empty()) refuse_dropout(whose, inputs, "differential");
     LearnedInputs of_pairs = learned;
     of_pairs.gates = {};  // before the norm a gate would be no gate
-    const Var both = attention(tape, q, k, v, inputs, of_pairs, weights);
-    if (weights != nullptr) subtract_maps(inputs, weights);
+    Var both = attention(tape, q, k, v, inputs, of_pairs);
+    for (const auto& [head, output] : composed) {  // output - lambda * 0
+      const MatrixView zeros = tape.arena().matrix<float>(output.rows(), output.cols());
+      std::fill_n(zeros.data, zeros.size(), 0.0f);
+      const int64_t first = 2 * int64_t{head} * inputs.d_value;
+      both = replace_columns(tape, both, first, output);
+      both = replace_columns(tape, both, first + inputs.d_value, tape.constant(zeros));
+    }
     const Var heads = differential_heads(tape, both, heads_, parameters());
     return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
   }
@@ -49,20 +62,6 @@ class DifferentialValues final : public WeightedValues {
 
  private:
   DifferentialParameters parameters() const { return {.vectors = &lambda_, .gain = &gain_, .start = start_}; }
-
-  /// Pairs of maps become A_1 - lambda A_2, in place: what is written lies before what is still to be read.
-  void subtract_maps(const AttentionInputs& pairs, float* weights) const {
-    const float lambda = differential_lambda(parameters());
-    const float* from = weights;
-    float* to = weights;
-    for (size_t s = 0; s + 1 < pairs.query_offsets.size(); ++s) {
-      const int64_t size = int64_t{pairs.query_offsets[s + 1] - pairs.query_offsets[s]} *
-                           (pairs.key_offsets[s + 1] - pairs.key_offsets[s]);
-      for (int h = 0; h < heads_; ++h, from += 2 * size, to += size) {
-        for (int64_t n = 0; n < size; ++n) to[n] = from[n] - lambda * from[size + n];
-      }
-    }
-  }
 
   int heads_;
   float start_;

@@ -23,16 +23,14 @@ class NormalisedHeads final : public Heads {
     shape.scale = 1;
     return shape;
   }
-  ProjectedHeads project(Context& context, Var x) const override {
-    const ProjectedHeads p = heads_->project(context, x);
-    return {scaled_queries(context, p.q), unit_keys(context, p.k), p.v};
-  }
-  Var queries(Context& context, Var x) const override {
-    return scaled_queries(context, heads_->queries(context, x));
-  }
+  ProjectedHeads project(Context& context, Var x) const override { return heads_->project(context, x); }
+  Var queries(Context& context, Var x) const override { return heads_->queries(context, x); }
   KeysValues keys_and_values(Context& context, Var memory) const override {
-    const KeysValues both = heads_->keys_and_values(context, memory);
-    return {unit_keys(context, both.k), both.v};
+    return heads_->keys_and_values(context, memory);
+  }
+  Var normed(Context& context, HeadPart part, Var rows) const override {
+    const auto heads = static_cast<int>(heads_->shape().heads_of(part));
+    return normalise_heads(context.tape, rows, heads, part == HeadPart::kQueries ? &factor_ : nullptr);
   }
   void initialise(Random& random) override {
     heads_->initialise(random);
@@ -44,13 +42,6 @@ class NormalisedHeads final : public Heads {
   }
 
  private:
-  Var scaled_queries(Context& context, Var q) const {
-    return normalise_heads(context.tape, q, heads_->shape().heads, &factor_);
-  }
-  Var unit_keys(Context& context, Var k) const {
-    return normalise_heads(context.tape, k, heads_->shape().key_heads);
-  }
-
   std::unique_ptr<Heads> heads_;
   float start_;
   Parameter factor_;  // g

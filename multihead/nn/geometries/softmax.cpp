@@ -1,7 +1,9 @@
 // The weights A of a head are the softmax of its scores, and its output is A V (Vaswani et al. 2017, eq.
-// 1), by the fused kernel.
+// 1), by the fused kernel, and by the composed path for heads whose scores or weights are changed or watched.
 #include <fmt/format.h>
 
+#include "multihead/autograd/gate_heads.h"
+#include "multihead/autograd/replace.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 
 namespace mh {
@@ -9,9 +11,17 @@ namespace {
 
 class SoftmaxValues final : public WeightedValues {
  public:
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
-            float* weights) const override {
-    return attention(tape, q, k, v, inputs, learned, weights);
+  Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
+            const LearnedInputs& learned) const override {
+    Tape& tape = whose.context.tape;
+    const std::vector<ComposedHead> composed = composed_heads(whose, q, k, v, inputs, learned);
+    if (composed.empty()) return attention(tape, q, k, v, inputs, learned);
+    LearnedInputs ungated = learned;
+    ungated.gates = {};
+    Var heads = attention(tape, q, k, v, inputs, ungated);
+    for (const auto& [head, output] : composed)
+      heads = replace_columns(tape, heads, int64_t{head} * inputs.d_value, output);
+    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
   }
 };
 

@@ -24,20 +24,21 @@ class TalkingValues final : public WeightedValues {
  public:
   explicit TalkingValues(int heads) : scores_(heads, heads), weights_(heads, heads) {}
 
-  Var apply(Tape& tape, Var q, Var k, Var v, const AttentionInputs& inputs, const LearnedInputs& learned,
-            float* weights) const override {
-    const Var each = softmaxes(tape, q, k, inputs, learned);
-    const Var mixed = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
-    if (weights != nullptr) {
-      const Var undropped = inputs.dropout.active() ? mix_maps(tape, each, weights_, inputs) : mixed;
-      std::copy_n(undropped.value().data, undropped.cols(), weights);
+  Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
+            const LearnedInputs& learned) const override {
+    Tape& tape = whose.context.tape;
+    const Var scores = mix_maps(tape, attention_scores(tape, q, k, inputs, learned), scores_, inputs);
+    const Var taken = at_maps(whose, SitePart::kScores, scores, inputs);
+    const Var each = softmax_maps(tape, taken, inputs);
+    Var used;
+    if (whose.context.sites != nullptr || !inputs.dropout.active()) {
+      const Var weights = mix_maps(tape, each, weights_, inputs);
+      used = at_maps(whose, SitePart::kWeights, weights, inputs);
+      if (!(taken == scores && used == weights)) refuse_dropout(whose, inputs, "talking");
     }
-    const Var heads = weigh_values(tape, mixed, v, inputs);
+    if (inputs.dropout.active()) used = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
+    const Var heads = weigh_values(tape, used, v, inputs);
     return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
-  }
-  Var maps(Tape& tape, Var q, Var k, const AttentionInputs& inputs,
-           const LearnedInputs& learned) const override {
-    return mix_maps(tape, softmaxes(tape, q, k, inputs, learned), weights_, inputs);
   }
   void initialise(Random&) override {
     for (Parameter* mixing : {&scores_, &weights_}) {
@@ -52,9 +53,9 @@ class TalkingValues final : public WeightedValues {
   }
 
  private:
-  Var softmaxes(Tape& tape, Var q, Var k, const AttentionInputs& inputs, const LearnedInputs& learned) const {
-    const Var scores = attention_scores(tape, q, k, inputs, learned);
-    return softmax_maps(tape, mix_maps(tape, scores, scores_, inputs), inputs);
+  static Var at_maps(const HeadsOf& whose, SitePart part, Var maps, const AttentionInputs& inputs) {
+    for (int h = 0; h < inputs.heads; ++h) maps = at_map(whose, part, h, maps, inputs, h, {});
+    return maps;
   }
 
   Parameter scores_, weights_;  // [heads, heads]: from, to

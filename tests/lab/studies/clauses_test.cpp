@@ -135,7 +135,7 @@ TEST_F(ClausesOfStudies, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
   const Arm canonical = canonical_arm(runner());
   EXPECT_EQ(table.rows[0].back(), interval_text(interval_of(heads(canonical, &HeadTelemetry::entropy))));
   Arm positions = runner().base("positions");
-  positions.disagreement = Disagreement::kPositions;
+  positions.disagreement = {.positions = true};
   const auto change = [&](double HeadTelemetry::*number) {
     return interval_text(difference_of(heads(positions, number), heads(canonical, number)));
   };

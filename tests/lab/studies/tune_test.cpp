@@ -208,7 +208,7 @@ TEST(Tune, TrainsArmsOfTheQuickSizeAtTheRatesTheyHave) {
   const SizeSettings settings = test::tiny_settings();
   test::TinyRunner runner(settings, StudySize::kQuick);
   std::vector<Arm> arms = {runner->base("base")};
-  arms[0].disagreement = Disagreement::kOutput;
+  arms[0].disagreement = {.output = true};
   runner->tune(arms);
   EXPECT_TRUE(runner->tune_weight(arms).rows.empty());
   EXPECT_EQ(arms[0].learning_rate, 1);
@@ -225,7 +225,7 @@ TEST(TuneWeight, ChoosesLambdaAtTheRateOfTheSizeAndThenTheRate) {
   const SizeSettings settings = settings_to_tune(3.2e-2);
   test::TinyRunner runner(settings);
   std::vector<Arm> arms = {runner->base("one"), runner->base("two")};
-  arms[0].disagreement = Disagreement::kOutput, arms[1].disagreement = Disagreement::kPositions;
+  arms[0].disagreement = {.output = true}, arms[1].disagreement = {.positions = true};
   const Table table = runner->tune_weight(arms);
   ASSERT_EQ(table.rows.size(), 4u);
   for (size_t i = 0; i < arms.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
+#include "multihead/nn/site_values.h"
 #include "multihead/nn/stack_cache.h"
 #include "tests/models/families/golden_model.h"
 
@@ -72,17 +73,17 @@ inline void expect_same_in_parts(const LanguageModel& model, const GoldenModel& 
 inline void expect_heads_seen_and_muted(const LanguageModel& model, const GoldenModel& golden) {
   EXPECT_EQ(model.attentions().at(1).name, "decoder.1.self_attention");
   const Batch batch(golden.sequences);
-  const auto states = [&](const Interventions* interventions) {
+  const auto states = [&](Sites* sites) {
     Tape tape;
-    Context context{.tape = tape, .interventions = interventions};
+    Context context{.tape = tape, .sites = sites};
     const MatrixView found = model.states(context, {}, batch.view()).value();
     return std::vector<float>(found.data, found.data + found.size());
   };
-  Interventions mute;
+  SiteValues mute;
   mute.mute("decoder.1.self_attention.0");
   model.check(mute);
   EXPECT_NE(states(&mute), states(nullptr));
-  Interventions none;
+  SiteValues none;
   none.mute("decoder.9.self_attention.0");
   EXPECT_THROW(model.check(none), UsageError);
 }

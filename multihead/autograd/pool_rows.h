@@ -1,0 +1,20 @@
+// From rows of sequences to one row for each sequence. Sequence s has the rows offsets[s] ... offsets[s + 1] - 1.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "multihead/autograd/tape.h"
+
+namespace mh {
+
+/// The sum of weights[r] * x_r over the rows r of each sequence, in double: [N, d] -> [S, d]; zeros for a sequence
+/// without rows. Rows of weight 0 are not read. The spans are copied.
+Var weigh_rows(Tape& tape, Var x, std::span<const int32_t> offsets, std::span<const double> weights);
+/// The largest number of each column, whose row (ties: the first) gets the gradient: [N, d] -> [S, d]; zeros for a
+/// sequence without rows.
+Var max_rows(Tape& tape, Var x, std::span<const int32_t> offsets);
+/// Each row divided by its length, sqrt(sum x^2), or by 1e-12 where that is more, as torch's normalize has it.
+Var unit_rows(Tape& tape, Var x);
+
+}  // namespace mh
