@@ -22,3 +22,4 @@
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/inspect_heads.h"
 #include "multihead/recipes/observe_text.h"
+#include "multihead/recipes/text_pass.h"

@@ -54,8 +54,8 @@ class EncoderModel final : public Model {
   /// UsageError when the model has no such head.
   Var before_words(Context& context, Var states) const;
   const VocabularyHead& masked_words() const;
-  /// The logits of the words in place of each token, [N, V]: a site. Throws UsageError when the model has no such head.
-  Var logits(Context& context, Var states, const Sequences& tokens) const;
+  /// Of the words in place of each token. Throws UsageError when the model has no head for masked words.
+  Var logits(Context& context, Var states, const Sequences& tokens) const override;
   void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
 
   using Model::visit;

@@ -49,8 +49,8 @@ class LanguageModel : public Model {
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
             std::span<const int32_t> target_out, const LossOptions& options,
             VocabularyScratch& scratch) const;
-  /// The logits of the tokens that may follow each row, [N, V]: a site. rows: those of the states.
-  Var logits(Context& context, Var states, const Sequences& rows) const;
+  /// Of the tokens that may follow each row.
+  Var logits(Context& context, Var states, const Sequences& rows) const override;
   void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
 
   /// Returns log p(target_out[i] | source, earlier target tokens) for every target token.

@@ -144,6 +144,10 @@ std::vector<HeadName> Model::heads_named(const HeadPattern& pattern) const {
   throw UsageError(fmt::format("this model has no head '{}'; it has {}", pattern.text(), in_words(all)));
 }
 
+Var Model::logits(Context&, Var, const Sequences&) const {
+  throw UsageError("this model predicts no words");
+}
+
 std::vector<SiteShape> Model::sites() const {
   std::vector<SiteShape> all;
   const SiteVisitor add = [&](const SiteShape& site) { all.push_back(site); };

@@ -68,6 +68,9 @@ class Model {
   /// UsageError, listing what exists, when there are none.
   std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
 
+  /// The logits of the words that the model predicts from its last states, [N, V]: a site. rows: those of the states.
+  /// Throws UsageError when it predicts none.
+  virtual Var logits(Context& context, Var states, const Sequences& rows) const;
   /// Makes of the last states what somebody asks for at sites behind them: pooled vectors and logits. rows: those of
   /// the states.
   virtual void call_output_sites(Context& /*context*/, Var /*states*/, const Sequences& /*rows*/) const {}

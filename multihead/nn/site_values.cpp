@@ -47,6 +47,7 @@ std::vector<int32_t> rows_meant(const SiteReplacement& wanted, const RowPlaces& 
 
 Var replaced(Tape& tape, const SiteReplacement& wanted, const SiteValue& at, Var value) {
   const std::vector<int32_t> rows = rows_meant(wanted, at.rows);
+  if (rows.empty() && !at.rows.positions.empty()) return value;  // another step reads them
   const int64_t width = wanted.head ? value.cols() / at.blocks : value.cols();
   if (wanted.head && *wanted.head >= at.blocks) {
     throw UsageError(fmt::format("site '{}': there is no head {}; it has {}, numbered from 0", wanted.site,

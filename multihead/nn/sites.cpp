@@ -68,6 +68,22 @@ Var SitesInTurn::at(Tape& tape, const Site& site, const SiteValue& value) {
   return then_.wants(site) ? then_.at(tape, site, found) : found.value;
 }
 
+std::vector<std::string> SitesInTurn::sites_asked() const {
+  std::vector<std::string> all = then_.sites_asked();
+  if (first_ == nullptr) return all;
+  const std::vector<std::string> more = first_->sites_asked();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<HeadPattern> SitesInTurn::heads_asked() const {
+  std::vector<HeadPattern> all = then_.heads_asked();
+  if (first_ == nullptr) return all;
+  const std::vector<HeadPattern> more = first_->heads_asked();
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 std::string Site::name() const {
   return is_of_one_head(part) ? fmt::format("{}.{}.{}", owner, name_of(part), head)
                               : fmt::format("{}.{}", owner, name_of(part));

@@ -108,6 +108,8 @@ class SitesInTurn final : public Sites {
     return then_.wants(site) || (first_ != nullptr && first_->wants(site));
   }
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
+  std::vector<std::string> sites_asked() const override;
+  std::vector<HeadPattern> heads_asked() const override;
 
  private:
   Sites* first_;

@@ -5,10 +5,9 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
-#include "multihead/batch/batch.h"
-#include "multihead/batch/check_ids.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/inspected_texts.h"
+#include "multihead/recipes/text_pass.h"
 
 namespace mh {
 namespace {
@@ -37,23 +36,8 @@ std::vector<T> behind(T first, const std::vector<T>& others) {
 void observe(const Model& model, const ObserveTextOptions& options, Observation& seen) {
   seen.attentions = model.attentions();
   for (const std::string& pattern : options.keep) seen.values.keep(pattern);
-  model.check(seen.values);
-  if (options.sites != nullptr) model.check(*options.sites);
-  const bool translator = seen.targets != TargetsRead::kNone;
-  const ModelFacts facts = model.facts();
-  const ObservedTokens& read = model.facts().source_vocabulary > 0 ? seen.source : seen.target;
-  check_ids({&read.ids, 1}, {.what = "source",
-                             .longest = facts.max_positions,
-                             .vocabulary = facts.vocabulary_read(),
-                             .may_be_empty = false});
-  Batch text, target;
-  text.add(read.ids, 0, read.types);
-  if (translator) target.add(seen.target.ids, 0);
   SitesInTurn sites(options.sites, seen.values);
-  Tape tape;
-  Context context{.tape = tape, .sites = &sites};
-  const Var states = model.read(context, text.view(), translator ? target.view() : Sequences());
-  model.call_output_sites(context, states, translator ? target.view() : text.view());
+  TextPass(model, seen, {.sites = &sites}).call_output_sites();
 }
 
 }  // namespace

@@ -79,9 +79,13 @@ TEST_F(HeadsVerb, JsonHasEveryHeadAndTheWeightsOfTheTextWithoutTargetByGreedySea
 TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   const std::string tree =
       "1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n2\tcat\tcat\tNOUN\t_\t_\t3\tnsubj\t_\t_\n"
-      "3\truns\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n";
+      "3\truns\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+      "1\tdogs\tdog\tNOUN\t_\t_\t4\tnsubj\t_\t_\n2\ta\ta\tDET\t_\t_\t3\tdet\t_\t_\n"
+      "3\tcat\tcat\tNOUN\t_\t_\t4\tobj\t_\t_\n4\tchase\tchase\tVERB\t_\t_\t0\troot\t_\t_\n"
+      "5\ttoday\ttoday\tNOUN\t_\t_\t1\tdep\t_\t_\n\n";
   const std::string trees = "'" + scratch.write("trees", tree) + "'";
-  const std::string alignment = "--alignment '" + scratch.write("align", "0-0 1-1 2-2\n") + "'";
+  const std::string alignment =
+      "--alignment '" + scratch.write("align", "0-0 1-1 2-2\n0-0 1-1 2-2 3-3\n") + "'";
   const std::string both = "heads " + folder + " --conllu " + trees + " --target-conllu " + trees;
   const ToolResult result = run_tool(both + " --least-support 1 " + alignment);
   ASSERT_EQ(result.status, 0) << result.err;
@@ -100,7 +104,8 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
   }
   EXPECT_GT(rows, 0u) << "nothing scored 0: give other trees";
   EXPECT_THAT(result.out, HasSubstr("best fixed offset: same place"));
-  const ToolResult wrong = run_tool(both + " --alignment '" + scratch.write("wrong", "0-0 1-1 2-3\n") + "'");
+  const ToolResult wrong =
+      run_tool(both + " --alignment '" + scratch.write("wrong", "0-0 1-1 2-3\n0-0\n") + "'");
   EXPECT_EQ(wrong.status, 1);
   EXPECT_EQ(wrong.err, "multihead: " + scratch / "wrong" +
                            ":1: 2-3 points outside a sentence of 3 words and its translation of 3\n");
@@ -112,7 +117,7 @@ TEST_F(HeadsVerb, ScoresTreesAndAlignments) {
                            ":3: 0-5 points outside a sentence of 3 words and its translation of 2\n");
   const ToolResult other = run_tool("heads " + folder + " " + source + " --conllu " + trees);
   EXPECT_EQ(other.status, 1);
-  EXPECT_THAT(other.err, HasSubstr("has 1 sentence, but"));
+  EXPECT_THAT(other.err, HasSubstr("has 2 sentences, but"));
 }
 
 TEST_F(HeadsVerb, DrawsAndSaves) {
