@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     mh::TextPass plain(*folder.model, here), patched(*folder.model, here, {.sites = &patch});
     std::printf("%d rows of %s patched\n", rows, argv[4]);
     std::printf("log-probability before %.4f\n", static_cast<double>(plain.log_probability().value()(0, 0)));
-    std::printf("log-probability after  %.4f\n", static_cast<double>(patched.log_probability().value()(0, 0)));
+    std::printf("log-probability after  %.4f\n",
+                static_cast<double>(patched.log_probability().value()(0, 0)));
   } catch (const mh::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;
   }

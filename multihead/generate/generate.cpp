@@ -263,7 +263,7 @@ std::vector<Generated> generate(const LanguageModel& model, std::span<const std:
   facts.require_causal();
   if (options.cache && prompts.size() != 1)
     throw UsageError(fmt::format("`cache` is for one prompt, got {}", prompts.size()));
-  if (options.sites) model.check(*options.sites);
+  if (options.sites) model.check_inside(*options.sites);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});
   check_ids(prompts, {.what = "prompt",

@@ -49,7 +49,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     throw UsageError(
         fmt::format("`stride`: expected 1 to {}, one less than the context, got {}", context - 1, stride));
   }
-  if (options.sites) model.check(*options.sites);
+  if (options.sites) model.check_inside(*options.sites);
   check_ids(texts, {.what = "text", .vocabulary = facts.vocabulary});
 
   const std::vector<Window> windows =

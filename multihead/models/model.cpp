@@ -156,6 +156,11 @@ std::vector<SiteShape> Model::sites() const {
   return all;
 }
 
+void Model::check(const Sites& who) const {
+  // To list all sites takes longer than to look for a few heads.
+  check(who, who.sites_asked().empty() ? std::vector<SiteShape>() : sites());
+}
+
 void Model::check(const Sites& who, std::span<const SiteShape> all) const {
   for (const HeadPattern& heads : who.heads_asked()) heads_named(heads);
   for (const std::string& asked : who.sites_asked()) {
@@ -163,6 +168,19 @@ void Model::check(const Sites& who, std::span<const SiteShape> all) const {
       continue;
     throw UsageError(fmt::format("this model has no site '{}'; it has {}", asked, in_words(all)));
   }
+}
+
+void Model::check_inside(const Sites& who) const {
+  check(who);
+  visit_output_sites([&](const SiteShape& site) {
+    for (const std::string& asked : who.sites_asked()) {
+      if (asked != site.name) continue;
+      throw UsageError(
+          fmt::format("site '{}' is not called here, where probabilities are computed without logits; take "
+                      "the last states, or a TextPass",
+                      asked));
+    }
+  });
 }
 
 void Model::visit(const ConstParameterVisitor& visitor) const {

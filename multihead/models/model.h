@@ -78,9 +78,12 @@ class Model {
   /// The sites of the model (docs/sites.md), in the order of a forward pass.
   std::vector<SiteShape> sites() const;
   /// Throws UsageError, listing what exists, when these ask for sites or heads that the model does not have.
-  void check(const Sites& sites) const { check(sites, this->sites()); }
+  void check(const Sites& sites) const;
   /// The same, of these sites.
   void check(const Sites& sites, std::span<const SiteShape> all) const;
+  /// The same for a caller that computes probabilities without logits, and no pooled vectors: throws UsageError also where
+  /// these ask for a site behind the last states by its name.
+  void check_inside(const Sites& sites) const;
 
   /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored
   /// but neither trained nor counted.

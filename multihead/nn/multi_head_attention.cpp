@@ -50,12 +50,16 @@ int64_t MultiHeadAttention::value_width() const {
 Var MultiHeadAttention::met(Context& context, HeadPart part, Var projected, bool turned,
                             const RowPlaces& places) const {
   const bool queries = part == HeadPart::kQueries;
-  const auto heads = static_cast<int>(heads_->shape().heads_of(part));
-  Var x =
-      at(context, queries ? SitePart::kProjectedQueries : SitePart::kProjectedKeys, projected, heads, places);
+  const auto shown = [&](Var x, SitePart of_queries, SitePart of_keys) {
+    if (context.sites == nullptr) return x;
+    const auto blocks = static_cast<int>(heads_->shape().heads_of(part));
+    return at(context, queries ? of_queries : of_keys, x, blocks, places);
+  };
+  Var x = shown(projected, SitePart::kProjectedQueries, SitePart::kProjectedKeys);
   x = heads_->normed(context, part, x);
-  if (turned && positions_) x = positions_->turned(context, x, heads, places);
-  return at(context, queries ? SitePart::kQueries : SitePart::kKeys, x, heads, places);
+  if (turned && positions_)
+    x = positions_->turned(context, x, static_cast<int>(heads_->shape().heads_of(part)), places);
+  return shown(x, SitePart::kQueries, SitePart::kKeys);
 }
 
 Var MultiHeadAttention::project_queries(Context& context, Var x, const RowPlaces& places) const {
@@ -141,10 +145,11 @@ Var MultiHeadAttention::output_of(Context& context, Var heads) const {
 // What a head adds to the output is (0 ... z_h ... 0) W^O. Where that is changed, the output changes by the difference.
 Var MultiHeadAttention::asked_output(Context& context, Var heads_side_by_side,
                                      const RowPlaces& places) const {
+  if (context.sites == nullptr) return {};
   Tape& tape = context.tape;
   const Var z = heads_side_by_side;
   Var changes;  // their sum
-  for (int h = 0; h < heads() && context.sites != nullptr && output() != nullptr; ++h) {
+  for (int h = 0; h < heads() && output() != nullptr; ++h) {
     const Site site{name_, SitePart::kContribution, h};
     if (!context.wants(site)) continue;
     const MatrixView own = tape.arena().matrix<float>(z.rows(), z.cols());  // 1 in the head's columns

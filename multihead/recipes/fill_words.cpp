@@ -53,7 +53,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
   const int32_t most = std::min(kMaxCandidates, head.size());
   if (options.words < 1 || options.words > most)
     throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
-  if (options.sites) model.check(*options.sites);
+  if (options.sites) model.check_inside(*options.sites);
   const Tokenizer& tokenizer = folder.source_tokens();
   const std::string mask = mask_token(folder);
   const int32_t mask_id = tokenizer.id_of(mask).value();

@@ -39,7 +39,8 @@ Var TextPass::logits() {
 }
 
 Var TextPass::log_probabilities() {
-  if (tokens_.empty()) throw UsageError("a causal model predicts a text's tokens after the first; give at least two");
+  if (tokens_.empty())
+    throw UsageError("a causal model predicts a text's tokens after the first; give at least two");
   return ops::pick(tape_, ops::log_softmax(tape_, logits()), rows_, tokens_);
 }
 

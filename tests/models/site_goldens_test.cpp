@@ -49,15 +49,16 @@ class SiteGoldens : public testing::TestWithParam<const char*> {
   }
   int goldens(std::string_view prefix) const {
     const std::vector<std::string> names = file.names();
-    return static_cast<int>(std::count_if(
-        names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); }));
+    return static_cast<int>(std::count_if(names.begin(), names.end(),
+                                          [&](const std::string& name) { return name.starts_with(prefix); }));
   }
 
   /// Within this much, or as great a part of a number beyond 1.
   void expect_near(ConstMatrixView found, const std::string& name, double within) const {
     expect_near(found, golden(name), name, within);
   }
-  static void expect_near(ConstMatrixView found, const Tensor& expected, const std::string& name, double within) {
+  static void expect_near(ConstMatrixView found, const Tensor& expected, const std::string& name,
+                          double within) {
     ASSERT_EQ(found.rows, expected.rows()) << name;
     ASSERT_EQ(found.cols, expected.cols()) << name;
     for (int64_t i = 0; i < found.rows; ++i) {
@@ -127,8 +128,9 @@ class SiteGoldens : public testing::TestWithParam<const char*> {
       }
       for (const int32_t row : rows) ids.push_back(read.ids[static_cast<size_t>(row)]);
       tape.clear();
-      const NewRows some{.rows = &added,
-                         .sources = translates ? std::span<const int32_t>(sources) : std::span<const int32_t>()};
+      const NewRows some{
+          .rows = &added,
+          .sources = translates ? std::span<const int32_t>(sources) : std::span<const int32_t>()};
       const Var found = model.extend(context, ids, some, cache);
       if (states.rows() == 0) states = Tensor(read.ragged.rows(), found.cols());
       for (size_t i = 0; i < rows.size(); ++i)
@@ -226,8 +228,8 @@ TEST_P(SiteGoldens, OtherValuesInCachedDecodingChangeTheStatesAsInTransformers) 
     if (!file.contains("replaced." + site.name)) continue;
     Tensor numbers = others(site.name, values);
     // The goldens have weights on keys to come, too, which no step can have: without these, our own whole pass is right.
-    const bool own_weights = site.name.find(".self_attention.weights.") != std::string::npos &&
-                             site.name.starts_with("decoder.");
+    const bool own_weights =
+        site.name.find(".self_attention.weights.") != std::string::npos && site.name.starts_with("decoder.");
     Tensor expected;
     if (own_weights) {
       for (int32_t row = 0; row < numbers.rows(); ++row) {
@@ -252,10 +254,11 @@ TEST_P(SiteGoldens, OtherValuesInCachedDecodingChangeTheStatesAsInTransformers) 
         for (int32_t position = 0; position < ragged.length(s); ++position) {
           const int64_t row = ragged.begin(s) + position;
           const int64_t columns = of_own_keys ? position + 1 : numbers.cols();
-          put.replace({.site = site.name,
-                       .sequence = s,
-                       .position = position,
-                       .numbers = copied(numbers.view().rows_between(row, row + 1).columns_between(0, columns))});
+          put.replace(
+              {.site = site.name,
+               .sequence = s,
+               .position = position,
+               .numbers = copied(numbers.view().rows_between(row, row + 1).columns_between(0, columns))});
         }
       }
     }

@@ -93,7 +93,8 @@ class SiteRequests : public testing::Test {
   }
 
   std::string random_site(size_t model) {
-    const std::string& name = sites[model][static_cast<size_t>(below(static_cast<int>(sites[model].size())))].name;
+    const std::string& name =
+        sites[model][static_cast<size_t>(below(static_cast<int>(sites[model].size())))].name;
     if (chance(40)) return name + "x";
     if (chance(8)) return name.substr(0, name.find('.')) + "*" + name.substr(name.rfind('.'));
     return name;
@@ -104,15 +105,18 @@ class SiteRequests : public testing::Test {
     SiteReplacement one{.site = chance(50) ? random_site(model) : site.name};
     if (chance(2)) one.sequence = below(3) - (chance(30) ? 1 : 0);
     if (chance(2)) one.position = below(5);
-    if (site.blocks > 1 && chance(2)) one.head = below(site.blocks + (chance(10) ? 1 : 0)) - (chance(40) ? 1 : 0);
+    if (site.blocks > 1 && chance(2))
+      one.head = below(site.blocks + (chance(10) ? 1 : 0)) - (chance(40) ? 1 : 0);
     int64_t columns = site.columns > 0 ? site.columns : 1 + below(6);
     if (site.columns == 0 && chance(2)) {
       columns = 0;
-      for (int32_t s = 0; s < text.ragged.sequences(); ++s) columns = std::max<int64_t>(columns, text.ragged.length(s));
+      for (int32_t s = 0; s < text.ragged.sequences(); ++s)
+        columns = std::max<int64_t>(columns, text.ragged.length(s));
     }
     if (one.head) columns /= site.blocks;
     one.numbers = Tensor(chance(4) ? 1 + below(6) : 1, std::max<int64_t>(1, columns + (chance(20) ? 1 : 0)));
-    for (int64_t i = 0; i < one.numbers.size(); ++i) one.numbers.data()[i] = static_cast<float>(random.normal());
+    for (int64_t i = 0; i < one.numbers.size(); ++i)
+      one.numbers.data()[i] = static_cast<float>(random.normal());
     if (chance(50)) one.numbers.data()[0] = std::nanf("");
     return one;
   }
@@ -125,7 +129,9 @@ class SiteRequests : public testing::Test {
           values.keep(random_site(model));
           break;
         case 1:
-          values.mute(chance(2) ? "*.0" : sites[model][0].name.substr(0, 7) + ".0.self_attention." + std::to_string(below(3)));
+          values.mute(chance(2) ? "*.0"
+                                : sites[model][0].name.substr(0, 7) + ".0.self_attention." +
+                                      std::to_string(below(3)));
           break;
         case 2:
         case 3:
@@ -138,7 +144,8 @@ class SiteRequests : public testing::Test {
     if (chance(2)) models[model]->check(values);
   }
 
-  void run_whole(const Model& model, const Batch& text, const Batch& target, SiteValues& values, bool gradients) {
+  void run_whole(const Model& model, const Batch& text, const Batch& target, SiteValues& values,
+                 bool gradients) {
     Tape tape(gradients ? Tape::Mode::kRecordValues : Tape::Mode::kEvaluate);
     Context context{.tape = tape, .sites = &values};
     const bool translates = model.facts().source_vocabulary > 0 && model.facts().vocabulary > 0;

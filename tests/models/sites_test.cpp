@@ -32,12 +32,15 @@ std::vector<std::string> names_of(const Model& model) {
   return names;
 }
 
-EncoderModel small_encoder() {
+EncoderConfig small_encoder_config() {
   EncoderConfig config;
   config.embedding = {.vocabulary = 37, .d_model = 12};
   config.max_positions = 19;
   config.stack = {.d_model = 12, .layers = {{.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 17}}}};
-  return EncoderModel(config);
+  return config;
+}
+EncoderModel small_encoder() {
+  return EncoderModel(small_encoder_config());
 }
 
 TEST(ModelSites, AreThoseOfItsStacks) {
@@ -74,6 +77,24 @@ TEST(ModelSites, ThatItDoesNotHaveAreNamedWithThoseThatItHas) {
                   HasSubstr("has no site 'encoder.2.output'; it has encoder.embeddings, encoder.#.input, "),
                   HasSubstr("decoder.#.cross_attention.gates, decoder.#.cross_attention.scores.#, "),
                   HasSubstr("; layers of the decoder: 0 to 2; layers of the encoder: 0 to 1"))));
+}
+
+TEST(ModelSites, BehindTheLastStatesAreRefusedWhereTheyAreNotCalled) {
+  const EncoderDecoder translator(small_config());
+  SiteValues values;
+  values.keep("*");
+  values.watch("decoder.states");
+  translator.check_inside(values);
+  values.keep("decoder.logits");
+  translator.check(values);
+  EXPECT_THAT([&] { translator.check_inside(values); },
+              ThrowsMessage<UsageError>(HasSubstr("site 'decoder.logits' is not called here")));
+  Tape tape;
+  Context context{.tape = tape};
+  const Batch text(random_sources(8, {4, 6}));
+  const EncoderModel encoder(small_encoder_config());
+  EXPECT_THAT([&] { encoder.logits(context, encoder.read(context, text.view(), {}), text.view()); },
+              ThrowsMessage<UsageError>(HasSubstr("no head for masked words")));
 }
 
 EncoderDecoderConfig smooth_config() {

@@ -15,6 +15,8 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/recipes/draw_heads.h"
 #include "multihead/recipes/save_weights.h"
+#include "multihead/recipes/text_pass.h"
+#include "multihead/recipes/translate_text.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/support/overflow.h"
 #include "tests/support/scratch_folder.h"
@@ -142,6 +144,56 @@ TEST_F(InspectHeads, KeepsASentencesWeightsWithLabelsForEachRowAndColumn) {
 
   const Observation made = observe_text(folder, text.sources[0]);
   EXPECT_EQ(made.targets, TargetsRead::kGreedy);
+}
+
+TEST_F(InspectHeads, ObservesWhatIsAskedForWithThePlacesOfTokens) {
+  const HeadName head{"encoder.1.self_attention", 2};
+  const Observation seen = observe_text(folder, text.sources[0], text.targets[0],
+                                        {.keep = {weights_site(head), "*.states", "decoder.logits"}});
+  EXPECT_EQ(seen.weights(head).rows, static_cast<int64_t>(seen.source.ids.size()));
+  EXPECT_THROW(seen.weights({"encoder.1.self_attention", 1}), UsageError);  // was not kept
+  EXPECT_THROW(seen.weights({"encoder.7.self_attention", 1}), UsageError);
+  EXPECT_EQ(seen.value("encoder.states").rows(), static_cast<int64_t>(seen.source.ids.size()));
+  EXPECT_EQ(seen.value("decoder.logits").rows(), static_cast<int64_t>(seen.predicted.ids.size()));
+  EXPECT_EQ(seen.value("decoder.logits").cols(), folder.translator().config().target_vocabulary());
+  int32_t last = 0;
+  for (size_t i = 0; i + 1 < seen.source.ids.size(); ++i) {
+    const auto [begin, end] = seen.source.offsets[i];
+    EXPECT_LE(last, begin);
+    EXPECT_LT(begin, end);
+    last = end;
+  }
+  EXPECT_EQ(last, static_cast<int32_t>(text.sources[0].size()));
+  EXPECT_EQ(seen.source.offsets.back(), std::pair(0, 0)) << "the end token";
+  EXPECT_EQ(seen.target.offsets.front(), std::pair(0, 0)) << "the start token";
+  EXPECT_EQ(seen.target.offsets[1].first, 0);
+  EXPECT_THROW(observe_text(folder, text.sources[0], {}, {.keep = {"encoder.9.output"}}), UsageError);
+  SiteValues muted;
+  muted.mute("encoder.1.self_attention.*");
+  const Observation without =
+      observe_text(folder, text.sources[0], text.targets[0], {.keep = {"*.states"}, .sites = &muted});
+  EXPECT_NE(without.value("encoder.states")(0, 0), seen.value("encoder.states")(0, 0));
+}
+
+// What a pass finds probable is what scores say, and a gate's gradient is the slope of that.
+TEST_F(InspectHeads, ATextPassIsScoredAndDifferentiated) {
+  const Observation seen = observe_text(folder, text.sources[0], text.targets[0], {.keep = {}});
+  SiteValues values;
+  values.watch("*.gates");
+  TextPass pass(*folder.model, seen, {.sites = &values, .mode = Tape::Mode::kRecordValues});
+  const Var score = pass.log_probability();
+  pass.tape().backward(score);
+  const std::vector<double> scores = score_text(folder, {text.sources[0]}, {text.targets[0]});
+  EXPECT_NEAR(static_cast<double>(score.value()(0, 0)), scores[0], 1e-4 * std::abs(scores[0]));
+  const auto with_gate = [&](float gate) {
+    SiteValues gated;
+    gated.set_gate("encoder.1.self_attention.2", gate);
+    TextPass changed(*folder.model, seen, {.sites = &gated});
+    return static_cast<double>(changed.log_probability().value()(0, 0));
+  };
+  const double slope = (with_gate(1.01f) - with_gate(0.99f)) / 0.02;
+  EXPECT_NEAR(static_cast<double>(values.gradient("encoder.1.self_attention.gates")(0, 2)), slope,
+              0.02 * (0.01 + std::abs(slope)));
 }
 
 // The same remarks on a sentence as on lines: that it is cut, and which words are not known.

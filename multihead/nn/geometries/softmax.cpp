@@ -14,6 +14,7 @@ class SoftmaxValues final : public WeightedValues {
   Var apply(const HeadsOf& whose, Var q, Var k, Var v, const AttentionInputs& inputs,
             const LearnedInputs& learned) const override {
     Tape& tape = whose.context.tape;
+    if (whose.context.sites == nullptr) return attention(tape, q, k, v, inputs, learned);
     const std::vector<ComposedHead> composed = composed_heads(whose, q, k, v, inputs, learned);
     if (composed.empty()) return attention(tape, q, k, v, inputs, learned);
     LearnedInputs ungated = learned;
