@@ -42,8 +42,8 @@ void mark_overflow(const AttentionInputs& in, const float* lse, MatrixView y) {
 
 }  // namespace
 
-Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, const LearnedInputs& learned,
-              float* weights) {
+Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
+              const LearnedInputs& learned) {
   AttentionInputs inputs = settings;
   inputs.q = q.value();
   inputs.k = k.value();
@@ -57,7 +57,7 @@ Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings, 
   Var y =
       tape.make(q.rows(), int64_t{inputs.heads} * inputs.d_value, {q, k, v, learned.by_query, learned.gates});
   float* lse = tape.arena().array<float>(q.rows() * inputs.heads).data();
-  attention_forward(inputs, {.output = y.value(), .lse = lse, .weights = weights});
+  attention_forward(inputs, {.output = y.value(), .lse = lse});
   mark_overflow(inputs, lse, y.value());
   tape.record(y, [&tape, q, k, v, y, inputs, learned, lse] {
     const Destination dq(tape, q), dk(tape, k), dv(tape, v);

@@ -16,9 +16,9 @@ struct LearnedInputs {
 
 /// softmax(scale * Q K^T + bias) V for every head of every sequence: [Nq, H * d_value].
 /// `settings` holds everything but the matrices: head counts, sizes, offsets, scale, mask, dropout, gate,
-/// clipping of distances. Its spans must outlive the backward pass. `weights`: memory for
-/// AttentionOutputs::weights, or null. The output of a query whose scores all overflowed to -infinity is NaN.
+/// clipping of distances. Its spans must outlive the backward pass. The output of a query whose scores all
+/// overflowed to -infinity is NaN.
 Var attention(Tape& tape, Var q, Var k, Var v, const AttentionInputs& settings,
-              const LearnedInputs& learned = {}, float* weights = nullptr);
+              const LearnedInputs& learned = {});
 
 }  // namespace mh

@@ -3,7 +3,7 @@
 // divided by the number of target tokens as the NLL is.
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
 #include "multihead/base/enum_names.h"
