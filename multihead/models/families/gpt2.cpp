@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/io/config.h"
+#include "multihead/kernels/attention.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/config_checks.h"
 #include "multihead/models/families/family.h"
