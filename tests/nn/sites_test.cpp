@@ -98,8 +98,8 @@ class EverySite : public testing::TestWithParam<StackKind> {
     return stack.forward(context, context.tape.constant(rows.view()), sequences, crosses() ? &read : nullptr);
   }
   Tensor states(SiteValues* values) {
-    Tape tape;
-    Context context{.tape = tape, .sites = values};
+    plain.clear();
+    Context context{.tape = plain, .sites = values};
     return copied(run(context, x).value());
   }
   /// The states and memory weighed and summed.
@@ -136,6 +136,7 @@ class EverySite : public testing::TestWithParam<StackKind> {
   const Sequences memory_sequences{.ids = {}, .ragged = &memory_ragged, .sentences = {}};
   Tensor x{9, kModelWidth}, memory_rows{7, kModelWidth}, weights{9, kModelWidth};
   std::vector<SiteShape> all;
+  Tape plain;  // keeps its memory
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EverySite, testing::ValuesIn(kinds()),
