@@ -16,8 +16,6 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace mh {}
-
 namespace mh::cli {
 
 /// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.

@@ -62,12 +62,8 @@ class SettingFlags {
       if constexpr (!kOptional) now = value;
       // CLI11 reads enums; of another type with names it reads the place among them.
       using Read = std::conditional_t<kHasNames<Value> && !std::is_enum_v<Value>, size_t, Value>;
-      std::shared_ptr<Read> place;
-      if constexpr (std::is_same_v<Read, Value>) {
-        place = std::make_shared<Read>(now.value_or(Value{}));
-      } else {
-        place = std::make_shared<Read>(0);
-      }
+      const auto place = std::make_shared<Read>();
+      if constexpr (std::is_same_v<Read, Value>) *place = now.value_or(Value{});
       CLI::Option* option = nullptr;
       if constexpr (std::is_same_v<Value, bool>) {
         option = verb_.add_flag(flag, *place, about.help);

@@ -17,11 +17,12 @@ void for_each_edge(std::span<const Word> tree, ReadableEdges edges, Body&& body)
   for (size_t w = 0; w < tree.size(); ++w) {
     if (tree[w].head < 0) continue;  // nothing to be read: the root has no head
     const auto dependent = static_cast<int>(w);
-    const bool all = edges == ReadableEdges::kAll;
-    if (all || tree[w].head < dependent) body(tree[w].relation, Direction::kToHead, dependent, tree[w].head);
-    if (!all && tree[w].head < dependent) continue;  // the head cannot read what comes later
-    body(tree[w].relation, Direction::kToDependent, tree[w].head, dependent);
-    body(tree[w].relation, Direction::kReadByHead, dependent, tree[w].head);
+    const bool all = edges == ReadableEdges::kAll, head_is_earlier = tree[w].head < dependent;
+    if (all || head_is_earlier) body(tree[w].relation, Direction::kToHead, dependent, tree[w].head);
+    if (all || !head_is_earlier) {
+      body(tree[w].relation, Direction::kToDependent, tree[w].head, dependent);
+      body(tree[w].relation, Direction::kReadByHead, dependent, tree[w].head);
+    }
   }
 }
 

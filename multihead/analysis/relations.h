@@ -69,8 +69,8 @@ struct MostRead {
 MostRead most_read(const Tensor& weights);
 
 /// Scores the self-attentions of the encoder with the trees of the source, and those of the decoder with
-/// the trees of the target. A head of a decoder reads earlier words alone; there only edges count of which the word that
-/// is read is the earlier one, for heads and fixed offsets alike.
+/// the trees of the target. A decoder reads earlier words alone, so there an edge counts, for heads and for fixed
+/// offsets, only when the word to be read is the earlier of its two words.
 class RelationScorer : public CorpusObserver {
  public:
   /// Either may be empty; then that side is not scored.

@@ -88,25 +88,28 @@ Var max_rows(Tape& tape, Var x, std::span<const int32_t> offsets) {
   return y;
 }
 
+void divide_by_lengths(ConstMatrixView x, MatrixView y) {
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const double length = length_of(x.row(r), x.cols);
+    for (int64_t c = 0; c < x.cols; ++c) y(r, c) = static_cast<float>(static_cast<double>(x(r, c)) / length);
+  }
+}
+
 Var unit_rows(Tape& tape, Var x) {
   Var y = tape.make(x.rows(), x.cols(), {x});
-  const auto lengths = tape.arena().array<double>(x.rows());
-  for (int64_t r = 0; r < x.rows(); ++r) {
-    const double length = lengths[static_cast<size_t>(r)] = length_of(x.value().row(r), x.cols());
-    for (int64_t c = 0; c < x.cols(); ++c)
-      y.value()(r, c) = static_cast<float>(static_cast<double>(x.value()(r, c)) / length);
-  }
+  divide_by_lengths(x.value(), y.value());
   // dx = (dy - y (y . dy)) / |x|
-  tape.record(y, [&tape, x, y, lengths] {
+  tape.record(y, [&tape, x, y] {
     const Destination dx(tape, x);
     for (int64_t r = 0; r < x.rows(); ++r) {
+      const double length = length_of(x.value().row(r), x.cols());
       double along = 0;
       for (int64_t c = 0; c < x.cols(); ++c)
         along += static_cast<double>(y.value()(r, c)) * static_cast<double>(y.gradient()(r, c));
       for (int64_t c = 0; c < x.cols(); ++c) {
-        dx.written(r, c) = static_cast<float>(
-            (static_cast<double>(y.gradient()(r, c)) - along * static_cast<double>(y.value()(r, c))) /
-            lengths[static_cast<size_t>(r)]);
+        const double across =
+            static_cast<double>(y.gradient()(r, c)) - along * static_cast<double>(y.value()(r, c));
+        dx.written(r, c) = static_cast<float>(across / length);
       }
     }
     dx.finish();

@@ -14,7 +14,10 @@ Var weigh_rows(Tape& tape, Var x, std::span<const int32_t> offsets, std::span<co
 /// The largest number of each column, whose row (ties: the first) gets the gradient: [N, d] -> [S, d]; zeros for a
 /// sequence without rows.
 Var max_rows(Tape& tape, Var x, std::span<const int32_t> offsets);
-/// Each row divided by its length, sqrt(sum x^2), or by 1e-12 where that is more, as torch's normalize has it.
+/// y = x with each row divided by its length, sqrt(sum x^2), or by 1e-12 where that is more, as torch's normalize has
+/// it; y may be x.
+void divide_by_lengths(ConstMatrixView x, MatrixView y);
+/// The same as an op.
 Var unit_rows(Tape& tape, Var x);
 
 }  // namespace mh

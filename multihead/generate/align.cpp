@@ -6,55 +6,27 @@
 
 #include "multihead/base/error.h"
 #include "multihead/batch/teacher_forced.h"
-#include "multihead/nn/sites.h"
-#include "multihead/tensor/tensor.h"
+#include "multihead/nn/site_values.h"
 
 namespace mh {
 namespace {
 
-/// Reads the weights of the chosen heads of one attention.
-class ChosenWeights final : public Sites {
- public:
-  /// head: -1: all.
-  ChosenWeights(std::string attention, int head) : attention_(std::move(attention)), head_(head) {}
-
-  bool wants(const Site& site) const override {
-    return site.part == SitePart::kWeights && site.owner == attention_ && (head_ < 0 || site.head == head_);
-  }
-  Var at(Tape&, const Site&, const SiteValue& at) override {
-    maps.push_back({.weights = copied(at.value.value()),
-                    .offsets = {at.rows.offsets.begin(), at.rows.offsets.end()},
-                    .keys = {at.keys.begin(), at.keys.end()}});
-    return at.value;
-  }
-
-  struct Map {
-    Tensor weights;  // [Nq, longest keys]
-    std::vector<int32_t> offsets, keys;
-  };
-  std::vector<Map> maps;
-
- private:
-  std::string attention_;
-  int head_;
-};
-
-/// Of one sequence: for each query the key with the largest sum of weights, unless that is the source's end token.
-std::vector<AlignmentPoint> points_of(const std::vector<ChosenWeights::Map>& maps, size_t s,
-                                      std::span<const int32_t> source, int32_t end) {
+/// Of one sequence: for each query the key with the largest sum of the heads' weights [Tq, Tk], unless that is the
+/// source's end token.
+std::vector<AlignmentPoint> points_of(std::span<const ConstMatrixView> heads, std::span<const int32_t> source,
+                                      int32_t end) {
   std::vector<AlignmentPoint> points;
-  const int32_t begin = maps[0].offsets[s];
-  for (int32_t row = begin; row < maps[0].offsets[s + 1]; ++row) {
-    const int32_t keys = maps[0].keys[static_cast<size_t>(row)];
-    int32_t best = -1;
+  const int64_t queries = heads[0].rows, keys = heads[0].cols;
+  for (int64_t i = 0; i < queries; ++i) {
+    int64_t best = -1;
     double most = -1;
-    for (int32_t j = 0; j < keys; ++j) {
+    for (int64_t j = 0; j < keys; ++j) {
       double sum = 0;
-      for (const auto& map : maps) sum += static_cast<double>(map.weights(row, j));
+      for (const ConstMatrixView& weights : heads) sum += static_cast<double>(weights(i, j));
       if (sum > most) best = j, most = sum;
     }
     const bool on_end = best + 1 == keys && source[static_cast<size_t>(best)] == end;
-    if (best >= 0 && !on_end) points.push_back({best, row - begin});
+    if (best >= 0 && !on_end) points.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});
   }
   return points;
 }
@@ -95,8 +67,14 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
                {.start_id = facts.start_id});
   }
 
-  ChosenWeights chosen_weights(chosen.name, options.head);
-  SitesInTurn sites(context.sites, chosen_weights);
+  std::vector<std::string> weights;  // the sites of the heads that are read
+  for (int head = 0; head < chosen.heads; ++head) {
+    if (options.head < 0 || options.head == head)
+      weights.push_back(Site{chosen.name, SitePart::kWeights, head}.name());
+  }
+  SiteValues kept;
+  for (const std::string& site : weights) kept.keep(site);
+  SitesInTurn sites(context.sites, kept);
   context.sites = &sites;
   context.tape.clear();
   model.read(context, source, target.input.view());
@@ -104,8 +82,11 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
   std::vector<std::vector<AlignmentPoint>> found(targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {
     if (targets[s].empty()) continue;  // its one query predicts the end token
-    const auto first = static_cast<size_t>(source.ragged->begin(static_cast<int32_t>(s)));
-    found[s] = points_of(chosen_weights.maps, s, source.ids.subspan(first), facts.eos_id);
+    const auto number = static_cast<int32_t>(s);
+    std::vector<ConstMatrixView> heads;
+    for (const std::string& site : weights) heads.push_back(kept.kept(site).sequence(number));
+    found[s] =
+        points_of(heads, source.ids.subspan(static_cast<size_t>(source.ragged->begin(number))), facts.eos_id);
   }
   return found;
 }

@@ -115,15 +115,9 @@ const MultiHeadAttention& Model::attention(std::string_view name) const {
 }
 
 Mask Model::mask(std::string_view name) const {
-  for (const Stack* stack : stacks()) {
-    Mask found = Mask::none();
-    bool has = false;
-    stack->visit_attentions([&](const MultiHeadAttention& attention) {
-      if (attention.name() != name) return;
-      has = true;
-      if (name.ends_with(".self_attention")) found = stack->config().mask.mask();
-    });
-    if (has) return found;
+  for (Stack* stack : const_cast<Model*>(this)->stacks()) {
+    if (stack->find_attention(name) != nullptr)
+      return name.ends_with(".self_attention") ? stack->config().mask.mask() : Mask::none();
   }
   throw_no_attention(name);
 }

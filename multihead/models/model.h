@@ -48,9 +48,9 @@ class Model {
   virtual ~Model() = default;
 
   virtual ModelFacts facts() const = 0;
-  /// Runs the model on a text, so that its sites are called, and returns the last states. target: what the decoder of an encoder-decoder reads; if it is empty, only the encoder runs.
-  /// For other models it must be empty. Throws Error when the states are not finite: what was seen at
-  /// sites is then worth nothing.
+  /// Runs the model on a text, so that its sites are called, and returns the last states. target: what the
+  /// decoder of an encoder-decoder reads; if it is empty, only the encoder runs. For other models it must be
+  /// empty. Throws Error when the states are not finite: what was seen at sites is then worth nothing.
   Var read(Context& context, const Sequences& text, const Sequences& target) const;
 
   /// The name of an attention, "encoder.3.self_attention" or "decoder.0.cross_attention", and its number of heads.

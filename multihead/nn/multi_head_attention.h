@@ -87,7 +87,7 @@ class MultiHeadAttention {
   /// queries' rows, for whoever is called at sites.
   Var attend(Context& context, Var q, const Sequences& rows, const KeysAndValues& memory, const Mask& mask,
              const RowPlaces& places) const;
-  /// W^O applied to the heads, where somebody asks for what it gives and takes; nothing otherwise.
+  /// W^O applied to the heads' outputs, where somebody asks for contributions or the output; nothing otherwise.
   Var asked_output(Context& context, Var heads, const RowPlaces& places) const;
   /// W^O, which the residual connection applies; null when there is none (HeadOutput::kConcatenation).
   const Affine* output() const { return output_.get(); }
@@ -105,7 +105,7 @@ class MultiHeadAttention {
   Var output_of(Context& context, Var heads) const;
   /// [sequences, heads]; nothing when nobody asks: all are 1.
   Var gates(Context& context, const Ragged& rows, const RowPlaces& places) const;
-  /// The queries or keys that meet, of those that were projected. turned: whether positions turn them.
+  /// Queries or keys as they meet, normed and turned. `turned`: whether positions turn them, as in self-attention.
   Var met(Context& context, HeadPart part, Var projected, bool turned, const RowPlaces& places) const;
   /// What the model goes on with at a site of all heads.
   Var at(const Context& context, SitePart part, Var value, int blocks, const RowPlaces& places) const {
@@ -120,7 +120,7 @@ class MultiHeadAttention {
   bool owns_positions_ = true;
   std::unique_ptr<WeightedValues> values_;
   Parameter w_o_, b_o_;
-  std::unique_ptr<const Affine> output_, contribution_;  // with and without bias; of contributions of heads
+  std::unique_ptr<const Affine> output_, contribution_;  // W^O with its bias, and without it
 };
 
 }  // namespace mh

@@ -5,6 +5,15 @@
 #include <numeric>
 
 namespace mh {
+namespace {
+
+template <class T>
+std::vector<T> joined(std::vector<T> all, const std::vector<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
 
 std::string_view name_of(SitePart part) {
   switch (part) {
@@ -69,19 +78,11 @@ Var SitesInTurn::at(Tape& tape, const Site& site, const SiteValue& value) {
 }
 
 std::vector<std::string> SitesInTurn::sites_asked() const {
-  std::vector<std::string> all = then_.sites_asked();
-  if (first_ == nullptr) return all;
-  const std::vector<std::string> more = first_->sites_asked();
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return first_ != nullptr ? joined(first_->sites_asked(), then_.sites_asked()) : then_.sites_asked();
 }
 
 std::vector<HeadPattern> SitesInTurn::heads_asked() const {
-  std::vector<HeadPattern> all = then_.heads_asked();
-  if (first_ == nullptr) return all;
-  const std::vector<HeadPattern> more = first_->heads_asked();
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return first_ != nullptr ? joined(first_->heads_asked(), then_.heads_asked()) : then_.heads_asked();
 }
 
 std::string Site::name() const {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/map_rows.h"
 #include "multihead/base/error.h"
 #include "multihead/nn/geometries/weight_scheme.h"
@@ -56,6 +57,10 @@ std::vector<ComposedHead> composed_heads(const HeadsOf& whose, Var q, Var k, Var
     changed.push_back({head, weigh_values(tape, drop_maps(tape, used, inputs, one), v, inputs, one)});
   }
   return changed;
+}
+
+Var gated(Tape& tape, Var heads, const LearnedInputs& learned, const AttentionInputs& inputs) {
+  return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
 }
 
 void refuse_dropout(const HeadsOf& whose, const AttentionInputs& inputs, const char* kind) {

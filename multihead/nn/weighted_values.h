@@ -40,8 +40,8 @@ class WeightedValues {
   virtual void visit(const std::string& /*name*/, const ParameterVisitor&) {}
 };
 
-/// What the model goes on with at the site `part` of a head or softmax, which is number `number` of those
-/// whose `maps` (autograd/attention_maps.h) these are.
+/// Shows one map of `maps`, those of `heads` (autograd/attention_maps.h), at the site `part` of `head`: the map is that
+/// of the kernel's head `number`. Returns the maps that the model goes on with.
 Var at_map(const HeadsOf& whose, SitePart part, int head, Var maps, const AttentionInputs& inputs, int number,
            HeadRange heads);
 
@@ -57,6 +57,9 @@ std::vector<ComposedHead> composed_heads(const HeadsOf& whose, Var q, Var k, Var
                                          const AttentionInputs& inputs, const LearnedInputs& learned,
                                          int softmaxes = 1,
                                          const std::function<Var(Var softmaxes)>& weights = nullptr);
+
+/// The heads' outputs [Nq, heads * d_value] times their gates, where there are gates.
+Var gated(Tape& tape, Var heads, const LearnedInputs& learned, const AttentionInputs& inputs);
 
 /// Throws UsageError while dropout is on: the weights of `kind` heads cannot be changed then.
 void refuse_dropout(const HeadsOf& whose, const AttentionInputs& inputs, const char* kind);

@@ -15,6 +15,7 @@
 #include "multihead/nn/site_values.h"
 #include "multihead/nn/stack.h"
 #include "multihead/nn/stack_cache.h"
+#include "tests/nn/stack_kinds.h"
 
 namespace mh {
 namespace {
@@ -23,57 +24,32 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr int kModelWidth = 12;
+using test::StackKind;
+constexpr int kModelWidth = test::kStackWidth;
 
-struct StackKind {
-  std::string name;
-  StackConfig config;
-};
+/// Equal layers with these heads.
+StackConfig stack_of(const HeadGeometry& geometry, int layers) {
+  return test::small_stack(
+      {.layers = std::vector<LayerConfig>(
+           static_cast<size_t>(layers),
+           {.self_attention = geometry, .feed_forward = {.d_ff = 7, .activation = Activation::kGelu}})},
+      Activation::kGelu);
+}
 
 std::vector<StackKind> kinds() {
-  const auto config = [](StackConfig one) {
-    one.d_model = kModelWidth;
-    if (one.layers.empty()) {
-      one.layers = {
-          {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 17, .activation = Activation::kGelu}},
-          {.self_attention = {.heads = 2, .key_heads = 1},
-           .feed_forward = {.d_ff = 13, .activation = Activation::kGelu}}};
-    }
-    return one;
-  };
-  const NormConfig rms{.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = 1e-6f};
-  const std::vector<LayerConfig> llama(
-      2, {.self_attention = {.heads = 6, .key_heads = 2, .biases = Biases::kNone},
-          .feed_forward = {
-              .d_ff = 19, .activation = Activation::kSwish, .gated = true, .biases = Biases::kNone}});
-  const std::vector<LayerConfig> crossed(2, {.self_attention = {.heads = 3},
-                                             .cross_attention = {.heads = 2},
-                                             .feed_forward = {.d_ff = 11, .activation = Activation::kGelu}});
-  const std::vector<LayerConfig> differential(
-      2, {.self_attention = geometry_preset("differential", 2, kModelWidth),
-          .feed_forward = {.d_ff = 7, .activation = Activation::kGelu}});
-  const std::vector<LayerConfig> talking(2, {.self_attention = geometry_preset("talking", 3, kModelWidth),
-                                             .feed_forward = {.d_ff = 7, .activation = Activation::kGelu}});
+  const StackConfig gpt{
+      .name = "decoder", .mask = StackMask::causal(), .norm = {.placement = NormPlacement::kPre}};
   std::vector<StackKind> all = {
-      {"encoder", config({})},
-      {"gpt",
-       config({.name = "decoder", .mask = StackMask::causal(), .norm = {.placement = NormPlacement::kPre}})},
-      {"llama", config({.name = "decoder",
-                        .layers = llama,
-                        .mask = StackMask::causal(),
-                        .positions = Positions::kRotary,
-                        .rotary = {.base = 500},
-                        .norm = rms})},
-      {"crossed",
-       config({.name = "decoder", .layers = crossed, .mask = StackMask::causal(), .cross_attention = true})},
-      {"differential", config({.layers = differential})},
-      {"talking", config({.layers = talking})}};
+      {"encoder", test::small_stack({}, Activation::kGelu)},
+      {"gpt", test::small_stack(gpt, Activation::kGelu)},
+      {"llama", test::llama_stack()},
+      {"crossed", test::crossed_stack(Activation::kGelu)},
+      {"differential", stack_of(geometry_preset("differential", 2, kModelWidth), 2)},
+      {"talking", stack_of(geometry_preset("talking", 3, kModelWidth), 2)}};
   for (const auto& [name, what] : geometry_names()) {  // one layer of each geometry
     std::string kind = "of_" + std::string(name);
     std::replace(kind.begin(), kind.end(), '-', '_');
-    all.push_back(
-        {kind, config({.layers = {{.self_attention = geometry_preset(name, 3, kModelWidth),
-                                   .feed_forward = {.d_ff = 5, .activation = Activation::kGelu}}}})});
+    all.push_back({kind, stack_of(geometry_preset(name, 3, kModelWidth), 1)});
   }
   return all;
 }

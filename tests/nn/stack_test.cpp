@@ -8,54 +8,38 @@
 #include "multihead/base/random.h"
 #include "multihead/nn/stack.h"
 #include "multihead/nn/stack_cache.h"
+#include "tests/nn/stack_kinds.h"
 
 namespace mh {
 namespace {
 
-constexpr int kWidth = 12;
-
-struct Told {
-  const char* name;
-  StackConfig config;
-};
+using test::StackKind;
+constexpr int kWidth = test::kStackWidth;
 
 StackConfig causal(StackConfig config) {
   config.name = "decoder";
-  config.d_model = kWidth;
   if (config.mask.kind == StackMask::Kind::kNone) config.mask = StackMask::causal();
-  if (config.layers.empty()) {
-    config.layers = {{.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 17}},
-                     {.self_attention = {.heads = 2, .key_heads = 1}, .feed_forward = {.d_ff = 13}}};
-  }
-  return config;
+  return test::small_stack(std::move(config), Activation::kRelu);
 }
 
-std::vector<Told> all_told() {
-  const NormConfig rms{.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = 1e-6f};
-  std::vector<LayerConfig> llama(
-      2, {.self_attention = {.heads = 6, .key_heads = 2, .biases = Biases::kNone},
-          .feed_forward = {
-              .d_ff = 19, .activation = Activation::kSwish, .gated = true, .biases = Biases::kNone}});
-  std::vector<LayerConfig> crossed(
-      2, {.self_attention = {.heads = 3}, .cross_attention = {.heads = 2}, .feed_forward = {.d_ff = 11}});
+std::vector<StackKind> causal_kinds() {
   return {
       {"paper", causal({})},
       {"pre", causal({.norm = {.placement = NormPlacement::kPre}})},
-      {"llama",
-       causal({.layers = llama, .positions = Positions::kRotary, .rotary = {.base = 500}, .norm = rms})},
+      {"llama", test::llama_stack()},
       {"window", causal({.mask = StackMask::sliding_window(3), .positions = Positions::kRotary})},
       {"alibi", causal({.positions = Positions::kAlibi})},
       {"t5", causal({.layers = {{.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 17}},
                                 {.self_attention = {.heads = 3}, .feed_forward = {.d_ff = 13}}},
                      .positions = Positions::kT5,
                      .one_bias = true,
-                     .norm = rms})},
+                     .norm = test::kRmsBefore})},
       {"shaw", causal({.positions = Positions::kShaw})},
-      {"memory", causal({.layers = crossed, .cross_attention = true})},
+      {"memory", test::crossed_stack(Activation::kRelu)},
   };
 }
 
-class Stacks : public testing::TestWithParam<Told> {
+class Stacks : public testing::TestWithParam<StackKind> {
  protected:
   Stacks() : stack(GetParam().config, sites) {
     Random random(11);
@@ -157,7 +141,7 @@ TEST_P(Stacks, NoRowDependsOnWhatIsBehindIt) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Told, Stacks, testing::ValuesIn(all_told()),
+INSTANTIATE_TEST_SUITE_P(StackKind, Stacks, testing::ValuesIn(causal_kinds()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(StackWindow, HidesWhatIsFartherBack) {

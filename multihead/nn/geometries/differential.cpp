@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "multihead/autograd/differential.h"
-#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/autograd/replace.h"
 #include "multihead/nn/geometries/weight_scheme.h"
@@ -49,7 +48,7 @@ class DifferentialValues final : public WeightedValues {
       both = replace_columns(tape, both, first + inputs.d_value, tape.constant(zeros));
     }
     const Var heads = differential_heads(tape, both, heads_, parameters());
-    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
+    return gated(tape, heads, learned, inputs);
   }
   void initialise(Random& random) override {
     fill_normal(lambda_, random, 0.1);

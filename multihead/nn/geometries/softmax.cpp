@@ -2,7 +2,6 @@
 // 1), by the fused kernel, and by the composed path for heads whose scores or weights are changed or watched.
 #include <fmt/format.h>
 
-#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/replace.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 
@@ -22,7 +21,7 @@ class SoftmaxValues final : public WeightedValues {
     Var heads = attention(tape, q, k, v, inputs, ungated);
     for (const auto& [head, output] : composed)
       heads = replace_columns(tape, heads, int64_t{head} * inputs.d_value, output);
-    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
+    return gated(tape, heads, learned, inputs);
   }
 };
 

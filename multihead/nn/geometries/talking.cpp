@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "multihead/autograd/attention_maps.h"
-#include "multihead/autograd/gate_heads.h"
 #include "multihead/autograd/ops.h"
 #include "multihead/nn/geometries/weight_scheme.h"
 #include "multihead/nn/initialise.h"
@@ -38,7 +37,7 @@ class TalkingValues final : public WeightedValues {
     }
     if (inputs.dropout.active()) used = mix_maps(tape, drop_maps(tape, each, inputs), weights_, inputs);
     const Var heads = weigh_values(tape, used, v, inputs);
-    return learned.gates ? gate_heads(tape, heads, learned.gates, inputs.query_offsets) : heads;
+    return gated(tape, heads, learned, inputs);
   }
   void initialise(Random&) override {
     for (Parameter* mixing : {&scores_, &weights_}) {
