@@ -26,20 +26,22 @@ inline StackConfig small_stack(StackConfig config, Activation activation) {
   return config;
 }
 
-inline const NormConfig kRmsBefore = {.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = 1e-6f};
+inline const NormConfig kRmsBefore = {
+    .kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = 1e-6f};
 
 /// As Llama has it: grouped queries, rotary positions, RMS norm, a gated feed-forward layer, no biases.
 inline StackConfig llama_stack() {
-  return {.name = "decoder",
-          .d_model = kStackWidth,
-          .layers = std::vector<LayerConfig>(
-              2, {.self_attention = {.heads = 6, .key_heads = 2, .biases = Biases::kNone},
-                  .feed_forward = {
-                      .d_ff = 19, .activation = Activation::kSwish, .gated = true, .biases = Biases::kNone}}),
-          .mask = StackMask::causal(),
-          .positions = Positions::kRotary,
-          .rotary = {.base = 500},
-          .norm = kRmsBefore};
+  return {
+      .name = "decoder",
+      .d_model = kStackWidth,
+      .layers = std::vector<LayerConfig>(
+          2, {.self_attention = {.heads = 6, .key_heads = 2, .biases = Biases::kNone},
+              .feed_forward =
+                  {.d_ff = 19, .activation = Activation::kSwish, .gated = true, .biases = Biases::kNone}}),
+      .mask = StackMask::causal(),
+      .positions = Positions::kRotary,
+      .rotary = {.base = 500},
+      .norm = kRmsBefore};
 }
 
 /// As a translator's decoder, with cross-attention.
