@@ -79,7 +79,7 @@ class BeamSearch {
     }
     heads_.resize(beam_);
     if (causal_) {
-      first_ = decoding_.read(source);
+      decoding_.read(source);
     } else {
       decoding_.start(source);
     }
@@ -89,9 +89,8 @@ class BeamSearch {
     for (; rows_.size() > 0; ++step_) {
       history_.add_step(rows_.chosen, rows_.parents);
       const bool read = causal_ && step_ == 0;  // the prompts are what the first tokens follow
-      const ConstMatrixView states =
-          read ? first_ : decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
-      name_candidates(states);
+      if (!read) decoding_.step(rows_.tokens, rows_.parents, rows_.sources);
+      name_candidates();
       grown_.clear();
       for (size_t begin = 0, end = 0; begin < rows_.size(); begin = end) {
         while (end < rows_.size() && rows_.sources[end] == rows_.sources[begin]) ++end;
@@ -123,7 +122,7 @@ class BeamSearch {
     return length;
   }
 
-  void name_candidates(ConstMatrixView states) {
+  void name_candidates() {
     const auto& suppressed = step_ < options_.min_length ? never_or_end_ : never_;
     // The best beam_size continuations that do not end, and the ends. A greedy search is done once an end
     // comes first. Any token may stop a text: as many more may do so before fewer hypotheses grow.
@@ -133,9 +132,10 @@ class BeamSearch {
     candidates_a_row_ = std::min(options_.beam_size == 1 ? 1 : wanted, std::max(possible, 1));
     candidates_.resize(rows_.size() * static_cast<size_t>(candidates_a_row_));
     if (!prefix_.holds_all(step_, rows_.sources)) {
-      decoding_.best_next(states, {.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_);
+      decoding_.next_words().best({.candidates = candidates_a_row_, .suppressed = suppressed}, candidates_,
+                                  decoding_.scratch());
     }
-    prefix_.force(step_, rows_.sources, states, candidates_a_row_, candidates_);
+    prefix_.force(step_, rows_.sources, decoding_, candidates_a_row_, candidates_);
   }
 
   // All continuations of one sentence's rows [begin, end), the most probable first.
@@ -248,8 +248,7 @@ class BeamSearch {
   std::vector<int32_t> longest_;               // tokens, of each sentence
   std::vector<std::vector<Finished>> finished_;
   BackPointers history_;
-  ConstMatrixView first_;  // states behind the prompts of a causal model
-  int32_t step_ = 0;       // tokens that the growing hypotheses have
+  int32_t step_ = 0;  // tokens that the growing hypotheses have
   Rows rows_, grown_;
   std::vector<Candidate> candidates_;  // [rows, candidates_a_row]
   std::vector<int32_t> heads_;         // of the merge: each row's next candidate

@@ -6,8 +6,6 @@
 #include <limits>
 
 #include "multihead/base/error.h"
-#include "multihead/generate/logits_filter.h"
-#include "multihead/models/vocabulary_head.h"
 
 namespace mh {
 ForcedPrefix::ForcedPrefix(const LanguageModel& model, std::span<const std::vector<int32_t>> prefixes)
@@ -36,30 +34,23 @@ bool ForcedPrefix::holds_all(int32_t step, std::span<const int32_t> sources) con
          std::all_of(sources.begin(), sources.end(), [&](int32_t s) { return holds(step, s); });
 }
 
-void ForcedPrefix::force(int32_t step, std::span<const int32_t> sources, ConstMatrixView states,
+void ForcedPrefix::force(int32_t step, std::span<const int32_t> sources, Decoding& decoding,
                          int32_t candidates_a_row, std::span<Candidate> candidates) {
   if (step >= longest_) return;
   rows_.clear();
-  states_.clear();
+  tokens_.clear();
   for (size_t row = 0; row < sources.size(); ++row) {
     if (!holds(step, sources[row])) continue;
-    rows_.push_back(row);
-    const float* state = states.row(static_cast<int64_t>(row));
-    states_.insert(states_.end(), state, state + states.cols);
+    rows_.push_back(static_cast<int32_t>(row));
+    tokens_.push_back(prefixes_[static_cast<size_t>(sources[row])][static_cast<size_t>(step)]);
   }
   if (rows_.empty()) return;
-  const auto forced = static_cast<int64_t>(rows_.size());
-  const int64_t vocabulary = model_.vocabulary().size();
-  logits_.resize(static_cast<size_t>(forced * vocabulary));
-  model_.vocabulary().logits({states_.data(), forced, states.cols}, {logits_.data(), forced, vocabulary});
-  for (int64_t i = 0; i < forced; ++i) {
-    const size_t row = rows_[static_cast<size_t>(i)];
-    const int32_t token = prefixes_[static_cast<size_t>(sources[row])][static_cast<size_t>(step)];
-    Candidate* out = candidates.data() + row * static_cast<size_t>(candidates_a_row);
+  const std::vector<float> found =
+      decoding.next_words().log_probabilities(rows_, tokens_, decoding.scratch());
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    Candidate* out = candidates.data() + int64_t{rows_[i]} * candidates_a_row;
     std::fill(out, out + candidates_a_row, Candidate{0, -std::numeric_limits<float>::infinity()});
-    *out = {token, log_probability(std::span(logits_).subspan(static_cast<size_t>(i * vocabulary),
-                                                              static_cast<size_t>(vocabulary)),
-                                   token)};
+    *out = {tokens_[i], found[i]};
   }
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "multihead/kernels/vocabulary.h"
-#include "multihead/models/language_model.h"
+#include "multihead/models/decoding.h"
 
 namespace mh {
 
@@ -27,15 +27,14 @@ class ForcedPrefix {
   bool holds_all(int32_t step, std::span<const int32_t> sources) const;
   /// Replaces the candidates of rows whose next token is given, so that this token is the only one
   /// possible.
-  void force(int32_t step, std::span<const int32_t> sources, ConstMatrixView states, int32_t candidates_a_row,
+  void force(int32_t step, std::span<const int32_t> sources, Decoding& decoding, int32_t candidates_a_row,
              std::span<Candidate> candidates);
 
  private:
   const LanguageModel& model_;
   std::span<const std::vector<int32_t>> prefixes_;
   int32_t longest_ = 0;
-  std::vector<float> states_, logits_;  // [forced rows, d_model], [forced rows, V]
-  std::vector<size_t> rows_;
+  std::vector<int32_t> rows_, tokens_;  // of this step: the rows that are given their tokens, and these
 };
 
 }  // namespace mh

@@ -32,7 +32,6 @@ class Chooser {
  public:
   Chooser(Decoding& decoding, const GenerateOptions& options)
       : decoding_(decoding),
-        vocabulary_(decoding.model().vocabulary().size()),
         greedy_(options.next_token == NextToken::kGreedy),
         suppressed_(options.filters.suppressed),
         filters_(logits_filters(options.filters)),
@@ -42,35 +41,32 @@ class Chooser {
     suppressed_.erase(std::unique(suppressed_.begin(), suppressed_.end()), suppressed_.end());
   }
 
-  /// states: [rows, d_model]. The token of each row and its log-probability without filters.
-  std::span<const Candidate> choose(ConstMatrixView states, std::span<Growing> rows) {
+  /// The token that follows each row of the last step or prompt, and its log-probability without filters.
+  std::span<const Candidate> choose(std::span<Growing> rows) {
     chosen_.resize(rows.size());
     if (simple_) {
-      decoding_.best_next(states, {.candidates = 1, .suppressed = suppressed_}, chosen_);
+      decoding_.next_words().best({.candidates = 1, .suppressed = suppressed_}, chosen_, decoding_.scratch());
       return chosen_;
     }
-    logits_.resize(static_cast<size_t>(states.rows * vocabulary_));
-    decoding_.model().vocabulary().logits(states, {logits_.data(), states.rows, vocabulary_});
+    const ConstMatrixView logits = decoding_.next_words().logits().value();
     for (size_t i = 0; i < rows.size(); ++i) {
-      const std::span<float> row(logits_.data() + i * static_cast<size_t>(vocabulary_),
-                                 static_cast<size_t>(vocabulary_));
-      unfiltered_.assign(row.begin(), row.end());
-      for (const LogitsFilter& filter : filters_) filter(rows[i].tokens, row);
-      const int32_t token = greedy_ ? most_probable(row) : draw(row, rows[i].random.uniform());
-      chosen_[i] = {token, log_probability(unfiltered_, token)};
+      const std::span<const float> row(logits.row(static_cast<int64_t>(i)), static_cast<size_t>(logits.cols));
+      filtered_.assign(row.begin(), row.end());
+      for (const LogitsFilter& filter : filters_) filter(rows[i].tokens, filtered_);
+      const int32_t token = greedy_ ? most_probable(filtered_) : draw(filtered_, rows[i].random.uniform());
+      chosen_[i] = {token, log_probability(row, token)};
     }
     return chosen_;
   }
 
  private:
   Decoding& decoding_;
-  const int64_t vocabulary_;
   const bool greedy_;
   std::vector<int32_t> suppressed_;
   std::vector<LogitsFilter> filters_;
   const bool simple_;
   std::vector<Candidate> chosen_;
-  std::vector<float> logits_, unfiltered_;  // [rows, V], [V]
+  std::vector<float> filtered_;  // the logits of a row [V]
 };
 
 SearchOptions search_options(const GenerateOptions& options) {
@@ -136,10 +132,13 @@ class Generation {
                          .last = end_at(most)});
     }
     std::vector<int32_t> tokens, parents, sources;
-    ConstMatrixView states =
-        options_.cache ? read_on(growing[0].tokens) : decoding_.read(read(numbers).view());
+    if (options_.cache) {
+      read_on(growing[0].tokens);
+    } else {
+      decoding_.read(read(numbers).view());
+    }
     while (true) {
-      const std::span<const Candidate> chosen = chooser_.choose(states, growing);
+      const std::span<const Candidate> chosen = chooser_.choose(growing);
       tokens.clear();
       parents.clear();
       for (size_t i = 0; i < growing.size(); ++i) {
@@ -151,22 +150,25 @@ class Generation {
       growing.erase(growing.begin() + static_cast<std::ptrdiff_t>(parents.size()), growing.end());
       if (growing.empty()) break;
       sources.assign(tokens.size(), 0);
-      states = decoding_.step(tokens, parents, sources);
+      decoding_.step(tokens, parents, sources);
     }
     if (options_.cache) keep();
   }
 
   // Reads what is new of the only prompt. Until keep() the cache is empty, in case something is thrown.
-  ConstMatrixView read_on(const std::vector<int32_t>& prompt) {
+  void read_on(const std::vector<int32_t>& prompt) {
     const std::vector<int32_t> before = std::exchange(options_.cache->tokens, {});
     // One token is read in any case: the next one follows from its state.
     const auto known = std::mismatch(prompt.begin(), prompt.end() - 1, before.begin(), before.end()).first;
     Batch fresh;
     fresh.add(std::span(known, prompt.end()), 0);
-    if (known == prompt.begin()) return decoding_.read(fresh.view());
+    if (known == prompt.begin()) {
+      decoding_.read(fresh.view());
+      return;
+    }
     decoding_.cache() = std::exchange(options_.cache->keys_and_values, {});
     decoding_.cache().cut(static_cast<int32_t>(known - prompt.begin()));
-    return decoding_.read_on(fresh.view());
+    decoding_.read_on(fresh.view());
   }
   // The last token that was chosen may not have been read.
   void keep() {
@@ -263,7 +265,7 @@ std::vector<Generated> generate(const LanguageModel& model, std::span<const std:
   facts.require_causal();
   if (options.cache && prompts.size() != 1)
     throw UsageError(fmt::format("`cache` is for one prompt, got {}", prompts.size()));
-  if (options.sites) model.check_inside(*options.sites);
+  if (options.sites) model.check(*options.sites);
   for (const auto* list : {&options.filters.suppressed, &options.end_tokens})
     check_ids({list, 1}, {.what = "suppressed and end tokens", .vocabulary = facts.vocabulary});
   check_ids(prompts, {.what = "prompt",

@@ -128,13 +128,6 @@ std::vector<LogitsFilter> logits_filters(const LogitsFilterOptions& options) {
   return filters;
 }
 
-float log_probability(std::span<const float> logits, int32_t token) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(token)]) - most - std::log(sum));
-}
-
 int32_t most_probable(std::span<const float> logits) {
   const float most = largest(logits);
   return static_cast<int32_t>(std::find(logits.begin(), logits.end(), most) - logits.begin());

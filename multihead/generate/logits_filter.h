@@ -38,8 +38,6 @@ LogitsFilter min_p(double share);
 /// Returns the filters that change something, in the order above. Throws UsageError on options out of range.
 std::vector<LogitsFilter> logits_filters(const LogitsFilterOptions& options);
 
-/// Returns log softmax(logits)[token].
-float log_probability(std::span<const float> logits, int32_t token);
 /// Returns the token with the largest logit (ties: the smallest token). Throws Error when no logit is finite.
 int32_t most_probable(std::span<const float> logits);
 /// Returns the first token w with p_0 + ... + p_w > uniform, so that w comes with the probability p_w when

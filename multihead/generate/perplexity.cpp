@@ -9,7 +9,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
-#include "multihead/models/vocabulary_head.h"
+#include "multihead/models/next_words.h"
 
 namespace mh {
 namespace {
@@ -49,7 +49,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     throw UsageError(
         fmt::format("`stride`: expected 1 to {}, one less than the context, got {}", context - 1, stride));
   }
-  if (options.sites) model.check_inside(*options.sites);
+  if (options.sites) model.check(*options.sites);
   check_ids(texts, {.what = "text", .vocabulary = facts.vocabulary});
 
   const std::vector<Window> windows =
@@ -64,8 +64,9 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
   Context own{.tape = tape, .sites = options.sites};
   VocabularyScratch scratch;
   Batch batch;
-  std::vector<int32_t> targets;
-  AlignedBuffer<float> rows;  // [scored tokens of the batch, d_model]
+  Ragged scored_rows;
+  std::vector<int32_t> targets, positions;  // of scored rows
+  AlignedBuffer<float> rows;                // [scored tokens of the batch, d_model]
   int64_t done = 0;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens,
                           .order = BatchOptions::Order::kLongestFirst};
@@ -86,13 +87,20 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
     rows.resize(std::ssize(targets) * states.cols);
     const MatrixView kept(rows.data(), std::ssize(targets), states.cols);
     int64_t row = 0;
+    scored_rows.clear();
+    positions.clear();
     for (int32_t s = 0; s < batch.ragged.sequences(); ++s) {
       const Window& window = windows[static_cast<size_t>(numbers[static_cast<size_t>(s)])];
       const auto before = static_cast<int64_t>(window.first - 1 - window.begin);
-      for (int64_t i = batch.ragged.begin(s) + before; i < batch.ragged.end(s); ++i)
-        std::copy_n(states.row(i), states.cols, kept.row(row++));
+      for (int64_t i = before; i < batch.ragged.length(s); ++i) {
+        std::copy_n(states.row(batch.ragged.begin(s) + i), states.cols, kept.row(row++));
+        positions.push_back(static_cast<int32_t>(i));
+      }
+      scored_rows.add(batch.ragged.length(s) - static_cast<int32_t>(before));
     }
-    const auto found = model.vocabulary().log_probabilities(kept, targets, scratch);
+    NextWords next_words(model.vocabulary(), own, tape.constant(kept),
+                         {.offsets = scored_rows.offsets(), .positions = positions});
+    const auto found = next_words.log_probabilities(targets, scratch);
     auto next = found.begin();
     for (const int64_t number : numbers) {
       const Window& window = windows[static_cast<size_t>(number)];

@@ -20,7 +20,7 @@ std::vector<std::vector<float>> score(const LanguageModel& model,
   }
   const ModelFacts facts = model.facts();
   facts.require_translator();
-  if (options.sites) model.check_inside(*options.sites);
+  if (options.sites) model.check(*options.sites);
   check_ids(sources, {.what = "source",
                       .longest = facts.max_positions,
                       .vocabulary = facts.source_vocabulary,

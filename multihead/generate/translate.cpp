@@ -84,7 +84,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     throw UsageError(fmt::format("prefixes: expected one for each of {} sources, got {}", sources.size(),
                                  prefixes.size()));
   }
-  if (options.sites) model_.check_inside(*options.sites);
+  if (options.sites) model_.check(*options.sites);
   check_ids(sources, {.what = "source",
                       .longest = model_.facts().max_positions,
                       .vocabulary = model_.facts().source_vocabulary});

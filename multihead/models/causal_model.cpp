@@ -51,7 +51,7 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutSites sites)
                   ? nullptr
                   : std::make_unique<Parameter>(config.embedding.vocabulary, config.embedding.d_model)),
       stack_(config.stack, sites),
-      head_(output_ ? *output_ : embedding_.table(), nullptr) {}
+      head_("decoder", output_ ? *output_ : embedding_.table(), nullptr) {}
 
 void CausalModel::initialise(uint64_t seed) {
   Random random(seed);

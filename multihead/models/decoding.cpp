@@ -35,8 +35,15 @@ ConstMatrixView Decoding::read_on(const Sequences& more) {
   steps_ = 1;
   last_.resize(rows.sequences() * states.cols);
   const MatrixView last(last_.data(), rows.sequences(), states.cols);
-  for (int32_t s = 0; s < rows.sequences(); ++s)
+  last_positions_.clear();
+  one_each_.clear();
+  for (int32_t s = 0; s < rows.sequences(); ++s) {
     std::copy_n(states.row(rows.end(s) - 1), states.cols, last.row(s));
+    last_positions_.push_back(cache_.length(s) - 1);
+    one_each_.add(1);
+  }
+  next_words_.emplace(model_.vocabulary(), context_, context_.tape.constant(last),
+                      RowPlaces{.offsets = one_each_.offsets(), .positions = last_positions_});
   return last;
 }
 
@@ -53,6 +60,7 @@ ConstMatrixView Decoding::step(std::span<const int32_t> tokens, std::span<const 
       context_, tokens,
       {.rows = &one_each_, .parents = steps_ > 0 ? parents : std::span<const int32_t>(), .sources = sources},
       cache_);
+  next_words_.emplace(model_.vocabulary(), context_, states, cache_.new_places());
   ++steps_;
   return states.value();
 }

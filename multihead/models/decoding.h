@@ -6,12 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "multihead/base/aligned.h"
 #include "multihead/models/language_model.h"
-#include "multihead/models/vocabulary_head.h"
+#include "multihead/models/next_words.h"
 #include "multihead/nn/stack_cache.h"
 
 namespace mh {
@@ -45,10 +46,10 @@ class Decoding {
   ConstMatrixView step(std::span<const int32_t> tokens, std::span<const int32_t> parents,
                        std::span<const int32_t> sources);
 
-  /// Calls VocabularyHead::best_next() for these states.
-  void best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out) {
-    model_.vocabulary().best_next(states, options, out, scratch_);
-  }
+  /// What may follow each row of the last step or prompt (models/next_words.h), valid until the next step. REQUIRES: there
+  /// was one.
+  NextWords& next_words() { return *next_words_; }
+  VocabularyScratch& scratch() { return scratch_; }
 
   int32_t steps() const { return steps_; }
   const LanguageModel& model() const { return model_; }
@@ -62,7 +63,9 @@ class Decoding {
   Context context_;
   StackCache cache_;
   VocabularyScratch scratch_;
-  AlignedBuffer<float> last_;  // [S, d_model]: what read() returned
+  AlignedBuffer<float> last_;            // [S, d_model]: what read() returned
+  std::vector<int32_t> last_positions_;  // [S] of these
+  std::optional<NextWords> next_words_;
   Ragged one_each_;
   int32_t steps_ = 0;
 };

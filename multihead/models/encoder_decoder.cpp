@@ -44,7 +44,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config, DropoutSites 
               : nullptr),
       encoder_(encoder_stack(config), sites),
       decoder_(decoder_stack(config), sites),
-      head_(output_ ? *output_ : embedding_.table(), &logits_bias_) {}
+      head_("decoder", output_ ? *output_ : embedding_.table(), &logits_bias_) {}
 
 void EncoderDecoder::initialise(uint64_t seed, double embedding_scale) {
   Random random(seed);

@@ -10,7 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/models/config_checks.h"
-#include "multihead/models/vocabulary_head.h"
+#include "multihead/models/next_words.h"
 
 namespace mh {
 namespace {
@@ -46,7 +46,7 @@ EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parame
     : dense(config.embedding.d_model),
       norm(config.stack.norm, config.embedding.d_model),
       bias(1, config.embedding.vocabulary),
-      head(table, &bias) {}
+      head("encoder", table, &bias) {}
 
 EncoderModel::EncoderModel(const EncoderConfig& config) : EncoderModel(checked(config), DropoutSites()) {}
 
@@ -90,22 +90,25 @@ Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) 
 }
 
 Var EncoderModel::logits(Context& context, Var states, const Sequences& tokens) const {
-  const Var found = masked_words().logits(context.tape, before_words(context, states));
-  return context.at({"encoder", SitePart::kLogits},
-                    {.value = found, .rows = {.offsets = tokens.ragged->offsets()}});
+  const Var before = before_words(context, states);
+  return NextWords(masked_words(), context, before, {.offsets = tokens.ragged->offsets()}).logits();
+}
+
+void EncoderModel::call_pooled(Context& context, Var states, const Sequences& tokens) const {
+  if (pooler_ && context.wants({"encoder", SitePart::kPooled})) pooled(context, states, tokens);
 }
 
 void EncoderModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  if (pooler_ && context.wants({"encoder", SitePart::kPooled})) pooled(context, states, rows);
-  if (words_ && context.wants({"encoder", SitePart::kLogits})) logits(context, states, rows);
+  call_pooled(context, states, rows);
+  if (words_ && context.wants(masked_words().site())) logits(context, states, rows);
 }
 
 void EncoderModel::visit_output_sites(const SiteVisitor& visitor) const {
-  const auto visit = [&](SitePart part, int64_t columns) {
-    visitor({.name = Site{"encoder", part}.name(), .columns = columns});
+  const auto visit = [&](const Site& site, int64_t columns) {
+    visitor({.name = site.name(), .columns = columns});
   };
-  if (pooler_) visit(SitePart::kPooled, config_.embedding.d_model);
-  if (words_) visit(SitePart::kLogits, masked_words().size());
+  if (pooler_) visit({"encoder", SitePart::kPooled}, config_.embedding.d_model);
+  if (words_) visit(masked_words().site(), masked_words().size());
 }
 
 const EncoderModel::MaskedWords& EncoderModel::words() const {

@@ -56,6 +56,8 @@ class EncoderModel final : public Model {
   const VocabularyHead& masked_words() const;
   /// Of the words in place of each token. Throws UsageError when the model has no head for masked words.
   Var logits(Context& context, Var states, const Sequences& tokens) const override;
+  /// pooled() where somebody asks for its site and there is a pooler.
+  void call_pooled(Context& context, Var states, const Sequences& tokens) const;
   void call_output_sites(Context& context, Var states, const Sequences& rows) const override;
 
   using Model::visit;

@@ -12,6 +12,7 @@
 namespace mh {
 
 class StackCache;
+class NextWords;
 class VocabularyHead;
 class VocabularyScratch;
 struct NewRows;
@@ -49,6 +50,8 @@ class LanguageModel : public Model {
   Loss loss(Context& context, const Sequences& source, const Sequences& target_in,
             std::span<const int32_t> target_out, const LossOptions& options,
             VocabularyScratch& scratch) const;
+  /// What follows each row of these states (models/next_words.h).
+  NextWords next_words(const Context& context, Var states, const Sequences& rows) const;
   /// Of the tokens that may follow each row.
   Var logits(Context& context, Var states, const Sequences& rows) const override;
   void call_output_sites(Context& context, Var states, const Sequences& rows) const override;

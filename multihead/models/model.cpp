@@ -164,19 +164,6 @@ void Model::check(const Sites& who, std::span<const SiteShape> all) const {
   }
 }
 
-void Model::check_inside(const Sites& who) const {
-  check(who);
-  visit_output_sites([&](const SiteShape& site) {
-    for (const std::string& asked : who.sites_asked()) {
-      if (asked != site.name) continue;
-      throw UsageError(
-          fmt::format("site '{}' is not called here, where probabilities are computed without logits; take "
-                      "the last states, or a TextPass",
-                      asked));
-    }
-  });
-}
-
 void Model::visit(const ConstParameterVisitor& visitor) const {
   // Layers walk over their parameters in one way only; who reads gets them as const.
   const_cast<Model*>(this)->visit(ParameterVisitor(visitor));

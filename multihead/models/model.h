@@ -81,9 +81,6 @@ class Model {
   void check(const Sites& sites) const;
   /// The same, of these sites.
   void check(const Sites& sites, std::span<const SiteShape> all) const;
-  /// The same for a caller that computes probabilities without logits, and no pooled vectors: throws UsageError also where
-  /// these ask for a site behind the last states by its name.
-  void check_inside(const Sites& sites) const;
 
   /// Calls the visitor once with every parameter and its name, in a fixed order. "logits_bias" is stored
   /// but neither trained nor counted.

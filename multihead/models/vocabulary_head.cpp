@@ -12,6 +12,22 @@
 
 namespace mh {
 
+void check_candidates(const NextOptions& options) {
+  if (options.candidates >= 1 && options.candidates <= kMaxCandidates) return;
+  throw UsageError(fmt::format("candidates: expected 1 to {}, got {}", kMaxCandidates, options.candidates));
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const auto most = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
+  return most + std::log(sum);
+}
+
+float log_probability(std::span<const float> logits, int32_t token) {
+  return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(token)]) - log_sum_exp(logits));
+}
+
 ConstMatrixView VocabularyHead::bias() const {
   if (bias_ == nullptr) return {};
   const ConstMatrixView bias = bias_->value.view();
@@ -40,9 +56,7 @@ std::vector<float> VocabularyHead::log_probabilities(ConstMatrixView states, std
 
 void VocabularyHead::best_next(ConstMatrixView states, const NextOptions& options, std::span<Candidate> out,
                                VocabularyScratch& scratch) const {
-  if (options.candidates < 1 || options.candidates > kMaxCandidates) {
-    throw UsageError(fmt::format("candidates: expected 1 to {}, got {}", kMaxCandidates, options.candidates));
-  }
+  check_candidates(options);
   best_candidates(layer(), states, options.candidates, options.suppressed, out, scratch);
   // Not-a-number compares false with everything, so that such rows find no candidate at all.
   const bool finite = std::all_of(out.begin(), out.end(),

@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "multihead/autograd/vocabulary.h"
 #include "multihead/kernels/vocabulary.h"
+#include "multihead/nn/sites.h"
 
 namespace mh {
 
@@ -18,11 +20,22 @@ struct NextOptions {
   std::span<const int32_t> suppressed = {};
 };
 inline constexpr int kMaxCandidates = 256;
+/// Throws UsageError unless there are 1 to kMaxCandidates.
+void check_candidates(const NextOptions& options);
+
+/// log sum_v exp(logits_v), and log softmax(logits)[token].
+double log_sum_exp(std::span<const float> logits);
+float log_probability(std::span<const float> logits, int32_t token);
 
 class VocabularyHead {
  public:
-  /// table: E; bias: [1, V], not trained, or null. Both outlive this.
-  VocabularyHead(const Parameter& table, const Parameter* bias) : table_({&table}), bias_(bias) {}
+  /// stack: "encoder" or "decoder", of whose states it predicts words; table: E; bias: [1, V], not trained, or null. All
+  /// outlive this.
+  VocabularyHead(std::string_view stack, const Parameter& table, const Parameter* bias)
+      : stack_(stack), table_({&table}), bias_(bias) {}
+
+  /// That of its logits, which NextWords (models/next_words.h) calls.
+  Site site() const { return {stack_, SitePart::kLogits}; }
 
   int32_t size() const { return static_cast<int32_t>(table_.parts()[0]->value.rows()); }
 
@@ -47,6 +60,7 @@ class VocabularyHead {
   ConstMatrixView bias() const;
   OutputLayer layer() const;
 
+  std::string_view stack_;
   PackedParameters table_;
   const Parameter* bias_;
 };

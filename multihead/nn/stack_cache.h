@@ -35,6 +35,10 @@ class StackCache {
   void select(std::span<const int32_t> chosen);
   /// Forgets all but the first `length` rows of each sequence.
   void cut(int32_t length);
+  /// The places of the rows that were read last; those of one source are one sequence where there is a memory.
+  RowPlaces new_places() const {
+    return {.offsets = (memory_offsets_.empty() ? new_rows_ : by_source_).offsets(), .positions = positions_};
+  }
   /// Returns the positions that these new rows will have in their sequences: [N], in the arena's memory.
   std::span<const int32_t> next_positions(const NewRows& added, Arena& memory) const;
 
@@ -53,10 +57,6 @@ class StackCache {
   void append(const NewRows& added);
   /// How many rows sequence i of `added` has read before.
   int32_t read_before(const NewRows& added, int32_t i) const;
-  /// The places of the new rows; those of one source are one sequence where there is a memory.
-  RowPlaces new_places() const {
-    return {.offsets = (memory_offsets_.empty() ? new_rows_ : by_source_).offsets(), .positions = positions_};
-  }
 
   std::vector<Layer> layers_;
   std::vector<int32_t> memory_offsets_;  // [memory's sequences + 1]; empty without one

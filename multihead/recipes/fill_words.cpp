@@ -10,6 +10,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/models/encoder_model.h"
+#include "multihead/models/next_words.h"
 #include "multihead/recipes/text_tokens.h"
 
 namespace mh {
@@ -53,7 +54,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
   const int32_t most = std::min(kMaxCandidates, head.size());
   if (options.words < 1 || options.words > most)
     throw UsageError(fmt::format("`words`: expected 1 to {}, got {}", most, options.words));
-  if (options.sites) model.check_inside(*options.sites);
+  if (options.sites) model.check(*options.sites);
   const Tokenizer& tokenizer = folder.source_tokens();
   const std::string mask = mask_token(folder);
   const int32_t mask_id = tokenizer.id_of(mask).value();
@@ -98,25 +99,32 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
                           .order = BatchOptions::Order::kLongestFirst};
   for (const auto& numbers : plan_batches(sizes, plan)) {
     Batch batch;
-    std::vector<int64_t> rows;    // of the batch, which are masks
+    std::vector<int64_t> rows;  // of the batch, which are masks
+    Ragged masks;               // of each text
+    std::vector<int32_t> positions;
     std::vector<size_t> of_text;  // the text of each
     for (const int64_t n : numbers) {
       const std::vector<int32_t>& ids = read[static_cast<size_t>(n)].ids;
+      masks.add(static_cast<int32_t>(masks_in(ids)));
       for (size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] != mask_id) continue;
+        positions.push_back(static_cast<int32_t>(i));
         rows.push_back(std::ssize(batch.ids) + static_cast<int64_t>(i));
         of_text.push_back(static_cast<size_t>(n));
       }
       batch.add(ids, n, read[static_cast<size_t>(n)].types);
     }
     tape.clear();
-    const ConstMatrixView states = model.states(context, batch.view()).value();
+    const Var all = model.states(context, batch.view());
+    model.call_pooled(context, all, batch.view());
+    const ConstMatrixView states = all.value();
     Tensor masked(std::ssize(rows), states.cols);  // [masks, d_model]
     for (size_t i = 0; i < rows.size(); ++i)
       std::copy_n(states.row(rows[i]), states.cols, masked.view().row(static_cast<int64_t>(i)));
-    const ConstMatrixView before = model.before_words(context, tape.constant(masked.view())).value();
+    const Var before = model.before_words(context, tape.constant(masked.view()));
     std::vector<Candidate> best(rows.size() * static_cast<size_t>(options.words));
-    head.best_next(before, {.candidates = options.words}, best, scratch);
+    NextWords(head, context, before, {.offsets = masks.offsets(), .positions = positions})
+        .best({.candidates = options.words}, best, scratch);
     for (size_t i = 0; i < rows.size(); ++i) {
       auto& words = results[of_text[i]].emplace_back();
       for (int32_t k = 0; k < options.words; ++k) {

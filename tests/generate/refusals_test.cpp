@@ -40,10 +40,10 @@ TEST_F(Refusals, DecodingNeedsAContextThatEvaluatesAndAsManyOfEach) {
   Decoding decoding(model, Context{.tape = tape}, source.view());
   const std::vector<int32_t> two{kPad, kPad}, sentences{0, 1}, one{0};
   EXPECT_THROW(decoding.step(two, {}, one), ShapeError);
-  const ConstMatrixView states = decoding.step(two, {}, sentences);
+  decoding.step(two, {}, sentences);
   std::vector<Candidate> out(2);
   for (const int32_t candidates : {0, -1, 1 << 20}) {
-    EXPECT_THAT([&] { decoding.best_next(states, {.candidates = candidates}, out); },
+    EXPECT_THAT([&] { decoding.next_words().best({.candidates = candidates}, out, decoding.scratch()); },
                 ThrowsMessage<UsageError>(HasSubstr("candidates: expected 1 to ")));
   }
   EXPECT_THROW(decoding.step(two, one, sentences), ShapeError);

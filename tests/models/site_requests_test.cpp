@@ -181,6 +181,9 @@ class SiteRequests : public testing::Test {
     }
     for (int step = 0; step < 2; ++step) {
       ASSERT_TRUE(all_finite(decoding.step(tokens, parents, sources)));
+      std::vector<Candidate> best(2 * tokens.size());
+      decoding.next_words().best({.candidates = 2}, best, decoding.scratch());
+      for (const Candidate& one : best) tokens[static_cast<size_t>(&one - best.data()) / 2] = one.token;
     }
   }
 

@@ -79,16 +79,7 @@ TEST(ModelSites, ThatItDoesNotHaveAreNamedWithThoseThatItHas) {
                   HasSubstr("; layers of the decoder: 0 to 2; layers of the encoder: 0 to 1"))));
 }
 
-TEST(ModelSites, BehindTheLastStatesAreRefusedWhereTheyAreNotCalled) {
-  const EncoderDecoder translator(small_config());
-  SiteValues values;
-  values.keep("*");
-  values.watch("decoder.states");
-  translator.check_inside(values);
-  values.keep("decoder.logits");
-  translator.check(values);
-  EXPECT_THAT([&] { translator.check_inside(values); },
-              ThrowsMessage<UsageError>(HasSubstr("site 'decoder.logits' is not called here")));
+TEST(ModelSites, LogitsOfAnEncoderNeedAHead) {
   Tape tape;
   Context context{.tape = tape};
   const Batch text(random_sources(8, {4, 6}));

@@ -43,11 +43,10 @@ inline std::vector<std::vector<int32_t>> greedy(const EncoderDecoder& model, con
     parents.push_back(0);
     of.push_back(s);
   }
-  VocabularyScratch scratch;
   for (int step = 0; step < limit && !tokens.empty(); ++step) {
-    const ConstMatrixView states = decoding.step(tokens, parents, of);
+    decoding.step(tokens, parents, of);
     std::vector<Candidate> best(tokens.size());
-    model.vocabulary().best_next(states, {.candidates = 1, .suppressed = suppressed}, best, scratch);
+    decoding.next_words().best({.candidates = 1, .suppressed = suppressed}, best, decoding.scratch());
     std::vector<int32_t> next_tokens, next_parents, next_of;
     for (size_t row = 0; row < best.size(); ++row) {
       const int32_t token = step + 1 == limit ? model.config().eos_id : best[row].token;

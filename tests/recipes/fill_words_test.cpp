@@ -64,6 +64,37 @@ TEST_P(FillWords, MutedHeadsMatterAndBadTextsAreNamed) {
   EXPECT_TRUE(fill_words(folder, {}).empty());
 }
 
+TEST_P(FillWords, HaveLogitsThatMayBeSeenAndReplaced) {
+  const std::string mask = mask_token(folder);
+  const std::vector<std::string> texts{"The " + mask + " sky .", mask + " . " + mask};
+  const auto expected = fill_words(folder, texts, {.words = 3});
+  SiteValues values;
+  values.keep("encoder.*");
+  const auto found = fill_words(folder, texts, {.words = 3, .sites = &values});
+  for (size_t t = 0; t < texts.size(); ++t) {
+    for (size_t m = 0; m < found[t].size(); ++m) {
+      for (size_t k = 0; k < 3; ++k) {
+        EXPECT_EQ(found[t][m][k].token, expected[t][m][k].token);
+        EXPECT_NEAR(found[t][m][k].probability, expected[t][m][k].probability, 1e-6);
+      }
+    }
+  }
+  // The rows of masks alone.
+  const KeptValue kept = values.kept("encoder.logits");
+  EXPECT_EQ(kept.value.rows(), 3);
+  EXPECT_EQ(kept.positions.size(), 3u);
+  Tensor numbers(1, kept.value.cols());
+  numbers(0, 17) = 50;
+  SiteValues put;
+  put.replace({.site = "encoder.logits", .position = kept.positions[2], .numbers = std::move(numbers)});
+  const auto changed = fill_words(folder, texts, {.sites = &put});
+  int decided = 0;
+  for (const auto& text : changed) {
+    for (const auto& words : text) decided += words[0].token == 17 ? 1 : 0;
+  }
+  EXPECT_GE(decided, 1);
+}
+
 TEST_P(FillWords, LongTextsLoseTheirEndOrAreRefused) {
   const std::string mask = mask_token(folder);
   const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
