@@ -19,7 +19,7 @@ void put_output(const LayerWeights& from, LayerWeights& to) {
   Tensor identity(from.d_model, from.d_model);
   for (int64_t i = 0; i < identity.rows(); ++i) identity(i, i) = 1;
   to.values["w_o"] = std::move(identity);
-  if (to.geometry.biases == Biases::kAll) to.values["b_o"] = Tensor(1, from.d_model);
+  if (has_bias_of_output(to.geometry.biases)) to.values["b_o"] = Tensor(1, from.d_model);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ void put_projection(LayerWeights& to, HeadPart part, const std::vector<HeadMatri
     biases.push_back(head.bias);
   }
   to.values[weight_name(part)] = concatenated_columns(weights);
-  if (to.geometry.biases == Biases::kAll) to.values[bias_name(part)] = concatenated_columns(biases);
+  if (has_bias_of_heads(to.geometry.biases)) to.values[bias_name(part)] = concatenated_columns(biases);
 }
 
 LayerWeights with_outputs_of(const LayerWeights& from, Scores scores) {
@@ -63,7 +63,7 @@ LayerWeights with_outputs_of(const LayerWeights& from, Scores scores) {
   put_projection(to, HeadPart::kValues, heads_of(from, HeadPart::kValues, from.geometry.value_heads));
   put_output(from, to);
   std::vector<std::string> kept = {"distance_keys", "distance_bias"};
-  if (const char* name = query_key_scheme_of(from.geometry).parameter()) kept.push_back(name);
+  for (const char* name : query_key_scheme_of(from.geometry).parameters()) kept.emplace_back(name);
   for (const std::string& name : kept) {
     if (from.has(name)) to.values[name] = from.values.at(name);
   }

@@ -60,8 +60,10 @@ enum class Scores {
 /// What is done to queries and keys before their product.
 enum class QueryKeyNorm {
   kNone,
-  kL2,  // query-key normalisation: each query and key is scaled to length 1, so a score is a learned factor
-        // times their cosine (Henry et al. 2020); `scale` is the initial value of that factor
+  kL2,   // query-key normalisation: each query and key is scaled to length 1, so a score is a learned factor
+         // times their cosine (Henry et al. 2020); `scale` is the initial value of that factor
+  kRms,  // each query and key is divided by its root mean square, times a gain [d_key] for all queries, and one for all
+         // keys (Qwen3, 2025)
 };
 
 /// The weights with which a head averages its values.
@@ -73,8 +75,18 @@ enum class HeadWeights {
                   // it stores every Tq x Tk matrix, since the fused kernel cannot compute it
 };
 
-/// Whether projections have biases; those of Tensor2Tensor have none.
-enum class Biases { kAll, kNone };
+/// Which projections have biases; those of Tensor2Tensor have none.
+enum class Biases {
+  kAll,
+  kQueriesKeysValues,  // and the output none (Qwen2, 2024)
+  kNone,
+};
+constexpr bool has_bias_of_heads(Biases biases) {
+  return biases != Biases::kNone;
+}
+constexpr bool has_bias_of_output(Biases biases) {
+  return biases == Biases::kAll;
+}
 
 /// What is done with the heads' outputs, side by side in a row.
 enum class HeadOutput {
@@ -106,12 +118,13 @@ inline constexpr EnumNames<Scores> kScoresNames = {{"query_key", Scores::kQueryK
                                                    {"doubled", Scores::kDoubled},
                                                    {"collaborative", Scores::kCollaborative},
                                                    {"latent", Scores::kLatent}};
-inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {{"none", QueryKeyNorm::kNone},
-                                                               {"l2", QueryKeyNorm::kL2}};
+inline constexpr EnumNames<QueryKeyNorm> kQueryKeyNormNames = {
+    {"none", QueryKeyNorm::kNone}, {"l2", QueryKeyNorm::kL2}, {"rms", QueryKeyNorm::kRms}};
 inline constexpr EnumNames<HeadWeights> kHeadWeightsNames = {{"softmax", HeadWeights::kSoftmax},
                                                              {"differential", HeadWeights::kDifferential},
                                                              {"talking", HeadWeights::kTalking}};
-inline constexpr EnumNames<Biases> kBiasesNames = {{"all", Biases::kAll}, {"none", Biases::kNone}};
+inline constexpr EnumNames<Biases> kBiasesNames = {
+    {"all", Biases::kAll}, {"queries_keys_values", Biases::kQueriesKeysValues}, {"none", Biases::kNone}};
 inline constexpr EnumNames<HeadOutput> kHeadOutputNames = {{"projection", HeadOutput::kProjection},
                                                            {"concatenation", HeadOutput::kConcatenation}};
 inline constexpr EnumNames<HeadInitialisation> kHeadInitialisationNames = {
@@ -160,6 +173,7 @@ template <> const WeightScheme& weight_scheme<HeadWeights::kDifferential>();
 template <> const WeightScheme& weight_scheme<HeadWeights::kTalking>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kNone>();
 template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>();
+template <> const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRms>();
 // clang-format on
 
 /// The name, range and description of a field of HeadGeometry, for files, flags and help.
@@ -227,12 +241,14 @@ struct HeadGeometry {
     v(HeadField{"query_key_norm", "normalisation of queries and keys before their product"}, g.query_key_norm,
       kQueryKeyNormNames);
     v(HeadField{"weights", "how scores become attention weights"}, g.weights, kHeadWeightsNames);
-    v(HeadField{"biases", "whether projections have biases"}, g.biases, kBiasesNames);
+    v(HeadField{"biases", "which projections have biases"}, g.biases, kBiasesNames);
     v(HeadField{"output", "how the heads' outputs become the layer's output"}, g.output, kHeadOutputNames);
-    v(HeadField{"scale",
-                "factor of the scores; unset: 1 / sqrt(d_key), with a query_key_norm log2(L^2 - L) of L = 32 "
-                "tokens"},
-      g.scale);
+    v(
+        HeadField{
+            "scale",
+            "factor of the scores; unset: 1 / sqrt(d_key), with query_key_norm l2 log2(L^2 - L) of L = 32 "
+            "tokens"},
+        g.scale);
     v(HeadField{"initialisation", "how the projections are initialised"}, g.initialisation,
       kHeadInitialisationNames);
   }

@@ -55,9 +55,9 @@ void make_equal(const HeadGeometry& geometry, const std::vector<MatrixView>& blo
   }
 }
 
-std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model) {
+std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model, float norm_epsilon) {
   return query_key_scheme_of(geometry).wrap(scheme_of(geometry).make(kernel_geometry(geometry), d_model),
-                                            geometry);
+                                            geometry, norm_epsilon);
 }
 
 void initialise_heads(const HeadGeometry& geometry, Parameter& weight, int heads, int64_t packed_columns,

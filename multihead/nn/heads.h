@@ -77,12 +77,12 @@ class Heads {
 
 /// Makes the heads that `geometry` describes; it must be completed(). A differential head is two heads of
 /// the kernel.
-std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model);
+std::unique_ptr<Heads> make_heads(const HeadGeometry& geometry, int d_model, float norm_epsilon);
 
 /// Returns the biases for an Affine: all of them, or none.
 inline std::vector<const Parameter*> biases_or_none(Biases biases,
                                                     std::initializer_list<const Parameter*> all) {
-  return biases == Biases::kAll ? std::vector<const Parameter*>(all) : std::vector<const Parameter*>();
+  return has_bias_of_heads(biases) ? std::vector<const Parameter*>(all) : std::vector<const Parameter*>();
 }
 
 /// When heads start equal, copies the first block into every other one, with the noise of kEqualWithNoise.

@@ -129,7 +129,8 @@ class LayerLedger {
   LedgerPart output() const {
     LedgerPart part{.name = "output"};
     if (g_.output == HeadOutput::kConcatenation) return part;
-    part.add_affine(rows_.queries, count_product({g_.heads, g_.d_value}), d_out_, g_.biases == Biases::kAll);
+    part.add_affine(rows_.queries, count_product({g_.heads, g_.d_value}), d_out_,
+                    has_bias_of_output(g_.biases));
     part.kept_bytes = 0;  // the residual sum takes it in
     return part;
   }

@@ -19,7 +19,7 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
   HeadGeometry& geometry = config_.geometry;
   geometry = completed(geometry, config.d_model, name_);
   config_.d_out = output_size(geometry, config.d_model, config.d_out, name_);
-  heads_ = make_heads(geometry, config.d_model);
+  heads_ = make_heads(geometry, config.d_model, config.norm_epsilon);
   values_ = make_weighted_values(geometry, config.layer);
   if (const auto wrong = problems_of(config.positions, geometry, config.d_model); !wrong.empty()) {
     throw UsageError(fmt::format("{}: {}", name_, wrong[0]));
@@ -28,9 +28,11 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
                                         softmaxes_per_head(geometry), config.rotary);
   if (geometry.output == HeadOutput::kConcatenation) return;
   w_o_ = Parameter(int64_t{geometry.heads} * geometry.d_value, config_.d_out);
-  if (geometry.biases == Biases::kAll) b_o_ = Parameter(1, config_.d_out);
+  if (has_bias_of_output(geometry.biases)) b_o_ = Parameter(1, config_.d_out);
   output_ = std::make_unique<const Affine>(std::vector<const Parameter*>{&w_o_},
-                                           biases_or_none(geometry.biases, {&b_o_}));
+                                           has_bias_of_output(geometry.biases)
+                                               ? std::vector<const Parameter*>{&b_o_}
+                                               : std::vector<const Parameter*>());
   contribution_ =
       std::make_unique<const Affine>(std::vector<const Parameter*>{&w_o_}, std::vector<const Parameter*>());
 }

@@ -33,6 +33,7 @@ struct MultiHeadAttentionConfig {
   int d_model = 512;
   int d_out = 0;  // width of the output; 0: d_model, as a residual sum needs
   HeadGeometry geometry = {};
+  float norm_epsilon = 1e-6f;              // of norms of queries and keys
   float weights_dropout = 0;               // dropout rate of the attention weights
   Positions positions = Positions::kNone;  // those that are added to embeddings change nothing here
   RotaryOptions rotary = {};               // for Positions::kRotary

@@ -26,6 +26,7 @@ KeysAndValues keys_and_values(Tape& tape, MatrixView both, int64_t key_width,
 MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
   return {.d_model = config.d_model,
           .geometry = config.layers[static_cast<size_t>(number)].self_attention,
+          .norm_epsilon = config.norm.epsilon,
           .weights_dropout = config.dropout.weights,
           .positions = config.positions,
           .rotary = config.rotary,
@@ -36,6 +37,7 @@ MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
 MultiHeadAttentionConfig cross_config(const StackConfig& config, int number) {
   return {.d_model = config.d_model,
           .geometry = config.layers[static_cast<size_t>(number)].cross_attention,
+          .norm_epsilon = config.norm.epsilon,
           .weights_dropout = config.dropout.weights,
           .direction = config.mask.direction(),
           .layer = number};

@@ -26,9 +26,9 @@ def save_golden(model, lengths, file):
 
 
 def make_all(models, make, goldens):
-    """make(folder, name, sizes) for each of the models, in the folder that is given or tests/goldens/GOLDENS."""
-    here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / goldens
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
+    """make(folder, name, sizes) for each of the models, in FOLDER/GOLDENS; FOLDER: tests/goldens, or what is given."""
+    here = pathlib.Path(__file__).resolve().parent.parent / "goldens"
+    folder = (pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here) / goldens
     folder.mkdir(parents=True, exist_ok=True)
     for name, sizes in models.items():
         make(folder, name, sizes)

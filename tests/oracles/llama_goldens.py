@@ -1,5 +1,5 @@
-"""Makes tests/goldens/llama: tiny random models as LlamaForCausalLM.save_pretrained and LlamaModel.save_pretrained write
-them, and the logits and hidden states that transformers computes with them in double precision, sequence by sequence.
+"""Makes tests/goldens/llama, mistral, qwen2 and qwen3: tiny random models as LlamaForCausalLM.save_pretrained (and so on) and
+LlamaModel.save_pretrained write them, and the logits and hidden states that transformers computes with them in double precision, sequence by sequence.
 (Only the angles of rotary positions are float32 there.)
 
     python -m venv venv && venv/bin/pip install torch transformers safetensors numpy
@@ -10,10 +10,19 @@ import shutil
 
 import torch
 from causal import make_all, save_golden
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 # Odd and unequal on purpose: two queries for each key, or all for one; heads that are not hidden_size / heads wide.
-MODELS = {
+LLAMA = {
     "tied_grouped": dict(
         vocab_size=37,
         max_position_embeddings=131,
@@ -60,11 +69,94 @@ MODELS = {
     ),
 }
 
+MISTRAL = {
+    "window": dict(
+        vocab_size=37,
+        max_position_embeddings=131,
+        hidden_size=24,
+        intermediate_size=29,
+        num_hidden_layers=2,
+        num_attention_heads=6,
+        num_key_value_heads=2,
+        head_dim=6,
+        sliding_window=17,
+    ),
+    "no_window_bf16": dict(
+        vocab_size=31,
+        max_position_embeddings=139,
+        hidden_size=20,
+        intermediate_size=23,
+        num_hidden_layers=2,
+        num_attention_heads=5,
+        num_key_value_heads=5,
+        head_dim=None,
+        sliding_window=None,
+        rope_parameters=dict(rope_type="default", rope_theta=1000.0),
+    ),
+}
+QWEN2 = {
+    "tied": dict(
+        vocab_size=37,
+        max_position_embeddings=131,
+        hidden_size=24,
+        intermediate_size=29,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=3,
+        tie_word_embeddings=True,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0),
+    ),
+    "window_bf16": dict(
+        vocab_size=31,
+        max_position_embeddings=139,
+        hidden_size=20,
+        intermediate_size=23,
+        num_hidden_layers=2,
+        num_attention_heads=5,
+        num_key_value_heads=1,
+        use_sliding_window=True,
+        sliding_window=13,
+        max_window_layers=0,
+    ),
+}
+QWEN3 = {
+    "tied": dict(
+        vocab_size=37,
+        max_position_embeddings=131,
+        hidden_size=24,
+        intermediate_size=29,
+        num_hidden_layers=2,
+        num_attention_heads=6,
+        num_key_value_heads=3,
+        head_dim=10,
+        rms_norm_eps=1e-3,
+        tie_word_embeddings=True,
+    ),
+    "biased_bf16": dict(
+        vocab_size=31,
+        max_position_embeddings=139,
+        hidden_size=20,
+        intermediate_size=23,
+        num_hidden_layers=2,
+        num_attention_heads=5,
+        num_key_value_heads=1,
+        head_dim=4,
+        attention_bias=True,
+        rope_parameters=dict(rope_type="default", rope_theta=500.0),
+    ),
+}
+FAMILIES = {
+    "llama": (LLAMA, LlamaConfig, LlamaForCausalLM),
+    "mistral": (MISTRAL, MistralConfig, MistralForCausalLM),
+    "qwen2": (QWEN2, Qwen2Config, Qwen2ForCausalLM),
+    "qwen3": (QWEN3, Qwen3Config, Qwen3ForCausalLM),
+}
 
-def make(folder, name, sizes):
+
+def make(folder, name, sizes, make_config, make_model):
     torch.manual_seed(sum(map(ord, name)))
-    config = LlamaConfig(bos_token_id=0, eos_token_id=1, attn_implementation="eager", **sizes)
-    model = LlamaForCausalLM(config).eval()
+    config = make_config(bos_token_id=0, eos_token_id=1, attn_implementation="eager", **sizes)
+    model = make_model(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -79,4 +171,5 @@ def make(folder, name, sizes):
 
 
 if __name__ == "__main__":
-    make_all(MODELS, make, "llama")
+    for family, (models, *classes) in FAMILIES.items():
+        make_all(models, lambda *which, classes=classes: make(*which, *classes), family)

@@ -25,7 +25,7 @@ class CollaborativeHeads final : public Heads {
  public:
   CollaborativeHeads(const HeadGeometry& g, int d_model)
       : geometry_(g),
-        biased_(g.biases == Biases::kAll),
+        biased_(has_bias_of_heads(g.biases)),
         w_q_(d_model, g.shared_size),
         w_k_(d_model, g.shared_size),
         w_v_(d_model, int64_t{g.heads} * g.d_value),
@@ -134,7 +134,7 @@ class CollaborativeScheme final : public HeadScheme {
   LedgerPart cost(const HeadGeometry& g, HeadPart part, const ProjectedRows& rows) const override {
     if (part != HeadPart::kQueries) return HeadScheme::cost(g, part, rows);
     LedgerPart cost;
-    cost.add_affine(rows.queries, rows.d_model, g.shared_size, g.biases == Biases::kAll);
+    cost.add_affine(rows.queries, rows.d_model, g.shared_size, has_bias_of_heads(g.biases));
     const int64_t shared = count_product({rows.queries, g.shared_size}),
                   mixed = count_product({shared, g.heads});
     cost.parameters = count_sum(cost.parameters, count_product({g.heads, g.shared_size}));

@@ -16,7 +16,7 @@ struct DoubledProjection {
       : before(d_model, d_model),
         weight(d_model, int64_t{heads} * size),
         bias(1, weight.value.cols()),
-        biased(biases == Biases::kAll),
+        biased(has_bias_of_heads(biases)),
         first({&before}, {}),
         second({&weight}, biases_or_none(biases, {&bias})) {}
   DoubledProjection(const DoubledProjection&) = delete;

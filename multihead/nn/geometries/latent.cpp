@@ -20,7 +20,7 @@ class LatentHeads final : public Heads {
  public:
   LatentHeads(const HeadGeometry& g, int d_model)
       : geometry_(g),
-        biased_(g.biases == Biases::kAll),
+        biased_(has_bias_of_heads(g.biases)),
         w_q_(d_model, int64_t{g.heads} * g.d_key),
         w_latent_(d_model, g.latent_size),
         w_k_(g.latent_size, int64_t{g.key_heads} * g.d_key),
@@ -103,7 +103,7 @@ class LatentScheme final : public HeadScheme {
     if (part == HeadPart::kKeys) cost.add_affine(rows.keys, rows.d_model, g.latent_size, false);
     const HeadShape as = shape(g, rows.d_model);
     cost.add_affine(rows.keys, g.latent_size, count_product({as.heads_of(part), as.size_of(part)}),
-                    g.biases == Biases::kAll);
+                    has_bias_of_heads(g.biases));
     return cost;
   }
 };

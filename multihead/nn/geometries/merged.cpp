@@ -22,7 +22,7 @@ class MergedHeads final : public Heads {
   MergedHeads(const HeadGeometry& g, int d_model)
       : geometry_(g),
         d_model_(d_model),
-        biased_(g.biases == Biases::kAll),
+        biased_(has_bias_of_heads(g.biases)),
         w_(d_model, int64_t{g.heads} * d_model),
         w_v_(d_model, int64_t{g.heads} * g.d_value),
         c_(1, w_.value.cols()),
@@ -169,7 +169,7 @@ class MergedScheme final : public HeadScheme {
       biases.push_back(product(q.bias.view(), k_transposed.view()));
     }
     to.values["w_qk"] = concatenated_columns(weights);
-    if (layer.geometry.biases == Biases::kAll) to.values["c_qk"] = concatenated_columns(biases);
+    if (has_bias_of_heads(layer.geometry.biases)) to.values["c_qk"] = concatenated_columns(biases);
     return to;
   }
 };

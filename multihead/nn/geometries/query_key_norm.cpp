@@ -1,6 +1,9 @@
-// Query-key normalisation (Henry et al. 2020): scores are g * cos(q, k). Queries and keys of any heads are
-// scaled to length 1, queries times a learned g, which stands in the place of 1 / sqrt(d_key). Cost: a
-// parameter, and 3 k + 2 other operations for each head of a row of queries and of keys; no scale.
+// Norms of queries and keys, of any heads that have both. Cost: parameters, and other operations for each head of a row of
+// queries and of keys.
+//   l2   scores are g * cos(q, k) (query-key normalisation, Henry et al. 2020): queries and keys are scaled to length 1, queries
+//        times a learned g, which stands in the place of 1 / sqrt(d_key). 1 parameter, 3 k + 2 operations; no scale.
+//   rms  q and k are divided by their root mean square, sqrt(|q|^2 / k + epsilon), and multiplied by learned gains [k], one for
+//        all queries and one for all keys (Qwen3). 2 k parameters, 4 k + 4 operations.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,38 +16,87 @@
 namespace mh {
 namespace {
 
-class NormalisedHeads final : public Heads {
+/// Heads whose queries and keys are normed before they turn and meet.
+class NormalisedHeads : public Heads {
  public:
-  NormalisedHeads(std::unique_ptr<Heads> heads, float start)
-      : heads_(std::move(heads)), start_(start), factor_(1, 1) {}
+  explicit NormalisedHeads(std::unique_ptr<Heads> heads) : heads_(std::move(heads)) {}
 
-  HeadShape shape() const override {
-    HeadShape shape = heads_->shape();
-    shape.scale = 1;
-    return shape;
-  }
+  HeadShape shape() const override { return heads_->shape(); }
   ProjectedHeads project(Context& context, Var x) const override { return heads_->project(context, x); }
   Var queries(Context& context, Var x) const override { return heads_->queries(context, x); }
   KeysValues keys_and_values(Context& context, Var memory) const override {
     return heads_->keys_and_values(context, memory);
   }
   Var normed(Context& context, HeadPart part, Var rows) const override {
-    const auto heads = static_cast<int>(heads_->shape().heads_of(part));
-    return normalise_heads(context.tape, rows, heads, part == HeadPart::kQueries ? &factor_ : nullptr);
+    return normalise_heads(context.tape, rows, static_cast<int>(heads_->shape().heads_of(part)),
+                           norm_of(part));
+  }
+  void initialise(Random& random) override { heads_->initialise(random); }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    heads_->visit(name, visitor);
+  }
+
+ private:
+  virtual HeadNorm norm_of(HeadPart part) const = 0;
+
+  std::unique_ptr<Heads> heads_;
+};
+
+class HeadsOfLengthOne final : public NormalisedHeads {
+ public:
+  HeadsOfLengthOne(std::unique_ptr<Heads> heads, float start)
+      : NormalisedHeads(std::move(heads)), start_(start), factor_(1, 1) {}
+
+  HeadShape shape() const override {
+    HeadShape shape = NormalisedHeads::shape();
+    shape.scale = 1;
+    return shape;
   }
   void initialise(Random& random) override {
-    heads_->initialise(random);
+    NormalisedHeads::initialise(random);
     fill_with(factor_, start_);
   }
   void visit(const std::string& name, const ParameterVisitor& visitor) override {
-    heads_->visit(name, visitor);
+    NormalisedHeads::visit(name, visitor);
     visitor(name + ".score_factor", factor_);
   }
 
  private:
-  std::unique_ptr<Heads> heads_;
+  HeadNorm norm_of(HeadPart part) const override {
+    return {.kind = HeadNorm::Kind::kLength, .gain = part == HeadPart::kQueries ? &factor_ : nullptr};
+  }
+
   float start_;
   Parameter factor_;  // g
+};
+
+class RmsHeads final : public NormalisedHeads {
+ public:
+  RmsHeads(std::unique_ptr<Heads> heads, float epsilon)
+      : NormalisedHeads(std::move(heads)),
+        epsilon_(epsilon),
+        of_queries_(1, shape().d_key),
+        of_keys_(1, shape().d_key) {}
+
+  void initialise(Random& random) override {
+    NormalisedHeads::initialise(random);
+    for (Parameter* gain : {&of_queries_, &of_keys_}) fill_with(*gain, 1);
+  }
+  void visit(const std::string& name, const ParameterVisitor& visitor) override {
+    NormalisedHeads::visit(name, visitor);
+    visitor(name + ".query_norm", of_queries_);
+    visitor(name + ".key_norm", of_keys_);
+  }
+
+ private:
+  HeadNorm norm_of(HeadPart part) const override {
+    return {.kind = HeadNorm::Kind::kRms,
+            .gain = part == HeadPart::kQueries ? &of_queries_ : &of_keys_,
+            .epsilon = epsilon_};
+  }
+
+  float epsilon_;
+  Parameter of_queries_, of_keys_;  // gains [1, d_key]
 };
 
 class PlainScheme final : public QueryKeyScheme {
@@ -52,7 +104,8 @@ class PlainScheme final : public QueryKeyScheme {
   float usual_scale(int d_key) const override { return attention_scale(d_key); }
 };
 
-class NormScheme final : public QueryKeyScheme {
+/// What both norms have in common.
+class NormScheme : public QueryKeyScheme {
  public:
   void find_problems(const HeadScheme& heads, std::vector<std::string>& found) const override {
     if (heads.projects_keys()) return;
@@ -60,6 +113,14 @@ class NormScheme final : public QueryKeyScheme {
         "query_key_norm scales queries and keys, of which merged scores have none of their own; set scores "
         "to query_key");
   }
+  const char* refusal(Change change) const override {
+    if (change != Change::kProducts) return nullptr;
+    return "with a query_key_norm queries and keys are normed before their product";
+  }
+};
+
+class LengthScheme final : public NormScheme {
+ public:
   std::vector<GeometryPreset> presets() const override {
     return {{{"query-key-norm", "scores are a learned number times cos(q, k) (Henry et al. 2020)"},
              [](int h, int) { return HeadGeometry{.heads = h, .query_key_norm = QueryKeyNorm::kL2}; }}};
@@ -69,10 +130,10 @@ class NormScheme final : public QueryKeyScheme {
     return static_cast<float>(std::log2(kTokens * kTokens - kTokens));
   }
   bool takes_scale() const override { return true; }
-  std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry& g) const override {
-    return std::make_unique<NormalisedHeads>(std::move(heads), *g.scale);
+  std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry& g, float) const override {
+    return std::make_unique<HeadsOfLengthOne>(std::move(heads), *g.scale);
   }
-  const char* parameter() const override { return "score_factor"; }
+  std::vector<const char*> parameters() const override { return {"score_factor"}; }
   std::string formula(HeadPart part, std::string of_head) const override {
     return fmt::format("{}({}) / its length", part == HeadPart::kQueries ? "score_factor " : "", of_head);
   }
@@ -84,9 +145,27 @@ class NormScheme final : public QueryKeyScheme {
     cost.add_moves(numbers, numbers);
     if (part == HeadPart::kQueries) ++cost.parameters;  // the factor
   }
-  const char* refusal(Change change) const override {
-    if (change != Change::kProducts) return nullptr;
-    return "with a query_key_norm queries and keys are normed before their product";
+};
+
+class RmsScheme final : public NormScheme {
+ public:
+  float usual_scale(int d_key) const override { return attention_scale(d_key); }
+  std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry&,
+                              float epsilon) const override {
+    return std::make_unique<RmsHeads>(std::move(heads), epsilon);
+  }
+  std::vector<const char*> parameters() const override { return {"query_norm", "key_norm"}; }
+  std::string formula(HeadPart part, std::string of_head) const override {
+    return fmt::format("{} ({}) / its root mean square",
+                       part == HeadPart::kQueries ? "query_norm" : "key_norm", of_head);
+  }
+  /// Square, sum, scale and multiply the numbers of each head of each row; mean, epsilon, root and division.
+  void add_cost(LedgerPart& cost, HeadPart, int64_t rows, int64_t heads, int64_t size) const override {
+    const int64_t numbers = count_product({rows, heads, size});
+    cost.other_flops =
+        count_sum(cost.other_flops, count_sum(count_product({4, numbers}), count_product({4, rows, heads})));
+    cost.add_moves(numbers, numbers);
+    cost.parameters = count_sum(cost.parameters, size);
   }
 };
 
@@ -100,7 +179,13 @@ const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kNone>() {
 
 template <>
 const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kL2>() {
-  static const NormScheme scheme;
+  static const LengthScheme scheme;
+  return scheme;
+}
+
+template <>
+const QueryKeyScheme& query_key_scheme<QueryKeyNorm::kRms>() {
+  static const RmsScheme scheme;
   return scheme;
 }
 

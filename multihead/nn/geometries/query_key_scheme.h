@@ -30,12 +30,13 @@ class QueryKeyScheme {
   /// scaled.
   virtual bool takes_scale() const { return false; }
 
-  /// Wraps the heads that their HeadScheme made. g: completed().
-  virtual std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry& /*g*/) const {
+  /// Wraps the heads that their HeadScheme made. g: completed(). epsilon: of norms.
+  virtual std::unique_ptr<Heads> wrap(std::unique_ptr<Heads> heads, const HeadGeometry& /*g*/,
+                                      float /*epsilon*/) const {
     return heads;
   }
-  /// The name of the parameter of this scheme; null: it has none.
-  virtual const char* parameter() const { return nullptr; }
+  /// The names of the parameters of this scheme.
+  virtual std::vector<const char*> parameters() const { return {}; }
   /// The formula of a head's queries or keys in a trace, given the formula of their projection.
   virtual std::string formula(HeadPart /*part*/, std::string of_head) const { return of_head; }
 

@@ -103,7 +103,7 @@ LedgerPart HeadScheme::cost(const HeadGeometry& g, HeadPart part, const Projecte
   LedgerPart cost;
   const HeadShape as = shape(g, rows.d_model);
   cost.add_affine(rows.of(part), rows.d_model, count_product({as.heads_of(part), as.size_of(part)}),
-                  g.biases == Biases::kAll);
+                  has_bias_of_heads(g.biases));
   return cost;
 }
 

@@ -33,7 +33,7 @@ int64_t all_of(const HeadColumns& columns) {
 class SegmentProjection {
  public:
   SegmentProjection(const HeadGeometry& g, const HeadColumns& columns, int d_model, int size)
-      : biased_(g.biases == Biases::kAll),
+      : biased_(has_bias_of_heads(g.biases)),
         before_(g.input.kind == HeadInput::Kind::kProjectedSlices ? Parameter(d_model, d_model)
                                                                   : Parameter()),
         weight_(g.input.one_for_all ? static_cast<int64_t>(columns[0].size()) : all_of(columns), size),
@@ -157,7 +157,7 @@ class SegmentScheme : public HeadScheme {
     const int64_t outputs = count_product({g.heads, size});
     cost.parameters = count_product({matrix, size});
     cost.multiply_adds = count_product({count, all, size});
-    if (g.biases == Biases::kAll) {
+    if (has_bias_of_heads(g.biases)) {
       cost.parameters = count_sum(cost.parameters, outputs);
       cost.other_flops = count_product({count, outputs});
     }

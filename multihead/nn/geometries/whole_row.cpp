@@ -14,7 +14,7 @@ class WholeRowHeads final : public Heads {
   WholeRowHeads(const HeadGeometry& g, int d_model)
       : geometry_(g),
         tied_(g.scores == Scores::kTied),
-        biased_(g.biases == Biases::kAll),
+        biased_(has_bias_of_heads(g.biases)),
         w_q_(d_model, int64_t{g.heads} * g.d_key),
         w_k_(tied_ ? Parameter() : Parameter(d_model, int64_t{g.key_heads} * g.d_key)),
         w_v_(d_model, int64_t{g.value_heads} * g.d_value),

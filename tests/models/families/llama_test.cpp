@@ -1,5 +1,5 @@
-// Folders that LlamaForCausalLM and LlamaModel wrote, and what transformers computed with them in double
-// precision. tests/oracles/llama_goldens.py makes both.
+// Folders that LlamaForCausalLM, LlamaModel, MistralForCausalLM, Qwen2ForCausalLM and Qwen3ForCausalLM wrote, and what
+// transformers computed with them in double precision. tests/oracles/llama_goldens.py makes both.
 #include <gtest/gtest.h>
 
 #include "multihead/models/causal_model.h"
@@ -11,15 +11,19 @@ namespace {
 
 using nlohmann::json;
 
-class LlamaGoldens : public testing::TestWithParam<const char*> {
+struct GoldenName {
+  const char *family, *name;
+};
+
+class LlamaGoldens : public testing::TestWithParam<GoldenName> {
  protected:
-  test::GoldenModel golden{"llama", GetParam()};
+  test::GoldenModel golden{GetParam().family, GetParam().name};
   ModelFolder folder = load_model_folder(golden.folder);
 };
 
 // One batch of sequences of 1, 2 and 127 tokens and of the model's longest.
 TEST_P(LlamaGoldens, StatesAndLogitsAreThoseOfTransformers) {
-  EXPECT_EQ(folder.model_type, "llama");
+  EXPECT_EQ(folder.model_type, GetParam().family);
   EXPECT_EQ(static_cast<int32_t>(golden.sequences.back().size()), folder.model->facts().max_positions);
   test::expect_states_and_logits(folder.language_model(), golden);
 }
@@ -33,7 +37,14 @@ TEST_P(LlamaGoldens, HeadsAreSeenAndMuted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, LlamaGoldens,
-                         testing::Values("tied_grouped", "untied_biased_linear_bf16", "llama3_one_key_f16"));
+                         testing::Values(GoldenName{"llama", "tied_grouped"},
+                                         GoldenName{"llama", "untied_biased_linear_bf16"},
+                                         GoldenName{"llama", "llama3_one_key_f16"},
+                                         GoldenName{"mistral", "window"},
+                                         GoldenName{"mistral", "no_window_bf16"}, GoldenName{"qwen2", "tied"},
+                                         GoldenName{"qwen2", "window_bf16"}, GoldenName{"qwen3", "tied"},
+                                         GoldenName{"qwen3", "biased_bf16"}),
+                         [](const auto& of) { return std::string(of.param.family) + "_" + of.param.name; });
 
 // As transformers before 5 wrote it, and as Meta's folders are.
 TEST(LlamaFolder, OlderConfigurationsSayTheSame) {
@@ -94,6 +105,52 @@ TEST(DamagedLlama, ConfigurationsThatDoNotFitAreRefused) {
   damaged.with("quantization_config", json::object(), "quantization_config");
   damaged.restore();
   EXPECT_NO_THROW(load_model_folder(damaged.folder));
+}
+
+// A window counts for all layers of Mistral's, and for none where it is null.
+TEST(MistralFolder, WindowsAreThoseOfItsConfiguration) {
+  const test::DamagedGolden folder("mistral", "window");
+  const auto window = [&] {
+    const auto model = load_model_folder(folder.folder).model;
+    return dynamic_cast<const CausalModel&>(*model).config().stack.mask.window;
+  };
+  EXPECT_EQ(window(), 17);
+  folder.with([](json& config) { config["sliding_window"] = nullptr; });
+  EXPECT_EQ(window(), 0);
+  folder.with([](json& config) { config.erase("sliding_window"); });  // MistralConfig's default
+  EXPECT_EQ(window(), 4096);
+  folder.with("sliding_window", 0, "sliding_window: expected an integer from 1");
+}
+
+TEST(Qwen2Folder, LayersWithAndWithoutAWindowAreRefused) {
+  const test::DamagedGolden folder("qwen2", "window_bf16");
+  const char* const refused =
+      "sliding_window is 13 for 1 of 2 layers; expected all layers or none to have a window";
+  folder.with("layer_types", {"full_attention", "sliding_attention"}, refused);
+  folder.with([](json& config) {
+    config.erase("layer_types");
+    config["max_window_layers"] = 1;
+  });
+  folder.expect_error(refused);
+  folder.with([](json& config) {
+    config.erase("layer_types");
+    config["max_window_layers"] = 2;  // no layer is left
+  });
+  const auto without = load_model_folder(folder.folder).model;
+  EXPECT_EQ(dynamic_cast<const CausalModel&>(*without).config().stack.mask.kind, StackMask::Kind::kCausal);
+  folder.with([](json& config) { config["use_sliding_window"] = false; });
+  EXPECT_NO_THROW(load_model_folder(folder.folder));
+}
+
+// Whatever other fields say: Qwen2's projections have fixed biases, and Qwen3's norms are parameters.
+TEST(DamagedQwen, TensorsThatAreMissingAreNamed) {
+  const test::DamagedGolden qwen2("qwen2", "tied"), qwen3("qwen3", "tied");
+  qwen2.with([](json& config) { config["attention_bias"] = false, config["mlp_bias"] = true; });
+  EXPECT_NO_THROW(load_model_folder(qwen2.folder));
+  qwen2.with("model_type", "llama", "not used: model.layers.0.self_attn.k_proj.bias");
+  qwen2.with("model_type", "qwen3", "missing: model.layers.0.self_attn.q_norm.weight");
+  qwen3.with("attention_bias", true, "missing: model.layers.0.self_attn.q_proj.bias");
+  qwen3.with("model_type", "llama", "not used: model.layers.0.self_attn.k_norm.weight");
 }
 
 TEST(DamagedLlama, PositionsThatAreNotSupportedAreNamed) {

@@ -79,7 +79,7 @@ inline D projected(const Layer& layer, const D& x, const std::string& letter, in
 /// The same of rows of any value, of all heads, in numbers that count.
 inline Rows counted_projection(const HeadGeometry& g, const Rows& x, int64_t outputs) {
   Rows out = product(x, zeros(static_cast<int64_t>(x[0].size()), outputs));
-  if (g.biases == Biases::kAll) add_bias_to(out);
+  if (g.biases != Biases::kNone) add_bias_to(out);
   return out;
 }
 

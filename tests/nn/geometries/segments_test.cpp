@@ -63,7 +63,7 @@ class SegmentOracle final : public HeadOracle {
       const Rows one = product(part, zeros(static_cast<int64_t>(head.size()), size));
       for (size_t i = 0; i < x.size(); ++i) out[i].insert(out[i].end(), one[i].begin(), one[i].end());
     }
-    if (g.biases == Biases::kAll) add_bias_to(out);
+    if (g.biases != Biases::kNone) add_bias_to(out);
     return out;
   }
 };

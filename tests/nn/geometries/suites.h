@@ -64,7 +64,8 @@ class Geometry : public testing::TestWithParam<Case> {
       one->initialise(random);
       one->visit("", [&](const std::string& name, Parameter& p) {
         // They start at 0 or 1, which would hide them.
-        if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm")
+        if (name[1] == 'b' || name[1] == 'c' || name.starts_with(".mixing_of") || name == ".head_norm" ||
+            name == ".query_norm" || name == ".key_norm")
           fill_normal(p, random, 0.5);
       });
     }

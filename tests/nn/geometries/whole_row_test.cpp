@@ -32,6 +32,9 @@ INSTANTIATE_TEST_SUITE_P(
     WholeRow, Geometry,
     testing::Values(
         Case{"sizes that differ", kSizes, 7}, Case{"rows that come out narrower", kSizes, 7, {}, 3},
+        Case{"biases of queries, keys and values",
+             {.heads = 2, .key_heads = 1, .biases = Biases::kQueriesKeysValues},
+             6},
         Case{"rows that come out wider", {.heads = 2, .biases = Biases::kNone}, 4, {}, 11},
         Case{"groups of keys and of values", kTwoGroups, 5}, Case{"rotary", kGroups, 5, {kRotary, kCausal}},
         Case{"rotary tied", {.heads = 2, .d_key = 4, .scores = Scores::kTied}, 5, {kRotary, kBidirectional}},
@@ -40,13 +43,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"t5 both ways", kGroups, 5, {kT5, kBidirectional}}, Case{"shaw", kThree, 5, {kShaw, kCausal}},
         Case{"shaw both ways", kGroups, 5, {kShaw, kBidirectional}}),
     name_of_case);
-INSTANTIATE_TEST_SUITE_P(WholeRow, LedgerOf,
-                         testing::Values(Case{"sizes that differ", kSizes, 7},
-                                         Case{"groups of keys and of values", kTwoGroups, 5},
-                                         Case{"rotary groups", kSmallGroups, 5, {kRotary}},
-                                         Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
-                                         Case{"shaw groups", kSmallGroups, 5, {kShaw}}),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    WholeRow, LedgerOf,
+    testing::Values(Case{"sizes that differ", kSizes, 7},
+                    Case{"biases of queries, keys and values",
+                         {.heads = 2, .key_heads = 1, .biases = Biases::kQueriesKeysValues},
+                         6},
+                    Case{"groups of keys and of values", kTwoGroups, 5},
+                    Case{"rotary groups", kSmallGroups, 5, {kRotary}},
+                    Case{"alibi groups", kSmallGroups, 5, {kAlibi}},
+                    Case{"shaw groups", kSmallGroups, 5, {kShaw}}),
+    name_of_case);
 
 TEST(WholeRowHeads, WhatCannotBe) {
   expect_problem({.heads = 4, .key_heads = 2, .scores = Scores::kTied}, 8,
