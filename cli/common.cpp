@@ -116,13 +116,6 @@ std::string counted(int64_t number, std::string_view one, std::string_view many)
   return many.empty() ? fmt::format("{} {}s", number, one) : fmt::format("{} {}", number, many);
 }
 
-std::string grouped(uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
 bool quiet() {
   return quiet_wanted;
 }

@@ -62,8 +62,6 @@ void finish_standard_output();
 
 /// "1 line", "2 lines"; `many` where an s does not do: counted(2, "query", "queries").
 std::string counted(int64_t number, std::string_view one, std::string_view many = {});
-/// 1234567 -> "1,234,567".
-std::string grouped(uint64_t number);
 
 /// --threads, --quiet: added once for the whole tool (main.cpp); the verbs ask here.
 bool quiet();

@@ -7,8 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/side_by_side.h"
-#include "lab/studies/report.h"
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 

@@ -75,7 +75,7 @@ std::vector<int> numbers_of(const std::string& list) {
 void allow_only(const ConvertFlags& flags, std::string_view with, std::vector<std::string_view> allowed) {
   for (const char* flag : {"--d-key", "--nearest", "--key-heads", "--shared-size", "--attention"}) {
     if (flags.given(flag) && std::find(allowed.begin(), allowed.end(), flag) == allowed.end())
-      throw UsageError(fmt::format("{} says nothing to {}", flag, with));
+      throw UsageError(fmt::format("{} has no meaning with {}; leave it out", flag, with));
   }
 }
 
@@ -161,7 +161,7 @@ struct Sentences {
 
 Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
   if (!flags.source.empty() && flags.given("--seed"))
-    throw UsageError("--seed says nothing to --source: no random sentences are made");
+    throw UsageError("--seed has no meaning with --source, since no random sentences are made; leave it out");
   if (flags.source.empty() != flags.target.empty())
     throw UsageError("--source and --target go together: line i must translate line i");
   Sentences sentences;
@@ -255,7 +255,7 @@ void run(const ConvertFlags& flags) {
   if (plan.promise != Promise::kOther && !is_rounding(promised)) {
     throw Error(
         fmt::format("the converted model's logits differ by {:.2e} (of {:.3g}), more than rounding explains; "
-                    "nothing was written. Does the model have what heads do by their number?",
+                    "nothing was written. Do other parts of the model depend on the numbers of heads?",
                     promised.logits, promised.logits_magnitude));
   }
   StopSignals::stoppable([&](const auto& stop) {

@@ -19,7 +19,8 @@ void refuse_head_flags(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options()) {
     const std::string name = option->get_name();  // "--model" of "model,--model"
     if (option->count() > 0 && std::find(kAllowed.begin(), kAllowed.end(), name) == kAllowed.end())
-      throw UsageError(fmt::format("{} says nothing to a .gguf file, which becomes a folder as it is", name));
+      throw UsageError(fmt::format(
+          "{} has no meaning with a .gguf file, which becomes a folder as it is; leave it out", name));
   }
 }
 

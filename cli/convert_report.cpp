@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 namespace {
@@ -52,8 +53,7 @@ std::string in_words(const ConvertReport& report) {
   std::string text = fmt::format("{} -> {}\n{}\n\n{:<34}{:>16}{:>16}\n", report.model, report.out,
                                  report.conversion, "", "before", "after");
   for (const auto& [key, name, count] : report.costs) {
-    text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(static_cast<uint64_t>(count.before)),
-                        grouped(static_cast<uint64_t>(count.after)));
+    text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(count.before), grouped(count.after));
   }
   const ModelDifference& found = report.difference;
   text += fmt::format(

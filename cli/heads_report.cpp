@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "cli/common.h"
-#include "lab/studies/report.h"
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
-#include "lab/studies/report.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 namespace {

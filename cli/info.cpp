@@ -13,6 +13,7 @@
 #include "cli/info_stack.h"
 #include "cli/load_model.h"
 #include "cli/verbs.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/sentence_model.h"
@@ -71,7 +72,7 @@ std::string tokenizer_text(const std::optional<Tokenizer>& tokenizer, const Enco
   if (!tokenizer) return "none (token ids only: --token-ids)";
   const auto unknown = tokenizer->unknown_id();
   return fmt::format(
-      "{} tokens; end {} = {}, pad {} = {}{}", grouped(static_cast<uint64_t>(tokenizer->size())), c.eos_id,
+      "{} tokens; end {} = {}, pad {} = {}{}", grouped(tokenizer->size()), c.eos_id,
       tokenizer->token_of(c.eos_id), c.pad_id, tokenizer->token_of(c.pad_id),
       unknown ? fmt::format(", unknown {} = {}", *unknown, tokenizer->token_of(*unknown)) : "");
 }
@@ -82,7 +83,7 @@ std::string table(const ModelFolder& folder) {
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
   line("model", fmt::format("{}, {}-norm encoder-decoder", folder.model_type,
                             c.norm == NormPlacement::kPost ? "post" : "pre"));
-  line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
+  line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(c.d_model));
   line("encoder", layers_text(encoder_stack(c)));
   line("decoder", layers_text(decoder_stack(c)));

@@ -10,7 +10,7 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/io/config.h"
 
 namespace mh::cli {

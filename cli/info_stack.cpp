@@ -5,6 +5,7 @@
 
 #include "cli/common.h"
 #include "cli/info_parts.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/encoder_model.h"
 
@@ -83,7 +84,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
   line("model", fmt::format("{}, {}-norm {}", folder.model_type,
                             one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre",
                             one.stack.mask.kind == StackMask::Kind::kNone ? "encoder" : "causal decoder"));
-  line("parameters", grouped(static_cast<uint64_t>(folder.model->parameter_count())));
+  line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(one.stack.d_model));
   line(one.stack.name, layers_text(one.stack));
   if (const ordered_json fields = unusual_heads(layer.self_attention); !fields.empty())

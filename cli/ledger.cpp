@@ -17,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
@@ -87,8 +88,7 @@ Account model_account(const LedgerFlags& flags, const EncoderDecoderConfig& conf
                                config.encoder_layers, config.decoder_layers, config.encoder_heads,
                                config.decoder_heads, config.encoder_ff, config.decoder_ff),
           .tokens = fmt::format("{}, {}, vocabulary {}", counted(flags.tokens, "source token"),
-                                counted(target, "target token"),
-                                grouped(static_cast<uint64_t>(config.target_vocabulary()))),
+                                counted(target, "target token"), grouped(config.target_vocabulary())),
           .path = found.encoder_self.path,
           .parts = found.parts,
           .total = found.total()};
@@ -109,7 +109,7 @@ AccountOf accounts(const LedgerFlags& flags) {
   for (const std::string& flag : of_one_layer) {
     if (!flags.given(flag)) continue;
     throw UsageError(fmt::format(
-        "{} is of one layer, but a whole model is asked for; describe its heads by --geometry", flag));
+        "{} describes one layer, but a whole model is asked for; describe its heads by --geometry", flag));
   }
   if (!flags.model.empty() && !flags.preset.empty())
     throw UsageError("--preset and a model folder are both given; give one of them");
@@ -140,7 +140,7 @@ AccountOf accounts(const LedgerFlags& flags) {
 }
 
 std::string number(int64_t n) {
-  return grouped(static_cast<uint64_t>(n));
+  return grouped(n);
 }
 
 std::string table(const Account& account) {

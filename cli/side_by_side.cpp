@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/text/unicode.h"
 
 namespace mh::cli {

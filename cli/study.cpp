@@ -20,6 +20,7 @@
 #include "lab/studies/report.h"
 #include "lab/studies/study.h"
 #include "multihead/base/file.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 namespace {

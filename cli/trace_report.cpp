@@ -8,7 +8,7 @@
 
 #include "cli/common.h"
 #include "cli/error_line.h"
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::cli {
 namespace {

@@ -34,11 +34,6 @@ const Plot* picture_of(const StudyReport& report);
 /// "Half right: (a) and (c) say the same and pass; (b) says the opposite and passes. Remark."
 std::string about_the_original(const Claim& claim);
 
-/// Words of `text` in lines of at most `width` columns, each begun by `indent`, all but the first by
-/// `further` as well.
-std::string wrapped(const std::string& text, const std::string& indent = "", size_t width = 80,
-                    const std::string& further = "");
-
 /// A plot as a picture of its own: lines over axes with a legend, strips with their names, or heat maps with
 /// their words. Throws ShapeError when the rows of a matrix differ in length or its names are not as many as
 /// rows and columns.

@@ -2,6 +2,8 @@
 
 #include "lab/studies/report.h"
 
+#include "multihead/base/terminal_text.h"
+
 namespace mh {
 namespace {
 

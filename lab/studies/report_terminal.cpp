@@ -9,6 +9,7 @@
 #include "lab/studies/report.h"
 #include "lab/studies/statistics.h"
 #include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh {
 namespace {
@@ -16,31 +17,6 @@ namespace {
 size_t width_of(std::string_view text) {
   return static_cast<size_t>(display_width(text));
 }
-
-}  // namespace
-
-std::string wrapped(const std::string& text, const std::string& indent, size_t width,
-                    const std::string& further) {
-  std::string out, line = indent;
-  bool empty = true;
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = text.find_first_not_of(" \n", at);
-    if (begin == std::string::npos) break;
-    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    if (!empty && width_of(line) + 1 + width_of(word) > width) {
-      out += line + "\n";
-      line = indent + further;
-      empty = true;
-    }
-    line += (empty ? "" : " ") + word;
-    empty = false;
-    at = end;
-  }
-  return out + line + "\n";
-}
-
-namespace {
 
 std::string padded(const std::string& text, size_t width, bool left) {
   const std::string space(width - std::min(width, width_of(text)), ' ');

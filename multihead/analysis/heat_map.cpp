@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh {
 namespace {
@@ -16,62 +18,12 @@ constexpr int kLongestRowLabel = 14;
 constexpr int kTallestColumnLabel = 10;  // lines of labels that are written downwards
 constexpr int kWidestCell = 9;
 constexpr int kNarrowestLevelCell = 6;  // below it level labels say too little
-constexpr const char* kEllipsis = "\u2026";
 
 // The darkest shade or colour stands for less than the first bound.
 constexpr std::array kShades{" ", "\u2591", "\u2592", "\u2593", "\u2588"};
 constexpr std::array kShadeBounds{0.05, 0.2, 0.4, 0.7};
 // From the 6 x 6 x 6 cube: black, violet, red, orange, yellow, white; lightness rises throughout.
 constexpr std::array kColours{16, 17, 53, 54, 90, 126, 161, 203, 208, 214, 220, 228, 231};
-
-struct Character {
-  std::string_view bytes;
-  int width;
-};
-
-int width_of(uint32_t code) {
-  if (code == 0 || (code >= 0x300 && code <= 0x36F) || (code >= 0x200B && code <= 0x200F) || code == 0xFE0F)
-    return 0;
-  const bool wide = (code >= 0x1100 && code <= 0x115F) || (code >= 0x2E80 && code <= 0xA4CF) ||
-                    (code >= 0xAC00 && code <= 0xD7A3) || (code >= 0xF900 && code <= 0xFAFF) ||
-                    (code >= 0xFE30 && code <= 0xFE6F) || (code >= 0xFF00 && code <= 0xFF60) ||
-                    (code >= 0x1F300 && code <= 0x1FAFF) || (code >= 0x20000 && code <= 0x3FFFD);
-  return wide ? 2 : 1;
-}
-
-/// Views of `text`.
-std::vector<Character> characters(std::string_view text) {
-  std::vector<Character> all;
-  for (size_t at = 0; at < text.size();) {
-    const auto first = static_cast<unsigned char>(text[at]);
-    size_t size = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    size = std::min(size, text.size() - at);
-    uint32_t code = size == 1 ? first : first & (0xFFu >> (size + 1));
-    for (size_t i = 1; i < size; ++i) code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
-    all.push_back({text.substr(at, size), width_of(code)});
-    at += size;
-  }
-  return all;
-}
-
-/// What may not stand in a terminal's line is shown as a dot.
-std::string printable(std::string_view label) {
-  std::string text;
-  for (const char c : label) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '.' : c;
-  return text;
-}
-
-std::string shortened(const std::string& label, int width) {
-  if (display_width(label) <= width) return label;
-  std::string text;
-  int used = 0;
-  for (const Character& character : characters(label)) {
-    if (used + character.width > width - 1) break;
-    text += character.bytes;
-    used += character.width;
-  }
-  return text + kEllipsis;
-}
 
 std::string spaces(int count) {
   return std::string(static_cast<size_t>(std::max(count, 0)), ' ');
@@ -93,8 +45,9 @@ class Picture {
   Picture(ConstMatrixView weights, std::span<const std::string> rows, std::span<const std::string> columns,
           const HeatMapOptions& options)
       : weights_(weights), options_(options) {
-    for (const std::string& label : rows) rows_.push_back(shortened(printable(label), kLongestRowLabel));
-    for (const std::string& label : columns) columns_.push_back(printable(label));
+    for (const std::string& label : rows) rows_.push_back(cell_text(label, kLongestRowLabel));
+    for (const std::string& label : columns)
+      columns_.push_back(cell_text(label, std::numeric_limits<int>::max()));
     for (const std::string& label : rows_) margin_ = std::max(margin_, display_width(label));
     ++margin_;
     int longest = 1;
@@ -133,7 +86,7 @@ class Picture {
   std::string level_header(int begin, int end) const {
     std::string text, line = spaces(margin_);
     for (int j = begin; j < end; ++j) {
-      const std::string label = shortened(columns_[static_cast<size_t>(j)], cell_ - 1);
+      const std::string label = cell_text(columns_[static_cast<size_t>(j)], cell_ - 1);
       line += label + spaces(cell_ - display_width(label));
     }
     add_line(text, line);
@@ -145,8 +98,8 @@ class Picture {
     size_t tallest = 0;
     for (int j = begin; j < end; ++j) {
       auto& label = labels.emplace_back();
-      const std::string text = shortened(columns_[static_cast<size_t>(j)], kTallestColumnLabel);
-      for (const Character& c : characters(text)) {
+      const std::string text = cell_text(columns_[static_cast<size_t>(j)], kTallestColumnLabel);
+      for (const TerminalCharacter& c : terminal_characters(text)) {
         if (c.width == 0 && !label.empty()) {
           label.back() += c.bytes;
         } else {
@@ -196,16 +149,6 @@ class Picture {
 };
 
 }  // namespace
-
-std::string cell_text(std::string_view text, int width) {
-  return shortened(printable(text), width);
-}
-
-int display_width(std::string_view text) {
-  int width = 0;
-  for (const Character& character : characters(text)) width += character.width;
-  return width;
-}
 
 std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_labels,
                      std::span<const std::string> column_labels, const HeatMapOptions& options) {

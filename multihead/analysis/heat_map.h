@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "multihead/base/matrix_view.h"
 
@@ -27,13 +26,5 @@ std::string heat_map(ConstMatrixView weights, std::span<const std::string> row_l
 
 /// Returns one line that explains the shades or colours.
 std::string heat_map_legend(HeatMapOptions::Cells cells);
-
-/// Prepares text for a cell: control characters become dots, and it is cut to `width` columns of a terminal
-/// with an ellipsis.
-std::string cell_text(std::string_view text, int width);
-
-/// Returns how many columns of a terminal a UTF-8 text takes: 2 for wide East Asian characters, 0 for
-/// combining marks.
-int display_width(std::string_view text);
 
 }  // namespace mh

@@ -9,6 +9,7 @@
 #include "multihead/analysis/heat_map.h"
 #include "multihead/analysis/svg.h"
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh {
 namespace {

@@ -46,7 +46,7 @@ void remove_leftovers(const std::filesystem::path& path);
 void refuse_foreign_files(const std::filesystem::path& folder,
                           const std::function<bool(std::string_view name)>& ours);
 
-/// Throws FileError when a FolderWriter could not write `folder`: before work of which nothing could be kept.
+/// Throws FileError when a FolderWriter could not write `folder`; called before long work, whose result would be lost.
 /// Nothing is left behind.
 void check_can_write_folder(const std::filesystem::path& folder);
 /// Throws FileError when write_file_atomically() could not write `path`. Its folder must exist. Nothing is

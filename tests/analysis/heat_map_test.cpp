@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/base/utf8.h"
 #include "multihead/tensor/tensor.h"
 

@@ -120,7 +120,7 @@ TEST_F(ConvertVerb, RefusesInOneLine) {
   refused("", "expected one of --to, --permute, --remove and --merge-equal, got none");
   refused("--to merged --permute 0,1,2", "got several");
   refused("--to canonicle", "--to: expected canonical|merged|grouped|collaborative, got canonicle");
-  refused("--to merged --key-heads 1", "--key-heads says nothing to --to merged");
+  refused("--to merged --key-heads 1", "--key-heads has no meaning with --to merged");
   refused("--to collaborative", "--shared-size is missing");
   refused("--to grouped --key-heads 2",
           "encoder.0.self_attention: key_heads is 2; expected a divisor of the 3 heads");
@@ -130,7 +130,8 @@ TEST_F(ConvertVerb, RefusesInOneLine) {
   refused("--remove encoder.0.self_attention", "encoder.0.self_attention");
   refused("--merge-equal", "no two heads of a layer have equal queries, keys and values");
   const std::string lines = scratch.write("lines", "a cat\n");
-  refused("--to merged --seed 3 --source " + lines + " --target " + lines, "--seed says nothing to --source");
+  refused("--to merged --seed 3 --source " + lines + " --target " + lines,
+          "--seed has no meaning with --source");
   refused("--to merged --source x", "--source and --target go together");
   refused("--to merged --source /no/such --target /no/such", "cannot read /no/such", 1);
   expect_error(run_tool("convert " + folder + " --to merged --out " + folder), 2,

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"

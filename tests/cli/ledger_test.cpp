@@ -102,7 +102,7 @@ TEST_F(LedgerOfFolder, AddsUpAModel) {
               model_ledger(config, 3, 3).total());
   expect_error(run_tool("ledger " + folder + " --tokens 20"), 2,
                "tokens is 20; this model reads sequences of");
-  expect_error(run_tool("ledger " + folder + " --d-key 20"), 2, "--d-key is of one layer");
+  expect_error(run_tool("ledger " + folder + " --d-key 20"), 2, "--d-key describes one layer");
 }
 
 TEST(LedgerVerb, RefusesInOneLine) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/studies/split_or_project/counted_layer.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/kernels/elementwise.h"
 #include "multihead/kernels/gemm.h"
@@ -40,10 +41,6 @@ std::vector<lab::Head> heads_of(lab::Layer& layer) {
 /// Whether a part of the ledger has these operations.
 bool same(const LedgerPart& part, const Operations& counted) {
   return part.flops() == counted.flops() && part.exponentials == counted.exponentials;
-}
-
-std::string grouped(int64_t number) {
-  return fmt::format("{}", fmt::group_digits(number));
 }
 
 /// Median of the clock's seconds.

@@ -7,6 +7,7 @@
 #include "lab/studies/lab.h"
 #include "lab/studies/unique_heads/algebra.h"
 #include "lab/studies/unique_heads/claims.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::unique_heads {
 
@@ -132,8 +133,7 @@ Claim narrow_and_wide(const AlgebraCase& a) {
     Layer layer(geometry_preset(a.mistake == ++number ? row.mistaken : row.preset, kMany, kWide), kWide,
                 a.seed);
     const int64_t count = layer.parameter_count();
-    const std::string expected = fmt::format("{}", fmt::group_digits(row.expected)),
-                      counted = fmt::format("{}", fmt::group_digits(count));
+    const std::string expected = grouped(row.expected), counted = grouped(count);
     table.rows.push_back({row.name, row.preset, counted});
     claim.clauses.push_back(algebraic(fmt::format("A layer of {} has {} parameters.", row.name, expected),
                                       expected, "counted: " + counted, count == row.expected));

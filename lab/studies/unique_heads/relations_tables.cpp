@@ -7,7 +7,7 @@
 
 #include "lab/demo/grammar_heads.h"
 #include "lab/studies/statistics.h"
-#include "multihead/analysis/heat_map.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh::unique_heads {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/analysis/heat_map.h"
 #include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
 
 namespace mh {
 namespace {
