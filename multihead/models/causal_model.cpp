@@ -14,7 +14,7 @@ namespace {
 
 const CausalConfig& checked(const CausalConfig& config) {
   if (const auto found = problems_of(config); !found.empty())
-    throw UsageError(fmt::format("this decoder cannot be: {}", fmt::join(found, "; ")));
+    throw UsageError(fmt::format("this decoder cannot be built: {}", fmt::join(found, "; ")));
   return config;
 }
 

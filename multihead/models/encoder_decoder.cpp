@@ -14,7 +14,8 @@ namespace {
 
 const EncoderDecoderConfig& checked(const EncoderDecoderConfig& config) {
   const std::vector<std::string> found = problems_of(config);
-  if (!found.empty()) throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(found, "; ")));
+  if (!found.empty())
+    throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(found, "; ")));
   return config;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 const EncoderConfig& checked(const EncoderConfig& config) {
   if (const auto found = problems_of(config); !found.empty())
-    throw UsageError(fmt::format("this encoder cannot be: {}", fmt::join(found, "; ")));
+    throw UsageError(fmt::format("this encoder cannot be built: {}", fmt::join(found, "; ")));
   return config;
 }
 

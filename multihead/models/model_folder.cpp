@@ -126,6 +126,10 @@ void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, con
 }  // namespace
 
 std::string ModelFolder::remark() const {
+  if (!not_read.empty()) {
+    return fmt::format("{}: {} are not read; they belong to a head that this library does not have",
+                       path.string(), fmt::join(not_read, ", "));
+  }
   if (!checkpoint) return "";
   return fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
                      path.parent_path().parent_path().string(), path.string());
@@ -134,7 +138,7 @@ std::string ModelFolder::remark() const {
 LanguageModel& ModelFolder::language_model() const {
   if (auto* found = dynamic_cast<LanguageModel*>(model.get())) return *found;
   throw UsageError(
-      fmt::format("{} holds a {} model, which has no next token to say; name a translator or a causal model",
+      fmt::format("{} holds a {} model, which predicts no next token; name a translator or a causal model",
                   path.string(), model_type));
 }
 
@@ -193,7 +197,7 @@ ModelFolder load_model_folder(const fs::path& given) {
   const WeightFiles files = WeightFiles::open(path);
   folder.model = make_model(files, plan);
   // Meanwhile another thread reads the weights, which nothing below asks for.
-  auto weights = std::async([&] { read_weights(files, plan, *folder.model); });
+  auto weights = std::async([&] { return read_weights(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;
   if (is_there(path / kTokenizerConfig)) {
     const std::string config = read_regular_file(path / kTokenizerConfig);
@@ -220,7 +224,7 @@ ModelFolder load_model_folder(const fs::path& given) {
     refuse_to_suppress_all(folder.suppressed, facts, generation);
     folder.end_tokens = read_end_tokens(json, generation.string(), facts.vocabulary);
   }
-  weights.get();
+  folder.not_read = weights.get();
   return folder;
 }
 

@@ -35,6 +35,8 @@ struct ModelFolder {
   /// Set when the folder has no model of its own yet: the update of the checkpoint that was read instead,
   /// whose folder is `path`.
   std::optional<int64_t> checkpoint = {};
+  /// Tensors of heads that are not done here, such as classification: they were not read.
+  std::vector<std::string> not_read = {};
   std::string model_type;  // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
@@ -50,7 +52,7 @@ struct ModelFolder {
   /// special_tokens_map.json; empty: neither says one.
   std::string mask_token;
 
-  /// Returns one line for the user when a checkpoint was read, saying which; else an empty text.
+  /// Returns one line for the user when a checkpoint was read, saying which, or when tensors were not; else an empty text.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another

@@ -101,7 +101,7 @@ LedgerPart ModelLedger::total() const {
 
 ModelLedger model_ledger(const EncoderDecoderConfig& c, int64_t source, int64_t target) {
   if (const auto wrong = problems_of(c); !wrong.empty())
-    throw UsageError(fmt::format("this Transformer cannot be: {}", fmt::join(wrong, "; ")));
+    throw UsageError(fmt::format("this Transformer cannot be built: {}", fmt::join(wrong, "; ")));
   for (const int64_t tokens : {source, target}) {
     if (0 <= tokens && tokens <= c.max_positions) continue;
     throw UsageError(

@@ -165,7 +165,7 @@ std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& pl
   return plan.make(files);
 }
 
-void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model) {
+std::vector<std::string> read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model) {
   Differences differences;
   std::set<std::string> used;
   std::vector<Assignment> assignments;
@@ -183,11 +183,18 @@ void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model
         {.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
   });
   refuse_not_finite(assignments, differences);
+  std::vector<std::string> of_other_heads;
   const auto tell_unused = [&](Differences& told) {
+    of_other_heads.clear();
     for (const auto& [tensor, stored] : files.tensors()) {
       if (used.contains(tensor)) continue;
-      if (!plan.no_weight || !plan.no_weight(without_prefix(tensor, plan.prefixes), files, model, told))
+      const std::string name = without_prefix(tensor, plan.prefixes);
+      if (std::any_of(plan.other_heads.begin(), plan.other_heads.end(),
+                      [&](const std::string& begin) { return name.starts_with(begin); })) {
+        of_other_heads.push_back(tensor);
+      } else if (!plan.no_weight || !plan.no_weight(name, files, model, told)) {
         differences.unused(tensor);
+      }
     }
   };
   // No number is converted before all fits, so that what is refused takes little memory; what tensors that
@@ -198,6 +205,7 @@ void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model
   for (const Assignment& from : assignments) read_parameter(from);
   tell_unused(differences);
   differences.throw_if_any(files.name(), plan.description, plan.remedy);
+  return of_other_heads;
 }
 
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "multihead/models/families/family.h"
 
@@ -21,9 +22,10 @@ std::string write_weights(const Model& model,
 /// X: expected [..], got [..]; type of X: ...; not used: ...; not finite: ..."; this takes hardly
 /// any memory, since nothing is converted before all fits.
 std::unique_ptr<Model> read_weights(const WeightFiles& files, const FolderPlan& plan);
-/// The same in two steps, for callers that inspect the model before its weights are read.
+/// The same in two steps, for callers that inspect the model before its weights are read. Returns the tensors that belong to
+/// heads which are not done here (FolderPlan::other_heads).
 std::unique_ptr<Model> make_model(const WeightFiles& files, const FolderPlan& plan);
-void read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model);
+std::vector<std::string> read_weights(const WeightFiles& files, const FolderPlan& plan, Model& model);
 /// Returns the name of the tensor that a parameter is read from; empty when the files have none.
 std::string tensor_of(const WeightFiles& files, const FolderPlan& plan, std::string_view parameter);
 

@@ -35,14 +35,15 @@ void check_heads(const TranslatorSettings& settings) {
   const HeadGeometry geometry = head_geometry(settings, preset);
   if (geometry.d_key == 0 && geometry.weights == HeadWeights::kSoftmax &&
       *settings.d_model % *settings.heads != 0) {
-    throw UsageError(fmt::format(
-        "`heads` {} does not divide `d_model` {}: every head has as many columns; another size is `d_key`",
-        *settings.heads, *settings.d_model));
+    throw UsageError(
+        fmt::format("`heads` {} does not divide `d_model` {}: the heads share its columns evenly; set "
+                    "`d_key` for another size",
+                    *settings.heads, *settings.d_model));
   }
   std::vector<std::string> wrong = problems_of(geometry, *settings.d_model);
   if (wrong.empty())
     wrong = problems_of(settings.positions.value_or(preset.positions), geometry, *settings.d_model);
-  if (!wrong.empty()) throw UsageError(fmt::format("such heads cannot be: {}", fmt::join(wrong, "; ")));
+  if (!wrong.empty()) throw UsageError(fmt::format("the heads cannot be built: {}", fmt::join(wrong, "; ")));
 }
 
 std::vector<std::string> other_heads(const TranslatorSettings& settings, const EncoderDecoderConfig& config) {

@@ -135,7 +135,7 @@ void check_settings(const TranslatorSettings& settings) {
   if (settings.updates == 0 && settings.epochs == 0 &&
       (settings.patience == 0 || settings.valid_source.empty())) {
     throw UsageError(
-        "when to stop is not said: give `updates`, `epochs`, or `patience` with a validation text");
+        "the training has no end: give `updates`, `epochs`, or `patience` with a validation text");
   }
   if (settings.schedule == Schedule::Decay::kLinear && settings.updates == 0) {
     throw UsageError("`schedule` linear falls to 0 at the last update: say which with `updates`");

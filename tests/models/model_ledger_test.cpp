@@ -74,7 +74,7 @@ TEST(ModelLedger, RefusesWhatCannotBe) {
   config.encoder_heads = 3;
   EXPECT_THAT([&] { model_ledger(config, 1, 1); },
               testing::ThrowsMessage<UsageError>(
-                  "this Transformer cannot be: encoder_heads is 3; expected a divisor of d_model 20"));
+                  "this Transformer cannot be built: encoder_heads is 3; expected a divisor of d_model 20"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import torch
 from safetensors.numpy import save_file
-from transformers import (BertForMaskedLM, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
+from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
                           RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
 # Odd and unequal on purpose. RoBERTa's longest sequence is max_position_embeddings - pad_token_id - 1.
@@ -34,6 +34,14 @@ MODELS = {
     "roberta/xlm": (XLMRobertaForMaskedLM, dict(vocab_size=47, max_position_embeddings=33, hidden_size=14,
                                                 num_hidden_layers=1, num_attention_heads=2, intermediate_size=23,
                                                 type_vocab_size=1)),
+    "roberta/camembert": (CamembertForMaskedLM, dict(vocab_size=41, max_position_embeddings=35, hidden_size=14,
+                                                     num_hidden_layers=1, num_attention_heads=2, intermediate_size=23,
+                                                     type_vocab_size=1)),
+    "bert/classifier": (BertForSequenceClassification, dict(vocab_size=31, max_position_embeddings=33, hidden_size=14,
+                                                            num_hidden_layers=1, num_attention_heads=2,
+                                                            intermediate_size=11, num_labels=3)),
+    "distilbert/answers": (DistilBertForQuestionAnswering, dict(vocab_size=31, max_position_embeddings=33, dim=14,
+                                                                n_layers=1, n_heads=2, hidden_dim=11)),
     "distilbert/masked": (DistilBertForMaskedLM, dict(vocab_size=53, max_position_embeddings=131, dim=21, n_layers=2,
                                                       n_heads=3, hidden_dim=29, activation="relu")),
     "distilbert/encoder": (DistilBertModel, dict(vocab_size=43, max_position_embeddings=37, dim=20, n_layers=1,
@@ -73,6 +81,8 @@ def make(folder, name, kind, sizes):
     if pooled is not None:
         tensors["pooled"] = pooled.numpy().astype(np.float32)
     logits = getattr(out, "logits", getattr(out, "prediction_logits", None))
+    if logits is not None and logits.dim() == 2:  # of classes
+        logits = None
     if logits is not None:
         tensors["logits"] = unpadded(logits)
     save_file(tensors, folder / f"{name}.golden.safetensors")

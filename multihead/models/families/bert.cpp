@@ -152,7 +152,8 @@ FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string
               [others = names.no_weights](const std::string& tensor, const WeightFiles&, const Model&,
                                           Differences&) {
                 return std::find(others.begin(), others.end(), tensor) != others.end();
-              }};
+              },
+          .other_heads = {"classifier.", "pre_classifier.", "qa_outputs."}};
 }
 
 extern const Family kBertFamily;

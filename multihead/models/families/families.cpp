@@ -18,6 +18,7 @@ namespace mh {
 // THE LIST: a line for each kNAMEFamily that a file of this folder defines.
 #define MULTIHEAD_FAMILIES(LINE) \
   LINE(Bert)                     \
+  LINE(Camembert)                \
   LINE(DistilBert)               \
   LINE(Gpt2)                     \
   LINE(Llama)                    \

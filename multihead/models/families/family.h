@@ -47,6 +47,9 @@ struct FolderPlan {
   std::function<bool(const std::string& tensor, const WeightFiles& files, const Model& model,
                      Differences& differences)>
       no_weight = nullptr;
+  /// How the names of tensors begin (without prefix) that are heads for tasks which are not done here, such as classification:
+  /// they are left where they are, and named.
+  std::vector<std::string> other_heads = {};
   std::vector<std::string> files = {};  // other files that must be in the folder
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
   std::string description = "config.json", remedy = "take both files from the same model";

@@ -17,9 +17,10 @@
 
 namespace mh {
 
-inline constexpr EnumNames<RotaryScaling::Kind> kRotaryScalingNames = {{"default", RotaryScaling::Kind::kNone},
-                                                          {"linear", RotaryScaling::Kind::kLinear},
-                                                          {"llama3", RotaryScaling::Kind::kLlama3}};
+inline constexpr EnumNames<RotaryScaling::Kind> kRotaryScalingNames = {
+    {"default", RotaryScaling::Kind::kNone},
+    {"linear", RotaryScaling::Kind::kLinear},
+    {"llama3", RotaryScaling::Kind::kLlama3}};
 
 /// "rope_parameters", or, before transformers 5, "rope_scaling" with the base beside it.
 struct RopeFields {
@@ -99,7 +100,7 @@ struct LlamaKind {
   enum class Window {
     kNone,
     kAllLayers,  // sliding_window counts for all layers
-    kAsAsked,    // it counts for the layers that use_sliding_window and max_window_layers, or layer_types name
+    kAsAsked,  // it counts for the layers that use_sliding_window and max_window_layers, or layer_types name
   };
   Window window = Window::kNone;
 };

@@ -6,10 +6,9 @@ namespace mh {
 namespace {
 
 FolderPlan read_mistral(std::string_view json, std::string_view name) {
-  return read_llama_kind({.model_type = "mistral",
-                          .attention_biases = Biases::kNone,
-                          .window = LlamaKind::Window::kAllLayers},
-                         {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json, name);
+  return read_llama_kind(
+      {.model_type = "mistral", .attention_biases = Biases::kNone, .window = LlamaKind::Window::kAllLayers},
+      {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json, name);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// RoBERTa (Liu et al. 2019; Hugging Face's RobertaModel, RobertaForMaskedLM) and XLM-RoBERTa (Conneau et al.
-// 2020), which differs by its name only: BERT with one type of token, positions that begin behind the row of
+// RoBERTa (Liu et al. 2019; Hugging Face's RobertaModel, RobertaForMaskedLM), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT
+// (Martin et al. 2020), which differ by their names only: BERT with one type of token, positions that begin behind the row of
 // the padding token, and a head for masked words of other names.
 #include "multihead/models/families/bert.h"
 
@@ -42,7 +42,7 @@ FolderPlan read_roberta_as(std::string_view model_type, std::string_view json, s
                    name, wrong);
 }
 
-constexpr std::string_view kRoberta = "roberta", kXlmRoberta = "xlm-roberta";
+constexpr std::string_view kRoberta = "roberta", kXlmRoberta = "xlm-roberta", kCamembert = "camembert";
 
 FolderPlan read_roberta(std::string_view json, std::string_view name) {
   return read_roberta_as(kRoberta, json, name);
@@ -50,11 +50,16 @@ FolderPlan read_roberta(std::string_view json, std::string_view name) {
 FolderPlan read_xlm_roberta(std::string_view json, std::string_view name) {
   return read_roberta_as(kXlmRoberta, json, name);
 }
+FolderPlan read_camembert(std::string_view json, std::string_view name) {
+  return read_roberta_as(kCamembert, json, name);
+}
 
 }  // namespace
 
 extern const Family kRobertaFamily;
 const Family kRobertaFamily = {kRoberta, "an encoder of RobertaModel", read_roberta};
+extern const Family kCamembertFamily;
+const Family kCamembertFamily = {kCamembert, "an encoder of CamembertModel", read_camembert};
 extern const Family kXlmRobertaFamily;
 const Family kXlmRobertaFamily = {kXlmRoberta, "an encoder of XLMRobertaModel", read_xlm_roberta};
 

@@ -90,9 +90,9 @@ TEST_P(BertGoldens, KindsOfTokenAreThoseThereAre) {
   for (int64_t i = 0; i < a.rows; ++i) EXPECT_EQ(a(i, 0), b(i, 0));
 }
 
-TEST_P(BertGoldens, ItSaysNoNextToken) {
+TEST_P(BertGoldens, ItPredictsNoNextToken) {
   EXPECT_THAT([&] { folder.language_model(); },
-              ThrowsMessage<UsageError>(HasSubstr("model, which has no next token to say")));
+              ThrowsMessage<UsageError>(HasSubstr("model, which predicts no next token")));
   EXPECT_EQ(model.attentions().front().name, "encoder.0.self_attention");
 }
 
@@ -173,6 +173,16 @@ TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
                      "states");
 }
 
+TEST(BertHeads, ThatAreNotDoneHereAreNamed) {
+  for (const auto& [family, name, tensors] :
+       {std::tuple{"bert", "classifier", "classifier.bias, classifier.weight are not read; "},
+        {"distilbert", "answers", "qa_outputs.bias, qa_outputs.weight are not read; "}}) {
+    const ModelFolder folder = load_model_folder(test::GoldenModel(family, name).folder);
+    EXPECT_THAT(folder.remark(), HasSubstr(tensors));
+  }
+  EXPECT_EQ(load_model_folder(test::GoldenModel("bert", "pretraining").folder).remark(), "");
+}
+
 // Errors speak of the file's own fields.
 TEST(BertConfigurations, WhatCannotBeIsNamedAsInTheFile) {
   const std::string good = read_file(test::GoldenModel("bert", "encoder").folder / "config.json");
@@ -231,6 +241,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"bert", "encoder", true, false}, Kind{"roberta", "masked", false, true},
                     Kind{"roberta", "encoder", true, false},
                     Kind{"roberta", "xlm", false, true, "xlm-roberta"},
+                    Kind{"roberta", "camembert", false, true, "camembert"},
+                    Kind{"bert", "classifier", true, false}, Kind{"distilbert", "answers", false, false},
                     Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false}),
     [](const auto& tested) { return std::string(tested.param.family) + "_" + tested.param.name; });
 

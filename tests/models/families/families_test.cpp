@@ -13,7 +13,8 @@ namespace {
 TEST(ModelsPage, HasEveryFamilyAndNoOther) {
   const std::string page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs" / "models.md");
   for (const Family* family : families()) {
-    const std::string row = "\n| `" + std::string(family->model_type) + "` | " + std::string(family->what) + " | ";
+    const std::string row =
+        "\n| `" + std::string(family->model_type) + "` | " + std::string(family->what) + " | ";
     EXPECT_NE(page.find(row), std::string::npos) << "docs/models.md lacks the row" << row;
   }
   size_t rows = 0;
