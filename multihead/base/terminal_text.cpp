@@ -51,7 +51,7 @@ std::string printable(std::string_view label) {
 }  // namespace
 
 std::string cell_text(std::string_view given, int width) {
-  const std::string label = printable(given);
+  std::string label = printable(given);
   if (display_width(label) <= width) return label;
   std::string text;
   int used = 0;
