@@ -52,7 +52,8 @@ struct ModelFolder {
   /// special_tokens_map.json; empty: neither says one.
   std::string mask_token;
 
-  /// Returns one line for the user when a checkpoint was read, saying which, or when tensors were not; else an empty text.
+  /// Returns one line for the user: which checkpoint was read, or which tensors were not (not_read). Empty when there is
+  /// neither.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another

@@ -12,10 +12,11 @@
 namespace mh {
 namespace {
 
-std::vector<int32_t> all_rows(int64_t count) {
-  std::vector<int32_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), 0);
-  return rows;
+/// 0, 1, ..., count - 1.
+std::vector<int32_t> numbers_below(int64_t count) {
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 }  // namespace
@@ -33,14 +34,14 @@ void NextWords::best(const NextOptions& options, std::span<Candidate> out, Vocab
   check_candidates(options);
   const ConstMatrixView logits = this->logits().value();
   const auto k = static_cast<size_t>(options.candidates);
-  std::vector<float> left;  // the logits of a row, of which the best are taken out
+  std::vector<float> left;  // the logits of a row; those of suppressed tokens are -infinity
+  std::vector<int32_t> tokens = numbers_below(logits.cols);
   for (int64_t i = 0; i < logits.rows; ++i) {
     const std::span<const float> row(logits.row(i), static_cast<size_t>(logits.cols));
     const double log_sum = log_sum_exp(row);
     left.assign(row.begin(), row.end());
     constexpr float kNever = -std::numeric_limits<float>::infinity();
     for (const int32_t token : options.suppressed) left[static_cast<size_t>(token)] = kNever;
-    std::vector<int32_t> tokens = all_rows(logits.cols);
     const auto end = tokens.begin() + static_cast<std::ptrdiff_t>(k);
     std::partial_sort(tokens.begin(), end, tokens.end(), [&](int32_t a, int32_t b) {
       const float of_a = left[static_cast<size_t>(a)], of_b = left[static_cast<size_t>(b)];
@@ -56,7 +57,7 @@ void NextWords::best(const NextOptions& options, std::span<Candidate> out, Vocab
 std::vector<float> NextWords::log_probabilities(std::span<const int32_t> targets,
                                                 VocabularyScratch& scratch) {
   if (!wanted()) return head_.log_probabilities(states_.value(), targets, scratch);
-  return log_probabilities(all_rows(std::ssize(targets)), targets, scratch);
+  return log_probabilities(numbers_below(std::ssize(targets)), targets, scratch);
 }
 
 std::vector<float> NextWords::log_probabilities(std::span<const int32_t> rows,
@@ -80,7 +81,7 @@ Var NextWords::cross_entropy(const CrossEntropyOptions& options, VocabularyScrat
   Tape& tape = context_.tape;
   if (!wanted()) return head_.cross_entropy(tape, states_, options, scratch, sums);
   const Var log_p = ops::log_softmax(tape, logits());
-  const Var of_targets = ops::pick(tape, log_p, all_rows(log_p.rows()), options.targets);
+  const Var of_targets = ops::pick(tape, log_p, numbers_below(log_p.rows()), options.targets);
   const auto sum_of = [](Var x) {
     double sum = 0;
     for (int64_t i = 0; i < x.rows(); ++i)

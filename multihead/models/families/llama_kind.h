@@ -89,6 +89,17 @@ struct LlamaFields {
   }
 };
 
+/// The start values of Qwen2Config and Qwen3Config.
+inline LlamaFields qwen_defaults() {
+  return {.vocabulary = 151936,
+          .positions = 32768,
+          .d_ff = 22016,
+          .key_heads = 32,
+          .start = std::nullopt,
+          .end = std::nullopt,
+          .window = 4096};
+}
+
 /// In what a family differs from the others.
 struct LlamaKind {
   std::string_view model_type;

@@ -8,14 +8,7 @@ FolderPlan read_qwen2(std::string_view json, std::string_view name) {
   return read_llama_kind({.model_type = "qwen2",
                           .attention_biases = Biases::kQueriesKeysValues,
                           .window = LlamaKind::Window::kAsAsked},
-                         {.vocabulary = 151936,
-                          .positions = 32768,
-                          .d_ff = 22016,
-                          .key_heads = 32,
-                          .start = std::nullopt,
-                          .end = std::nullopt,
-                          .window = 4096},
-                         json, name);
+                         qwen_defaults(), json, name);
 }
 
 }  // namespace

@@ -5,17 +5,11 @@ namespace mh {
 namespace {
 
 FolderPlan read_qwen3(std::string_view json, std::string_view name) {
+  LlamaFields defaults = qwen_defaults();
+  defaults.d_head = 128;
   return read_llama_kind(
       {.model_type = "qwen3", .query_key_norm = QueryKeyNorm::kRms, .window = LlamaKind::Window::kAsAsked},
-      {.vocabulary = 151936,
-       .positions = 32768,
-       .d_ff = 22016,
-       .key_heads = 32,
-       .d_head = 128,
-       .start = std::nullopt,
-       .end = std::nullopt,
-       .window = 4096},
-      json, name);
+      defaults, json, name);
 }
 
 }  // namespace
