@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/io/lines.h"
-#include "multihead/nn/site_values.h"
 
 namespace CLI {
 class App;

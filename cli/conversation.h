@@ -1,8 +1,8 @@
 // A chat on a terminal.
 #pragma once
 
-#include "multihead/models/model_folder.h"
-#include "multihead/recipes/generate_text.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/tasks/generate_text.h"
 
 namespace mh::cli {
 

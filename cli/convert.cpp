@@ -23,15 +23,15 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/generate/score.h"
-#include "multihead/models/convert_model.h"
+#include "multihead/evaluate/score.h"
+#include "multihead/folders/gguf_folder.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/conversion/convert_model.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/gguf_folder.h"
 #include "multihead/models/head_changes.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/multi_head_attention.h"
-#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/common.h"
 #include "cli/stop_signals.h"
 #include "multihead/base/error.h"
-#include "multihead/models/gguf_folder.h"
+#include "multihead/folders/gguf_folder.h"
 
 namespace mh::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/convert_model.h"
+#include "multihead/heads/conversion/convert_model.h"
 
 namespace mh::cli {
 

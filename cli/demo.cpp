@@ -17,8 +17,8 @@
 #include "cli/shell_words.h"
 #include "cli/verbs.h"
 #include "lab/demo/demo.h"
-#include "multihead/analysis/heat_map.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/heads/pictures/heat_map.h"
 
 namespace mh::cli {
 namespace {

@@ -22,11 +22,11 @@
 #include "cli/options.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/folders/sentence_model.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/io/npy.h"
-#include "multihead/models/sentence_model.h"
-#include "multihead/nn/site_values.h"
-#include "multihead/recipes/embed_text.h"
-#include "multihead/recipes/saved_vectors.h"
+#include "multihead/tasks/embed_text.h"
+#include "multihead/tasks/saved_vectors.h"
 
 namespace mh::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/progress.h"
 #include "multihead/io/lines.h"
-#include "multihead/recipes/embed_text.h"
+#include "multihead/tasks/embed_text.h"
 
 namespace mh::cli {
 

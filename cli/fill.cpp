@@ -18,10 +18,10 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/vocabulary_head.h"
-#include "multihead/nn/site_values.h"
-#include "multihead/recipes/fill_words.h"
+#include "multihead/tasks/fill_words.h"
 
 namespace mh::cli {
 namespace {

@@ -20,10 +20,10 @@
 #include "cli/verbs.h"
 #include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/nn/site_values.h"
-#include "multihead/recipes/chat_file.h"
-#include "multihead/recipes/generate_text.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/tasks/chat_file.h"
+#include "multihead/tasks/generate_text.h"
 
 namespace mh::cli {
 namespace {

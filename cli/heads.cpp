@@ -19,11 +19,12 @@
 #include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/data/conllu.h"
+#include "multihead/heads/attention_file.h"
+#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/pictures/draw_heads.h"
+#include "multihead/heads/report_json.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/nn/head_name.h"
-#include "multihead/nn/site_values.h"
-#include "multihead/recipes/draw_heads.h"
-#include "multihead/recipes/inspect_heads.h"
-#include "multihead/recipes/save_weights.h"
 
 namespace mh::cli {
 namespace {
@@ -164,10 +165,13 @@ void run(HeadsFlags& flags) {
       output += (output.empty() ? "" : "\n") + wrapped("translation: " + sentence->translation, "", 80, "  ");
     for (const HeadName& head : heads) output += "\n" + head_picture(*sentence, head, options);
     output += "\n" + heat_map_legend(options.cells);
-    if (!flags.save.empty()) save_weights(*sentence, flags.save);
+    if (!flags.save.empty()) save_attention(*sentence, flags.save);
   }
   if (flags.json)
-    output = heads_json(flags.model, report ? &*report : nullptr, sentence ? &*sentence : nullptr, heads);
+    output = report_json({.model = flags.model,
+                          .report = report ? &*report : nullptr,
+                          .sentence = sentence ? &*sentence : nullptr,
+                          .heads = heads});
   write_text(flags.output, output);
 }
 

@@ -1,13 +1,12 @@
-// What `multihead heads` and `multihead demo` print: tables for 80 columns, heat maps, JSON.
+// What `multihead heads` and `multihead demo` print: tables for 80 columns, heat maps.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "multihead/analysis/heat_map.h"
+#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/pictures/heat_map.h"
 #include "multihead/nn/head_name.h"
-#include "multihead/recipes/inspect_heads.h"
 
 namespace mh::cli {
 
@@ -20,10 +19,6 @@ std::string aligners_table(const HeadReport& report, size_t shown = 5);
 
 /// One head's heat map with its title.
 std::string head_picture(const Observation& sentence, const HeadName& head, const HeatMapOptions& options);
-
-/// Everything, for programs. Either may be null.
-std::string heads_json(const std::string& model, const HeadReport* report, const Observation* sentence,
-                       const std::vector<HeadName>& heads);
 
 /// What pictures are drawn with here: colours on a terminal that shows them (NO_COLOR is heeded), else
 /// shades.

@@ -14,10 +14,10 @@
 #include "cli/load_model.h"
 #include "cli/verbs.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/folders/sentence_model.h"
+#include "multihead/folders/sentence_modules.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/models/sentence_model.h"
-#include "multihead/models/sentence_modules.h"
 
 namespace mh::cli {
 namespace {

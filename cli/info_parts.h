@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/nn/head_geometry.h"
 #include "multihead/nn/positions.h"
 #include "multihead/nn/stack_config.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/models/sentence_model.h"
+#include "multihead/folders/sentence_model.h"
 #include "multihead/nn/embedding.h"
 #include "multihead/nn/stack_config.h"
 

@@ -18,8 +18,8 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/models/named_geometry.h"
 

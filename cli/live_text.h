@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/recipes/generate_text.h"
+#include "multihead/tasks/generate_text.h"
 
 namespace mh::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 
 namespace mh::cli {
 

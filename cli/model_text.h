@@ -1,7 +1,7 @@
 // What the verbs say about text that a model reads.
 #pragma once
 
-#include "multihead/recipes/model_text.h"
+#include "multihead/tasks/model_text.h"
 
 namespace mh::cli {
 

@@ -16,11 +16,11 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
-#include "multihead/generate/perplexity.h"
-#include "multihead/generate/score.h"
+#include "multihead/evaluate/perplexity.h"
+#include "multihead/evaluate/score.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {

@@ -18,10 +18,10 @@
 #include "cli/options.h"
 #include "cli/trace_report.h"
 #include "cli/verbs.h"
-#include "multihead/analysis/trace_files.h"
 #include "multihead/base/error.h"
+#include "multihead/heads/observe_text.h"
+#include "multihead/heads/trace/trace_files.h"
 #include "multihead/nn/initialise.h"
-#include "multihead/recipes/observe_text.h"
 
 namespace mh::cli {
 namespace {

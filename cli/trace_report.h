@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "multihead/analysis/trace.h"
+#include "multihead/heads/trace/trace.h"
 
 namespace mh::cli {
 

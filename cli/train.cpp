@@ -26,11 +26,11 @@
 #include "multihead/distributed/agreement.h"
 #include "multihead/distributed/join_processes.h"
 #include "multihead/distributed/processors.h"
+#include "multihead/folders/checkpoint_names.h"
 #include "multihead/io/config.h"
 #include "multihead/io/setting_visitor.h"
-#include "multihead/models/checkpoint_names.h"
-#include "multihead/recipes/train_by_ranks.h"
-#include "multihead/recipes/training_settings.h"
+#include "multihead/train/translator/train_by_ranks.h"
+#include "multihead/train/translator/training_settings.h"
 
 namespace mh::cli {
 namespace {

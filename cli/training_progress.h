@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "multihead/recipes/train_translator.h"
+#include "multihead/train/translator/train_translator.h"
 
 namespace mh::cli {
 

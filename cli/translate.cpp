@@ -18,10 +18,10 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/generate/translate.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/nn/site_values.h"
 
 namespace mh::cli {
 namespace {

@@ -8,6 +8,6 @@
 // examples/nearest_sentence.cpp is a whole program.
 #pragma once
 
-#include "multihead/models/sentence_model.h"
-#include "multihead/recipes/embed_text.h"
+#include "multihead/folders/sentence_model.h"
+#include "multihead/tasks/embed_text.h"
 #include "multihead/tensor/tensor.h"

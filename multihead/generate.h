@@ -13,8 +13,8 @@
 // examples/continue_text.cpp is a whole program.
 #pragma once
 
+#include "multihead/evaluate/perplexity.h"
 #include "multihead/generate/generate.h"
-#include "multihead/generate/perplexity.h"
 #include "multihead/model.h"
-#include "multihead/recipes/fill_words.h"
-#include "multihead/recipes/generate_text.h"
+#include "multihead/tasks/fill_words.h"
+#include "multihead/tasks/generate_text.h"

@@ -13,13 +13,13 @@
 // programs.
 #pragma once
 
-#include "multihead/analysis/heat_map.h"
-#include "multihead/analysis/observe_corpus.h"
+#include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/observe_text.h"
+#include "multihead/heads/pictures/draw_heads.h"
+#include "multihead/heads/pictures/heat_map.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/heads/text_pass.h"
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"
-#include "multihead/nn/site_values.h"
-#include "multihead/recipes/draw_heads.h"
-#include "multihead/recipes/inspect_heads.h"
-#include "multihead/recipes/observe_text.h"
-#include "multihead/recipes/text_pass.h"

@@ -9,6 +9,6 @@
 // is a whole program.
 #pragma once
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/language_model.h"
 #include "multihead/models/model.h"
-#include "multihead/models/model_folder.h"

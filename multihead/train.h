@@ -11,4 +11,4 @@
 // examples/train_on_two_files.cpp is a whole program.
 #pragma once
 
-#include "multihead/recipes/train_translator.h"
+#include "multihead/train/translator/train_translator.h"

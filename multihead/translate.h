@@ -8,7 +8,7 @@
 // examples/translate_sentence.cpp is a whole program.
 #pragma once
 
-#include "multihead/generate/score.h"
+#include "multihead/evaluate/score.h"
 #include "multihead/generate/translate.h"
 #include "multihead/model.h"
-#include "multihead/recipes/translate_text.h"
+#include "multihead/tasks/translate_text.h"

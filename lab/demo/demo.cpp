@@ -7,9 +7,9 @@
 
 #include "lab/demo/grammar_heads.h"
 #include "multihead/base/error.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/recipes/translate_text.h"
+#include "multihead/tasks/translate_text.h"
 
 namespace mh {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/recipes/inspect_heads.h"
-#include "multihead/recipes/train_translator.h"
+#include "multihead/heads/inspect_heads.h"
+#include "multihead/train/translator/train_translator.h"
 
 namespace mh {
 

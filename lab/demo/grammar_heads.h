@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/recipes/inspect_heads.h"
+#include "multihead/heads/inspect_heads.h"
 
 namespace mh {
 

@@ -17,12 +17,12 @@
 #include "multihead/base/fingerprint.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bleu.h"
+#include "multihead/folders/families/marian.h"
+#include "multihead/folders/parameters.h"
 #include "multihead/generate/translate.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/families/marian.h"
-#include "multihead/models/weights_file.h"
-#include "multihead/recipes/translator_validation.h"
+#include "multihead/train/translator/translator_validation.h"
 
 namespace mh {
 namespace {
@@ -195,7 +195,7 @@ ArmRun ArmRunner::train(const Arm& arm, uint64_t seed) {
   run.bleu = Bleu(config_of_bleu, std::array{references_}).score(translations).score;
 
   const RunIdentity identity = this->identity(arm, seed);
-  write_file_atomically(log_.weights_of(identity, run), write_encoder_decoder_weights(model, "multihead"));
+  write_file_atomically(log_.weights_of(identity, run), write_encoder_decoder_parameters(model, "multihead"));
   log_.keep(study_, identity, run);  // last: with it the run counts as done
   return run;
 }
@@ -297,7 +297,7 @@ std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed
     train(arm, seed);
     waited_seconds_ += seconds_since(start);
   }
-  return read_encoder_decoder_weights(WeightFiles(SafetensorsFile::open(file), file), config_of(arm, seed));
+  return read_encoder_decoder_weights(TensorFiles(SafetensorsFile::open(file), file), config_of(arm, seed));
 }
 
 double ArmRunner::test_loss(EncoderDecoder& model) const {

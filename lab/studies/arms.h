@@ -17,7 +17,7 @@
 #include "lab/studies/run_log.h"
 #include "lab/studies/study_size.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/recipes/translator_corpus.h"
+#include "multihead/train/translator/translator_corpus.h"
 
 namespace mh {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "lab/studies/plot_parts.h"
-#include "multihead/analysis/heat_map_svg.h"
 #include "multihead/base/error.h"
+#include "multihead/heads/pictures/heat_map_svg.h"
 
 namespace mh {
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "lab/studies/report.h"
-#include "multihead/analysis/svg.h"
 #include "multihead/base/error.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/heads/pictures/svg.h"
 
 namespace mh {
 

@@ -8,8 +8,8 @@
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/report.h"
 #include "lab/studies/statistics.h"
-#include "multihead/analysis/heat_map.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/heads/pictures/heat_map.h"
 
 namespace mh {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/folders/families/marian.h"
 #include "multihead/io/config.h"
 #include "multihead/io/lines.h"
 #include "multihead/io/strict_json.h"
-#include "multihead/models/families/marian.h"
 
 namespace mh {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/statistics.h"
-#include "multihead/analysis/svg.h"
+#include "multihead/heads/pictures/svg.h"
 
 namespace mh {
 

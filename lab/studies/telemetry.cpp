@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "multihead/analysis/observe_corpus.h"
+#include "multihead/heads/measures/observe_corpus.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tensor/linear_algebra.h"
 

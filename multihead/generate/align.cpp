@@ -2,34 +2,54 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/batch/teacher_forced.h"
-#include "multihead/nn/site_values.h"
+#include "multihead/nn/sites.h"
 
 namespace mh {
 namespace {
 
-/// Of one sequence: for each query the key with the largest sum of the heads' weights [Tq, Tk], unless that is the
-/// source's end token.
-std::vector<AlignmentPoint> points_of(std::span<const ConstMatrixView> heads, std::span<const int32_t> source,
-                                      int32_t end) {
-  std::vector<AlignmentPoint> points;
-  const int64_t queries = heads[0].rows, keys = heads[0].cols;
-  for (int64_t i = 0; i < queries; ++i) {
-    int64_t best = -1;
-    double most = -1;
-    for (int64_t j = 0; j < keys; ++j) {
-      double sum = 0;
-      for (const ConstMatrixView& weights : heads) sum += static_cast<double>(weights(i, j));
-      if (sum > most) best = j, most = sum;
-    }
-    const bool on_end = best + 1 == keys && source[static_cast<size_t>(best)] == end;
-    if (best >= 0 && !on_end) points.push_back({static_cast<int32_t>(best), static_cast<int32_t>(i)});
+/// Adds up the weights of the heads of one attention.
+class SummedWeights final : public Sites {
+ public:
+  /// head: -1 means all of them.
+  SummedWeights(const std::string& attention, int head) : attention_(attention), head_(head) {}
+
+  bool wants(const Site& site) const override {
+    return site.part == SitePart::kWeights && site.owner == attention_ && (head_ < 0 || site.head == head_);
   }
-  return points;
-}
+  Var at(Tape&, const Site&, const SiteValue& value) override {
+    const ConstMatrixView weights = value.value.value();
+    if (sums_.empty()) {
+      sums_.assign(static_cast<size_t>(weights.size()), 0);
+      columns_ = weights.cols;
+      keys_.assign(value.keys.begin(), value.keys.end());
+    }
+    for (int64_t i = 0; i < weights.rows; ++i) {
+      for (int64_t j = 0; j < columns_; ++j) sums_[static_cast<size_t>(i * columns_ + j)] += weights(i, j);
+    }
+    return value.value;
+  }
+
+  /// The sums of a query, one for each key of its sequence.
+  std::span<const double> of_query(int64_t row) const {
+    return std::span(sums_).subspan(static_cast<size_t>(row * columns_),
+                                    static_cast<size_t>(keys_[static_cast<size_t>(row)]));
+  }
+
+ private:
+  const std::string& attention_;
+  int head_;
+  std::vector<double> sums_;  // [Nq, longest keys]
+  int64_t columns_ = 0;
+  std::vector<int32_t> keys_;  // [Nq]: how many of them are keys
+};
 
 }  // namespace
 
@@ -67,26 +87,26 @@ std::vector<std::vector<AlignmentPoint>> align(const LanguageModel& model, Conte
                {.start_id = facts.start_id});
   }
 
-  std::vector<std::string> weights;  // the sites of the heads that are read
-  for (int head = 0; head < chosen.heads; ++head) {
-    if (options.head < 0 || options.head == head)
-      weights.push_back(Site{chosen.name, SitePart::kWeights, head}.name());
-  }
-  SiteValues kept;
-  for (const std::string& site : weights) kept.keep(site);
-  SitesInTurn sites(context.sites, kept);
+  SummedWeights sums(chosen.name, options.head);
+  SitesInTurn sites(context.sites, sums);
   context.sites = &sites;
   context.tape.clear();
-  model.read(context, source, target.input.view());
+  const Sequences read = target.input.view();
+  model.read(context, source, read);
   context.tape.clear();
   std::vector<std::vector<AlignmentPoint>> found(targets.size());
   for (size_t s = 0; s < targets.size(); ++s) {
-    if (targets[s].empty()) continue;  // its one query predicts the end token
     const auto number = static_cast<int32_t>(s);
-    std::vector<ConstMatrixView> heads;
-    for (const std::string& site : weights) heads.push_back(kept.kept(site).sequence(number));
-    found[s] =
-        points_of(heads, source.ids.subspan(static_cast<size_t>(source.ragged->begin(number))), facts.eos_id);
+    if (targets[s].empty() || source.ragged->length(number) == 0)
+      continue;  // the one query predicts the end token
+    const bool ends = source.ids[static_cast<size_t>(source.ragged->end(number) - 1)] == facts.eos_id;
+    for (int32_t i = 0; i < read.ragged->length(number); ++i) {
+      // The key with the largest sum, unless that is the source's end token.
+      const std::span<const double> of_keys = sums.of_query(read.ragged->begin(number) + i);
+      const auto best =
+          static_cast<int32_t>(std::max_element(of_keys.begin(), of_keys.end()) - of_keys.begin());
+      if (!ends || best + 1 < std::ssize(of_keys)) found[s].push_back({best, i});
+    }
   }
   return found;
 }

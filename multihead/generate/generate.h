@@ -1,6 +1,6 @@
 // Text from a causal model, as token ids: each prompt is read in one pass, and then one token after the
 // other is chosen: the most probable one (greedy search), one at random (sampling), or those of the most
-// probable continuation that a beam search finds. recipes/generate_text.h does it with text.
+// probable continuation that a beam search finds. tasks/generate_text.h does it with text.
 //
 // All prompts of a batch are read at once, and so is the next token of all of them: a weight is read once
 // for a step. What comes of a prompt depends on the prompt, its number and the seed, not on the batch or

@@ -12,8 +12,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/folders/checkpoint_names.h"
 #include "multihead/io/config.h"
-#include "multihead/models/checkpoint_names.h"
 
 namespace mh {
 namespace {

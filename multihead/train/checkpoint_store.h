@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/train/adam.h"
 #include "multihead/train/folder_lock.h"

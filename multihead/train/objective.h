@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multihead/autograd/parameter.h"
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/nn/context.h"
 
 namespace mh {

@@ -1,5 +1,5 @@
 // What a training run is told, and what it tells whoever watches it: plain values, for training_run.h and for those who
-// start trainings (recipes/train_translator.h).
+// start trainings (train/translator/train_translator.h).
 #pragma once
 
 #include <cstdint>

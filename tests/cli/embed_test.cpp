@@ -9,7 +9,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/lines.h"
 #include "multihead/io/npy.h"
-#include "multihead/recipes/embed_text.h"
+#include "multihead/tasks/embed_text.h"
 #include "tests/cli/small_folder.h"
 
 namespace mh {

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "multihead/base/terminal_text.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"
 

@@ -1,5 +1,5 @@
 // multihead score, on a small model with random weights.
-#include "multihead/generate/score.h"
+#include "multihead/evaluate/score.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"
 

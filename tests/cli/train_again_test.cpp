@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 #include "tests/cli/training.h"
 #include "tests/support/holding_process.h"
 

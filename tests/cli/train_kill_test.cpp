@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 #include "tests/cli/training.h"
 
 namespace mh {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "tests/cli/training.h"
 
 namespace mh {

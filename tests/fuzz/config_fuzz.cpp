@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "multihead/batch/batch.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/parameters.h"
+#include "multihead/folders/tokenizer_files.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/families/family.h"
-#include "multihead/models/tokenizer_files.h"
-#include "multihead/models/weights_file.h"
 #include "multihead/nn/context.h"
 #include "tests/fuzz/one_line.h"
 
@@ -46,9 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::unique_ptr<mh::Model> model;
   mh::reads([&] {
     const mh::FolderPlan plan = mh::read_plan(json, "config.json");
-    const mh::WeightFiles files(mh::WeightFiles::Tensors{}, "model.safetensors");
+    const mh::TensorFiles files(mh::TensorFiles::Tensors{}, "model.safetensors");
     model = mh::make_model(files, plan);
-    mh::reads([&] { mh::read_weights(files, plan, *model); });  // all of them are missing
+    mh::reads([&] { mh::read_parameters(files, plan, *model); });  // all of them are missing
   });
   if (model) mh::run(*model);
   mh::reads([&] { mh::read_suppressed_tokens(json, "generation_config.json", 97); });

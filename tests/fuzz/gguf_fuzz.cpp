@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "multihead/models/gguf_folder.h"
+#include "multihead/folders/gguf_folder.h"
 #include "tests/fuzz/one_line.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/folders/tensor_files.h"
 #include "multihead/io/safetensors.h"
-#include "multihead/models/weight_files.h"
 #include "tests/fuzz/one_line.h"
 
 namespace mh {
@@ -50,7 +50,7 @@ void try_file(const std::string& bytes) {
       reads([&] { file.integers(entry.name); });
     }
     write_again(file);
-    const WeightFiles weights(SafetensorsFile::from_bytes(bytes, "file.safetensors"), "file.safetensors");
+    const TensorFiles weights(SafetensorsFile::from_bytes(bytes, "file.safetensors"), "file.safetensors");
     for (const auto& tensor : weights.tensors()) reads([&] { weights.floats(tensor.first); });
   });
 }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "multihead/batch/batch.h"
+#include "multihead/folders/sentence_model.h"
 #include "multihead/io/strict_json.h"
-#include "multihead/models/sentence_model.h"
 #include "multihead/nn/context.h"
 #include "tests/fuzz/one_line.h"
 

@@ -8,8 +8,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/translate.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/nn/site_values.h"
 #include "tests/generate/naive_search.h"
 #include "tests/support/small_model.h"
 

@@ -12,11 +12,11 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/generate/prompt_cache.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
-#include "multihead/nn/site_values.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/small_model.h"
 

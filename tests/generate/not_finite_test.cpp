@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/evaluate/perplexity.h"
+#include "multihead/evaluate/score.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/generate/align.h"
 #include "multihead/generate/generate.h"
-#include "multihead/generate/perplexity.h"
-#include "multihead/generate/score.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/model_folder.h"
 #include "tests/generate/generate_golden.h"
 #include "tests/support/overflow.h"
 #include "tests/support/small_model.h"

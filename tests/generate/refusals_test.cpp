@@ -5,7 +5,7 @@
 #include "multihead/batch/batch.h"
 #include "multihead/generate/align.h"
 #include "multihead/generate/beam_search.h"
-#include "multihead/models/convert_model.h"
+#include "multihead/heads/conversion/convert_model.h"
 #include "multihead/models/decoding.h"
 #include "tests/support/small_model.h"
 

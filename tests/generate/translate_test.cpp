@@ -6,8 +6,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/generate/beam_search.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/nn/site_values.h"
 #include "tests/support/small_model.h"
 
 namespace mh {

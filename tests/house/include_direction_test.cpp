@@ -28,17 +28,18 @@ const std::map<std::string, Rooms>& arrows() {
       {"nn", {"autograd", "batch"}},
       {"text", {"base", "io"}},
       {"data", {"text", "batch"}},
-      {"models", {"nn", "io", "text"}},
+      {"models", {"nn", "io"}},
+      {"folders", {"models", "text"}},
       {"distributed", {"base"}},
-      {"train", {"models", "data", "distributed"}},
-      {"generate", {"models"}},
-      {"evaluate", {"text"}},
-      {"analysis", {"models", "data"}},
-      {"recipes", {"train", "generate", "evaluate", "analysis"}},
-      {"door", {"recipes"}},
+      {"generate", {"models", "text"}},
+      {"evaluate", {"models", "text"}},
+      {"heads", {"folders", "data", "generate"}},
+      {"tasks", {"folders", "generate", "evaluate"}},
+      {"train", {"folders", "data", "distributed", "generate", "evaluate"}},
+      {"door", {"heads", "tasks", "train"}},
       {"lab/grammar", {"data"}},
-      {"lab/demo", {"recipes", "lab/grammar"}},
-      {"lab/studies", {"recipes", "lab/grammar", "lab/demo"}},
+      {"lab/demo", {"heads", "tasks", "train", "lab/grammar"}},
+      {"lab/studies", {"heads", "train", "lab/grammar", "lab/demo"}},
   };
   return arrows;
 }
@@ -137,7 +138,7 @@ TEST(House, TheBuildHasTheSameArrows) {
       }
     }
   }
-  built["door"] = {"recipes"};  // headers alone: no library of their own
+  built["door"] = {"heads", "tasks", "train"};  // headers alone: no library of their own
   EXPECT_EQ(built, arrows());
 }
 

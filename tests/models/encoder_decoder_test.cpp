@@ -10,11 +10,11 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/folders/families/marian.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/families/marian.h"
 #include "multihead/models/vocabulary_head.h"
-#include "multihead/nn/site_values.h"
 #include "tests/models/small_batch.h"
 #include "tests/support/small_model.h"
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/heads/site_values.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/decoding.h"
 #include "multihead/models/encoder_model.h"
-#include "multihead/nn/site_values.h"
 #include "multihead/nn/stack_cache.h"
 #include "tests/support/small_model.h"
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "multihead/heads/site_values.h"
 #include "multihead/nn/attention_positions.h"
 #include "multihead/nn/heads.h"
-#include "multihead/nn/site_values.h"
 #include "tests/nn/geometries/suites.h"
 
 namespace mh {

@@ -7,7 +7,7 @@
 #include "lab/studies/diversity/algebra.h"
 #include "lab/studies/lab.h"
 #include "multihead/base/ragged.h"
-#include "multihead/nn/site_values.h"
+#include "multihead/heads/site_values.h"
 
 namespace mh::diversity {
 namespace {

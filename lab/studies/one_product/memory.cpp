@@ -11,7 +11,7 @@
 
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
-#include "multihead/nn/site_values.h"
+#include "multihead/heads/site_values.h"
 
 namespace mh::one_product {
 namespace {

@@ -11,7 +11,7 @@
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
 #include "lab/studies/statistics.h"
-#include "multihead/analysis/trace.h"
+#include "multihead/heads/trace/trace.h"
 
 namespace mh::one_product {
 namespace {

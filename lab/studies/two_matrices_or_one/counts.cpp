@@ -5,7 +5,7 @@
 
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
-#include "multihead/analysis/trace.h"
+#include "multihead/heads/trace/trace.h"
 
 namespace mh::two_matrices_or_one {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "lab/studies/comparison.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
-#include "multihead/models/model_folder.h"
+#include "multihead/folders/model_folder.h"
 
 namespace mh::two_matrices_or_one {
 

@@ -11,11 +11,11 @@
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/folders/parameters.h"
+#include "multihead/folders/tensor_files.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/models/families/family.h"
-#include "multihead/models/model_folder.h"
-#include "multihead/models/weight_files.h"
-#include "multihead/models/weights_file.h"
 #include "multihead/nn/multi_head_attention.h"
 
 namespace mh::two_matrices_or_one {
@@ -37,7 +37,7 @@ class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
       : folder_(load_with_encoder(path)),
-        files_(WeightFiles::open(folder_.path)),
+        files_(TensorFiles::open(folder_.path)),
         plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
 
   int layers() const {
@@ -51,7 +51,7 @@ class OpenFolder {
   }
 
   /// The tensors of an attention: all with the names' common beginning, but for norms beside it.
-  WeightFiles::Tensors tensors(int layer) const {
+  TensorFiles::Tensors tensors(int layer) const {
     std::string common = tensor(layer, "w_q");
     for (const char* name : {"w_k", "w_v", "w_o"}) {
       const std::string other = tensor(layer, name);
@@ -59,7 +59,7 @@ class OpenFolder {
                    common.end());
     }
     common.erase(common.rfind('.') + 1);  // "model.encoder.layers.0.self_attn."
-    WeightFiles::Tensors found;
+    TensorFiles::Tensors found;
     for (const auto& [name, entry] : files_.tensors()) {
       if (name.starts_with(common) && name.find("Norm") == std::string::npos) found.emplace(name, entry);
     }
@@ -85,7 +85,7 @@ class OpenFolder {
   }
 
   ModelFolder folder_;
-  WeightFiles files_;
+  TensorFiles files_;
   FolderPlan plan_;
 };
 

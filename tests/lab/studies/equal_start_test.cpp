@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "lab/studies/lab.h"
-#include "multihead/analysis/trace.h"
 #include "multihead/base/ragged.h"
+#include "multihead/heads/trace/trace.h"
 #include "multihead/nn/head_columns.h"
 #include "tests/support/small_model.h"
 

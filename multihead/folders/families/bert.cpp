@@ -1,0 +1,162 @@
+// BERT (Devlin et al. 2019; Hugging Face's BertModel, BertForMaskedLM, BertForPreTraining), and what its
+// family shares. Older files call a norm's gain and bias gamma and beta.
+#include "multihead/folders/families/bert.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/io/config.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+/// A config.json of BertConfig or RobertaConfig.
+struct BertFields {
+  BertSizes sizes;
+  std::string position_kind = "absolute";
+  bool is_decoder = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", sizes.vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", sizes.positions, {.low = 1, .high = 1 << 20});
+    v("hidden_size", sizes.d_model, {.low = 1, .high = 1 << 16});
+    v("num_hidden_layers", sizes.layers, {.low = 1, .high = 1024});
+    v("num_attention_heads", sizes.heads, {.low = 1, .high = 1024});
+    v("intermediate_size", sizes.d_ff, {.low = 1, .high = 1 << 20});
+    v("type_vocab_size", sizes.types, {.low = 1, .high = 1024});
+    v("hidden_act", sizes.activation, kHuggingFaceActivations);
+    v("layer_norm_eps", sizes.epsilon, {.low = 1e-30f, .high = 1});
+    v("hidden_dropout_prob", sizes.dropout, {.low = 0, .high = 0.999f});
+    v("attention_probs_dropout_prob", sizes.attention_dropout, {.low = 0, .high = 0.999f});
+    v("tie_word_embeddings", sizes.tied);
+    v("position_embedding_type", position_kind);
+    v("is_decoder", is_decoder);
+    v("pad_token_id", sizes.pad, kTokenIds);
+  }
+};
+
+EncoderConfig encoder_config(const BertSizes& s) {
+  const NormConfig norm{.epsilon = s.epsilon};
+  EncoderConfig config{.embedding = {.vocabulary = s.vocabulary,
+                                     .d_model = s.d_model,
+                                     .scaled = false,
+                                     .token_types = s.types,
+                                     .norm = norm},
+                       .max_positions = s.positions - s.position_offset,
+                       .position_offset = s.position_offset,
+                       .stack = {.name = "encoder",
+                                 .d_model = s.d_model,
+                                 .norm = norm,
+                                 .dropout = {.residual = s.dropout, .weights = s.attention_dropout}},
+                       .pad_id = s.pad.value_or(-1)};
+  config.stack.layers.assign(
+      static_cast<size_t>(s.layers),
+      {.self_attention = {.heads = s.heads}, .feed_forward = {.d_ff = s.d_ff, .activation = s.activation}});
+  return config;
+}
+
+TensorPlace bert_place(std::span<const TensorName> tensors, std::string_view parameter) {
+  TensorPlace place = place_in(tensors, parameter);
+  // LayerNorm.weight was once LayerNorm.gamma, and LayerNorm.bias LayerNorm.beta.
+  for (const auto& [now, once] :
+       {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}) {
+    const std::string name = place.names.front();
+    if (!name.ends_with(now)) continue;
+    place.names.push_back(name.substr(0, name.size() - std::string_view(now).size()) + once);
+  }
+  return place;
+}
+
+constexpr std::array kBertTensors =
+    joined(kBertEncoderTensors,
+           std::array{
+               TensorName{"masked_words.w", "cls.predictions.transform.dense.weight", kBertMatrix},
+               TensorName{"masked_words.b", "cls.predictions.transform.dense.bias", kBertRow},
+               TensorName{"masked_words.norm.gain", "cls.predictions.transform.LayerNorm.weight", kBertRow},
+               TensorName{"masked_words.norm.bias", "cls.predictions.transform.LayerNorm.bias", kBertRow},
+               TensorName{"masked_words.output_bias", "cls.predictions.bias", kBertRow},
+           });
+
+// Numbers of positions, the tied output, and the head that says whether a sentence follows.
+constexpr std::array<std::string_view, 5> kBertOthers = {
+    "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
+    "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
+
+FolderPlan read_bert(std::string_view json, std::string_view name) {
+  std::vector<std::string> wrong;
+  const BertSizes sizes = read_bert_sizes({}, json, name, wrong);
+  return bert_plan(sizes,
+                   {.model_type = "bert",
+                    .prefix = "bert.",
+                    .tensors = kBertTensors,
+                    .pooler = "pooler.dense.weight",
+                    .masked_words = "cls.predictions.bias",
+                    .no_weights = kBertOthers},
+                   name, wrong);
+}
+
+}  // namespace
+
+BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
+                          std::vector<std::string>& wrong) {
+  BertFields fields{.sizes = defaults};
+  from_json(fields, json, name, UnknownKeys::kIgnore);
+  if (fields.is_decoder) wrong.emplace_back("is_decoder is true; expected an encoder");
+  if (fields.position_kind != "absolute")
+    wrong.push_back(
+        fmt::format("position_embedding_type is \"{}\"; expected \"absolute\"", fields.position_kind));
+  return fields.sizes;
+}
+
+FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string_view name,
+                     std::vector<std::string> wrong) {
+  const EncoderConfig config = encoder_config(sizes);
+  if (sizes.d_model % sizes.heads != 0) {
+    wrong.push_back(no_divisor(names.heads, sizes.heads, names.fields.d_model, sizes.d_model));
+  } else {
+    for (std::string& problem : problems_of(config, names.fields)) wrong.push_back(std::move(problem));
+  }
+  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
+  const std::string prefix(names.prefix);
+  return {.model_type = std::string(names.model_type),
+          .least_parameters = least_parameters(config),
+          .make =
+              [config, sizes, names, prefix, file = std::string(name)](const TensorFiles& files) {
+                const auto has = [&](std::string_view tensor) {
+                  return !tensor.empty() &&
+                         (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
+                };
+                EncoderConfig all = config;
+                all.pooler = has(names.pooler);
+                if (has(names.masked_words))
+                  all.masked_words = sizes.masked_words_activation.value_or(sizes.activation);
+                if (all.masked_words && !sizes.tied) {
+                  throw FormatError(
+                      fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
+                                  "uses the embeddings",
+                                  file));
+                }
+                return std::make_unique<EncoderModel>(all);
+              },
+          .place = [tensors =
+                        names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
+          .prefixes = {prefix, ""},
+          .no_weight =
+              [others = names.no_weights](const std::string& tensor, const TensorFiles&, const Model&,
+                                          Differences&) {
+                return std::find(others.begin(), others.end(), tensor) != others.end();
+              },
+          .other_heads = {"classifier.", "pre_classifier.", "qa_outputs."}};
+}
+
+extern const Family kBertFamily;
+const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert};
+
+}  // namespace mh

@@ -1,0 +1,101 @@
+// What the folders of BERT, RoBERTa and DistilBERT have in common: an encoder with post-norm layers, learned
+// positions and a norm after the embeddings. The weight files tell whether there are a pooler and a head for
+// masked words. A family adds how its config.json spells the sizes, what its tensors are called, and at which
+// row of the table its positions begin.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/families/names.h"
+#include "multihead/models/config_names.h"
+#include "multihead/models/encoder_model.h"
+
+namespace mh {
+
+/// The sizes of such an encoder. The start values are BertConfig's defaults.
+struct BertSizes {
+  int32_t vocabulary = 30522, d_model = 768, layers = 12, heads = 12, d_ff = 3072, types = 2;
+  int32_t positions = 512;  // rows of the table
+  Activation activation = Activation::kGelu;
+  float epsilon = 1e-12f, dropout = 0.1f, attention_dropout = 0.1f;
+  std::optional<Activation> masked_words_activation = std::nullopt;  // unset: that of the layers
+  bool tied = true;                // the output for masked words is the table of embeddings
+  std::optional<int32_t> pad = 0;  // null: none
+  int32_t position_offset = 0;     // rows of the table of positions before that of the first token
+};
+
+/// How one family writes them. Everything is static.
+struct BertNames {
+  std::string_view model_type;
+  std::string_view heads = "num_attention_heads";  // in config.json, as `fields`
+  ConfigNames fields = {.vocabulary = "vocab_size",
+                        .d_model = "hidden_size",
+                        .max_positions = "max_position_embeddings",
+                        .pad_id = "pad_token_id"};
+  std::string_view prefix = "";  // "bert.": before every tensor of the encoder, or before none
+  std::span<const TensorName> tensors = {};
+  /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.
+  std::string_view pooler = "", masked_words = "";
+  std::span<const std::string_view> no_weights = {};  // tensors that are no parameters
+};
+
+/// Reads a config.json that spells its fields as BertConfig does. Adds to `wrong` what no encoder here has.
+/// Throws FormatError that starts with `name`.
+BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
+                          std::vector<std::string>& wrong);
+
+/// Returns the plan. Throws FormatError that starts with `name` and lists what is wrong, `wrong` first.
+FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string_view name,
+                     std::vector<std::string> wrong);
+
+/// How matrices lie in these files, and vectors.
+inline constexpr auto kBertMatrix = TensorPlace::Layout::kTransposed, kBertRow = TensorPlace::Layout::kVector;
+
+/// The tensors of BertModel, which RobertaModel has, too.
+inline constexpr std::array kBertEncoderTensors = {
+    TensorName{"embedding", "embeddings.word_embeddings.weight"},
+    TensorName{"embedding.types", "embeddings.token_type_embeddings.weight"},
+    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
+    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
+    TensorName{"positions", "embeddings.position_embeddings.weight"},
+    TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.self.query.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.self.query.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.self.key.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_k", "encoder.layer.#.attention.self.key.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_v", "encoder.layer.#.attention.self.value.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_v", "encoder.layer.#.attention.self.value.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_o", "encoder.layer.#.attention.output.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_o", "encoder.layer.#.attention.output.dense.bias", kBertRow},
+    TensorName{"encoder.#.self_attention_norm.gain", "encoder.layer.#.attention.output.LayerNorm.weight",
+               kBertRow},
+    TensorName{"encoder.#.self_attention_norm.bias", "encoder.layer.#.attention.output.LayerNorm.bias",
+               kBertRow},
+    TensorName{"encoder.#.feed_forward.w_1", "encoder.layer.#.intermediate.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_1", "encoder.layer.#.intermediate.dense.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward.w_2", "encoder.layer.#.output.dense.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_2", "encoder.layer.#.output.dense.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.gain", "encoder.layer.#.output.LayerNorm.weight", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.bias", "encoder.layer.#.output.LayerNorm.bias", kBertRow},
+    TensorName{"pooler.w", "pooler.dense.weight", kBertMatrix},
+    TensorName{"pooler.b", "pooler.dense.bias", kBertRow},
+};
+
+/// The rows of both tables.
+template <size_t N, size_t M>
+constexpr std::array<TensorName, N + M> joined(const std::array<TensorName, N>& a,
+                                               const std::array<TensorName, M>& b) {
+  std::array<TensorName, N + M> all{};
+  for (size_t i = 0; i < N; ++i) all[i] = a[i];
+  for (size_t i = 0; i < M; ++i) all[N + i] = b[i];
+  return all;
+}
+
+}  // namespace mh

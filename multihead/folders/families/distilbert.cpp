@@ -1,0 +1,83 @@
+// DistilBERT (Sanh et al. 2019; Hugging Face's DistilBertModel, DistilBertForMaskedLM): BERT without types of
+// tokens and pooler, under other names.
+#include "multihead/folders/families/bert.h"
+
+#include "multihead/io/config.h"
+
+namespace mh {
+namespace {
+
+struct DistilBertFields {
+  BertSizes sizes = {.layers = 6, .types = 0};
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", sizes.vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", sizes.positions, {.low = 1, .high = 1 << 20});
+    v("dim", sizes.d_model, {.low = 1, .high = 1 << 16});
+    v("n_layers", sizes.layers, {.low = 1, .high = 1024});
+    v("n_heads", sizes.heads, {.low = 1, .high = 1024});
+    v("hidden_dim", sizes.d_ff, {.low = 1, .high = 1 << 20});
+    v("activation", sizes.activation, kHuggingFaceActivations);
+    v("dropout", sizes.dropout, {.low = 0, .high = 0.999f});
+    v("attention_dropout", sizes.attention_dropout, {.low = 0, .high = 0.999f});
+    v("tie_word_embeddings", sizes.tied);
+    v("pad_token_id", sizes.pad, kTokenIds);
+  }
+};
+
+constexpr std::array kDistilBertTensors = {
+    TensorName{"embedding", "embeddings.word_embeddings.weight"},
+    TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
+    TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
+    TensorName{"positions", "embeddings.position_embeddings.weight"},
+    TensorName{"encoder.#.self_attention.w_q", "transformer.layer.#.attention.q_lin.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_q", "transformer.layer.#.attention.q_lin.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_k", "transformer.layer.#.attention.k_lin.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_k", "transformer.layer.#.attention.k_lin.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_v", "transformer.layer.#.attention.v_lin.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_v", "transformer.layer.#.attention.v_lin.bias", kBertRow},
+    TensorName{"encoder.#.self_attention.w_o", "transformer.layer.#.attention.out_lin.weight", kBertMatrix},
+    TensorName{"encoder.#.self_attention.b_o", "transformer.layer.#.attention.out_lin.bias", kBertRow},
+    TensorName{"encoder.#.self_attention_norm.gain", "transformer.layer.#.sa_layer_norm.weight", kBertRow},
+    TensorName{"encoder.#.self_attention_norm.bias", "transformer.layer.#.sa_layer_norm.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward.w_1", "transformer.layer.#.ffn.lin1.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_1", "transformer.layer.#.ffn.lin1.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward.w_2", "transformer.layer.#.ffn.lin2.weight", kBertMatrix},
+    TensorName{"encoder.#.feed_forward.b_2", "transformer.layer.#.ffn.lin2.bias", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.gain", "transformer.layer.#.output_layer_norm.weight", kBertRow},
+    TensorName{"encoder.#.feed_forward_norm.bias", "transformer.layer.#.output_layer_norm.bias", kBertRow},
+    TensorName{"masked_words.w", "vocab_transform.weight", kBertMatrix},
+    TensorName{"masked_words.b", "vocab_transform.bias", kBertRow},
+    TensorName{"masked_words.norm.gain", "vocab_layer_norm.weight", kBertRow},
+    TensorName{"masked_words.norm.bias", "vocab_layer_norm.bias", kBertRow},
+    TensorName{"masked_words.output_bias", "vocab_projector.bias", kBertRow},
+};
+
+// Numbers of positions, and the tied output.
+constexpr std::array<std::string_view, 2> kDistilBertOthers = {"embeddings.position_ids",
+                                                               "vocab_projector.weight"};
+
+FolderPlan read_distilbert(std::string_view json, std::string_view name) {
+  DistilBertFields fields;
+  from_json(fields, json, name, UnknownKeys::kIgnore);
+  return bert_plan(fields.sizes,
+                   {.model_type = "distilbert",
+                    .heads = "n_heads",
+                    .fields = {.vocabulary = "vocab_size",
+                               .d_model = "dim",
+                               .max_positions = "max_position_embeddings",
+                               .pad_id = "pad_token_id"},
+                    .prefix = "distilbert.",
+                    .tensors = kDistilBertTensors,
+                    .masked_words = "vocab_projector.bias",
+                    .no_weights = kDistilBertOthers},
+                   name, {});
+}
+
+}  // namespace
+
+extern const Family kDistilBertFamily;
+const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert};
+
+}  // namespace mh

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/io/strict_json.h"
+
+namespace mh {
+
+// THE LIST: a line for each kNAMEFamily that a file of this folder defines.
+#define MULTIHEAD_FAMILIES(LINE) \
+  LINE(Bert)                     \
+  LINE(Camembert)                \
+  LINE(DistilBert)               \
+  LINE(Gpt2)                     \
+  LINE(Llama)                    \
+  LINE(Marian)                   \
+  LINE(Mistral)                  \
+  LINE(Multihead)                \
+  LINE(Qwen2)                    \
+  LINE(Qwen3)                    \
+  LINE(Roberta)                  \
+  LINE(XlmRoberta)
+
+#define LINE(name) extern const Family k##name##Family;
+MULTIHEAD_FAMILIES(LINE)
+#undef LINE
+
+std::span<const Family* const> families() {
+#define LINE(name) &k##name##Family,
+  static constexpr const Family* kFamilies[] = {MULTIHEAD_FAMILIES(LINE)};
+#undef LINE
+  return kFamilies;
+}
+
+namespace {
+
+/// How many letters must be put in, taken out or changed to make b of a (Levenshtein 1966).
+size_t edits_between(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);  // of the letters of `a` so far, to each beginning of b
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t before = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = before + (a[i] == b[j] ? 0 : 1);
+      before = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, changed}));
+    }
+  }
+  return row.back();
+}
+
+/// "; the nearest name is "mistral"", or nothing where no name is near.
+std::string nearest_name(std::string_view type) {
+  const Family* nearest = *std::min_element(families().begin(), families().end(), [&](auto* a, auto* b) {
+    return edits_between(type, a->model_type) < edits_between(type, b->model_type);
+  });
+  const size_t edits = edits_between(type, nearest->model_type);
+  if (edits > 2 && !type.starts_with(nearest->model_type)) return "";
+  return fmt::format("; the nearest name is \"{}\"", nearest->model_type);
+}
+
+}  // namespace
+
+FolderPlan read_plan(std::string_view json, std::string_view name) {
+  const auto document = parse_json_strictly(json, name);
+  if (!document.is_object())
+    throw FormatError(fmt::format("{}: expected an object, got {}", name, json_excerpt(document)));
+  const auto found = document.find("model_type");
+  if (found == document.end())
+    throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
+  const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
+  std::vector<std::string> known;
+  for (const Family* family : families()) {
+    if (family->model_type == type) return family->read(json, name);
+    known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
+  }
+  throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}", name, type,
+                                fmt::join(known, ", "), nearest_name(type)));
+}
+
+}  // namespace mh

@@ -1,0 +1,70 @@
+// Family: the folder format of one kind of model, such as GPT-2's: how its config.json is read, and what
+// its tensors are called in model.safetensors. Each family is one file in this folder, and families.cpp
+// lists them all; folders are read through that list. docs/file-formats.md describes the folders.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/folders/tensor_files.h"
+#include "multihead/models/model.h"
+
+namespace mh {
+
+/// Where the numbers of a parameter are in the files. In this library a projection is [in, out], so that
+/// y = x w, and a bias is a matrix of one row.
+struct TensorPlace {
+  enum class Layout {
+    kMatrix,      // as in this library
+    kTransposed,  // [out, in], as torch's Linear has it
+    kVector,      // a vector, which is one row here
+  };
+  /// Possible names; the first one that a file has is read, and the first one is written.
+  std::vector<std::string> names;
+  Layout layout = Layout::kMatrix;
+  bool may_be_missing = false;  // the parameter is then 0
+  int part = 0, parts = 1;      // in a fused tensor: columns of part `part` of `parts`, equally wide
+};
+
+/// How to make the model that a config.json describes.
+struct FolderPlan {
+  std::string model_type;
+  /// A lower bound of the number of parameters. It is compared with the files before memory is taken.
+  double least_parameters = 0;
+  /// Makes the model with all weights 0. It may look at the files for what config.json does not say, e.g.
+  /// whether there is a pooler.
+  std::function<std::unique_ptr<Model>(const TensorFiles& files)> make;
+  std::function<TensorPlace(std::string_view parameter)> place;
+  std::vector<std::string> prefixes = {""};  // tried before every name; the first that fits is used
+  /// Whether a tensor (its name without prefix) is not a weight but e.g. a mask or a table of sinusoids;
+  /// empty: there are none. It may check the tensor and add to `differences`.
+  std::function<bool(const std::string& tensor, const TensorFiles& files, const Model& model,
+                     Differences& differences)>
+      no_weight = nullptr;
+  /// How the names of tensors begin (without prefix) that are heads for tasks which are not done here, such as classification:
+  /// they are left where they are, and named.
+  std::vector<std::string> other_heads = {};
+  std::vector<std::string> files = {};  // other files that must be in the folder
+  /// What messages call the description that this plan was read from, and what to do if weights do not fit.
+  std::string description = "config.json", remedy = "take both files from the same model";
+};
+
+struct Family {
+  std::string_view model_type;  // as in config.json
+  std::string_view what;        // in a few words, for messages
+  /// Reads a config.json. Throws FormatError that starts with `name` and lists everything that is wrong
+  /// with it.
+  FolderPlan (*read)(std::string_view json, std::string_view name);
+};
+
+std::span<const Family* const> families();
+/// Reads a config.json with the family that its model_type names. Throws FormatError.
+FolderPlan read_plan(std::string_view json, std::string_view name);
+
+}  // namespace mh

@@ -1,0 +1,145 @@
+// GPT-2 (Radford et al. 2019; Hugging Face's GPT2LMHeadModel): a causal decoder with pre-norm layers,
+// learned positions, and queries, keys and values in one fused matrix. Its matrices are stored as
+// [in, out].
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <optional>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/families/names.h"
+#include "multihead/io/config.h"
+#include "multihead/kernels/attention.h"
+#include "multihead/models/causal_model.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+/// Where a key may be missing, the start value is GPT2Config's default.
+struct Gpt2Fields {
+  int32_t vocabulary = 50257, positions = 1024, d_model = 768, layers = 12, heads = 12;
+  std::optional<int32_t> d_ff;
+  Activation activation = Activation::kGeluTanh;
+  float epsilon = 1e-5f, dropout = 0.1f, embedding_dropout = 0.1f, attention_dropout = 0.1f;
+  bool scale_weights = true, scale_by_layer = false, reordered = false, tied = true, cross_attention = false;
+  std::optional<int32_t> start = 50256, end = 50256, pad;
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
+    v("n_positions", positions, {.low = 1, .high = 1 << 20});
+    v("n_embd", d_model, {.low = 1, .high = 1 << 16});
+    v("n_layer", layers, {.low = 1, .high = 1024});
+    v("n_head", heads, {.low = 1, .high = 1024});
+    v("n_inner", d_ff, {.low = 1, .high = 1 << 20});
+    v("activation_function", activation, kHuggingFaceActivations);
+    v("layer_norm_epsilon", epsilon, {.low = 1e-30f, .high = 1});
+    v("resid_pdrop", dropout, {.low = 0, .high = 0.999f});
+    v("embd_pdrop", embedding_dropout, {.low = 0, .high = 0.999f});
+    v("attn_pdrop", attention_dropout, {.low = 0, .high = 0.999f});
+    v("scale_attn_weights", scale_weights);
+    v("scale_attn_by_inverse_layer_idx", scale_by_layer);
+    v("reorder_and_upcast_attn", reordered);
+    v("tie_word_embeddings", tied);
+    v("add_cross_attention", cross_attention);
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
+  }
+};
+
+constexpr ConfigNames kGpt2Fields = {.vocabulary = "vocab_size",
+                                     .d_model = "n_embd",
+                                     .max_positions = "n_positions",
+                                     .pad_id = "pad_token_id",
+                                     .eos_id = "eos_token_id",
+                                     .start_id = "bos_token_id"};
+
+CausalConfig gpt2_config(const Gpt2Fields& f) {
+  CausalConfig config{.embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
+                      .positions = Positions::kLearned,
+                      .max_positions = f.positions,
+                      .stack = {.name = "decoder",
+                                .d_model = f.d_model,
+                                .mask = StackMask::causal(),
+                                .norm = {.placement = NormPlacement::kPre, .epsilon = f.epsilon},
+                                .dropout = {.residual = f.dropout, .weights = f.attention_dropout}},
+                      .tied = f.tied,
+                      .pad_id = f.pad.value_or(-1),
+                      .eos_id = f.end.value_or(-1),
+                      .start_id = f.start.value_or(-1)};
+  for (int i = 0; i < f.layers; ++i) {
+    HeadGeometry heads{.heads = f.heads};
+    // softmax(Q K^T / sqrt(d_key)), or not scaled, or by the layer's number as well.
+    if (!f.scale_weights || f.scale_by_layer) {
+      float scale = f.scale_weights ? attention_scale(f.d_model / f.heads) : 1;
+      if (f.scale_by_layer) scale /= static_cast<float>(i + 1);
+      heads.scale = scale;
+    }
+    config.stack.layers.push_back(
+        {.self_attention = heads,
+         .feed_forward = {.d_ff = f.d_ff.value_or(4 * f.d_model), .activation = f.activation}});
+  }
+  return config;
+}
+
+constexpr TensorPlace::Layout kMatrix = TensorPlace::Layout::kMatrix, kVector = TensorPlace::Layout::kVector;
+
+constexpr std::array kGpt2Names = {
+    TensorName{"embedding", "wte.weight"},
+    TensorName{"positions", "wpe.weight"},
+    TensorName{"output", "lm_head.weight"},
+    TensorName{"decoder.final_norm.gain", "ln_f.weight", kVector},
+    TensorName{"decoder.final_norm.bias", "ln_f.bias", kVector},
+    TensorName{"decoder.#.self_attention_norm.gain", "h.#.ln_1.weight", kVector},
+    TensorName{"decoder.#.self_attention_norm.bias", "h.#.ln_1.bias", kVector},
+    TensorName{"decoder.#.self_attention.w_q", "h.#.attn.c_attn.weight", kMatrix, 0, 3},
+    TensorName{"decoder.#.self_attention.w_k", "h.#.attn.c_attn.weight", kMatrix, 1, 3},
+    TensorName{"decoder.#.self_attention.w_v", "h.#.attn.c_attn.weight", kMatrix, 2, 3},
+    TensorName{"decoder.#.self_attention.b_q", "h.#.attn.c_attn.bias", kVector, 0, 3},
+    TensorName{"decoder.#.self_attention.b_k", "h.#.attn.c_attn.bias", kVector, 1, 3},
+    TensorName{"decoder.#.self_attention.b_v", "h.#.attn.c_attn.bias", kVector, 2, 3},
+    TensorName{"decoder.#.self_attention.w_o", "h.#.attn.c_proj.weight"},
+    TensorName{"decoder.#.self_attention.b_o", "h.#.attn.c_proj.bias", kVector},
+    TensorName{"decoder.#.feed_forward_norm.gain", "h.#.ln_2.weight", kVector},
+    TensorName{"decoder.#.feed_forward_norm.bias", "h.#.ln_2.bias", kVector},
+    TensorName{"decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"},
+    TensorName{"decoder.#.feed_forward.b_1", "h.#.mlp.c_fc.bias", kVector},
+    TensorName{"decoder.#.feed_forward.w_2", "h.#.mlp.c_proj.weight"},
+    TensorName{"decoder.#.feed_forward.b_2", "h.#.mlp.c_proj.bias", kVector},
+};
+
+FolderPlan read_gpt2(std::string_view json, std::string_view name) {
+  Gpt2Fields fields;
+  from_json(fields, json, name, UnknownKeys::kIgnore);
+  std::vector<std::string> wrong;
+  if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
+  const CausalConfig config = gpt2_config(fields);
+  if (fields.d_model % fields.heads != 0) {
+    wrong.push_back(no_divisor("n_head", fields.heads, kGpt2Fields.d_model, fields.d_model));
+  } else {
+    for (std::string& problem : problems_of(config, kGpt2Fields)) wrong.push_back(std::move(problem));
+  }
+  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
+  return {.model_type = "gpt2",
+          .least_parameters = least_parameters(config),
+          .make = [config](const TensorFiles&) { return std::make_unique<CausalModel>(config); },
+          .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
+          .prefixes = {"transformer.", ""},
+          .no_weight =
+              [](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
+                // Masks that older versions saved, and the tied output.
+                return tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias") ||
+                       tensor == "lm_head.weight";
+              }};
+}
+
+}  // namespace
+
+extern const Family kGpt2Family;
+const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2};
+
+}  // namespace mh

@@ -1,0 +1,184 @@
+#include "multihead/folders/families/llama_kind.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "multihead/base/error.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/models/causal_model.h"
+#include "multihead/models/config_checks.h"
+
+namespace mh {
+namespace {
+
+constexpr ConfigNames kLlamaFields = {.vocabulary = "vocab_size",
+                                      .d_model = "hidden_size",
+                                      .max_positions = "max_position_embeddings",
+                                      .pad_id = "pad_token_id",
+                                      .eos_id = "eos_token_id",
+                                      .start_id = "bos_token_id"};
+
+RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
+  if (f.rope && f.older_rope && *f.rope != *f.older_rope)
+    wrong.emplace_back(
+        "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
+  const RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
+  RotaryOptions rotary{.base = rope.base.value_or(f.base.value_or(10000))};
+  rotary.scaling.kind = rope.kind ? *rope.kind : rope.older_kind.value_or(RotaryScaling::Kind::kNone);
+  if (rope.rotated_share.value_or(1) != 1)
+    wrong.push_back(fmt::format("partial_rotary_factor is {}; expected 1: all numbers of a head turn",
+                                *rope.rotated_share));
+  const char* const name = name_of(rotary.scaling.kind, kRotaryScalingNames);
+  const auto need = [&](const auto& value, const char* field) {
+    if (!value) wrong.push_back(fmt::format("rope_type \"{}\" needs {}", name, field));
+    return value.has_value();
+  };
+  if (rotary.scaling.kind == RotaryScaling::Kind::kNone) return rotary;
+  if (need(rope.factor, "factor")) rotary.scaling.factor = *rope.factor;
+  if (rotary.scaling.kind == RotaryScaling::Kind::kLinear) return rotary;
+  if (need(rope.low_turns, "low_freq_factor")) rotary.scaling.low_turns = *rope.low_turns;
+  if (need(rope.high_turns, "high_freq_factor")) rotary.scaling.high_turns = *rope.high_turns;
+  if (need(rope.original_positions, "original_max_position_embeddings"))
+    rotary.scaling.original_positions = *rope.original_positions;
+  if (rotary.scaling.low_turns >= rotary.scaling.high_turns)
+    wrong.push_back(fmt::format("low_freq_factor is {}; expected less than high_freq_factor, {}",
+                                rotary.scaling.low_turns, rotary.scaling.high_turns));
+  return rotary;
+}
+
+/// What every layer's queries may see. The layers of a stack have one mask.
+StackMask mask_of(const LlamaKind& kind, const LlamaFields& f, std::vector<std::string>& wrong) {
+  using Window = LlamaKind::Window;
+  if (kind.window == Window::kNone || !f.window) return StackMask::causal();
+  const StackMask window = StackMask::sliding_window(*f.window);
+  if (kind.window == Window::kAllLayers) return window;
+  if (!f.uses_window) return StackMask::causal();
+  int32_t with = std::max(0, f.layers - f.layers_before_windows);
+  if (f.layer_types)
+    with =
+        static_cast<int32_t>(std::count(f.layer_types->begin(), f.layer_types->end(), "sliding_attention"));
+  if (with == 0) return StackMask::causal();
+  if (with != f.layers) {
+    wrong.push_back(
+        fmt::format("sliding_window is {} for {} of {} layers; expected all layers or none to have a window",
+                    *f.window, with, f.layers));
+  }
+  return window;
+}
+
+CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RotaryOptions& rotary,
+                          const StackMask& mask) {
+  const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
+  CausalConfig config{
+      .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
+      .positions = Positions::kRotary,
+      .max_positions = f.positions,
+      .stack = {.name = "decoder",
+                .d_model = f.d_model,
+                .mask = mask,
+                .positions = Positions::kRotary,
+                .rotary = rotary,
+                .norm = {.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = f.epsilon},
+                .dropout = {.residual = 0, .weights = f.attention_dropout}},
+      .tied = f.tied,
+      .pad_id = f.pad.value_or(-1),
+      .eos_id = f.end.value_or(-1),
+      .start_id = f.start.value_or(-1)};
+  config.stack.layers.assign(
+      static_cast<size_t>(f.layers),
+      {.self_attention = {.heads = f.heads,
+                          .d_key = f.d_head.value_or(0),
+                          .key_heads = f.key_heads.value_or(0),
+                          .query_key_norm = kind.query_key_norm,
+                          .biases = kind.attention_biases.value_or(biases(f.attention_bias))},
+       .feed_forward = {.d_ff = f.d_ff,
+                        .activation = f.activation,
+                        .gated = true,
+                        .biases = biases(kind.feed_forward_biases && f.feed_forward_bias)}});
+  return config;
+}
+
+constexpr TensorPlace::Layout kLinear = TensorPlace::Layout::kTransposed,
+                              kOneRow = TensorPlace::Layout::kVector;
+
+constexpr std::array kLlamaNames = {
+    TensorName{"embedding", "embed_tokens.weight"},
+    TensorName{"decoder.final_norm.gain", "norm.weight", kOneRow},
+    TensorName{"decoder.#.self_attention_norm.gain", "layers.#.input_layernorm.weight", kOneRow},
+    TensorName{"decoder.#.self_attention.w_q", "layers.#.self_attn.q_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.b_q", "layers.#.self_attn.q_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_k", "layers.#.self_attn.k_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.b_k", "layers.#.self_attn.k_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_v", "layers.#.self_attn.v_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.b_v", "layers.#.self_attn.v_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.w_o", "layers.#.self_attn.o_proj.weight", kLinear},
+    TensorName{"decoder.#.self_attention.b_o", "layers.#.self_attn.o_proj.bias", kOneRow},
+    TensorName{"decoder.#.self_attention.query_norm", "layers.#.self_attn.q_norm.weight", kOneRow},
+    TensorName{"decoder.#.self_attention.key_norm", "layers.#.self_attn.k_norm.weight", kOneRow},
+    TensorName{"decoder.#.feed_forward_norm.gain", "layers.#.post_attention_layernorm.weight", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_gate", "layers.#.mlp.gate_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.b_gate", "layers.#.mlp.gate_proj.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_1", "layers.#.mlp.up_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.b_1", "layers.#.mlp.up_proj.bias", kOneRow},
+    TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.down_proj.weight", kLinear},
+    TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.down_proj.bias", kOneRow},
+};
+constexpr const char* kLlamaOutput = "lm_head.weight";
+
+/// All but the output layer belong to LlamaModel, which LlamaForCausalLM keeps under the name "model".
+TensorPlace llama_place(std::string_view parameter) {
+  if (parameter == "output") return {.names = {kLlamaOutput}};
+  TensorPlace place = place_in(kLlamaNames, parameter);
+  place.names.insert(place.names.begin(), "model." + place.names.front());
+  return place;
+}
+
+/// Where eos_token_id is a list, as Llama 3's, of tokens that end a text, the first one becomes the model's.
+std::string with_one_end(std::string_view json, std::string_view name) {
+  auto document = parse_json_strictly(json, name);
+  if (!document.is_object()) return std::string(json);
+  if (const auto end = document.find("eos_token_id");
+      end != document.end() && end->is_array() && !end->empty())
+    *end = nlohmann::json((*end)[0]);
+  if (document.contains("quantization_config"))
+    throw FormatError(fmt::format(
+        "{}: quantization_config: quantised weights in safetensors are not read; expected F32, F16 "
+        "or BF16, or take the model as a .gguf file",
+        name));
+  return document.dump();
+}
+
+}  // namespace
+
+FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,
+                           std::string_view name) {
+  LlamaFields fields = defaults;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  std::vector<std::string> wrong;
+  const RotaryOptions rotary = rotary_of(fields, wrong);
+  const CausalConfig config = llama_config(kind, fields, rotary, mask_of(kind, fields, wrong));
+  const int32_t key_heads = fields.key_heads.value_or(fields.heads);
+  if (!fields.d_head && fields.d_model % fields.heads != 0) {
+    wrong.push_back(no_divisor("num_attention_heads", fields.heads, kLlamaFields.d_model, fields.d_model));
+  } else if (fields.heads % key_heads != 0) {
+    wrong.push_back(no_divisor("num_key_value_heads", key_heads, "num_attention_heads", fields.heads));
+  } else {
+    for (std::string& problem : problems_of(config, kLlamaFields)) wrong.push_back(std::move(problem));
+  }
+  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
+  return {
+      .model_type = std::string(kind.model_type),
+      .least_parameters = least_parameters(config),
+      .make = [config](const TensorFiles&) { return std::make_unique<CausalModel>(config); },
+      .place = llama_place,
+      .no_weight =
+          [tied = config.tied](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
+            // The tied output, and angles that older versions saved.
+            return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
+          }};
+}
+
+}  // namespace mh

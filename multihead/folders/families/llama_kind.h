@@ -1,0 +1,123 @@
+// What the folders of Llama, Mistral, Qwen2 and Qwen3 have in common: a causal decoder with pre-norm layers, RMS norms, rotary
+// positions, gated feed-forward layers (SwiGLU, Shazeer 2020), and query heads that share keys and values. A family adds its
+// defaults and in what it differs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/families/names.h"
+#include "multihead/io/config.h"
+#include "multihead/nn/head_geometry.h"
+#include "multihead/nn/positions.h"
+
+namespace mh {
+
+inline constexpr EnumNames<RotaryScaling::Kind> kRotaryScalingNames = {
+    {"default", RotaryScaling::Kind::kNone},
+    {"linear", RotaryScaling::Kind::kLinear},
+    {"llama3", RotaryScaling::Kind::kLlama3}};
+
+/// "rope_parameters", or, before transformers 5, "rope_scaling" with the base beside it.
+struct RopeFields {
+  std::optional<RotaryScaling::Kind> kind, older_kind;
+  std::optional<double> base;
+  std::optional<double> factor, low_turns, high_turns, rotated_share;
+  std::optional<int32_t> original_positions;
+
+  bool operator==(const RopeFields&) const = default;
+
+  template <class V>
+  void visit(V& v) {
+    v("rope_type", kind, kRotaryScalingNames);
+    v("type", older_kind, kRotaryScalingNames);
+    v("rope_theta", base, {.low = 1e-3, .high = 1e12});
+    v("factor", factor, {.low = 1e-3, .high = 1e6});
+    v("low_freq_factor", low_turns, {.low = 1e-3, .high = 1e6});
+    v("high_freq_factor", high_turns, {.low = 1e-3, .high = 1e6});
+    v("partial_rotary_factor", rotated_share, {.low = 0, .high = 1});
+    v("original_max_position_embeddings", original_positions, {.low = 1, .high = 1 << 20});
+  }
+};
+
+/// The fields of config.json. Where a key may be missing, the start value is LlamaConfig's default; other families give theirs.
+struct LlamaFields {
+  int32_t vocabulary = 32000, positions = 2048, d_model = 4096, layers = 32, heads = 32, d_ff = 11008;
+  std::optional<int32_t> key_heads = {}, d_head = {};
+  Activation activation = Activation::kSwish;
+  float epsilon = 1e-6f, attention_dropout = 0;
+  bool tied = false, attention_bias = false, feed_forward_bias = false;
+  std::optional<double> base = {};
+  std::optional<RopeFields> rope = {}, older_rope = {};
+  std::optional<int32_t> start = 1, end = 2, pad = {};
+  // Of windows of keys; families that have none do not look.
+  std::optional<int32_t> window = {};
+  bool uses_window = false;
+  int32_t layers_before_windows = 28;
+  std::optional<std::vector<std::string>> layer_types = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("vocab_size", vocabulary, {.low = 2, .high = 1 << 24});
+    v("max_position_embeddings", positions, {.low = 1, .high = 1 << 20});
+    v("hidden_size", d_model, {.low = 1, .high = 1 << 16});
+    v("num_hidden_layers", layers, {.low = 1, .high = 1024});
+    v("num_attention_heads", heads, {.low = 1, .high = 1024});
+    v("num_key_value_heads", key_heads, {.low = 1, .high = 1024});
+    v("head_dim", d_head, {.low = 1, .high = kLargestHead});
+    v("intermediate_size", d_ff, {.low = 1, .high = 1 << 20});
+    v("hidden_act", activation, kHuggingFaceActivations);
+    v("rms_norm_eps", epsilon, {.low = 1e-30f, .high = 1});
+    v("attention_dropout", attention_dropout, {.low = 0, .high = 0.999f});
+    v("tie_word_embeddings", tied);
+    v("attention_bias", attention_bias);
+    v("mlp_bias", feed_forward_bias);
+    v("rope_theta", base, {.low = 1e-3, .high = 1e12});
+    v("rope_parameters", rope);
+    v("rope_scaling", older_rope);
+    v("bos_token_id", start, kTokenIds);
+    v("eos_token_id", end, kTokenIds);
+    v("pad_token_id", pad, kTokenIds);
+    v("sliding_window", window, {.low = 1, .high = 1 << 20});
+    v("use_sliding_window", uses_window);
+    v("max_window_layers", layers_before_windows, {.low = 0, .high = 1 << 20});
+    v("layer_types", layer_types);
+  }
+};
+
+/// The start values of Qwen2Config and Qwen3Config.
+inline LlamaFields qwen_defaults() {
+  return {.vocabulary = 151936,
+          .positions = 32768,
+          .d_ff = 22016,
+          .key_heads = 32,
+          .start = std::nullopt,
+          .end = std::nullopt,
+          .window = 4096};
+}
+
+/// In what a family differs from the others.
+struct LlamaKind {
+  std::string_view model_type;
+  /// Set: the biases of attentions, which no field of config.json changes; feed-forward layers have none then. Unset: as
+  /// attention_bias says.
+  std::optional<Biases> attention_biases = {};
+  bool feed_forward_biases = false;  // whether mlp_bias says that feed-forward layers have biases
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  enum class Window {
+    kNone,
+    kAllLayers,  // sliding_window counts for all layers
+    kAsAsked,  // it counts for the layers that use_sliding_window and max_window_layers, or layer_types name
+  };
+  Window window = Window::kNone;
+};
+
+/// Returns the plan of a config.json. Throws FormatError that starts with `name` and lists what is wrong.
+FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,
+                           std::string_view name);
+
+}  // namespace mh

@@ -1,0 +1,360 @@
+// Two families. "marian" is Hugging Face's MarianMTModel: a post-norm encoder-decoder with sinusoidal
+// positions. "multihead" is our own format: the same fields, more fields for what Marian cannot express,
+// and tensors under the names of this library.
+#include "multihead/folders/families/marian.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/families/names.h"
+#include "multihead/folders/parameters.h"
+#include "multihead/io/config.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/kernels/embedding.h"
+#include "multihead/models/config_names.h"
+#include "multihead/models/encoder_decoder.h"
+
+namespace mh {
+namespace {
+
+using Layout = TensorPlace::Layout;
+
+constexpr Rule<int32_t> kWidths{.low = 1, .high = 1 << 16, .required = true};
+constexpr Rule<int32_t> kLayerCounts{.low = 1, .high = 1024, .required = true};
+constexpr Rule<int32_t> kInnerWidths{.low = 1, .high = 1 << 20, .required = true};
+constexpr Rule<int32_t> kVocabularies{.low = 2, .high = 1 << 24, .required = true};
+constexpr ConfigNames kFieldNames = {.vocabulary = "vocab_size",
+                                     .target_vocabulary = "decoder_vocab_size",
+                                     .encoder_heads = "encoder_attention_heads",
+                                     .decoder_heads = "decoder_attention_heads",
+                                     .encoder_ff = "encoder_ffn_dim",
+                                     .decoder_ff = "decoder_ffn_dim",
+                                     .max_positions = "max_position_embeddings",
+                                     .pad_id = "pad_token_id",
+                                     .eos_id = "eos_token_id",
+                                     .start_id = "decoder_start_token_id"};
+constexpr int64_t kLargestPositions = int64_t{1} << 26;  // numbers in the table of sinusoids
+constexpr std::string_view kMarian = "marian", kMultihead = "multihead";
+
+// The fields both model types have. Where a key may be missing, the start value is MarianConfig's default.
+// What must hold between them problems_of() knows.
+struct MarianFields {
+  EncoderDecoderConfig config;
+  std::vector<std::string> architectures = {"MarianMTModel"};
+  std::string model_type = "marian";
+  std::string dtype = "float32";
+  Tying tying;
+  std::optional<int32_t> target_vocabulary;
+  std::optional<int32_t> decoder_start;
+  std::optional<std::string> transformers_version;
+  std::vector<std::string> files;
+  bool writing = false;
+
+  MarianFields() {
+    config.activation = Activation::kGelu;
+    config.scale_embedding = false;
+    config.max_positions = 1024;
+    config.eos_id = 0;
+  }
+
+  template <class V>
+  void visit(V& v) {
+    v("model_type", model_type);
+    v("architectures", architectures);
+    v("d_model", config.d_model, kWidths);
+    v("encoder_layers", config.encoder_layers, kLayerCounts);
+    v("decoder_layers", config.decoder_layers, kLayerCounts);
+    v("encoder_attention_heads", config.encoder_heads, kWidths);
+    v("decoder_attention_heads", config.decoder_heads, kWidths);
+    v("encoder_ffn_dim", config.encoder_ff, kInnerWidths);
+    v("decoder_ffn_dim", config.decoder_ff, kInnerWidths);
+    v("activation_function", config.activation, kHuggingFaceActivations);
+    v("max_position_embeddings", config.max_positions, {.low = 1, .high = 1 << 20});
+    v("scale_embedding", config.scale_embedding);
+    v("vocab_size", config.vocabulary_size, kVocabularies);
+    v("decoder_vocab_size", target_vocabulary, {.low = kVocabularies.low, .high = kVocabularies.high});
+    v("share_encoder_decoder_embeddings", tying.source_and_target);
+    v("tie_word_embeddings", tying.target_and_output);
+    v("pad_token_id", config.pad_id, {.low = 0, .high = kTokenIds.high, .required = true});
+    v("eos_token_id", config.eos_id, {.low = 0, .high = kTokenIds.high});
+    v("decoder_start_token_id", decoder_start, {.low = 0, .high = kTokenIds.high});
+    v("dropout", config.dropout.residual);
+    v("attention_dropout", config.dropout.weights);
+    v("activation_dropout", config.dropout.activation);
+    if (model_type == kMultihead) {
+      v("norm", config.norm, {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+      v("head_geometry", config.geometry);
+      if (!writing || !config.own_heads.empty()) v("own_heads", config.own_heads);
+      v("positions", config.positions, kPositionNames);
+    }
+    v("multihead_files", files);
+    if (writing) {
+      constant(v, "forced_eos_token_id", config.eos_id);
+      constant(v, "static_position_embeddings", config.positions == Positions::kSinusoidal);
+      constant(v, "normalize_before", config.norm == NormPlacement::kPre);
+      constant(v, "normalize_embedding", false);
+      constant(v, "encoder_layerdrop", 0.0);
+      constant(v, "decoder_layerdrop", 0.0);
+      constant(v, "is_encoder_decoder", true);
+      constant(v, "use_cache", true);
+      v("dtype", dtype);
+    } else {
+      v("transformers_version", transformers_version);
+    }
+  }
+
+  template <class V, class T>
+  static void constant(V& v, std::string_view name, T value) {
+    v(name, value);
+  }
+};
+
+constexpr const char* kShared = "model.shared.weight";
+constexpr const char* kSource = "model.encoder.embed_tokens.weight";
+constexpr const char* kTarget = "model.decoder.embed_tokens.weight";
+constexpr const char* kOutput = "lm_head.weight";
+
+struct Renaming {
+  std::string_view ours;
+  std::string_view marian;
+};
+constexpr std::array<Renaming, 6> kBlocks{{{"self_attention", "self_attn"},
+                                           {"cross_attention", "encoder_attn"},
+                                           {"feed_forward", ""},
+                                           {"self_attention_norm", "self_attn_layer_norm"},
+                                           {"cross_attention_norm", "encoder_attn_layer_norm"},
+                                           {"feed_forward_norm", "final_layer_norm"}}};
+
+struct LeafRenaming {
+  std::string_view ours;
+  std::string_view marian;
+  Layout layout;
+};
+constexpr std::array<LeafRenaming, 14> kLeaves{{{"w_q", "q_proj.weight", Layout::kTransposed},
+                                                {"w_k", "k_proj.weight", Layout::kTransposed},
+                                                {"w_v", "v_proj.weight", Layout::kTransposed},
+                                                {"w_o", "out_proj.weight", Layout::kTransposed},
+                                                {"b_q", "q_proj.bias", Layout::kVector},
+                                                {"b_k", "k_proj.bias", Layout::kVector},
+                                                {"b_v", "v_proj.bias", Layout::kVector},
+                                                {"b_o", "out_proj.bias", Layout::kVector},
+                                                {"w_1", "fc1.weight", Layout::kTransposed},
+                                                {"b_1", "fc1.bias", Layout::kVector},
+                                                {"w_2", "fc2.weight", Layout::kTransposed},
+                                                {"b_2", "fc2.bias", Layout::kVector},
+                                                {"gain", "weight", Layout::kVector},
+                                                {"bias", "bias", Layout::kVector}}};
+
+template <class Table>
+const auto& renamed(const Table& table, std::string_view ours) {
+  for (const auto& row : table) {
+    if (row.ours == ours) return row;
+  }
+  MH_ASSERT(!"a parameter that Marian has no name for");
+  return table.front();
+}
+
+// "encoder.3.self_attention.w_q" -> "model.encoder.layers.3.self_attn.q_proj.weight".
+TensorPlace place_in_layer(std::string_view parameter) {
+  std::array<std::string_view, 4> parts;  // side, layer, block, leaf
+  std::string_view rest = parameter;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t dot = rest.find('.');
+    MH_ASSERT((dot == std::string_view::npos) == (i + 1 == parts.size()));
+    parts[i] = rest.substr(0, dot);
+    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  }
+  const std::string_view block = renamed(kBlocks, parts[2]).marian;
+  const LeafRenaming& leaf = renamed(kLeaves, parts[3]);
+  return {.names = {fmt::format("model.{}.layers.{}.{}{}{}", parts[0], parts[1], block,
+                                block.empty() ? "" : ".", leaf.marian)},
+          .layout = leaf.layout};
+}
+
+bool holds(const TensorFiles& files, const std::string& tensor, ConstMatrixView expected, float tolerance) {
+  if (files.tensor(tensor).shape != std::vector<int64_t>{expected.rows, expected.cols}) return false;
+  const std::vector<float> found = files.floats(tensor);
+  return std::equal(found.begin(), found.end(), expected.data,
+                    [&](float a, float b) { return std::abs(a - b) <= tolerance; });
+}
+
+/// Marian's files may repeat the shared embedding under the names of its users, and may hold the sinusoids.
+bool repeats(const std::string& tensor, const TensorFiles& files, const Model& model, const Tying& tying,
+             const EncoderDecoderConfig& config, Differences& differences) {
+  constexpr float kHalfPrecision = 0.01f;
+  if (tensor.ends_with(".embed_positions.weight")) {
+    Tensor positions(config.max_positions, config.d_model);
+    sinusoids(positions.view());
+    if (!holds(files, tensor, positions.view(), kHalfPrecision)) {
+      differences.other(fmt::format("{} holds something else than the [{},{}] sinusoids of Marian", tensor,
+                                    config.max_positions, config.d_model));
+    }
+    return true;
+  }
+  constexpr std::array kEmbeddings = {kShared, kSource, kTarget, kOutput};
+  if (std::find(kEmbeddings.begin(), kEmbeddings.end(), tensor) == kEmbeddings.end()) return false;
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    if (name != "embedding" || !tying.all() || holds(files, tensor, parameter.value.view(), 0)) return;
+    differences.other(fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
+  }));
+  return true;
+}
+
+/// Of the keys that a Marian configuration does not have: ignored, they would make another model than the one
+/// that they describe.
+void refuse_own_keys(std::string_view json, std::string_view name, std::vector<std::string>& wrong) {
+  const auto document = parse_json_strictly(json, name);
+  const auto differs = [&](const char* key, std::initializer_list<const char*> as_marian) {
+    const auto found = document.find(key);
+    return found != document.end() && std::none_of(as_marian.begin(), as_marian.end(),
+                                                   [&](const char* value) { return *found == value; });
+  };
+  for (const char* key : {"head_geometry", "own_heads"}) {
+    if (differs(key, {})) wrong.push_back(fmt::format("{} needs model_type \"multihead\"", key));
+  }
+  if (differs("norm", {"post"})) wrong.emplace_back("norm needs model_type \"multihead\"");
+  if (differs("positions", {"sinusoidal"})) wrong.emplace_back("positions needs model_type \"multihead\"");
+}
+
+struct MarianModel {
+  EncoderDecoderConfig config;
+  MarianFields fields;
+};
+
+MarianModel read_fields(std::string_view json, std::string_view name, std::string_view model_type) {
+  MarianFields fields;
+  fields.model_type = model_type;  // decides which fields there are
+  from_json(fields, json, name, UnknownKeys::kIgnore);
+
+  EncoderDecoderConfig config = fields.config;
+  const Tying tying = fields.tying;
+  config.share_embeddings = tying.all();
+  config.decoder_start_id = fields.decoder_start.value_or(fields.config.pad_id);
+  const int32_t target = fields.target_vocabulary.value_or(fields.config.vocabulary_size);
+  config.target_vocabulary_size = target == fields.config.vocabulary_size ? 0 : target;
+
+  std::vector<std::string> wrong = problems_of(config, kFieldNames);
+  if (tying.source_and_target && !tying.all() && config.target_vocabulary_size != 0)
+    wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
+                                target, config.vocabulary_size));
+  if (model_type == kMarian) refuse_own_keys(json, name, wrong);
+  if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
+    wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
+                                config.max_positions, kLargestPositions / config.d_model, config.d_model));
+  }
+  if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
+  return {std::move(config), std::move(fields)};
+}
+
+FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, std::string_view model_type) {
+  const auto [config, fields] = read_fields(json, name, model_type);
+  const Tying tying = fields.tying;
+  FolderPlan plan{
+      .model_type = std::string(model_type),
+      .least_parameters = least_parameters(config),
+      .make = [config = config](const TensorFiles&) { return std::make_unique<EncoderDecoder>(config); },
+      .place = [type = std::string(model_type),
+                tying](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); }};
+  if (model_type == kMarian) {
+    plan.no_weight = [config = config, tying](const std::string& tensor, const TensorFiles& files,
+                                              const Model& model, Differences& differences) {
+      return repeats(tensor, files, model, tying, config, differences);
+    };
+  }
+  // transformers copies keys it does not know, but not the files they speak of.
+  if (!fields.transformers_version) plan.files = fields.files;
+  return plan;
+}
+
+FolderPlan read_marian(std::string_view json, std::string_view name) {
+  return read_encoder_decoder(json, name, kMarian);
+}
+FolderPlan read_multihead(std::string_view json, std::string_view name) {
+  return read_encoder_decoder(json, name, kMultihead);
+}
+
+}  // namespace
+
+extern const Family kMarianFamily;
+const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian};
+extern const Family kMultiheadFamily;
+const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead};
+
+std::string_view natural_model_type(const EncoderDecoderConfig& config) {
+  // How heads start is no part of a trained model.
+  HeadGeometry geometry = config.geometry;
+  geometry.heads = HeadGeometry().heads;
+  geometry.initialisation = HeadGeometry().initialisation;
+  const bool canonical = geometry == HeadGeometry() && config.own_heads.empty();
+  const bool marian =
+      config.norm == NormPlacement::kPost && config.positions == Positions::kSinusoidal && canonical;
+  return marian ? kMarian : kMultihead;
+}
+
+EncoderDecoderConfig read_encoder_decoder_config(std::string_view json, std::string_view name) {
+  return read_fields(json, name, kMultihead).config;
+}
+
+std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std::string_view model_type,
+                                         const Tying& tying, const std::vector<std::string>& files) {
+  MarianFields fields;
+  fields.writing = true;
+  fields.model_type = model_type;
+  fields.architectures = {model_type == kMarian ? "MarianMTModel" : "MultiheadTransformer"};
+  fields.config = config;
+  fields.tying = tying;
+  fields.target_vocabulary = config.target_vocabulary();
+  fields.decoder_start = config.decoder_start_id;
+  fields.files = files;
+  return to_json(fields);
+}
+
+TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
+                                  const Tying& tying) {
+  if (model_type == kMultihead) return {.names = {std::string(parameter)}};
+  if (parameter == "embedding") {
+    if (tying.all()) return {.names = {kShared, kSource}};
+    return {.names = {kSource, kShared}};
+  }
+  if (parameter == "target_embedding") return {.names = {kTarget, kShared}};
+  if (parameter == "output") {
+    if (tying.target_and_output) return {.names = {kTarget, kShared, kOutput}};
+    return {.names = {kOutput}};
+  }
+  if (parameter == "logits_bias") return {.names = {"final_logits_bias"}, .may_be_missing = true};
+  return place_in_layer(parameter);
+}
+
+Tying tying_of(const EncoderDecoder& model) {
+  Tying tying;
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter&) {
+    if (name == "target_embedding") tying.source_and_target = false;
+    if (name == "output") tying.target_and_output = false;
+  }));
+  return tying;
+}
+
+std::string write_encoder_decoder_parameters(const EncoderDecoder& model, std::string_view model_type) {
+  const Tying tying = tying_of(model);
+  return write_parameters(
+      model, [&](std::string_view parameter) { return encoder_decoder_place(model_type, parameter, tying); });
+}
+
+std::unique_ptr<EncoderDecoder> read_encoder_decoder_weights(const TensorFiles& files,
+                                                             const EncoderDecoderConfig& config) {
+  const FolderPlan plan{
+      .model_type = std::string(kMultihead),
+      .least_parameters = least_parameters(config),
+      .make = [&](const TensorFiles&) { return std::make_unique<EncoderDecoder>(config); },
+      .place = [](std::string_view parameter) { return encoder_decoder_place(kMultihead, parameter, {}); }};
+  std::unique_ptr<Model> model = read_parameters(files, plan);
+  return std::unique_ptr<EncoderDecoder>(static_cast<EncoderDecoder*>(model.release()));
+}
+
+}  // namespace mh

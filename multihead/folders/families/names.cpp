@@ -1,0 +1,34 @@
+#include "multihead/folders/families/names.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace mh {
+namespace {
+
+/// The digits at # of `pattern` where `name` follows it; empty when it does not. A pattern without # gives
+/// "".
+bool follows(std::string_view pattern, std::string_view name, std::string_view& number) {
+  const size_t mark = pattern.find('#');
+  if (mark == std::string_view::npos) return pattern == name;
+  const std::string_view before = pattern.substr(0, mark), after = pattern.substr(mark + 1);
+  if (!name.starts_with(before) || !name.ends_with(after) || name.size() <= before.size() + after.size())
+    return false;
+  number = name.substr(before.size(), name.size() - before.size() - after.size());
+  return std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+}  // namespace
+
+TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter) {
+  for (const TensorName& row : table) {
+    std::string_view number;
+    if (!follows(row.ours, parameter, number)) continue;
+    std::string name(row.theirs);
+    if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
+    return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
+  }
+  return {.names = {"(no name for " + std::string(parameter) + ")"}};
+}
+
+}  // namespace mh

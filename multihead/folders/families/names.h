@@ -1,0 +1,35 @@
+// The tables of tensor names of the families: one row for each parameter, # for the number of a layer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "multihead/folders/families/family.h"
+#include "multihead/io/config.h"
+#include "multihead/kernels/elementwise.h"
+
+namespace mh {
+
+struct TensorName {
+  std::string_view ours, theirs;  // "decoder.#.feed_forward.w_1", "h.#.mlp.c_fc.weight"
+  TensorPlace::Layout layout = TensorPlace::Layout::kMatrix;
+  int part = 0, parts = 1;  // in a fused tensor
+};
+
+/// Returns the place of a parameter according to the table. When the table does not have it, the place has
+/// a name that no file has, so that reading reports it as missing.
+TensorPlace place_in(std::span<const TensorName> table, std::string_view parameter);
+
+/// Ids of special tokens, as far as they can be told without the vocabulary; -1 or null: there is none.
+inline constexpr Rule<int32_t> kTokenIds{.low = -1, .high = (1 << 24) - 1};
+
+/// The names of activations in Hugging Face's configurations.
+inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
+    {"relu", Activation::kRelu},          {"gelu", Activation::kGelu},
+    {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
+    {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
+    {"silu", Activation::kSwish}};
+
+}  // namespace mh

@@ -1,0 +1,20 @@
+// Qwen3 (Yang et al. 2025; Hugging Face's Qwen3ForCausalLM): Llama with RMS norms of queries and keys.
+#include "multihead/folders/families/llama_kind.h"
+
+namespace mh {
+namespace {
+
+FolderPlan read_qwen3(std::string_view json, std::string_view name) {
+  LlamaFields defaults = qwen_defaults();
+  defaults.d_head = 128;
+  return read_llama_kind(
+      {.model_type = "qwen3", .query_key_norm = QueryKeyNorm::kRms, .window = LlamaKind::Window::kAsAsked},
+      defaults, json, name);
+}
+
+}  // namespace
+
+extern const Family kQwen3Family;
+const Family kQwen3Family = {"qwen3", "a causal decoder of Qwen3ForCausalLM", read_qwen3};
+
+}  // namespace mh

@@ -1,0 +1,135 @@
+#include "multihead/folders/folder_tokenizers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/folders/tokenizer_files.h"
+#include "multihead/io/strict_json.h"
+#include "multihead/text/in_quotes.h"
+#include "multihead/text/sentencepiece_model.h"
+#include "multihead/text/tokenizer_parts.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSourceModel = "source.spm";
+constexpr const char* kTargetModel = "target.spm";
+constexpr const char* kVocabulary = "vocab.json";
+constexpr const char* kTargetVocabulary = "target_vocab.json";
+constexpr const char* kTokenizerSettings = "tokenizer_config.json";
+
+std::string read_required(const fs::path& folder, const char* name) {
+  if (!is_there(folder / name)) {
+    throw FileError(
+        fmt::format("{} has no {} for its SentencePiece tokenizers ({}, {}, {}); copy the whole folder again",
+                    folder.string(), name, kSourceModel, kTargetModel, kVocabulary));
+  }
+  return read_regular_file(folder / name);
+}
+
+std::optional<Tokenizer> read_tokenizer_json(const fs::path& path) {
+  if (!is_there(path)) return std::nullopt;
+  return Tokenizer::from_json(read_regular_file(path), path.string());
+}
+
+using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
+
+/// vocab.json: {"token": id, ...}
+struct VocabularyFile {
+  std::string name, path, bytes;
+  Vocabulary ids = {};
+
+  VocabularyFile(const fs::path& folder, const char* file)
+      : name(file), path((folder / file).string()), bytes(read_required(folder, file)) {
+    const auto document = parse_json_strictly(bytes, path);
+    if (!document.is_object())
+      throw FormatError(
+          fmt::format("{}: expected an object of tokens and ids, got {}", path, json_excerpt(document)));
+    ids.reserve(document.size());
+    for (const auto& [token, id] : document.items()) {
+      // The tokenizer checks that ids have no holes, so that none is above their number.
+      if (!id.is_number_unsigned() || id.get<uint64_t>() >= document.size()) {
+        throw FormatError(fmt::format("{}: the id of {}: expected 0 to {}, got {}", path, in_quotes(token),
+                                      document.size() - 1, json_excerpt(id)));
+      }
+      ids.emplace_back(token, id.get<int32_t>());
+    }
+  }
+};
+
+/// tokenizer_config.json, where there is one.
+struct SpecialTokensFile {
+  std::string bytes = {};
+  SpecialTokens tokens = {};
+
+  explicit SpecialTokensFile(const fs::path& path) {
+    if (is_there(path)) {
+      bytes = read_regular_file(path);
+      tokens = read_tokenizer_config(bytes, path.string());
+    }
+    if (tokens.unknown.empty()) tokens.unknown = "<unk>";
+  }
+};
+
+/// One of the two, from a SentencePiece model and a vocabulary.
+Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const VocabularyFile& vocabulary,
+                              const SpecialTokensFile& special) {
+  const std::string pieces = read_required(folder, model);
+  TokenizerParts parts = read_sentencepiece_model(pieces, (folder / model).string());
+  try {
+    use_vocabulary(parts, vocabulary.ids, special.tokens.unknown);
+    const std::string& end = special.tokens.end;
+    PostProcessorStep& template_step = parts.post_processors.emplace_back();
+    template_step.single = {{.sequence = 'A'}, {.special = end}};
+    for (const std::string& token : {end, special.tokens.unknown, special.tokens.pad}) {
+      const auto found = std::find_if(vocabulary.ids.begin(), vocabulary.ids.end(),
+                                      [&](const auto& entry) { return entry.first == token; });
+      if (found == vocabulary.ids.end())
+        throw FormatError(fmt::format("the vocabulary lacks the token {}", in_quotes(token)));
+      parts.added_tokens.push_back({.id = found->second, .content = token});
+      if (token == end)
+        template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
+    }
+    parts.language_code = true;
+    parts.decoders[0].trims_ends = true;
+    parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
+    if (!special.bytes.empty()) parts.files[kTokenizerSettings] = special.bytes;
+    return Tokenizer(std::move(parts));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}: {}", vocabulary.path, error.what()));
+  }
+}
+
+FolderTokenizers read_opus_tokenizers(const fs::path& folder) {
+  const SpecialTokensFile special(folder / kTokenizerSettings);
+  const VocabularyFile vocabulary(folder, kVocabulary);
+  std::optional<VocabularyFile> own;
+  if (is_there(folder / kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
+  const VocabularyFile& of_target = own ? *own : vocabulary;
+  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special),
+          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special),
+          .source_file = vocabulary.path,
+          .target_file = of_target.path};
+}
+
+}  // namespace
+
+FolderTokenizers read_folder_tokenizers(const fs::path& folder) {
+  const fs::path source = folder / "tokenizer.json", target = folder / "target_tokenizer.json";
+  FolderTokenizers found{.source = read_tokenizer_json(source),
+                         .target = read_tokenizer_json(target),
+                         .source_file = source.string(),
+                         .target_file = target.string()};
+  const bool opus = is_there(folder / kSourceModel) || is_there(folder / kTargetModel);
+  return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
+}
+
+}  // namespace mh

@@ -1,0 +1,101 @@
+// ModelFolder: a model on disk, in the folder that multihead trains into. Hugging Face Transformers opens
+// it, too, if it has a class for the model.
+//
+//   config.json              the shape; model_type says which family (folders/families/)
+//   model.safetensors        the weights
+//   tokenizer.json           the tokenizer, in Hugging Face's format
+//   target_tokenizer.json    the tokenizer of the target, if the vocabularies are separate
+//   source.spm, target.spm, vocab.json, target_vocab.json
+//                            in place of both, in OPUS's folders (folders/folder_tokenizers.h)
+//   tokenizer_config.json    which class opens it, and the special tokens
+//   generation_config.json   how generate() starts and ends, and which tokens it never generates
+//
+// docs/file-formats.md describes every field.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/models/language_model.h"
+#include "multihead/text/tokenizer.h"
+
+namespace mh {
+
+class EncoderDecoder;
+class FolderWriter;
+
+struct ModelFolder {
+  std::filesystem::path path;  // of the files that were read
+  /// Set when the folder has no model of its own yet: the update of the checkpoint that was read instead,
+  /// whose folder is `path`.
+  std::optional<int64_t> checkpoint = {};
+  /// Tensors of heads that are not done here, such as classification: they were not read.
+  std::vector<std::string> not_read = {};
+  std::string model_type;  // config.json's: "marian", "gpt2", ...
+  std::unique_ptr<Model> model;
+  std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
+  std::optional<Tokenizer> target_tokenizer;  // only if the target has its own
+  /// Tokens that generation_config.json forbids; rising; usually the pad token.
+  std::vector<int32_t> suppressed;
+  /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
+  std::vector<int32_t> end_tokens;
+  /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
+  /// chat_template.jinja); empty: there is none.
+  std::string chat_template;
+  /// The token that stands for a missing word: mask_token of tokenizer_config.json, or of
+  /// special_tokens_map.json; empty: neither says one.
+  std::string mask_token;
+
+  /// Returns one line for the user: which checkpoint was read, or which tensors were not (not_read). Empty when there is
+  /// neither.
+  std::string remark() const;
+
+  /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
+  /// kind.
+  LanguageModel& language_model() const;
+  LanguageModel& causal_model() const;
+  EncoderDecoder& translator() const;
+
+  /// The tokenizers. Throw FileError with the remedy when the folder has none.
+  const Tokenizer& source_tokens() const;
+  const Tokenizer& target_tokens() const;
+};
+
+/// Reads a folder that multihead wrote, or Hugging Face's save_pretrained() for one of the families().
+/// Weights may be F32, F16 or BF16, in one file or in shards. F32 and BF16 stay in the files, which are
+/// mapped into memory. Only config.json and model.safetensors must be there (and what multihead wrote with
+/// them). A folder in which a training was stopped before its first model was put there stands for its
+/// newest checkpoint that has both; ModelFolder::checkpoint says which. Throws FileError or FormatError: a
+/// missing or damaged file, another architecture, all differences between config.json and the weights, a
+/// tokenizer that does not match the model.
+///
+/// Of a folder of sentence-transformers the Transformer is read, wherever its modules.json says that it is
+/// (folders/sentence_modules.h). A file whose name ends with .gguf is read instead of a folder
+/// (folders/gguf_folder.h).
+ModelFolder load_model_folder(const std::filesystem::path& path);
+
+struct SaveOptions {
+  const Tokenizer* tokenizer = nullptr;
+  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
+  int beam_size = 5;                                    // the default of transformers' generate()
+  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
+  /// Asked while save_model_folder() writes; once it returns true, Interrupted is thrown, and the old folder stays.
+  std::function<bool()> stop = nullptr;
+};
+
+/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
+/// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
+/// files that are not a model's; UsageError when tokenizer and model do not match.
+void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
+                       const SaveOptions& options = {});
+
+/// Writes the same files through `folder`, for callers that add more files to it; they call commit().
+void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
+
+}  // namespace mh

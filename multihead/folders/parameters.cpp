@@ -1,0 +1,217 @@
+#include "multihead/folders/parameters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+
+namespace mh {
+namespace {
+
+using Layout = TensorPlace::Layout;
+
+/// The shape that a tensor at this place has in a file.
+std::vector<int64_t> shape_in_file(const Weight& value, const TensorPlace& place) {
+  const int64_t cols = value.cols() * place.parts;
+  switch (place.layout) {
+    case Layout::kTransposed:
+      return {cols, value.rows()};
+    case Layout::kVector:
+      return {cols};
+    case Layout::kMatrix:
+      break;
+  }
+  return {value.rows(), cols};
+}
+
+void refuse_far_too_large(const TensorFiles& files, const FolderPlan& plan) {
+  const double present = files.elements();
+  if (plan.least_parameters <= 4 * present + 1e6) return;  // near enough to list each difference
+  throw FormatError(fmt::format("{} holds {:.0f} numbers, but {} describes a model of at least {:.0f}; {}",
+                                files.name(), present, plan.description, plan.least_parameters, plan.remedy));
+}
+
+/// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
+StoredMatrix matrix_of(const std::byte* data, NumberType type, const Weight& value,
+                       const TensorPlace& place) {
+  const int64_t cols = value.cols() * place.parts;
+  const bool transposed = place.layout == Layout::kTransposed;
+  const StoredMatrix stored{.data = data,
+                            .type = type,
+                            .rows = transposed ? cols : value.rows(),
+                            .cols = transposed ? value.rows() : cols,
+                            .row_stride = transposed ? value.rows() : cols};
+  return (transposed ? stored.transposed() : stored)
+      .columns_between(place.part * value.cols(), (place.part + 1) * value.cols());
+}
+
+/// Whether a tensor fits a parameter; otherwise says why not. Converts no numbers.
+bool fits(const FileTensor& found, const std::string& tensor, const TensorPlace& place,
+          const Parameter& parameter, Differences& differences) {
+  const std::vector<int64_t> expected = shape_in_file(parameter.value, place);
+  if (found.shape != expected) {
+    differences.other(fmt::format("shape of {}: expected [{}], got [{}]", tensor, fmt::join(expected, ","),
+                                  fmt::join(found.shape, ",")));
+    return false;
+  }
+  if (!found.numbers)
+    differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, found.type));
+  return static_cast<bool>(found.numbers);
+}
+
+/// A parameter and the tensor that it is read from.
+struct Assignment {
+  Parameter* parameter;
+  std::string name;  // the tensor's
+  const FileTensor* tensor;
+  TensorPlace place;
+};
+
+/// Of every tensor once, many at a time.
+void refuse_not_finite(const std::vector<Assignment>& assignments, Differences& differences) {
+  std::set<std::string_view> seen;  // a tensor may belong to several parameters
+  std::vector<const Assignment*> first;
+  for (const Assignment& from : assignments) {
+    if (seen.insert(from.name).second) first.push_back(&from);
+  }
+  std::vector<int64_t> bad(first.size());
+  parallel_for(static_cast<int64_t>(first.size()), [&](int64_t task) {
+    const auto i = static_cast<size_t>(task);
+    bad[i] = first[i]->tensor->not_finite();
+  });
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (bad[i] == 0) continue;
+    differences.other(
+        fmt::format("not finite: {} of {} numbers of {} (the training diverged, or the file is damaged)",
+                    bad[i], first[i]->tensor->elements(), first[i]->name));
+  }
+}
+
+void read_parameter(const Assignment& from) {
+  Parameter& parameter = *from.parameter;
+  const auto& source = from.tensor->source;
+  if (source && from.place.layout != Layout::kVector && from.place.parts == 1) {
+    parameter.value = Weight(parameter.value.rows(), parameter.value.cols(), source,
+                             from.place.layout == Layout::kTransposed);
+  } else {
+    StoredNumbers numbers = from.tensor->numbers();
+    parameter.value = Weight(matrix_of(numbers.data, numbers.type, parameter.value, from.place),
+                             std::move(numbers.keeper), numbers.in_file);
+  }
+  parameter.changed();
+}
+
+/// The first of the place's names that is there, under the first prefix that it has; empty: none.
+std::string find_tensor(const TensorFiles& files, const std::vector<std::string>& prefixes,
+                        const TensorPlace& place) {
+  for (const std::string& name : place.names) {
+    for (const std::string& prefix : prefixes) {
+      if (files.contains(prefix + name)) return prefix + name;
+    }
+  }
+  return {};
+}
+
+std::string without_prefix(const std::string& tensor, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    if (!prefix.empty() && tensor.starts_with(prefix)) return tensor.substr(prefix.size());
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::string tensor_of(const TensorFiles& files, const FolderPlan& plan, std::string_view parameter) {
+  return find_tensor(files, plan.prefixes, plan.place(parameter));
+}
+
+std::string write_parameters(const Model& model,
+                             const std::function<TensorPlace(std::string_view parameter)>& place_of) {
+  std::vector<NamedTensor> tensors;
+  std::vector<std::unique_ptr<Tensor>> transposed;  // alive until the file is written
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    const TensorPlace place = place_of(name);
+    MH_ASSERT(place.parts == 1);
+    const ConstMatrixView value = parameter.value.view();
+    NamedTensor tensor{
+        .name = place.names.front(), .shape = shape_in_file(parameter.value, place), .data = value};
+    if (place.layout == Layout::kTransposed) {
+      const StoredMatrix turned = StoredMatrix::of(value).transposed();
+      transposed.push_back(std::make_unique<Tensor>(turned.rows, turned.cols));
+      Tensor& to = *transposed.back();
+      constexpr int64_t kBlock = 32;  // both sides stay within the cache
+      for (int64_t j = 0; j < to.cols(); j += kBlock) {
+        const int64_t count = std::min(kBlock, to.cols() - j);
+        for (int64_t i = 0; i < to.rows(); ++i) turned.read_row(i, j, count, to.view().row(i) + j);
+      }
+      tensor.data = std::span<const float>(to.data(), static_cast<size_t>(to.size()));
+    } else if (place.layout == Layout::kVector) {
+      tensor.data = std::span<const float>(value.data, static_cast<size_t>(value.size()));
+    }
+    tensors.push_back(std::move(tensor));
+  }));
+  return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
+}
+
+std::unique_ptr<Model> make_model(const TensorFiles& files, const FolderPlan& plan) {
+  refuse_far_too_large(files, plan);
+  return plan.make(files);
+}
+
+std::vector<std::string> read_parameters(const TensorFiles& files, const FolderPlan& plan, Model& model) {
+  Differences differences;
+  std::set<std::string> used;
+  std::vector<Assignment> assignments;
+  model.visit([&](const std::string& name, Parameter& parameter) {
+    TensorPlace place = plan.place(name);
+    const std::string tensor = find_tensor(files, plan.prefixes, place);
+    if (tensor.empty()) {
+      if (!place.may_be_missing) differences.missing(plan.prefixes.front() + place.names.front());
+      return;
+    }
+    const FileTensor& found = files.tensor(tensor);
+    used.insert(tensor);
+    if (!fits(found, tensor, place, parameter, differences)) return;
+    assignments.push_back(
+        {.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
+  });
+  refuse_not_finite(assignments, differences);
+  std::vector<std::string> of_other_heads;
+  const auto tell_unused = [&](Differences& told) {
+    of_other_heads.clear();
+    for (const auto& [tensor, stored] : files.tensors()) {
+      if (used.contains(tensor)) continue;
+      const std::string name = without_prefix(tensor, plan.prefixes);
+      if (std::any_of(plan.other_heads.begin(), plan.other_heads.end(),
+                      [&](const std::string& begin) { return name.starts_with(begin); })) {
+        of_other_heads.push_back(tensor);
+      } else if (!plan.no_weight || !plan.no_weight(name, files, model, told)) {
+        differences.unused(tensor);
+      }
+    }
+  };
+  // No number is converted before all fits, so that what is refused takes little memory; what tensors that
+  // are no weights are compared with is there only afterwards.
+  Differences too_early;
+  tell_unused(too_early);
+  differences.throw_if_any(files.name(), plan.description, plan.remedy);
+  for (const Assignment& from : assignments) read_parameter(from);
+  tell_unused(differences);
+  differences.throw_if_any(files.name(), plan.description, plan.remedy);
+  return of_other_heads;
+}
+
+std::unique_ptr<Model> read_parameters(const TensorFiles& files, const FolderPlan& plan) {
+  std::unique_ptr<Model> model = make_model(files, plan);
+  read_parameters(files, plan, *model);
+  return model;
+}
+
+}  // namespace mh

@@ -1,0 +1,128 @@
+#include "multihead/folders/sentence_dense.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "multihead/autograd/ops.h"
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/base/finite.h"
+#include "multihead/io/config.h"
+#include "multihead/io/safetensors.h"
+#include "multihead/text/in_quotes.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The module's config.json. The start values are what Dense does without the key.
+struct DenseFields {
+  int32_t in = 0, out = 0;
+  bool bias = true, residual = false;
+  std::string activation = "torch.nn.modules.activation.Tanh";
+  std::string input = "sentence_embedding";
+  std::optional<std::string> output;
+
+  template <class V>
+  void visit(V& v) {
+    v("in_features", in, {.low = 1, .high = 1 << 20, .required = true});
+    v("out_features", out, {.low = 1, .high = 1 << 20, .required = true});
+    v("bias", bias);
+    v("use_residual", residual);
+    v("activation_function", activation);
+    v("module_input_name", input);
+    v("module_output_name", output);
+  }
+};
+
+SentenceDense::Activation activation_of(const std::string& name, const std::string& file) {
+  const auto is = [&](std::string_view known) {
+    return name.starts_with("torch.nn.modules.") && name.ends_with(known);
+  };
+  if (is(".Tanh")) return SentenceDense::Activation::kTanh;
+  if (is(".Identity")) return SentenceDense::Activation::kIdentity;
+  throw FormatError(
+      fmt::format("{}: activation_function {} is not supported; only Tanh and Identity of torch.nn are", file,
+                  in_quotes(name, kWholeName)));
+}
+
+/// The numbers of a tensor of this shape.
+std::vector<float> numbers_of(const SafetensorsFile& weights, const std::string& file, const char* tensor,
+                              const std::vector<int64_t>& shape) {
+  if (!weights.contains(tensor)) throw FormatError(fmt::format("{}: no tensor {}", file, tensor));
+  if (weights.shape(tensor) != shape) {
+    throw FormatError(fmt::format(
+        "{}: {} has another shape than config.json says; take both from the same model", file, tensor));
+  }
+  std::vector<float> numbers = weights.floats(tensor);
+  if (!all_finite(numbers))
+    throw FormatError(fmt::format("{}: {} has numbers that are not finite", file, tensor));
+  return numbers;
+}
+
+}  // namespace
+
+SentenceDense::SentenceDense(Weight w, std::optional<Weight> b, Activation activation)
+    : activation_(activation) {
+  w_.value = std::move(w);
+  const bool has_bias = b.has_value();
+  if (has_bias) b_.value = std::move(*b);
+  affine_ = Affine({&w_}, has_bias ? std::vector<const Parameter*>{&b_} : std::vector<const Parameter*>{});
+}
+
+Var SentenceDense::of(Tape& tape, Var rows) const {
+  const Var result = affine(tape, rows, affine_);
+  require_finite(result.value(), "sentence vectors");  // tanh would make 1 of infinity
+  return activation_ == Activation::kTanh ? ops::tanh(tape, result) : result;
+}
+
+std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder, int64_t inputs) {
+  const std::string config_file = (folder / "config.json").string();
+  DenseFields fields;
+  from_json(fields, read_regular_file(config_file), config_file, UnknownKeys::kIgnore);
+  const auto activation = activation_of(fields.activation, config_file);
+  if (fields.residual) throw FormatError(fmt::format("{}: use_residual is not supported", config_file));
+  if (fields.input != "sentence_embedding" || fields.output.value_or(fields.input) != fields.input) {
+    throw FormatError(fmt::format("{}: expected a layer of the sentence_embedding, got {} to {}", config_file,
+                                  in_quotes(fields.input), in_quotes(fields.output.value_or(fields.input))));
+  }
+  if (fields.in != inputs) {
+    throw FormatError(fmt::format("{}: in_features is {}, but the vectors before it have {} numbers",
+                                  config_file, fields.in, inputs));
+  }
+  const fs::path path = folder / "model.safetensors";
+  std::error_code code;
+  if (!fs::exists(path, code) && fs::exists(folder / "pytorch_model.bin", code)) {
+    throw FileError(
+        fmt::format("{} has no model.safetensors; its weights are a pickle, which multihead does not "
+                    "read: save the model again with sentence-transformers",
+                    folder.string()));
+  }
+  const SafetensorsFile weights = SafetensorsFile::open(path);
+  const std::string file = path.string();
+  // torch's Linear has [out, in].
+  auto w = std::make_shared<const std::vector<float>>(
+      numbers_of(weights, file, "linear.weight", {fields.out, fields.in}));
+  const StoredMatrix stored{.data = reinterpret_cast<const std::byte*>(w->data()),
+                            .type = NumberType::kFloat32,
+                            .rows = fields.out,
+                            .cols = fields.in,
+                            .row_stride = fields.in};
+  std::optional<Weight> bias;
+  if (fields.bias) {
+    const std::vector<float> b = numbers_of(weights, file, "linear.bias", {fields.out});
+    Tensor row(1, fields.out);
+    std::copy(b.begin(), b.end(), row.data());
+    bias.emplace(std::move(row));
+  }
+  return std::make_shared<const SentenceDense>(Weight(stored.transposed(), w), std::move(bias), activation);
+}
+
+}  // namespace mh

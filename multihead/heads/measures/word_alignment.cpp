@@ -1,0 +1,129 @@
+#include "multihead/heads/measures/word_alignment.h"
+
+#include <algorithm>
+#include <set>
+
+#include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/heads/attention_name.h"
+
+namespace mh {
+namespace {
+
+using Links = std::set<std::pair<int32_t, int32_t>>;
+
+/// source_of[t]: the word that target word t goes with; -1: none.
+void count(AlignmentScore& score, std::span<const int32_t> source_of, const Links& gold) {
+  score.gold += static_cast<int64_t>(gold.size());
+  std::set<int32_t> aligned;
+  for (const auto& link : gold) aligned.insert(link.second);
+  score.support += static_cast<int64_t>(aligned.size());
+  for (size_t t = 0; t < source_of.size(); ++t) {
+    if (source_of[t] < 0) continue;
+    ++score.made;
+    if (!gold.contains({source_of[t], static_cast<int32_t>(t)})) continue;
+    ++score.right;
+    ++score.found;
+  }
+}
+
+Links links_of(const Alignment& alignment) {
+  return {alignment.begin(), alignment.end()};
+}
+
+std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_of_query, int32_t query_words,
+                               const WordOfToken& word_of_key, int32_t key_words) {
+  // All that is no word counts as one more key: a word that looks there most goes with nothing.
+  WordOfToken keys = word_of_key;
+  std::replace(keys.begin(), keys.end(), -1, key_words);
+  const Tensor merged = merge_to_words(weights, word_of_query, query_words, keys, int64_t{key_words} + 1);
+  std::vector<int32_t> found;
+  for (int32_t t = 0; t < query_words; ++t) {
+    int32_t best = -1;
+    float most = merged(t, key_words);
+    for (int32_t s = 0; s < key_words; ++s) {
+      if (merged(t, s) > most) most = merged(t, s), best = s;
+    }
+    found.push_back(best);
+  }
+  return found;
+}
+
+}  // namespace
+
+AlignmentScorer::AlignmentScorer(const GoldAlignments& gold) : gold_(gold) {
+  const size_t size = gold.alignments.size();
+  MH_ASSERT(gold.source_words.size() == size && gold.target_words.size() == size);
+  MH_ASSERT(gold.source_sizes.size() == size && gold.target_sizes.size() == size);
+}
+
+bool AlignmentScorer::wants_weights(std::string_view name) const {
+  return !gold_.empty() && attention_place(name).kind == AttentionKind::kCross;
+}
+
+void AlignmentScorer::weights(const BatchWeights& batch) {
+  std::vector<AlignmentScore>& scores = scores_[attention_place(batch.attention).layer];
+  if (scores.empty()) {
+    for (int h = 0; h < batch.heads(); ++h) {
+      for (const AlignedQuery query : {AlignedQuery::kPredicts, AlignedQuery::kReads}) {
+        scores.push_back({.attention = std::string(batch.attention), .head = h, .query = query});
+      }
+    }
+  }
+  MH_ASSERT(scores.size() == 2 * static_cast<size_t>(batch.heads()));
+
+  const auto sequences = static_cast<size_t>(batch.sequences());
+  std::vector<std::vector<std::vector<int32_t>>> found(sequences);  // [sequence][score][target word]
+  parallel_for(batch.sequences(), [&](int64_t s) {
+    const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
+    WordOfToken predicted = gold_.target_words[sentence], read = predicted;
+    predicted.push_back(-1);        // the end token
+    read.insert(read.begin(), -1);  // the start token
+    for (const AlignmentScore& score : scores) {
+      found[static_cast<size_t>(s)].push_back(
+          strongest(batch.matrix(static_cast<int>(s), score.head),
+                    score.query == AlignedQuery::kPredicts ? predicted : read, gold_.target_sizes[sentence],
+                    gold_.source_words[sentence], gold_.source_sizes[sentence]));
+    }
+  });
+  for (size_t s = 0; s < sequences; ++s) {
+    const Links gold = links_of(gold_.alignments[static_cast<size_t>(batch.sentences[s])]);
+    for (size_t i = 0; i < scores.size(); ++i) count(scores[i], found[s][i], gold);
+  }
+}
+
+std::vector<AlignmentScore> AlignmentScorer::scores() const {
+  std::vector<AlignmentScore> all;
+  for (const auto& [layer, scores] : scores_) all.insert(all.end(), scores.begin(), scores.end());
+  return all;
+}
+
+AlignmentScore AlignmentScorer::baseline() const {
+  std::set<int> offsets{0};
+  for (const Alignment& alignment : gold_.alignments) {
+    for (const auto& [source, target] : alignment) offsets.insert(source - target);
+  }
+  std::vector<AlignmentScore> all;
+  for (const int offset : offsets) {
+    AlignmentScore& score = all.emplace_back();
+    score.offset = offset;
+    for (size_t i = 0; i < gold_.alignments.size(); ++i) {
+      std::vector<int32_t> source_of;
+      for (int32_t t = 0; t < gold_.target_sizes[i]; ++t) {
+        const int32_t source = t + offset;
+        source_of.push_back(source >= 0 && source < gold_.source_sizes[i] ? source : -1);
+      }
+      count(score, source_of, links_of(gold_.alignments[i]));
+    }
+  }
+  return best_aligner(all);
+}
+
+AlignmentScore best_aligner(std::span<const AlignmentScore> scores) {
+  MH_ASSERT(!scores.empty());
+  return *std::min_element(
+      scores.begin(), scores.end(),
+      [](const AlignmentScore& a, const AlignmentScore& b) { return a.error_rate() < b.error_rate(); });
+}
+
+}  // namespace mh

@@ -1,0 +1,88 @@
+#include "multihead/heads/measures/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "multihead/base/error.h"
+
+namespace mh {
+namespace {
+
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+// Space, tab, no-break space and the wider ones: what tokenizers split at or trim.
+size_t space_at(std::string_view text) {
+  if (text[0] == ' ' || text[0] == '\t' || text[0] == '\r' || text[0] == '\n') return 1;
+  for (const std::string_view wide : {"\u00a0", "\u2009", "\u202f", "\u3000"}) {
+    if (text.starts_with(wide)) return wide.size();
+  }
+  return 0;
+}
+
+int32_t characters_in(std::string_view text) {
+  return static_cast<int32_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+}  // namespace
+
+WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std::span<const Word> words,
+                            std::string_view where) {
+  std::vector<int32_t> word_at;  // for each character of the text
+  size_t word = 0;
+  while (!text.empty()) {
+    if (const size_t space = space_at(text)) {
+      word_at.push_back(-1);
+      text.remove_prefix(space);
+      continue;
+    }
+    if (word == words.size() || !text.starts_with(words[word].form)) {
+      throw FormatError(fmt::format("{}: expected the text to go on with '{}', the tree's word {}, got '{}'",
+                                    where, word == words.size() ? "" : words[word].form, word + 1,
+                                    text.substr(0, text.find(' '))));
+    }
+    const std::string& form = words[word].form;
+    word_at.insert(word_at.end(), static_cast<size_t>(characters_in(form)), static_cast<int32_t>(word++));
+    text.remove_prefix(form.size());
+  }
+  if (word != words.size()) {
+    throw FormatError(
+        fmt::format("{}: the text ends before '{}', the tree's word {}", where, words[word].form, word + 1));
+  }
+
+  WordOfToken of_token;
+  for (const auto& [begin, end] : encoding.offsets) {
+    int32_t found = -1;
+    for (int32_t at = std::max(begin, 0); at < end && at < static_cast<int32_t>(word_at.size()); ++at) {
+      if (word_at[static_cast<size_t>(at)] >= 0) found = word_at[static_cast<size_t>(at)];
+    }
+    of_token.push_back(found);
+  }
+  return of_token;
+}
+
+Tensor merge_to_words(ConstMatrixView weights, std::span<const int32_t> word_of_query, int64_t query_words,
+                      std::span<const int32_t> word_of_key, int64_t key_words) {
+  MH_ASSERT(static_cast<int64_t>(word_of_query.size()) == weights.rows);
+  MH_ASSERT(static_cast<int64_t>(word_of_key.size()) == weights.cols);
+  Tensor merged(query_words, key_words);
+  std::vector<int32_t> pieces(static_cast<size_t>(query_words));
+  for (int64_t i = 0; i < weights.rows; ++i) {
+    const int32_t query = word_of_query[static_cast<size_t>(i)];
+    if (query < 0) continue;
+    ++pieces[static_cast<size_t>(query)];
+    for (int64_t j = 0; j < weights.cols; ++j) {
+      const int32_t key = word_of_key[static_cast<size_t>(j)];
+      if (key >= 0) merged(query, key) += weights(i, j);
+    }
+  }
+  for (int64_t i = 0; i < query_words; ++i) {
+    const auto count = static_cast<float>(std::max(pieces[static_cast<size_t>(i)], 1));
+    for (int64_t j = 0; j < key_words; ++j) merged(i, j) /= count;
+  }
+  return merged;
+}
+
+}  // namespace mh

@@ -1,0 +1,212 @@
+#include "multihead/tasks/embed_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "multihead/autograd/pool_rows.h"
+#include "multihead/base/error.h"
+#include "multihead/base/finite.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/base/utf8.h"
+#include "multihead/batch/plan_batches.h"
+#include "multihead/folders/text_tokens.h"
+#include "multihead/kernels/gemm.h"
+#include "multihead/text/unicode.h"
+#include "multihead/text/unknown_tokens.h"
+
+namespace mh {
+namespace {
+
+constexpr int64_t kLeastBatchTokens = 512;
+
+std::string text_of(const SentenceModel& model, const std::string& line) {
+  return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
+}
+
+void check_pairs(const SentenceModel& model, size_t lines, size_t pairs) {
+  if (pairs == 0) return;
+  check_second_texts(pairs, lines);
+  TextReader(model.folder, static_cast<size_t>(model.longest)).check_pairs();
+  if (!model.prompt.empty()) {
+    throw UsageError(
+        fmt::format("{} has a prompt for a single text, and none for two; leave the second texts out",
+                    model.folder.path.string()));
+  }
+}
+
+/// The sentences as the model reads them.
+std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
+                                  const EmbedTextOptions& options) {
+  const bool pairs = !options.pairs.empty();
+  check_pairs(model, lines.size(), options.pairs.size());
+  const Tokenizer& tokenizer = model.folder.source_tokens();
+  const TextReader reader(model.folder, static_cast<size_t>(model.longest));
+  std::vector<TextTokens> sentences(lines.size());
+  constexpr size_t kLinesATask = 64;
+  parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * kLinesATask;
+    for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
+      const auto checked = [&](const std::string& line) {
+        if (const std::string problem = utf8_problem(line); !problem.empty())
+          throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
+        return text_of(model, line);
+      };
+      sentences[i] =
+          pairs ? reader.read(checked(lines[i]), checked(options.pairs[i])) : reader.read(checked(lines[i]));
+    }
+  });
+  LongLines long_lines(options.from,
+                       {.longest = static_cast<size_t>(model.longest), .strict = options.strict});
+  UnknownTokens unknown;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    long_lines.note(i, sentences[i].uncut);
+    if (!options.remark) continue;
+    if (!pairs) {
+      unknown.add(text_of(model, lines[i]), sentences[i].ids, tokenizer);
+      continue;
+    }
+    for (const std::string* line : {&lines[i], &options.pairs[i]}) {
+      const std::string text = text_of(model, *line);
+      unknown.add(text, tokenizer.encode_ids(text), tokenizer);
+    }
+  }
+  unknown.tell(options.remark);
+  long_lines.tell(lines.size(), options.remark);
+  return sentences;
+}
+
+/// A model that load_sentence_model() made is always so.
+void check_model(const SentenceModel& model) {
+  if (!model.folder.model)
+    throw UsageError("this sentence model has no model; load_sentence_model() reads one");
+  const auto special = static_cast<int32_t>(model.folder.source_tokens().encode_ids("").size());
+  if (model.longest <= special) {
+    throw UsageError(fmt::format("`longest` is {}; sentences need more than the {} special tokens",
+                                 model.longest, special));
+  }
+}
+
+/// Of numbers that the caller has from anywhere; embed_text() gives no others.
+void require_finite_rows(ConstMatrixView rows, int64_t begin, int64_t end, const char* what) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (!all_finite(rows.rows_between(i, i + 1)))
+      throw UsageError(fmt::format("{}: row {} has numbers that are not finite", what, i));
+  }
+}
+
+/// A copy whose rows have length 1.
+Tensor normalised(ConstMatrixView rows) {
+  Tensor copy = copied(rows);
+  divide_by_lengths(copy.view(), copy.view());
+  return copy;
+}
+
+}  // namespace
+
+Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
+                  const EmbedTextOptions& options) {
+  check_model(model);
+  if (options.sites) model.folder.model->check(*options.sites, model.sites());
+  const std::vector<TextTokens> sentences = tokens_of(model, lines, options);
+  std::vector<ExampleSize> sizes;
+  sizes.reserve(sentences.size());
+  int64_t all_tokens = 0;
+  for (const TextTokens& sentence : sentences) {
+    sizes.push_back({.tokens = std::ssize(sentence.ids)});
+    all_tokens += sizes.back().tokens;
+  }
+  // A batch or more for each thread, if they do not become too small for fast products.
+  const int threads = thread_count();
+  const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
+  const auto batches = plan_batches(sizes, {.max_tokens = std::min(options.max_batch_tokens, fair),
+                                            .order = BatchOptions::Order::kLongestFirst});
+
+  Tensor rows(static_cast<int64_t>(lines.size()), model.dimension);
+  std::vector<std::unique_ptr<Tape>> tapes(static_cast<size_t>(threads));
+  std::mutex progress;
+  int64_t done =
+      std::count_if(sizes.begin(), sizes.end(), [](const ExampleSize& size) { return size.tokens == 0; });
+  const auto run_batch = [&](int64_t number, int thread) {
+    auto& tape = tapes[static_cast<size_t>(thread)];
+    if (!tape) tape = std::make_unique<Tape>();
+    tape->clear();
+    Context context{.tape = *tape, .sites = options.sites};
+    const auto& batch = batches[static_cast<size_t>(number)];
+    Batch tokens;
+    for (const int64_t i : batch) {
+      const TextTokens& sentence = sentences[static_cast<size_t>(i)];
+      tokens.add(sentence.ids, i, sentence.types);
+    }
+    const ConstMatrixView vectors = model.vectors(context, tokens.view()).value();
+    for (size_t s = 0; s < batch.size(); ++s)
+      std::copy_n(vectors.row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
+    if (!options.progress) return;
+    std::lock_guard lock(progress);
+    done += static_cast<int64_t>(batch.size());
+    options.progress(done);
+  };
+  const auto count = static_cast<int64_t>(batches.size());
+  if (threads > 1 && count >= threads) {
+    parallel_for(count, run_batch);
+  } else {  // all threads work on one batch together
+    for (int64_t i = 0; i < count; ++i) run_batch(i, 0);
+  }
+  return rows;
+}
+
+double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
+  for (const int64_t row : {i, j}) {
+    if (row < 0 || row >= rows.rows)
+      throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
+    require_finite_rows(rows, row, row + 1, "cosine");
+  }
+  double product = 0, of_i = 0, of_j = 0;
+  for (int64_t c = 0; c < rows.cols; ++c) {
+    const double a = rows(i, c), b = rows(j, c);
+    product += a * b, of_i += a * a, of_j += b * b;
+  }
+  const double lengths = std::sqrt(of_i) * std::sqrt(of_j);
+  return lengths > 0 ? product / lengths : 0;
+}
+
+std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
+                                                 int64_t count) {
+  if (count < 1) throw UsageError(fmt::format("nearest rows: expected at least 1, got {}", count));
+  if (queries.cols != rows.cols) {
+    throw ShapeError(
+        fmt::format("nearest rows: queries of {} numbers and rows of {}", queries.cols, rows.cols));
+  }
+  std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(queries.rows));
+  const int64_t kept = std::min(count, rows.rows);
+  if (kept == 0 || queries.rows == 0) return nearest;
+  for (const ConstMatrixView given : {queries, rows})
+    require_finite_rows(given, 0, given.rows, "nearest rows");
+  const Tensor unit_queries = normalised(queries), unit_rows = normalised(rows);
+  PackedMatrix packed;
+  packed.pack_transposed(unit_rows.view());
+  constexpr int64_t kQueriesAtOnce = 256;  // bounds the memory of the cosines
+  for (int64_t begin = 0; begin < queries.rows; begin += kQueriesAtOnce) {
+    const int64_t here = std::min(kQueriesAtOnce, queries.rows - begin);
+    Tensor cosines(here, rows.rows);
+    multiply(ConstMatrixView(unit_queries.view().row(begin), here, queries.cols), packed, cosines.view());
+    parallel_for(here, [&](int64_t q) {
+      const float* const of_query = cosines.view().row(q);
+      std::vector<Neighbour> all(static_cast<size_t>(rows.rows));
+      for (size_t i = 0; i < all.size(); ++i) all[i] = {static_cast<int64_t>(i), of_query[i]};
+      std::partial_sort(all.begin(), all.begin() + kept, all.end(),
+                        [](const Neighbour& a, const Neighbour& b) {
+                          return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row;
+                        });
+      all.resize(static_cast<size_t>(kept));
+      nearest[static_cast<size_t>(begin + q)] = std::move(all);
+    });
+  }
+  return nearest;
+}
+
+}  // namespace mh

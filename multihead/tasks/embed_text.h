@@ -1,0 +1,60 @@
+// Sentences in, vectors out: sentences of one meaning get vectors that point the same way.
+//
+//   const mh::SentenceModel model = mh::load_sentence_model("minilm");
+//   const mh::Tensor rows = mh::embed_text(model, {"two dogs run .", "a pair of dogs is running ."});
+//   mh::cosine(rows.view(), 0, 1);   // 1: the same, 0: nothing in common
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "multihead/base/matrix_view.h"
+#include "multihead/folders/sentence_model.h"
+#include "multihead/nn/context.h"
+#include "multihead/tensor/tensor.h"
+#include "multihead/text/long_lines.h"
+
+namespace mh {
+
+struct EmbedTextOptions {
+  /// The second text of each line, which the model reads as one sequence with it; empty: there are none.
+  std::vector<std::string> pairs = {};
+  LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
+  bool strict = false;               // refuse a line that is too long, which is cut otherwise
+  int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
+  Sites* sites = nullptr;
+  /// Called after each batch, by one thread at a time.
+  std::function<void(int64_t sentences_done)> progress = nullptr;
+  /// Hears how many lines were cut, and which words the tokenizer does not know, a line each.
+  std::function<void(const std::string&)> remark = nullptr;
+};
+
+/// Returns the vectors of the lines, [lines, model.dimension], in their order. Lines of similar length go into
+/// one batch, and batches are shared among the threads. A line of more tokens than the model reads
+/// (model.longest) is cut; its closing special token stays. A line without text is what the tokenizer makes of
+/// it, mostly special tokens; where that is nothing at all its vector is 0. Throws FormatError on a line that
+/// is not UTF-8, and with `strict` on one that is too long; UsageError on sites in heads that the
+/// model does not have, on pairs that it does not read or that are not as many as lines, and on a model whose fields
+/// cannot be; Error when vectors are not finite, as of damaged weights.
+Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
+                  const EmbedTextOptions& options = {});
+
+/// The cosine of the angle between rows i and j; 0 if one of them is 0. Throws UsageError when there are no
+/// such rows, or their numbers are not finite.
+double cosine(ConstMatrixView rows, int64_t i, int64_t j);
+
+/// A row that is like a query.
+struct Neighbour {
+  int64_t row = 0;
+  float cosine = 0;
+};
+
+/// For each query [Q, d] the `count` rows [N, d] of the greatest cosine (all, if there are fewer), the most
+/// alike first; of equal ones the earlier. Throws UsageError when count < 1 or numbers are not finite, ShapeError
+/// on different d.
+std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
+                                                 int64_t count);
+
+}  // namespace mh

@@ -1,0 +1,51 @@
+// Fills masked words in: "Paris is the [MASK] of France." -> capital.
+//
+//   const mh::ModelFolder folder = mh::load_model_folder("bert-base-uncased");
+//   mh::fill_words(folder, {"Paris is the [MASK] of France."}).at(0).at(0).at(0).word;   // "capital"
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "multihead/folders/model_folder.h"
+#include "multihead/nn/context.h"
+#include "multihead/text/long_lines.h"
+
+namespace mh {
+
+/// A word that may stand in a mask's place.
+struct FilledWord {
+  int32_t token = 0;
+  std::string word;        // what the token spells, without a space before it
+  double probability = 0;  // softmax over the vocabulary at the mask's place
+};
+
+struct FillOptions {
+  int32_t words = 5;                // K, from 1 to kMaxCandidates: the best words for each mask
+  int64_t max_batch_tokens = 4096;  // most tokens of a batch; results do not depend on it
+  Sites* sites = nullptr;
+  /// The second text of each text, which the model reads as one sequence with it; empty: there are none.
+  std::vector<std::string> pairs = {};
+  LinesFrom from = {.one = "text"};  // what errors and remarks call the texts
+  bool strict = false;               // refuse a text that is too long, which is cut otherwise
+  std::function<void(const std::string&)> remark = nullptr;  // hears how many texts were cut
+};
+
+/// For each text and each of its masks, in order, the K most probable words, the best first. Each mask is
+/// filled by itself, while the others stay masked. The texts (of a pair one or both) say mask_token() where a word
+/// is missing. A text of more tokens than the model reads loses its end, of a pair the longer text
+/// (text_tokens.h). Throws UsageError when the model has no head for masked words, on pairs that it does not read
+/// or that are not as many as texts, and on options that cannot be; FormatError on a text that is not UTF-8, that
+/// has no mask, or that is cut before one, and with `strict` on one that is too long; FileError when the folder has
+/// no tokenizer.
+std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
+                                                             const std::vector<std::string>& texts,
+                                                             const FillOptions& options = {});
+
+/// The token that stands for a missing word: the `mask_token` of the folder, else "[MASK]" or "<mask>" if the
+/// tokenizer has it. Throws UsageError when there is none.
+std::string mask_token(const ModelFolder& folder);
+
+}  // namespace mh

@@ -1,0 +1,108 @@
+#include "multihead/tasks/model_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/models/encoder_decoder.h"
+
+namespace mh {
+namespace {
+
+std::vector<int32_t> parse_ids(const std::string& line, int32_t vocabulary, const std::string& where) {
+  std::vector<int32_t> ids;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  while (true) {
+    while (at < end && (*at == ' ' || *at == '\t')) ++at;
+    if (at == end) return ids;
+    int32_t id = 0;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc() || (next < end && *next != ' ' && *next != '\t')) {
+      throw FormatError(
+          fmt::format("{}: expected token ids in decimal, separated by spaces; without `token_ids` "
+                      "the line is read as text",
+                      where));
+    }
+    if (id < 0 || id >= vocabulary) {
+      throw FormatError(
+          fmt::format("{}: expected token ids from 0 to {}, got {}", where, vocabulary - 1, id));
+    }
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+}  // namespace
+
+ModelText::ModelText(const ModelFolder& folder, Options options)
+    : folder_(folder), options_(std::move(options)) {
+  folder.translator();  // it must be one
+  if (options_.form == LineForm::kTokenIds) return;
+  folder.source_tokens();
+  folder.target_tokens();
+}
+
+UnknownTokens ModelText::take_unknown() {
+  return std::exchange(unknown_, {});
+}
+
+ModelText::Ids ModelText::sources(const std::vector<std::string>& lines, const LinesFrom& from) {
+  return encode(lines, from, Side::kSource);
+}
+
+ModelText::Ids ModelText::sources_to_translate(const std::vector<std::string>& lines, const LinesFrom& from) {
+  Ids ids = sources(lines, from);
+  for (auto& source : ids) {
+    if (source.size() == 1) source.clear();  // the end token alone
+  }
+  return ids;
+}
+
+ModelText::Ids ModelText::targets(const std::vector<std::string>& lines, const LinesFrom& from) {
+  return encode(lines, from, Side::kTarget);
+}
+
+ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const LinesFrom& from, Side side) {
+  const EncoderDecoderConfig& config = folder_.translator().config();
+  const ModelFacts facts = folder_.translator().facts();
+  const bool is_source = side == Side::kSource;
+  // A target's place for the end token is taken by the start token, which comes before it.
+  const auto longest = static_cast<size_t>(config.max_positions) - 1;
+
+  Ids ids;
+  ids.reserve(lines.size());
+  LongLines long_lines(from, {.longest = longest + 1, .strict = options_.strict});
+  for (const std::string& line : lines) {
+    std::vector<int32_t> of_line;
+    if (options_.form == LineForm::kTokenIds) {
+      of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, from.at(ids.size()));
+    } else {
+      const Tokenizer& tokenizer = is_source ? folder_.source_tokens() : folder_.target_tokens();
+      of_line = tokenizer.encode_ids(line);
+      unknown_.add(line, of_line, tokenizer);
+    }
+    if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
+    long_lines.note(ids.size(), of_line.size() + 1);
+    of_line.resize(std::min(of_line.size(), longest));
+    if (is_source) of_line.push_back(config.eos_id);
+    ids.push_back(std::move(of_line));
+  }
+  long_lines.tell(lines.size(), options_.remark);
+  return ids;
+}
+
+std::string ModelText::text(const std::vector<int32_t>& target) const {
+  if (options_.form == LineForm::kTokenIds) return fmt::format("{}", fmt::join(target, " "));
+  std::string text = folder_.target_tokens().decode(target);
+  for (char& c : text) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return text;
+}
+
+}  // namespace mh

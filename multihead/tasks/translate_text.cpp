@@ -1,0 +1,47 @@
+#include "multihead/tasks/translate_text.h"
+
+#include <numeric>
+
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/tasks/model_text.h"
+
+namespace mh {
+namespace {
+
+void tell_unknown(const UnknownTokens& unknown, const std::function<void(const std::string&)>& remark) {
+  if (remark && unknown.tokens > 0) remark(unknown.in_words());
+}
+
+}  // namespace
+
+std::vector<std::string> translate_text(const ModelFolder& folder, const std::vector<std::string>& lines,
+                                        const TranslateOptions& options,
+                                        const std::function<void(const std::string&)>& remark) {
+  ModelText text(folder, {.remark = remark});
+  const auto sources = text.sources_to_translate(lines, {.name = "source"});
+  tell_unknown(text.unknown(), remark);
+  TranslateOptions wanted = options;
+  auto& suppressed = wanted.search.suppressed;
+  suppressed.insert(suppressed.end(), folder.suppressed.begin(), folder.suppressed.end());
+  std::vector<std::string> translations;
+  translations.reserve(lines.size());
+  for (const auto& hypotheses : translate(folder.translator(), sources, wanted))
+    translations.push_back(hypotheses.empty() ? std::string() : text.text(hypotheses[0].tokens));
+  return translations;
+}
+
+std::vector<double> score_text(const ModelFolder& folder, const std::vector<std::string>& sources,
+                               const std::vector<std::string>& targets, const ScoreOptions& options,
+                               const std::function<void(const std::string&)>& remark) {
+  ModelText text(folder, {.remark = remark});
+  const auto source_ids = text.sources(sources, {.name = "source"});
+  const auto target_ids = text.targets(targets, {.name = "target"});
+  tell_unknown(text.unknown(), remark);
+  std::vector<double> sums;
+  sums.reserve(sources.size());
+  for (const std::vector<float>& tokens : score(folder.translator(), source_ids, target_ids, options))
+    sums.push_back(std::accumulate(tokens.begin(), tokens.end(), 0.0));
+  return sums;
+}
+
+}  // namespace mh

@@ -1,0 +1,107 @@
+#include "multihead/train/translator/first_rank.h"
+
+#include <filesystem>
+#include <map>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "multihead/base/file.h"
+#include "multihead/distributed/agreement.h"
+#include "multihead/folders/families/marian.h"
+#include "multihead/folders/folder_tokenizers.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lists of ids end to end, with the number of ids of each.
+void add_lists(MessageWriter& message, const std::vector<std::vector<int32_t>>& lists) {
+  std::vector<uint32_t> lengths;
+  std::vector<int32_t> all;
+  for (const auto& list : lists) {
+    lengths.push_back(static_cast<uint32_t>(list.size()));
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  message.add(std::span<const uint32_t>(lengths));
+  message.add(std::span<const int32_t>(all));
+}
+
+std::vector<std::vector<int32_t>> read_lists(MessageReader& reader) {
+  const auto lengths = reader.numbers<uint32_t>();
+  const auto all = reader.numbers<int32_t>();
+  std::vector<std::vector<int32_t>> lists;
+  size_t at = 0;
+  for (const uint32_t length : lengths) {
+    MH_ASSERT(length <= all.size() - at);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at);
+    lists.emplace_back(begin, begin + length);
+    at += length;
+  }
+  return lists;
+}
+
+// A folder that is gone with this.
+struct TemporaryFolder {
+  fs::path path = fs::temp_directory_path() / ("multihead-" + std::to_string(std::random_device()()));
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() {
+    std::error_code code;
+    fs::remove_all(path, code);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+};
+
+}  // namespace
+
+// As the files of a model folder, since not every tokenizer is one tokenizer.json.
+TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const TranslatorTokenizers* tokenizers) {
+  if (group.size() == 1) return *tokenizers;
+  MessageWriter mine;
+  if (group.rank() == 0) {
+    std::map<std::string, std::string> files = tokenizers->source.files();
+    if (tokenizers->own_target) files.merge(tokenizers->own_target->files("target_tokenizer.json"));
+    for (const auto& [name, bytes] : files)
+      mine.add(std::string_view(name)), mine.add(std::string_view(bytes));
+  }
+  const std::string all = of_first_rank(group, mine.bytes());
+  if (group.rank() == 0) return *tokenizers;
+  const TemporaryFolder folder;
+  for (MessageReader reader(all); !reader.empty();) {
+    const std::string name(reader.text());
+    write_file_atomically(folder.path / fs::path(name).filename(), reader.text());
+  }
+  FolderTokenizers read = read_folder_tokenizers(folder.path);
+  MH_ASSERT(read.source.has_value());
+  return {.source = *std::move(read.source), .own_target = std::move(read.target)};
+}
+
+EncoderDecoderConfig config_of_first_rank(ProcessGroup& group, const EncoderDecoderConfig* config) {
+  if (group.size() == 1) return *config;
+  const bool first = group.rank() == 0;
+  const std::string json = of_first_rank(
+      group, first ? write_encoder_decoder_config(*config, "multihead",
+                                                  {.source_and_target = config->share_embeddings,
+                                                   .target_and_output = config->share_embeddings},
+                                                  {})
+                   : std::string());
+  return first ? *config : read_encoder_decoder_config(json, "the configuration of rank 0");
+}
+
+void add_corpus(MessageWriter& message, const TrainingCorpus& corpus) {
+  add_lists(message, corpus.tokens.source);
+  add_lists(message, corpus.tokens.target);
+  message.add(std::span<const int64_t>(corpus.lines));
+}
+
+TrainingCorpus read_corpus(MessageReader& reader) {
+  TrainingCorpus corpus;
+  corpus.tokens.source = read_lists(reader);
+  corpus.tokens.target = read_lists(reader);
+  corpus.lines = reader.numbers<int64_t>();
+  return corpus;
+}
+
+}  // namespace mh

@@ -1,0 +1,213 @@
+// Batching, threads, cutting, muting and neighbours of vectors; tests/recipes/sentence_folder_test.cpp compares their numbers.
+#include "multihead/tasks/embed_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "multihead/base/error.h"
+#include "multihead/base/random.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/io/lines.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/text/train_tokenizer.h"
+
+namespace mh {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class EmbedText : public testing::Test {
+ protected:
+  static std::filesystem::path goldens() { return std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences"; }
+  static bool same(const Tensor& a, const Tensor& b) {
+    return a.rows() == b.rows() && a.cols() == b.cols() &&
+           std::equal(a.data(), a.data() + a.size(), b.data());
+  }
+  SentenceModel model = load_sentence_model(goldens() / "dense");
+  std::vector<std::string> lines = read_lines(goldens() / "sentences.txt");
+};
+
+TEST_F(EmbedText, BatchesAndThreadsDoNotChangeABit) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 97; ++i) many.push_back(lines[static_cast<size_t>(i) % lines.size()]);
+  const Tensor all = embed_text(model, many);
+  const int before = thread_count();
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    for (const int64_t tokens : {1, 37, 100'000})
+      EXPECT_TRUE(same(embed_text(model, many, {.max_batch_tokens = tokens}), all));
+  }
+  set_thread_count(before);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Tensor alone = embed_text(model, {lines[i]});
+    for (int64_t j = 0; j < model.dimension; ++j)
+      EXPECT_EQ(alone(0, j), all(static_cast<int64_t>(i), j)) << i;
+  }
+  EXPECT_EQ(embed_text(model, {}).rows(), 0);
+}
+
+TEST_F(EmbedText, ProgressEndsWithAll) {
+  std::vector<int64_t> told;
+  embed_text(model, lines, {.max_batch_tokens = 9, .progress = [&](int64_t done) { told.push_back(done); }});
+  EXPECT_GT(told.size(), 3u);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_EQ(told.back(), std::ssize(lines));
+}
+
+TEST_F(EmbedText, LongLinesAreCutBeforeTheClosingTokenOrRefused) {
+  std::vector<std::string> remarks;
+  const auto remark = [&](const std::string& line) { remarks.push_back(line); };
+  std::string cat = "cat";
+  for (int i = 1; i < 27; ++i) cat += " cat";  // with [CLS] and [SEP] the 29 tokens that it reads
+  const Tensor rows = embed_text(model, {cat, cat + " dogs", cat + " dogs run"},
+                                 {.from = {.name = "FILE", .first = 10}, .remark = remark});
+  for (int64_t j = 0; j < model.dimension; ++j) {
+    EXPECT_EQ(rows(0, j), rows(1, j));
+    EXPECT_EQ(rows(0, j), rows(2, j));
+  }
+  EXPECT_THAT(
+      remarks,
+      ElementsAre("2 of 3 lines cut to the 29 tokens that the model reads; FILE line 11 has 30 tokens"));
+  EXPECT_THAT(
+      [&] {
+        embed_text(model, {cat, cat + " dogs run"}, {.strict = true});
+      },
+      ThrowsMessage<FormatError>(HasSubstr("text 2 has 31 tokens, but the model reads 29")));
+  EXPECT_NO_THROW(embed_text(model, {cat}, {.strict = true}));
+}
+
+TEST_F(EmbedText, NamesWordsThatTheTokenizerDoesNotKnow) {
+  std::vector<std::string> remarks;
+  embed_text(model, {"a zebra", "the cat", "a whale sees a zebra"},
+             {.remark = [&](const std::string& line) { remarks.push_back(line); }});
+  EXPECT_THAT(
+      remarks,
+      ElementsAre("3 unknown tokens in 2 lines, e.g. 'zebra', 'whale'; the tokenizer does not know them"));
+}
+
+TEST_F(EmbedText, MutedHeadsChangeTheVectorsAndMustBeThere) {
+  SiteValues muted, missing;
+  muted.mute("encoder.1.self_attention.1");
+  missing.mute("encoder.1.self_attention.2");
+  EXPECT_FALSE(same(embed_text(model, lines, {.sites = &muted}), embed_text(model, lines)));
+  EXPECT_THROW(embed_text(model, lines, {.sites = &missing}), UsageError);
+}
+
+TEST_F(EmbedText, WhatCannotBeIsOneLine) {
+  EXPECT_THAT(
+      [&] {
+        embed_text(model, {"a", "b\xff"});
+      },
+      ThrowsMessage<FormatError>("text 2: byte 2 (0xff) is not UTF-8"));
+  EXPECT_THROW(embed_text(model, lines, {.max_batch_tokens = 0}), UsageError);
+  model.longest = 2;
+  EXPECT_THROW(embed_text(model, lines), UsageError);
+  model.longest = 29, model.dimension = 10;
+  EXPECT_THROW(embed_text(model, lines), ShapeError);
+  model.folder.tokenizer.reset();
+  EXPECT_THROW(embed_text(model, lines), FileError);
+}
+
+TEST_F(EmbedText, VectorsThatAreNotFiniteAreAnError) {
+  model.folder.model->visit([](const std::string& name, Parameter& parameter) {
+    if (!name.ends_with("feed_forward_norm.gain")) return;
+    parameter.value.fill(3e38f);
+    parameter.changed();
+  });
+  for (const int64_t tokens : {1, 2048})  // on many threads, and on one
+    EXPECT_THAT(
+        [&] { embed_text(model, lines, {.max_batch_tokens = tokens}); },
+        ThrowsMessage<Error>("the model's states are not finite numbers; its weights may be damaged"));
+}
+
+// Any model reads a text: of a translator the encoder does. Its tokenizer closes a text and opens none.
+TEST_F(EmbedText, OtherModelsGiveTheMeanOfTheirStates) {
+  SentenceModel translator;
+  translator.longest = 5, translator.dimension = 6;
+  const std::vector<std::string> text{"a cat", "a dog"};
+  translator.folder.tokenizer = train_bpe(text, {.vocabulary_size = 17, .least_pair_count = 1});
+  EncoderDecoderConfig config;
+  config.vocabulary_size = translator.folder.tokenizer->size();
+  config.d_model = 6;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.encoder_heads = config.decoder_heads = 3;
+  config.encoder_ff = config.decoder_ff = 7;
+  config.max_positions = 5;
+  config.eos_id = kEndId;
+  config.pad_id = config.decoder_start_id = kPadId;
+  auto made = std::make_unique<EncoderDecoder>(config);
+  made->initialise(3);
+  translator.folder.model = std::move(made);
+  const Tensor rows = embed_text(translator, {"a dog a dog a dog a dog", "a cat"});
+  Tape tape;
+  Context context{.tape = tape};
+  auto ids = translator.folder.tokenizer->encode_ids("a dog a dog a dog a dog");
+  ids.resize(4);
+  ids.push_back(kEndId);
+  const Batch batch(std::vector<std::vector<int32_t>>{ids});
+  const ConstMatrixView states = translator.folder.model->read(context, batch.view(), {}).value();
+  for (int64_t j = 0; j < 6; ++j) {
+    double sum = 0;
+    for (int64_t i = 0; i < 5; ++i) sum += static_cast<double>(states(i, j));
+    EXPECT_NEAR(rows(0, j), sum / 5, 1e-6);
+  }
+}
+
+TEST(NearestRows, AreThoseOfTheGreatestCosine) {
+  Random random(7);
+  Tensor queries(300, 7), rows(23, 7);  // more queries than are compared at once
+  for (Tensor* tensor : {&queries, &rows}) {
+    for (int64_t i = 0; i < tensor->size(); ++i) tensor->data()[i] = static_cast<float>(random.normal());
+  }
+  for (int64_t j = 0; j < 7; ++j) rows(11, j) = 0, rows(5, j) = 2 * rows(17, j);
+  const auto nearest = nearest_rows(queries.view(), rows.view(), 23);
+  ASSERT_EQ(nearest.size(), 300u);
+  Tensor both(2, 7);
+  for (int64_t q = 0; q < 300; ++q) {
+    const auto& of_query = nearest[static_cast<size_t>(q)];
+    ASSERT_EQ(of_query.size(), 23u);
+    for (size_t k = 0; k < of_query.size(); ++k) {
+      std::copy_n(queries.view().row(q), 7, both.view().row(0));
+      std::copy_n(rows.view().row(of_query[k].row), 7, both.view().row(1));
+      EXPECT_NEAR(of_query[k].cosine, cosine(both.view(), 0, 1), 1e-6);
+      if (k > 0) {
+        EXPECT_GE(of_query[k - 1].cosine, of_query[k].cosine);
+      }
+    }
+  }
+  EXPECT_EQ(nearest_rows(queries.view(), rows.view(), 1000)[0].size(), 23u);
+  EXPECT_EQ(nearest_rows(queries.view(), rows.view(), 2)[4].size(), 2u);
+  EXPECT_TRUE(nearest_rows(queries.view(), Tensor(0, 7).view(), 2)[4].empty());
+  EXPECT_THROW(nearest_rows(queries.view(), rows.view(), 0), UsageError);
+  EXPECT_THROW(nearest_rows(queries.view(), Tensor(3, 5).view(), 1), ShapeError);
+  EXPECT_EQ(cosine(rows.view(), 11, 0), 0);
+  EXPECT_NEAR(cosine(rows.view(), 5, 17), 1, 1e-6);
+  EXPECT_THROW(cosine(rows.view(), 0, 23), UsageError);
+}
+
+// Rows that a caller has from elsewhere.
+TEST(NearestRows, NumbersThatAreNotFiniteAreRefused) {
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+    Tensor queries(5, 3), rows(7, 3);
+    queries.fill(1), rows.fill(2);
+    EXPECT_NO_THROW(nearest_rows(queries.view(), rows.view(), 2));
+    rows(6, 1) = bad;
+    EXPECT_THAT([&] { nearest_rows(queries.view(), rows.view(), 2); },
+                ThrowsMessage<UsageError>("nearest rows: row 6 has numbers that are not finite"));
+    EXPECT_THAT([&] { cosine(rows.view(), 0, 6); },
+                ThrowsMessage<UsageError>("cosine: row 6 has numbers that are not finite"));
+    EXPECT_NEAR(cosine(rows.view(), 0, 5), 1, 1e-6);
+    rows(6, 1) = 2, queries(0, 0) = bad;
+    EXPECT_THROW(nearest_rows(queries.view(), rows.view(), 2), UsageError);
+  }
+}
+
+}  // namespace
+}  // namespace mh
