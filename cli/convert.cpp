@@ -1,4 +1,4 @@
-// multihead convert: the same model with other heads, or a GGUF file as a model folder.
+// multihead convert: the same model with other heads, or as another folder.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/common.h"
-#include "cli/convert_gguf.h"
 #include "cli/convert_report.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
@@ -26,12 +28,15 @@
 #include "multihead/evaluate/score.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
+#include "multihead/folders/text_tokens.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "multihead/text/long_lines.h"
 
 namespace mh::cli {
 namespace {
@@ -42,7 +47,8 @@ struct ConvertFlags {
   std::string model, out, source, target, permute;
   Target to = Target::kCanonical;
   int d_key = 0, key_heads = 1, shared_size = 0;
-  bool nearest = false, merge_equal = false, json = false;
+  bool nearest = false, merge_equal = false, own_format = false, json = false;
+  NumberType type = NumberType::kFloat32;
   std::vector<std::string> attentions, remove;
   uint64_t seed = 1;
 
@@ -54,7 +60,7 @@ struct ConvertFlags {
 struct Plan {
   std::string what;
   Promise promise = Promise::kSame;
-  std::function<std::unique_ptr<EncoderDecoder>(EncoderDecoder&)> run;
+  std::function<std::unique_ptr<Model>(Model&)> run;
 };
 
 std::vector<int> numbers_of(const std::string& list) {
@@ -81,7 +87,7 @@ void allow_only(const ConvertFlags& flags, std::string_view with, std::vector<st
 
 Plan plan_of_target(const ConvertFlags& flags) {
   const auto all = [](auto convert) {
-    return [convert](EncoderDecoder& model) {
+    return [convert](Model& model) {
       return convert_model(model,
                            [&](const std::string&, const LayerWeights& before) { return convert(before); });
     };
@@ -116,92 +122,140 @@ Plan plan_of_target(const ConvertFlags& flags) {
           all([size](const LayerWeights& before) { return to_collaborative(before, size); })};
 }
 
-Plan plan_of(const ConvertFlags& flags) {
+/// Nothing: the model is written as it is.
+std::optional<Plan> plan_of(const ConvertFlags& flags) {
   const int asked = (flags.given("--to") ? 1 : 0) + (flags.permute.empty() ? 0 : 1) +
                     (flags.remove.empty() ? 0 : 1) + (flags.merge_equal ? 1 : 0);
+  if (asked == 0 && (is_gguf(flags.model) || flags.given("--dtype"))) {
+    allow_only(flags, "a model that is written as it is", {});
+    for (const char* flag : {"--source", "--target", "--seed"}) {
+      if (flags.given(flag))
+        throw UsageError(
+            fmt::format("{} has no meaning with a model that is written as it is; leave it out", flag));
+    }
+    return std::nullopt;
+  }
   if (asked != 1)
     throw UsageError(fmt::format("expected one of --to, --permute, --remove and --merge-equal, got {}",
-                                 asked == 0 ? "none" : "several"));
+                                 asked == 0 ? "none; --dtype alone writes the model as it is" : "several"));
   if (flags.given("--to")) return plan_of_target(flags);
   if (!flags.permute.empty()) {
     allow_only(flags, "--permute", {"--attention"});
     const std::vector<int> order = numbers_of(flags.permute);
-    return {fmt::format("heads in the order {}", flags.permute), Promise::kSame,
-            [&flags, order](EncoderDecoder& model) {
-              for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
-              return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
-                const auto& only = flags.attentions;
-                const bool asked_for =
-                    only.empty() || std::find(only.begin(), only.end(), name) != only.end();
-                return asked_for ? permuted(before, order) : before;
-              });
-            }};
+    return Plan{
+        fmt::format("heads in the order {}", flags.permute), Promise::kSame, [&flags, order](Model& model) {
+          for (const std::string& name : flags.attentions) model.attention(name);  // it must be there
+          return convert_model(model, [&](const std::string& name, const LayerWeights& before) {
+            const auto& only = flags.attentions;
+            const bool asked_for = only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+            return asked_for ? permuted(before, order) : before;
+          });
+        }};
   }
   if (!flags.remove.empty()) {
     allow_only(flags, "--remove", {});
-    return {fmt::format("without {}", fmt::join(flags.remove, ", ")), Promise::kAsMuted,
-            [&flags](EncoderDecoder& model) { return without_heads(model, flags.remove); }};
+    return Plan{fmt::format("without {}", fmt::join(flags.remove, ", ")), Promise::kAsMuted,
+                [&flags](Model& model) { return without_heads(model, flags.remove); }};
   }
   allow_only(flags, "--merge-equal", {});
-  return {"equal heads merged", Promise::kSame, [](EncoderDecoder& model) {
-            auto made = convert_model(
-                model, [](const std::string&, const LayerWeights& before) { return equal_merged(before); });
-            if (made->config().encoder_heads == model.config().encoder_heads &&
-                made->config().decoder_heads == model.config().decoder_heads)
-              throw UsageError(
-                  "no two heads of a layer have equal queries, keys and values; there is nothing to merge");
-            return made;
-          }};
+  return Plan{
+      "equal heads merged", Promise::kSame, [](Model& model) {
+        auto made = convert_model(
+            model, [](const std::string&, const LayerWeights& before) { return equal_merged(before); });
+        const auto before = model.attentions(), after = made->attentions();
+        if (std::equal(before.begin(), before.end(), after.begin(),
+                       [](const auto& a, const auto& b) { return a.heads == b.heads; }))
+          throw UsageError(
+              "no two heads of a layer have equal queries, keys and values; there is nothing to merge");
+        return made;
+      }};
 }
 
 struct Sentences {
   std::string what;
-  std::vector<std::vector<int32_t>> sources, targets;
+  std::vector<std::vector<int32_t>> sources, targets;  // targets: of a translator, as its decoder reads them
 };
+
+bool translates(const ModelFolder& folder) {
+  return folder.model->facts().source_vocabulary > 0 && folder.model->facts().start_id >= 0;
+}
+
+Sentences random_sentences_for(const ModelFolder& folder, uint64_t seed) {
+  constexpr int kSentences = 5;
+  const ModelFacts facts = folder.model->facts();
+  Sentences sentences{.what = fmt::format("{} random {} (seed {})", kSentences,
+                                          translates(folder) ? "pairs of sentences" : "sentences", seed),
+                      .sources = random_sentences(facts, facts.vocabulary_read(), kSentences, seed),
+                      .targets = {}};
+  if (!translates(folder)) return sentences;
+  sentences.targets = random_sentences(facts, facts.vocabulary, kSentences, seed + 1);
+  for (auto& target : sentences.targets) target.pop_back();
+  return sentences;
+}
+
+Sentences pairs_of(const ConvertFlags& flags, const ModelFolder& folder) {
+  ModelText text(folder, text_options(false));
+  const auto sources = read_text(flags.source), targets = read_text(flags.target);
+  if (sources.size() != targets.size() || sources.empty()) {
+    throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", flags.source,
+                                  counted(std::ssize(sources), "line"), flags.target, targets.size()));
+  }
+  Sentences sentences{.what = counted(std::ssize(sources), "pair of sentences", "pairs of sentences"),
+                      .sources = text.sources(sources, {.name = flags.source}),
+                      .targets = text.targets(targets, {.name = flags.target})};
+  tell_unknown(text);
+  return sentences;
+}
+
+Sentences lines_of(const ConvertFlags& flags, const ModelFolder& folder) {
+  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
+  const TextReader reader(folder, longest);
+  LongLines long_lines({.name = flags.source}, {.longest = longest});
+  Sentences sentences;
+  const auto lines = read_text(flags.source);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    TextTokens tokens = reader.read(lines[i]);
+    long_lines.note(i, tokens.uncut);
+    if (!tokens.ids.empty()) sentences.sources.push_back(std::move(tokens.ids));
+  }
+  if (sentences.sources.empty())
+    throw FormatError(fmt::format("{} has no text; give it a sentence a line", flags.source));
+  long_lines.tell(lines.size(), [](const std::string& line) { remark(line); });
+  sentences.what = counted(std::ssize(sentences.sources), "sentence");
+  return sentences;
+}
 
 Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
   if (!flags.source.empty() && flags.given("--seed"))
     throw UsageError("--seed has no meaning with --source, since no random sentences are made; leave it out");
-  if (flags.source.empty() != flags.target.empty())
+  if (!translates(folder) && !flags.target.empty())
+    throw UsageError(fmt::format("--target is for translators; {} holds a {} model: leave it out",
+                                 flags.model, folder.model_type));
+  if (translates(folder) && flags.source.empty() != flags.target.empty())
     throw UsageError("--source and --target go together: line i must translate line i");
-  Sentences sentences;
-  if (flags.source.empty()) {
-    constexpr int kPairs = 5;
-    sentences.what = fmt::format("{} random pairs of sentences (seed {})", kPairs, flags.seed);
-    sentences.sources = random_sentences(folder.translator().config(),
-                                         folder.translator().config().vocabulary_size, kPairs, flags.seed);
-    sentences.targets =
-        random_sentences(folder.translator().config(), folder.translator().config().target_vocabulary(),
-                         kPairs, flags.seed + 1);
-    for (auto& target : sentences.targets) target.pop_back();
-  } else {
-    ModelText text(folder, text_options(false));
-    const auto sources = read_text(flags.source), targets = read_text(flags.target);
-    if (sources.size() != targets.size() || sources.empty()) {
-      throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", flags.source,
-                                    counted(std::ssize(sources), "line"), flags.target, targets.size()));
-    }
-    sentences.what = counted(std::ssize(sources), "pair of sentences", "pairs of sentences");
-    sentences.sources = text.sources(sources, {.name = flags.source});
-    sentences.targets = text.targets(targets, {.name = flags.target});
-    tell_unknown(text);
-  }
-  for (auto& target : sentences.targets)
-    target.insert(target.begin(), folder.translator().config().decoder_start_id);
+  if (!translates(folder))
+    return flags.source.empty() ? random_sentences_for(folder, flags.seed) : lines_of(flags, folder);
+  Sentences sentences =
+      flags.source.empty() ? random_sentences_for(folder, flags.seed) : pairs_of(flags, folder);
+  for (auto& target : sentences.targets) target.insert(target.begin(), folder.model->facts().start_id);
   return sentences;
 }
 
-std::vector<Cost> costs_of(const EncoderDecoderConfig& before, const EncoderDecoderConfig& after) {
-  const int64_t tokens = std::min(before.max_positions, 30);
-  const LedgerPart a = model_ledger(before, tokens, tokens).total();
-  const LedgerPart b = model_ledger(after, tokens, tokens).total();
-  return {{"parameters", "parameters", {a.parameters, b.parameters}},
-          {"flops", "FLOPs, 30 tokens on each side", {a.flops(), b.flops()}},
-          {"exponentials", "exponentials", {a.exponentials, b.exponentials}},
-          {"kept_bytes", "bytes kept in training", {a.kept_bytes, b.kept_bytes}}};
+std::vector<Cost> costs_of(const Model& before, const Model& after) {
+  std::vector<Cost> costs{{"parameters", "parameters", {before.parameter_count(), after.parameter_count()}}};
+  const auto *a = dynamic_cast<const EncoderDecoder*>(&before),
+             *b = dynamic_cast<const EncoderDecoder*>(&after);
+  if (a == nullptr || b == nullptr) return costs;
+  const int64_t tokens = std::min(a->config().max_positions, 30);
+  const LedgerPart of_a = model_ledger(a->config(), tokens, tokens).total();
+  const LedgerPart of_b = model_ledger(b->config(), tokens, tokens).total();
+  costs.push_back({"flops", "FLOPs, 30 tokens on each side", {of_a.flops(), of_b.flops()}});
+  costs.push_back({"exponentials", "exponentials", {of_a.exponentials, of_b.exponentials}});
+  costs.push_back({"kept_bytes", "bytes kept in training", {of_a.kept_bytes, of_b.kept_bytes}});
+  return costs;
 }
 
-double mean_log_probability(const EncoderDecoder& model, const Sentences& sentences) {
+double mean_log_probability(const LanguageModel& model, const Sentences& sentences) {
   std::vector<std::vector<int32_t>> targets;  // without the start token
   for (const auto& read : sentences.targets) targets.emplace_back(read.begin() + 1, read.end());
   double sum = 0;
@@ -221,49 +275,61 @@ void check_out(const ConvertFlags& flags) {
   check_can_write_folder(flags.out);
 }
 
-void run(const ConvertFlags& flags) {
-  if (is_gguf(flags.model)) {
-    refuse_head_flags(*flags.verb);
-    check_out(flags);
-    return write_gguf_as_folder(flags.model, flags.out, flags.json);
-  }
-  const Plan plan = plan_of(flags);
-  check_out(flags);
-  const ModelFolder folder =
-      load_translator(flags.model, "convert",
-                      "--mute HEAD of heads, embed, fill, generate and score shows what a head of this model "
-                      "does, without a new folder");
-  EncoderDecoder& model = folder.translator();
-  const Sentences sentences = sentences_of(flags, folder);
-  const auto made = plan.run(model);
-  ConvertReport report{.model = flags.model,
-                       .out = flags.out,
-                       .conversion = plan.what,
-                       .promise = plan.promise,
-                       .costs = costs_of(model.config(), made->config()),
-                       .compared_on = sentences.what};
-  report.difference = compare_models(model, *made, sentences.sources, sentences.targets);
-  if (plan.promise == Promise::kAsMuted) {
-    SiteValues muted = muted_heads(flags.remove);
-    report.from_muted = compare_models(model, *made, sentences.sources, sentences.targets, &muted);
-  }
-  if (!flags.source.empty()) {
-    report.mean_log_probability = {.before = mean_log_probability(model, sentences),
-                                   .after = mean_log_probability(*made, sentences)};
-  }
-  const ModelDifference& promised = report.from_muted ? *report.from_muted : report.difference;
-  if (plan.promise != Promise::kOther && !is_rounding(promised)) {
-    throw Error(
-        fmt::format("the converted model's logits differ by {:.2e} (of {:.3g}), more than rounding explains; "
-                    "nothing was written. Do other parts of the model depend on the numbers of heads?",
-                    promised.logits, promised.logits_magnitude));
-  }
+void save(const ConvertFlags& flags, const ModelFolder& folder) {
   StopSignals::stoppable([&](const auto& stop) {
-    save_model_folder(flags.out, *made,
-                      {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
-                       .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
+    save_model_folder(flags.out, folder,
+                      {.type = flags.type,
+                       .own_format = flags.own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
                        .stop = stop});
   });
+}
+
+void save_as_it_is(const ConvertFlags& flags, const ModelFolder& folder) {
+  save(flags, folder);
+  const int64_t parameters = folder.model->parameter_count();
+  if (flags.json) {
+    const nlohmann::ordered_json document{
+        {"model", flags.model}, {"out", flags.out}, {"parameters", parameters}};
+    return write_text("", document.dump(2) + "\n");
+  }
+  write_text("", fmt::format("{}: the model of {} as a folder that Transformers opens, {} parameters in {}\n",
+                             flags.out, flags.model, parameters,
+                             flags.type == NumberType::kFloat32 ? "F32" : "BF16"));
+}
+
+void run(const ConvertFlags& flags) {
+  const std::optional<Plan> plan = plan_of(flags);
+  check_out(flags);
+  ModelFolder folder = load_model(flags.model);
+  if (!plan) return save_as_it_is(flags, folder);
+  const Sentences sentences = sentences_of(flags, folder);
+  const std::unique_ptr<Model> model = std::exchange(folder.model, plan->run(*folder.model));
+  const Model& made = *folder.model;
+  ConvertReport report{.model = flags.model,
+                       .out = flags.out,
+                       .conversion = plan->what,
+                       .promise = plan->promise,
+                       .costs = costs_of(*model, made),
+                       .compared_on = sentences.what};
+  report.difference = compare_models(*model, made, sentences.sources, sentences.targets);
+  if (plan->promise == Promise::kAsMuted) {
+    SiteValues muted = muted_heads(flags.remove);
+    report.from_muted = compare_models(*model, made, sentences.sources, sentences.targets, &muted);
+  }
+  if (!flags.target.empty()) {
+    report.mean_log_probability = {
+        .before = mean_log_probability(dynamic_cast<const LanguageModel&>(*model), sentences),
+        .after = mean_log_probability(folder.language_model(), sentences)};
+  }
+  const ModelDifference& promised = report.from_muted ? *report.from_muted : report.difference;
+  if (plan->promise != Promise::kOther && !is_rounding(promised)) {
+    const Difference& found = promised.of_outputs();
+    throw Error(fmt::format(
+        "the converted model's outputs differ by {:.2e} (of {:.3g}), more than rounding explains; "
+        "nothing was written. Do other parts of the model depend on the numbers of heads?",
+        found.largest, found.magnitude));
+  }
+  save(flags, folder);
   write_text("", flags.json ? as_json(report) : in_words(report));
 }
 
@@ -272,9 +338,8 @@ void run(const ConvertFlags& flags) {
 void add_convert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
-      "convert",
-      "Rebuild a model with other heads and measure the change, or write a .gguf file as a folder");
-  add_model(*verb, flags->model, "The folder of a translator, or a .gguf file")->required();
+      "convert", "Rebuild a model with other heads and measure the change, or write it as another folder");
+  add_model(*verb, flags->model, "The folder of a model, or a .gguf file")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},
@@ -305,8 +370,14 @@ void add_convert(CLI::App& app) {
   verb->add_flag("--merge-equal", flags->merge_equal,
                  "Merge heads with equal queries, keys and values into one");
   verb->add_option("--source", flags->source,
-                   "Compare the outputs on these source sentences; without: on random tokens");
-  verb->add_option("--target", flags->target, "Translations of --source, line by line");
+                   "Compare the outputs on these sentences; without: on random tokens");
+  verb->add_option("--target", flags->target, "Of a translator: translations of --source, line by line");
+  add_choice(*verb, "--dtype", flags->type,
+             {{"float32", NumberType::kFloat32}, {"bfloat16", NumberType::kBFloat16}},
+             "How numbers are written; alone it writes the model as it is");
+  verb->add_flag(
+      "--own-format", flags->own_format,
+      "Allow a folder that Transformers does not open, where the model's format cannot hold its heads");
   add_number(*verb, "--seed", flags->seed, {}, "Seed of the random tokens");
   verb->add_flag("--json", flags->json, "Print JSON");
   add_limit_flags(*verb);
@@ -319,6 +390,7 @@ void add_convert(CLI::App& app) {
               {"--to", "--d-key", "--nearest", "--key-heads", "--shared-size"});
   group_flags(*verb, "Same heads, fewer or in another order",
               {"--remove", "--merge-equal", "--permute", "--attention"});
+  group_flags(*verb, "The folder that is written", {"--dtype", "--own-format"});
   group_flags(*verb, "Comparison with the model that was given", {"--source", "--target", "--seed"});
   rare_flags(*verb, {"--nearest", "--attention", "--seed"});
   verb->footer(
@@ -327,7 +399,8 @@ void add_convert(CLI::App& app) {
       "  multihead convert model --out merged --to merged --source test.en --target test.de\n"
       "  multihead convert model --out pruned --remove encoder.0.self_attention.3 \\\n"
       "    --remove encoder.1.self_attention.0\n"
-      "  multihead convert model.gguf --out folder");
+      "  multihead convert bert --out pruned --remove 'encoder.*.3' --own-format\n"
+      "  multihead convert model.gguf --out folder --dtype bfloat16");
   verb->callback([flags] { run(*flags); });
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/common.h"
 #include "multihead/base/terminal_text.h"
@@ -22,19 +24,34 @@ std::string conclusion(const ConvertReport& report) {
       break;
   }
   const std::string muted = fmt::format(
-      "It is the given model with these heads muted, but for rounding: their logits\n"
+      "It is the given model with these heads muted, but for rounding: their outputs\n"
       "differ by at most {:.2e}.\n",
-      report.from_muted->logits);
+      report.from_muted->of_outputs().largest);
   if (is_rounding(report.difference))
     return "Without the removed heads nothing changes on what was compared.\n" + muted;
   return "Another function: the removed heads mattered as much as the difference says.\n" + muted;
 }
 
+struct NamedDifference {
+  const char *key, *name;  // in JSON, in the table
+  const Difference* found;
+};
+/// Of what there is.
+std::vector<NamedDifference> named(const ModelDifference& difference) {
+  std::vector<NamedDifference> all;
+  if (difference.memory) all.push_back({"encoder", "encoder's output", &*difference.memory});
+  all.push_back({"states", "last states", &difference.states});
+  if (difference.logits) all.push_back({"logits", "logits", &*difference.logits});
+  return all;
+}
+
 Json json_of(const ModelDifference& difference) {
-  return {{"encoder", difference.memory},
-          {"encoder_magnitude", difference.memory_magnitude},
-          {"logits", difference.logits},
-          {"logits_magnitude", difference.logits_magnitude}};
+  Json json;
+  for (const auto& [key, name, found] : named(difference)) {
+    json[key] = found->largest;
+    json[fmt::format("{}_magnitude", key)] = found->magnitude;
+  }
+  return json;
 }
 
 template <class T>
@@ -45,8 +62,10 @@ Json json_of(const BeforeAfter<T>& both) {
 }  // namespace
 
 bool is_rounding(const ModelDifference& difference) {
-  return difference.logits <= kRounding * difference.logits_magnitude &&
-         difference.memory <= kRounding * difference.memory_magnitude;
+  const std::vector<NamedDifference> all = named(difference);
+  return std::all_of(all.begin(), all.end(), [](const NamedDifference& one) {
+    return one.found->largest <= kRounding * one.found->magnitude;
+  });
 }
 
 std::string in_words(const ConvertReport& report) {
@@ -55,12 +74,9 @@ std::string in_words(const ConvertReport& report) {
   for (const auto& [key, name, count] : report.costs) {
     text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(count.before), grouped(count.after));
   }
-  const ModelDifference& found = report.difference;
-  text += fmt::format(
-      "\nlargest difference from the given model on {}\n"
-      "  encoder's output  {:.2e}, of numbers up to {:.3g}\n"
-      "  logits            {:.2e}, of numbers up to {:.3g}\n",
-      report.compared_on, found.memory, found.memory_magnitude, found.logits, found.logits_magnitude);
+  text += fmt::format("\nlargest difference from the given model on {}\n", report.compared_on);
+  for (const auto& [key, name, found] : named(report.difference))
+    text += fmt::format("  {:<18}{:.2e}, of numbers up to {:.3g}\n", name, found->largest, found->magnitude);
   if (const auto& mean = report.mean_log_probability)
     text += fmt::format("mean log-probability of a target token: {:.4f} before, {:.4f} after\n", mean->before,
                         mean->after);

@@ -15,6 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/folder_tokenizers.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/sentence_modules.h"
@@ -50,7 +51,7 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   }
   if (is_gguf(flags.model)) return load_gguf_tokenizer(flags.model);
   if (flags.model.empty()) return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);
-  FolderTokenizers found = read_folder_tokenizers(transformer_folder(flags.model));
+  FolderTokenizers found = read_folder_tokenizers(DirectoryFolder(transformer_folder(flags.model)));
   if (found.source) return *std::move(found.source);
   throw FileError(fmt::format(
       "{} has no tokenizer.json (OPUS: source.spm); name a folder that has its tokenizer", flags.model));

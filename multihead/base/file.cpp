@@ -76,22 +76,31 @@ void sync_folder(const fs::path& folder) {
   if (fd.get() >= 0) ::fsync(fd.get());  // some file systems cannot; the rename is still atomic there
 }
 
-// Writes and syncs; the caller names what a failure leaves behind. pause: called before each piece.
-void write_and_sync(const fs::path& path, std::string_view bytes, const fs::path& shown,
-                    int flags = O_CREAT | O_TRUNC, const std::function<void()>& pause = nullptr) {
-  constexpr size_t kPiece = size_t{16} << 20;
+// Writes pieces until an empty one comes, and syncs; the caller names what a failure leaves behind.
+void write_and_sync(const fs::path& path, const std::function<std::string_view()>& next_piece,
+                    const fs::path& shown, int flags = O_CREAT | O_TRUNC) {
   Descriptor fd(path, O_WRONLY | flags);
   if (fd.get() < 0) fail("write", shown, errno);
-  size_t done = 0;
-  while (done < bytes.size()) {
-    if (pause) pause();
-    const ssize_t n = ::write(fd.get(), bytes.data() + done, std::min(bytes.size() - done, kPiece));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("write", shown, errno);
-    done += static_cast<size_t>(n);
+  for (std::string_view piece = next_piece(); !piece.empty(); piece = next_piece()) {
+    while (!piece.empty()) {
+      const ssize_t n = ::write(fd.get(), piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("write", shown, errno);
+      piece.remove_prefix(static_cast<size_t>(n));
+    }
   }
   // Pipes, sockets and devices have nothing to sync.
   if (::fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP) fail("write", shown, errno);
+}
+
+// The pieces of bytes that are all there.
+std::function<std::string_view()> pieces_of(std::string_view bytes) {
+  constexpr size_t kPiece = size_t{16} << 20;
+  return [rest = bytes]() mutable {
+    const std::string_view piece = rest.substr(0, kPiece);
+    rest.remove_prefix(piece.size());
+    return piece;
+  };
 }
 
 std::string temporary_stem(const fs::path& path) {
@@ -207,11 +216,11 @@ std::string read_regular_file(const fs::path& path) {
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   const fs::path final_name = name_to_replace(path);
-  if (final_name.empty()) return write_and_sync(path, bytes, path, O_APPEND);
+  if (final_name.empty()) return write_and_sync(path, pieces_of(bytes), path, O_APPEND);
   remove_leftovers(final_name);
   const fs::path temporary = temporary_beside(final_name);
   try {
-    write_and_sync(temporary, bytes, path);
+    write_and_sync(temporary, pieces_of(bytes), path);
     if (::rename(temporary.c_str(), final_name.c_str()) != 0) fail("write", path, errno);
   } catch (...) {
     ::unlink(temporary.c_str());
@@ -301,8 +310,23 @@ void FolderWriter::throw_if_stopped() const {
 }
 
 void FolderWriter::add(std::string_view name, std::string_view bytes) {
+  add_pieces(name, pieces_of(bytes));
+}
+
+void FolderWriter::add_pieces(std::string_view name, const std::function<std::string_view()>& next_piece) {
   throw_if_stopped();
-  write_and_sync(staging_ / name, bytes, folder_ / name, O_CREAT | O_TRUNC, [this] { throw_if_stopped(); });
+  const fs::path file = staging_ / name;
+  std::error_code code;
+  if (file.parent_path() != staging_) fs::create_directories(file.parent_path(), code);
+  if (code) fail("create folder", (folder_ / name).parent_path(), code.value());
+  write_and_sync(
+      file,
+      [&] {
+        throw_if_stopped();
+        return next_piece();
+      },
+      folder_ / name);
+  if (file.parent_path() != staging_) sync_folder(file.parent_path());
 }
 
 void FolderWriter::commit() {

@@ -66,8 +66,10 @@ class FolderWriter {
 
   /// Where files are written until commit().
   const std::filesystem::path& staging() const { return staging_; }
-  /// Writes and syncs one file. Throws FileError.
+  /// Writes and syncs one file; a name such as "1_Pooling/config.json" makes the folder. Throws FileError.
   void add(std::string_view name, std::string_view bytes);
+  /// The same of a file that need not be in memory: pieces are asked for until an empty one comes.
+  void add_pieces(std::string_view name, const std::function<std::string_view()>& next_piece);
   void commit();
   /// For work between files that takes long.
   void throw_if_stopped() const;

@@ -23,6 +23,12 @@ inline float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+/// The nearest bfloat16, of two as near the even one. The number must be finite; it may become infinite.
+inline uint16_t to_bfloat16(float number) {
+  const auto bits = std::bit_cast<uint32_t>(number);
+  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
 /// float16 (IEEE 754 binary16), exactly.
 inline float from_float16(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;

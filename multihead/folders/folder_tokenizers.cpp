@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/text/in_quotes.h"
@@ -18,26 +19,23 @@
 namespace mh {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kSourceModel = "source.spm";
 constexpr const char* kTargetModel = "target.spm";
 constexpr const char* kVocabulary = "vocab.json";
 constexpr const char* kTargetVocabulary = "target_vocab.json";
-constexpr const char* kTokenizerSettings = "tokenizer_config.json";
 
-std::string read_required(const fs::path& folder, const char* name) {
-  if (!is_there(folder / name)) {
-    throw FileError(
-        fmt::format("{} has no {} for its SentencePiece tokenizers ({}, {}, {}); copy the whole folder again",
-                    folder.string(), name, kSourceModel, kTargetModel, kVocabulary));
+std::string read_required(const FolderSource& folder, const char* name) {
+  if (!folder.has(name)) {
+    throw FileError(fmt::format(
+        "there is no {}, which SentencePiece tokenizers ({}, {}, {}) need; copy the whole folder again",
+        folder.path_of(name), kSourceModel, kTargetModel, kVocabulary));
   }
-  return read_regular_file(folder / name);
+  return folder.read(name);
 }
 
-std::optional<Tokenizer> read_tokenizer_json(const fs::path& path) {
-  if (!is_there(path)) return std::nullopt;
-  return Tokenizer::from_json(read_regular_file(path), path.string());
+std::optional<Tokenizer> read_tokenizer_json(const FolderSource& folder, const char* name) {
+  if (!folder.has(name)) return std::nullopt;
+  return Tokenizer::from_json(folder.read(name), folder.path_of(name));
 }
 
 using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
@@ -47,8 +45,8 @@ struct VocabularyFile {
   std::string name, path, bytes;
   Vocabulary ids = {};
 
-  VocabularyFile(const fs::path& folder, const char* file)
-      : name(file), path((folder / file).string()), bytes(read_required(folder, file)) {
+  VocabularyFile(const FolderSource& folder, const char* file)
+      : name(file), path(folder.path_of(file)), bytes(read_required(folder, file)) {
     const auto document = parse_json_strictly(bytes, path);
     if (!document.is_object())
       throw FormatError(
@@ -70,20 +68,20 @@ struct SpecialTokensFile {
   std::string bytes = {};
   SpecialTokens tokens = {};
 
-  explicit SpecialTokensFile(const fs::path& path) {
-    if (is_there(path)) {
-      bytes = read_regular_file(path);
-      tokens = read_tokenizer_config(bytes, path.string());
+  explicit SpecialTokensFile(const FolderSource& folder) {
+    if (folder.has(kTokenizerConfigFile)) {
+      bytes = folder.read(kTokenizerConfigFile);
+      tokens = read_tokenizer_config(bytes, folder.path_of(kTokenizerConfigFile));
     }
     if (tokens.unknown.empty()) tokens.unknown = "<unk>";
   }
 };
 
 /// One of the two, from a SentencePiece model and a vocabulary.
-Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const VocabularyFile& vocabulary,
+Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, const VocabularyFile& vocabulary,
                               const SpecialTokensFile& special) {
   const std::string pieces = read_required(folder, model);
-  TokenizerParts parts = read_sentencepiece_model(pieces, (folder / model).string());
+  TokenizerParts parts = read_sentencepiece_model(pieces, folder.path_of(model));
   try {
     use_vocabulary(parts, vocabulary.ids, special.tokens.unknown);
     const std::string& end = special.tokens.end;
@@ -101,18 +99,18 @@ Tokenizer read_opus_tokenizer(const fs::path& folder, const char* model, const V
     parts.language_code = true;
     parts.decoders[0].trims_ends = true;
     parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
-    if (!special.bytes.empty()) parts.files[kTokenizerSettings] = special.bytes;
+    if (!special.bytes.empty()) parts.files[kTokenizerConfigFile] = special.bytes;
     return Tokenizer(std::move(parts));
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", vocabulary.path, error.what()));
   }
 }
 
-FolderTokenizers read_opus_tokenizers(const fs::path& folder) {
-  const SpecialTokensFile special(folder / kTokenizerSettings);
+FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
+  const SpecialTokensFile special(folder);
   const VocabularyFile vocabulary(folder, kVocabulary);
   std::optional<VocabularyFile> own;
-  if (is_there(folder / kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
+  if (folder.has(kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
   const VocabularyFile& of_target = own ? *own : vocabulary;
   return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special),
           .target = read_opus_tokenizer(folder, kTargetModel, of_target, special),
@@ -122,13 +120,12 @@ FolderTokenizers read_opus_tokenizers(const fs::path& folder) {
 
 }  // namespace
 
-FolderTokenizers read_folder_tokenizers(const fs::path& folder) {
-  const fs::path source = folder / "tokenizer.json", target = folder / "target_tokenizer.json";
-  FolderTokenizers found{.source = read_tokenizer_json(source),
-                         .target = read_tokenizer_json(target),
-                         .source_file = source.string(),
-                         .target_file = target.string()};
-  const bool opus = is_there(folder / kSourceModel) || is_there(folder / kTargetModel);
+FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
+  FolderTokenizers found{.source = read_tokenizer_json(folder, kTokenizerFile),
+                         .target = read_tokenizer_json(folder, kTargetTokenizerFile),
+                         .source_file = folder.path_of(kTokenizerFile),
+                         .target_file = folder.path_of(kTargetTokenizerFile)};
+  const bool opus = folder.has(kSourceModel) || folder.has(kTargetModel);
   return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
 }
 

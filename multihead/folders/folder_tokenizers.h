@@ -8,13 +8,14 @@
 // text gets </s> behind it. ">>deu<<" at its start is a token: the language that a model of several is to write.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "multihead/text/tokenizer.h"
 
 namespace mh {
+
+class FolderSource;
 
 struct FolderTokenizers {
   std::optional<Tokenizer> source;  // of the target, too, unless it has its own
@@ -24,6 +25,6 @@ struct FolderTokenizers {
 
 /// Returns what the folder has, perhaps nothing. Throws FileError when a file of OPUS's layout is missing, FormatError
 /// on damaged ones.
-FolderTokenizers read_folder_tokenizers(const std::filesystem::path& folder);
+FolderTokenizers read_folder_tokenizers(const FolderSource& folder);
 
 }  // namespace mh

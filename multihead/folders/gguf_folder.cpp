@@ -1,25 +1,21 @@
 #include "multihead/folders/gguf_folder.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
-#include "multihead/folders/families/family.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_config.h"
 #include "multihead/folders/gguf_tokenizer.h"
 #include "multihead/folders/gguf_weights.h"
-#include "multihead/folders/parameters.h"
-#include "multihead/folders/tokenizer_fit.h"
 #include "multihead/io/gguf.h"
-#include "multihead/io/safetensors.h"
 
 namespace mh {
 namespace {
@@ -28,90 +24,89 @@ namespace fs = std::filesystem;
 
 constexpr const char* kChatTemplateKey = "tokenizer.chat_template";
 
-/// A file, its description and what was made of it.
-struct OpenGguf {
-  GgufFile file;
-  std::string config;  // the config.json of Hugging Face that says the same
-  FolderPlan plan;     // as Hugging Face's folder has the weights
-  TensorFiles weights;
-};
-
-OpenGguf described(GgufFile file) {
-  std::string config = gguf_config_json(file);
-  FolderPlan plan = read_plan(config, file.name() + ", as a config.json");
-  TensorFiles weights = gguf_weights(file, gguf_heads(file));
-  return {std::move(file), std::move(config), std::move(plan), std::move(weights)};
-}
-
-ModelFolder load(const OpenGguf& gguf) {
-  FolderPlan plan = gguf.plan;
-  plan.place = gguf_place;
-  plan.no_weight = [](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
-    return tensor == "rope_freqs.weight";  // gguf_config_json() has read it
-  };
-  plan.description = "its metadata";
-  plan.remedy = "get the file again";
-  ModelFolder folder;
-  folder.path = gguf.file.name();
-  folder.model_type = plan.model_type;
-  folder.model = make_model(gguf.weights, plan);
-  folder.tokenizer = gguf_tokenizer(gguf.file);
-  const ModelFacts facts = folder.model->facts();
-  if (folder.tokenizer) {
-    // The ids of the end and of padding come from the file that also has the tokens.
-    const auto wrong = tokenizer_mismatches(*folder.tokenizer, facts.vocabulary, facts, "", "");
-    if (!wrong.empty())
-      throw FormatError(fmt::format("{}: its tokenizer does not match its model: {}", gguf.file.name(),
-                                    fmt::join(wrong, "; ")));
-  }
-  if (facts.eos_id >= 0) folder.end_tokens = {facts.eos_id};
-  folder.chat_template = gguf.file.text(kChatTemplateKey).value_or("");
-  read_parameters(gguf.weights, plan, *folder.model);
-  return folder;
-}
-
-/// model.safetensors: matrices are [out, in] in both formats.
-std::string weights_of(const OpenGguf& gguf, const std::vector<std::string>& parameters,
-                       const FolderWriter& folder) {
-  std::vector<std::vector<float>> numbers;
-  std::vector<NamedTensor> tensors;
-  for (const std::string& parameter : parameters) {
-    folder.throw_if_stopped();
-    const std::string name = gguf_place(parameter).names.front();
-    numbers.push_back(gguf.weights.floats(name));
-    tensors.push_back({.name = gguf.plan.place(parameter).names.front(),
-                       .shape = gguf.weights.tensor(name).shape,
-                       .data = std::span<const float>(numbers.back())});
-  }
-  return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
-}
-
-std::string tokenizer_config_of(const OpenGguf& gguf, const ModelFolder& model) {
+std::string tokenizer_config_of(const GgufFile& file, const Tokenizer& tokenizer, const std::string& config) {
   nlohmann::ordered_json document;
   document["tokenizer_class"] = "PreTrainedTokenizerFast";
   for (const auto& [key, name] : {std::pair{"tokenizer.ggml.bos_token_id", "bos_token"},
                                   {"tokenizer.ggml.eos_token_id", "eos_token"},
                                   {"tokenizer.ggml.unknown_token_id", "unk_token"},
                                   {"tokenizer.ggml.padding_token_id", "pad_token"}}) {
-    if (const auto id = gguf.file.integer(key, 0, model.tokenizer->size() - 1))
-      document[name] = model.tokenizer->token_of(static_cast<int32_t>(*id));
+    const auto id = file.integer(key, 0, (1 << 24) - 1);  // whether it is a token is said of the tokenizer
+    if (id && *id < tokenizer.size()) document[name] = tokenizer.token_of(static_cast<int32_t>(*id));
   }
-  document["model_max_length"] = model.model->facts().max_positions;
+  document["model_max_length"] = nlohmann::json::parse(config)["max_position_embeddings"];
   document["clean_up_tokenization_spaces"] = false;
   document["model_input_names"] = {"input_ids", "attention_mask"};
-  if (!model.chat_template.empty()) document["chat_template"] = model.chat_template;
+  if (const auto chat = file.text(kChatTemplateKey); chat && !chat->empty())
+    document["chat_template"] = std::string(*chat);
   return document.dump(2) + "\n";
 }
 
-std::string generation_config_of(const ModelFacts& facts) {
-  nlohmann::ordered_json document;
-  for (const auto& [name, id] : {std::pair{"bos_token_id", facts.start_id},
-                                 {"eos_token_id", facts.eos_id},
-                                 {"pad_token_id", facts.pad_id}}) {
-    if (id >= 0) document[name] = id;
+std::string generation_config_of(const std::string& config) {
+  const auto from = nlohmann::json::parse(config);
+  nlohmann::ordered_json document = nlohmann::ordered_json::object();
+  for (const char* name : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    if (from.contains(name) && !from[name].is_null()) document[name] = from[name];
   }
   return document.dump(2) + "\n";
 }
+
+/// A GGUF file as the folder of Hugging Face that says the same.
+class GgufFolder final : public FolderSource {
+ public:
+  explicit GgufFolder(GgufFile file) : file_(std::move(file)), config_(gguf_config_json(file_)) {
+    tokenizer_ = gguf_tokenizer(file_);
+    files_[kConfigFile] = config_;
+    files_[kGenerationConfigFile] = generation_config_of(config_);
+    if (tokenizer_) files_[kTokenizerConfigFile] = tokenizer_config_of(file_, *tokenizer_, config_);
+  }
+
+  std::string path_of(std::string_view file) const override {
+    return fmt::format("{}, as a {}", file_.name(), file);
+  }
+  bool has(std::string_view file) const override {
+    return files_.contains(file) || (file == kTokenizerFile && tokenizer_);
+  }
+  std::string read(std::string_view file) const override {
+    if (file == kTokenizerFile && tokenizer_) return tokenizer_->to_json();  // large, and seldom asked for
+    const auto found = files_.find(file);
+    if (found == files_.end()) throw FileError(fmt::format("{} says nothing of a {}", file_.name(), file));
+    return found->second;
+  }
+  SafetensorsFile open_tensors(std::string_view file) const override {
+    throw FileError(fmt::format("{} has no {}; its tensors are in the file itself", file_.name(), file));
+  }
+  std::vector<std::string> small_files() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : files_) names.push_back(name);
+    if (tokenizer_) names.emplace_back(kTokenizerFile);
+    return names;
+  }
+
+  FolderPlan plan() const override {
+    FolderPlan plan = FolderSource::plan();
+    plan.place = gguf_place;
+    plan.no_weight = [](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
+      return tensor == "rope_freqs.weight";  // gguf_config_json() has read it
+    };
+    plan.description = "its metadata";
+    plan.remedy = "get the file again";
+    return plan;
+  }
+  TensorFiles tensors() const override { return gguf_weights(file_, gguf_heads(file_)); }
+  FolderTokenizers tokenizers() const override {
+    return {.source = tokenizer_,
+            .target = std::nullopt,
+            .source_file = fmt::format("the tokenizer of {}", file_.name()),
+            .target_file = {}};
+  }
+
+ private:
+  GgufFile file_;
+  std::string config_;
+  std::optional<Tokenizer> tokenizer_;
+  std::map<std::string, std::string, std::less<>> files_;
+};
 
 }  // namespace
 
@@ -119,11 +114,11 @@ bool is_gguf(const fs::path& path) {
   return path.extension() == ".gguf";
 }
 
-ModelFolder load_gguf(const GgufFile& file) {
-  return load(described(file));
+std::shared_ptr<const FolderSource> open_gguf_folder(GgufFile file) {
+  return std::make_shared<const GgufFolder>(std::move(file));
 }
-ModelFolder load_gguf(const fs::path& path) {
-  return load_gguf(GgufFile::open(path));
+std::shared_ptr<const FolderSource> open_gguf_folder(const fs::path& path) {
+  return open_gguf_folder(GgufFile::open(path));
 }
 
 Tokenizer load_gguf_tokenizer(const fs::path& path) {
@@ -134,25 +129,6 @@ Tokenizer load_gguf_tokenizer(const fs::path& path) {
 
 void throw_no_gguf_tokenizer(const fs::path& path) {
   throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
-}
-
-int64_t convert_gguf(const fs::path& path, const fs::path& out, const std::function<bool()>& stop) {
-  const OpenGguf gguf = described(GgufFile::open(path));
-  ModelFolder model = load(gguf);
-  FolderWriter folder(out, stop);
-  folder.add("config.json", gguf.config);
-  folder.add("generation_config.json", generation_config_of(model.model->facts()));
-  if (model.tokenizer) {
-    folder.add("tokenizer.json", model.tokenizer->to_json());
-    folder.add("tokenizer_config.json", tokenizer_config_of(gguf, model));
-  }
-  const int64_t count = model.model->parameter_count();
-  std::vector<std::string> parameters;
-  model.model->visit([&](const std::string& name, Parameter&) { parameters.push_back(name); });
-  model.model.reset();  // its weights are not needed beside those that are written
-  folder.add("model.safetensors", weights_of(gguf, parameters, folder));
-  folder.commit();
-  return count;
 }
 
 }  // namespace mh

@@ -12,30 +12,19 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/families/family.h"
-#include "multihead/folders/families/marian.h"
-#include "multihead/folders/folder_tokenizers.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
-#include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.json";
-constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kWeightsIndex = "model.safetensors.index.json";
-constexpr const char* kTokenizer = "tokenizer.json";
-constexpr const char* kTargetTokenizer = "target_tokenizer.json";
-constexpr const char* kTokenizerConfig = "tokenizer_config.json";
-constexpr const char* kSpecialTokensMap = "special_tokens_map.json";  // of older folders
-constexpr const char* kChatTemplate = "chat_template.jinja";
-constexpr const char* kGenerationConfig = "generation_config.json";
 
 void require_folder(const fs::path& path) {
   std::error_code code;
@@ -63,19 +52,19 @@ void require_file(const fs::path& folder, const char* name) {
 
 // A model that may say nothing but its end would translate every sentence to an empty line.
 void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelFacts& facts,
-                            const fs::path& file) {
+                            const std::string& file) {
   std::set<int32_t> never(suppressed.begin(), suppressed.end());
   for (const int32_t id : {facts.eos_id, facts.pad_id}) {
     if (id >= 0) never.insert(id);
   }
   if (never.size() < static_cast<size_t>(facts.vocabulary)) return;
-  throw FormatError(
-      fmt::format("{}: bad_words_ids and suppress_tokens forbid every word of the vocabulary; shorten them",
-                  file.string()));
+  throw FormatError(fmt::format(
+      "{}: bad_words_ids and suppress_tokens forbid every word of the vocabulary; shorten them", file));
 }
 
 bool holds_model(const fs::path& path) {
-  return is_there(path / kConfig) && (is_there(path / kWeights) || is_there(path / kWeightsIndex));
+  return is_there(path / kConfigFile) &&
+         (is_there(path / kWeightsFile) || is_there(path / kWeightsIndexFile));
 }
 
 // The newest that has all a model needs; whether it is damaged shows when it is read.
@@ -84,43 +73,6 @@ std::optional<int64_t> newest_checkpoint(const fs::path& model) {
   const auto newest = std::find_if(updates.rbegin(), updates.rend(),
                                    [&](int64_t update) { return holds_model(checkpoint_of(model, update)); });
   return newest == updates.rend() ? std::nullopt : std::optional(*newest);
-}
-
-// A folder that multihead may replace: files only, a model's among them.
-bool is_model_folder(const fs::path& path) {
-  for (const auto& entry : fs::directory_iterator(path)) {
-    if (!entry.is_regular_file()) return false;
-  }
-  return is_there(path / kConfig) || is_there(path / kWeights);
-}
-
-// A model folder named `.` must not cost anybody their files.
-void refuse_foreign_folder(const fs::path& path) {
-  if (!is_there(path)) return;
-  std::error_code code;
-  const bool folder = fs::is_directory(path, code);
-  if (folder && (fs::is_empty(path, code) || is_model_folder(path))) return;
-  throw FileError(
-      fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
-                  folder ? "the folder exists and holds something else" : "a file of that name exists"));
-}
-
-void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const ModelFacts& facts,
-                             const char* whose) {
-  if (tokenizer == nullptr) return;
-  // Its own names for these ids: what tokenizer_config.json will say.
-  const auto named = [&](int32_t id) {
-    return id < tokenizer->size() ? tokenizer->token_of(id) : std::string();
-  };
-  auto mismatches =
-      tokenizer_mismatches(*tokenizer, vocabulary, facts, named(facts.eos_id), named(facts.pad_id));
-  if (std::max(facts.eos_id, facts.pad_id) >= tokenizer->size()) {
-    mismatches.push_back(
-        fmt::format("it has no tokens with the ids {} (end) and {} (pad)", facts.eos_id, facts.pad_id));
-  }
-  if (mismatches.empty()) return;
-  throw UsageError(
-      fmt::format("the {} tokenizer does not match the model: {}", whose, fmt::join(mismatches, "; ")));
 }
 
 }  // namespace
@@ -178,37 +130,35 @@ const Tokenizer& ModelFolder::target_tokens() const {
   return source_tokens();
 }
 
-ModelFolder load_model_folder(const fs::path& given) {
-  if (is_gguf(given)) return load_gguf(given);
-  const fs::path asked = transformer_folder(given);
-  require_folder(asked);
+ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
+  const FolderSource& from = *source;
   ModelFolder folder;
-  if (!holds_model(asked)) folder.checkpoint = newest_checkpoint(asked);
-  folder.path = folder.checkpoint ? checkpoint_of(asked, *folder.checkpoint) : asked;
-  const fs::path& path = folder.path;
-  require_file(path, kConfig);
-  const FolderPlan plan = read_plan(read_regular_file(path / kConfig), (path / kConfig).string());
-  if (!is_there(path / kWeightsIndex)) require_file(path, kWeights);
-  for (const std::string& name : plan.files) require_file(path, name.c_str());
+  const FolderPlan plan = from.plan();
   folder.model_type = plan.model_type;
+  for (const std::string& name : plan.files) {
+    if (!from.has(name))
+      throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)));
+  }
 
   // The small files first: their errors come at once. What a model must say of itself it says without
   // weights.
-  const TensorFiles files = TensorFiles::open(path);
+  const TensorFiles files = from.tensors();
   folder.model = make_model(files, plan);
   // Meanwhile another thread reads the weights, which nothing below asks for.
   auto weights = std::async([&] { return read_parameters(files, plan, *folder.model); });
   std::optional<SpecialTokens> special;
-  if (is_there(path / kTokenizerConfig)) {
-    const std::string config = read_regular_file(path / kTokenizerConfig);
-    special = read_tokenizer_config(config, (path / kTokenizerConfig).string());
-    folder.chat_template = read_chat_template(config, (path / kTokenizerConfig).string());
+  if (from.has(kTokenizerConfigFile)) {
+    const std::string config = from.read(kTokenizerConfigFile);
+    special = read_tokenizer_config(config, from.path_of(kTokenizerConfigFile));
+    folder.chat_template = read_chat_template(config, from.path_of(kTokenizerConfigFile));
     folder.mask_token = special->mask;
   }
-  if (const fs::path map = path / kSpecialTokensMap; folder.mask_token.empty() && is_there(map))
-    folder.mask_token = read_tokenizer_config(read_regular_file(map), map.string()).mask;
-  if (is_there(path / kChatTemplate)) folder.chat_template = read_regular_file(path / kChatTemplate);
-  FolderTokenizers tokenizers = read_folder_tokenizers(path);
+  if (folder.mask_token.empty() && from.has(kSpecialTokensFile)) {
+    folder.mask_token =
+        read_tokenizer_config(from.read(kSpecialTokensFile), from.path_of(kSpecialTokensFile)).mask;
+  }
+  if (from.has(kChatTemplateFile)) folder.chat_template = from.read(kChatTemplateFile);
+  FolderTokenizers tokenizers = from.tokenizers();
   folder.tokenizer = std::move(tokenizers.source);
   folder.target_tokenizer = std::move(tokenizers.target);
   const ModelFacts facts = folder.model->facts();
@@ -218,45 +168,46 @@ ModelFolder load_model_folder(const fs::path& given) {
     if (folder.target_tokenizer)
       check_tokenizer(*folder.target_tokenizer, tokenizers.target_file, facts.vocabulary, facts, special);
     // Before generation_config.json there was, config.json said such things.
-    const fs::path generation = path / (is_there(path / kGenerationConfig) ? kGenerationConfig : kConfig);
-    const std::string json = read_regular_file(generation);
-    folder.suppressed = read_suppressed_tokens(json, generation.string(), facts.vocabulary);
-    refuse_to_suppress_all(folder.suppressed, facts, generation);
-    folder.end_tokens = read_end_tokens(json, generation.string(), facts.vocabulary);
+    const char* const generation = from.has(kGenerationConfigFile) ? kGenerationConfigFile : kConfigFile;
+    const std::string json = from.read(generation), path = from.path_of(generation);
+    folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
+    refuse_to_suppress_all(folder.suppressed, facts, path);
+    folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
   }
   folder.not_read = weights.get();
+  folder.source = std::move(source);
   return folder;
 }
 
-void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options) {
-  const EncoderDecoderConfig& config = model.config();
-  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, model.facts(), "source");
-  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), model.facts(), "target");
-
-  const std::string_view type = natural_model_type(config);
-  std::map<std::string, std::string> files = options.extra_files;
-  files[kWeights] = write_encoder_decoder_parameters(model, type);
-  files[kGenerationConfig] = write_generation_config(config, options.beam_size);
-  if (options.tokenizer != nullptr) {
-    const auto of_tokenizer = options.tokenizer->files(kTokenizer);
-    if (of_tokenizer.contains(kTokenizer))
-      files[kTokenizerConfig] = write_tokenizer_config(*options.tokenizer, config);
-    files.insert(of_tokenizer.begin(), of_tokenizer.end());
+ModelFolder load_model_folder(const fs::path& given) {
+  if (is_gguf(given)) {
+    ModelFolder folder = load_model_folder(open_gguf_folder(given));
+    folder.path = given;
+    return folder;
   }
-  if (options.target_tokenizer != nullptr) files.merge(options.target_tokenizer->files(kTargetTokenizer));
-  std::vector<std::string> own_files;
-  for (const auto& [name, bytes] : files) {
-    if (!options.extra_files.contains(name)) own_files.push_back(name);
+  const fs::path asked = transformer_folder(given);
+  require_folder(asked);
+  // A folder may be replaced while it is read, by a training that goes on: then all of it is read again.
+  constexpr int kMostTimes = 5;
+  for (int times = 1;; ++times) {
+    std::optional<int64_t> checkpoint;
+    if (!holds_model(asked)) checkpoint = newest_checkpoint(asked);
+    const fs::path path = checkpoint ? checkpoint_of(asked, *checkpoint) : asked;
+    require_file(path, kConfigFile);
+    if (!is_there(path / kWeightsIndexFile)) require_file(path, kWeightsFile);
+    const auto source = std::make_shared<const DirectoryFolder>(path);
+    ModelFolder folder = load_model_folder(source);
+    const std::string changed = source->changed();
+    if (changed.empty()) {
+      folder.path = path;
+      folder.checkpoint = checkpoint;
+      return folder;
+    }
+    if (times == kMostTimes) {
+      throw FileError(fmt::format("{} changed while the model was read; wait until its writer has ended",
+                                  source->path_of(changed)));
+    }
   }
-  files[kConfig] = write_encoder_decoder_config(config, type, tying_of(model), own_files);
-  for (const auto& [name, bytes] : files) folder.add(name, bytes);
-}
-
-void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
-  refuse_foreign_folder(path);
-  FolderWriter folder(path, options.stop);
-  write_model_files(folder, model, options);
-  folder.commit();
 }
 
 }  // namespace mh

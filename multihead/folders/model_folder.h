@@ -15,8 +15,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,7 +26,7 @@
 namespace mh {
 
 class EncoderDecoder;
-class FolderWriter;
+class FolderSource;
 
 struct ModelFolder {
   std::filesystem::path path;  // of the files that were read
@@ -37,7 +35,8 @@ struct ModelFolder {
   std::optional<int64_t> checkpoint = {};
   /// Tensors of heads that are not done here, such as classification: they were not read.
   std::vector<std::string> not_read = {};
-  std::string model_type;  // config.json's: "marian", "gpt2", ...
+  std::shared_ptr<const FolderSource> source = {};  // what it was read from
+  std::string model_type;                           // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
   std::optional<Tokenizer> tokenizer;  // of the source, and of the target if there is no target_tokenizer
   std::optional<Tokenizer> target_tokenizer;  // only if the target has its own
@@ -71,31 +70,15 @@ struct ModelFolder {
 /// Weights may be F32, F16 or BF16, in one file or in shards. F32 and BF16 stay in the files, which are
 /// mapped into memory. Only config.json and model.safetensors must be there (and what multihead wrote with
 /// them). A folder in which a training was stopped before its first model was put there stands for its
-/// newest checkpoint that has both; ModelFolder::checkpoint says which. Throws FileError or FormatError: a
-/// missing or damaged file, another architecture, all differences between config.json and the weights, a
+/// newest checkpoint that has both; ModelFolder::checkpoint says which. A folder that is replaced meanwhile is read again.
+/// Throws FileError or FormatError: a missing or damaged file, another architecture, all differences between config.json and the weights, a
 /// tokenizer that does not match the model.
 ///
 /// Of a folder of sentence-transformers the Transformer is read, wherever its modules.json says that it is
 /// (folders/sentence_modules.h). A file whose name ends with .gguf is read instead of a folder
 /// (folders/gguf_folder.h).
 ModelFolder load_model_folder(const std::filesystem::path& path);
-
-struct SaveOptions {
-  const Tokenizer* tokenizer = nullptr;
-  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
-  int beam_size = 5;                                    // the default of transformers' generate()
-  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
-  /// Asked while save_model_folder() writes; once it returns true, Interrupted is thrown, and the old folder stays.
-  std::function<bool()> stop = nullptr;
-};
-
-/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
-/// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
-/// files that are not a model's; UsageError when tokenizer and model do not match.
-void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
-                       const SaveOptions& options = {});
-
-/// Writes the same files through `folder`, for callers that add more files to it; they call commit().
-void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
+/// The same of files wherever they come from (folders/folder_source.h).
+ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source);
 
 }  // namespace mh

@@ -132,37 +132,17 @@ std::string tensor_of(const TensorFiles& files, const FolderPlan& plan, std::str
   return find_tensor(files, plan.prefixes, plan.place(parameter));
 }
 
-std::string write_parameters(const Model& model,
-                             const std::function<TensorPlace(std::string_view parameter)>& place_of) {
-  std::vector<NamedTensor> tensors;
-  std::vector<std::unique_ptr<Tensor>> transposed;  // alive until the file is written
-  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
-    const TensorPlace place = place_of(name);
-    MH_ASSERT(place.parts == 1);
-    const ConstMatrixView value = parameter.value.view();
-    NamedTensor tensor{
-        .name = place.names.front(), .shape = shape_in_file(parameter.value, place), .data = value};
-    if (place.layout == Layout::kTransposed) {
-      const StoredMatrix turned = StoredMatrix::of(value).transposed();
-      transposed.push_back(std::make_unique<Tensor>(turned.rows, turned.cols));
-      Tensor& to = *transposed.back();
-      constexpr int64_t kBlock = 32;  // both sides stay within the cache
-      for (int64_t j = 0; j < to.cols(); j += kBlock) {
-        const int64_t count = std::min(kBlock, to.cols() - j);
-        for (int64_t i = 0; i < to.rows(); ++i) turned.read_row(i, j, count, to.view().row(i) + j);
-      }
-      tensor.data = std::span<const float>(to.data(), static_cast<size_t>(to.size()));
-    } else if (place.layout == Layout::kVector) {
-      tensor.data = std::span<const float>(value.data, static_cast<size_t>(value.size()));
-    }
-    tensors.push_back(std::move(tensor));
-  }));
-  return write_safetensors(tensors, {{"format", "pt"}});  // transformers asks for "format"
-}
-
 std::unique_ptr<Model> make_model(const TensorFiles& files, const FolderPlan& plan) {
   refuse_far_too_large(files, plan);
-  return plan.make(files);
+  std::unique_ptr<Model> model = plan.make(files);
+  if (plan.own_heads.empty()) return model;
+  HeadsOfAttentions heads;
+  for (const OwnHeads& own : plan.own_heads) heads[own.attention] = own.geometry;
+  try {
+    return model->with_heads(heads);
+  } catch (const UsageError& error) {
+    throw FormatError(fmt::format("{}: multihead_heads: {}", plan.description, error.what()));
+  }
 }
 
 std::vector<std::string> read_parameters(const TensorFiles& files, const FolderPlan& plan, Model& model) {

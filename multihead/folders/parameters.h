@@ -1,4 +1,4 @@
-// Reads the parameters of a model from the tensors of its files, and writes them.
+// Reads the parameters of a model from the tensors of its files.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,6 @@
 #include "multihead/folders/families/family.h"
 
 namespace mh {
-
-/// Returns the bytes of a model.safetensors with this model's parameters at their places, in float32.
-/// REQUIRES: no place is part of a fused tensor.
-std::string write_parameters(const Model& model,
-                             const std::function<TensorPlace(std::string_view parameter)>& place);
 
 /// Returns the model with the numbers of the files. float32 and bfloat16 stay where they are: the files are
 /// mapped into memory and products pack weights from there; float16 and float64 are converted. Throws

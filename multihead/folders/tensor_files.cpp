@@ -12,15 +12,12 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/not_finite.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kOneFile = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 /// float16 in a mapped file.
 class HalfNumbers : public NumberSource {
@@ -56,9 +53,9 @@ std::string listed(const std::vector<std::string>& items, const char* separator)
 }
 
 /// {"weight_map": {TENSOR: FILE, ...}} of an index.
-std::map<std::string, std::string> weight_map(const fs::path& index) {
-  const std::string name = index.string();
-  const auto document = parse_json_strictly(read_regular_file(index), name);
+std::map<std::string, std::string> weight_map(const FolderSource& folder) {
+  const std::string name = folder.path_of(kWeightsIndexFile);
+  const auto document = parse_json_strictly(folder.read(kWeightsIndexFile), name);
   const auto* const map =
       document.is_object() && document.contains("weight_map") ? &document.at("weight_map") : nullptr;
   if (map == nullptr || !map->is_object() || map->empty())
@@ -172,21 +169,17 @@ void TensorFiles::add(const std::shared_ptr<const SafetensorsFile>& file) {
   }
 }
 
-TensorFiles TensorFiles::open(const fs::path& folder) {
-  std::error_code code;
-  if (fs::exists(folder / kOneFile, code) || !fs::exists(folder / kIndex, code)) {
-    const fs::path path = folder / kOneFile;
-    return TensorFiles(SafetensorsFile::open(path), path.string());
-  }
+TensorFiles TensorFiles::open(const FolderSource& folder) {
+  if (folder.has(kWeightsFile) || !folder.has(kWeightsIndexFile))
+    return TensorFiles(folder.open_tensors(kWeightsFile), folder.path_of(kWeightsFile));
   TensorFiles found;
-  const fs::path index = folder / kIndex;
-  found.name_ = index.string();
-  const std::map<std::string, std::string> map = weight_map(index);
+  found.name_ = folder.path_of(kWeightsIndexFile);
+  const std::map<std::string, std::string> map = weight_map(folder);
   std::set<std::string> shards;
   for (const auto& [tensor, file] : map) shards.insert(file);
   std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
   for (const std::string& shard : shards)
-    files[shard] = std::make_shared<const SafetensorsFile>(SafetensorsFile::open(folder / shard));
+    files[shard] = std::make_shared<const SafetensorsFile>(folder.open_tensors(shard));
   std::vector<std::string> wrong;
   for (const auto& [tensor, shard] : map) {
     if (!files.at(shard)->contains(tensor)) wrong.push_back(fmt::format("{} is not in {}", tensor, shard));

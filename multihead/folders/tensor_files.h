@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +17,8 @@
 #include "multihead/tensor/weight.h"
 
 namespace mh {
+
+class FolderSource;
 
 /// Collects the differences between the files and a model, so that one message lists all of them.
 class Differences {
@@ -66,9 +67,9 @@ class TensorFiles {
  public:
   using Tensors = std::map<std::string, FileTensor, std::less<>>;
 
-  /// Opens the files of a model folder. Throws FileError or FormatError on a missing or damaged file, and
+  /// Opens model.safetensors, or the shards of its index. Throws FileError or FormatError on a missing or damaged file, and
   /// on an index that names a file outside of the folder or missing tensors.
-  static TensorFiles open(const std::filesystem::path& folder);
+  static TensorFiles open(const FolderSource& folder);
   /// Uses one open file. Errors call it `name`.
   explicit TensorFiles(SafetensorsFile file, std::string name);
   TensorFiles(Tensors tensors, std::string name) : name_(std::move(name)), tensors_(std::move(tensors)) {}

@@ -100,6 +100,11 @@ class SafetensorsFile {
   std::shared_ptr<State> state_;
 };
 
+/// Returns what a file with these tensors begins with: the length of the header and the header, padded with spaces to a
+/// multiple of 8. The bytes of the tensors follow in this order, one behind the other.
+std::string safetensors_header(std::span<const TensorEntry> entries,
+                               const std::map<std::string, std::string>& metadata = {});
+
 /// A tensor to write: float32 (one span, or the rows of a matrix), int64 or int32, in C order.
 struct NamedTensor {
   std::string name;

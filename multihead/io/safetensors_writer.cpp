@@ -61,6 +61,24 @@ void append_data(std::string& bytes, const NamedTensor& tensor) {
 
 }  // namespace
 
+std::string safetensors_header(std::span<const TensorEntry> entries,
+                               const std::map<std::string, std::string>& metadata) {
+  nlohmann::ordered_json::object_t members;  // members are appended: no search for an equal key
+  if (!metadata.empty()) members.emplace_back("__metadata__", metadata);
+  for (const TensorEntry& tensor : entries) {
+    nlohmann::ordered_json entry;
+    entry["dtype"] = dtype_name(tensor.dtype);
+    entry["shape"] = tensor.shape;
+    entry["data_offsets"] = {tensor.begin, tensor.end};
+    members.emplace_back(tensor.name, std::move(entry));
+  }
+  std::string header = nlohmann::ordered_json(std::move(members)).dump();
+  header.append((8 - header.size() % 8) % 8, ' ');
+  const uint64_t length = header.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
+  return bytes += header;
+}
+
 std::string write_safetensors(std::span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata) {
   std::vector<const NamedTensor*> order;
@@ -70,31 +88,21 @@ std::string write_safetensors(std::span<const NamedTensor> tensors,
     return a->name < b->name;
   });
 
-  nlohmann::ordered_json::object_t members;  // members are appended: no search for an equal key
-  if (!metadata.empty()) members.emplace_back("__metadata__", metadata);
-  int64_t at = 0;
+  std::vector<TensorEntry> entries;
+  uint64_t at = 0;
   std::set<std::string_view> names;
   for (const NamedTensor* const each : order) {
     const NamedTensor& tensor = *each;
     check_tensor(tensor);
     if (!names.insert(tensor.name).second)
       throw UsageError(fmt::format("tensor {} is there twice; names must differ", json_excerpt(tensor.name)));
-    const int64_t end = at + elements_of(tensor) * dtype_size(dtype_of(tensor));
-    nlohmann::ordered_json entry;
-    entry["dtype"] = dtype_name(dtype_of(tensor));
-    entry["shape"] = tensor.shape;
-    entry["data_offsets"] = {at, end};
-    members.emplace_back(tensor.name, std::move(entry));
+    const DType dtype = dtype_of(tensor);
+    const uint64_t end = at + static_cast<uint64_t>(elements_of(tensor) * dtype_size(dtype));
+    entries.push_back({.name = tensor.name, .dtype = dtype, .shape = tensor.shape, .begin = at, .end = end});
     at = end;
   }
-
-  std::string header = nlohmann::ordered_json(std::move(members)).dump();
-  header.append((8 - header.size() % 8) % 8, ' ');
-  const uint64_t length = header.size();
-  std::string bytes;
-  bytes.reserve(8 + header.size() + static_cast<size_t>(at));
-  bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += header;
+  std::string bytes = safetensors_header(entries, metadata);
+  bytes.reserve(bytes.size() + static_cast<size_t>(at));
   for (const NamedTensor* tensor : order) append_data(bytes, *tensor);
   return bytes;
 }

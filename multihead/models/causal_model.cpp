@@ -63,12 +63,20 @@ void CausalModel::initialise(uint64_t seed) {
   stack_.initialise(random);
 }
 
+std::unique_ptr<Model> CausalModel::with_heads(const HeadsOfAttentions& heads) const {
+  CausalConfig config = config_;
+  put_heads(heads, config.stack);
+  return std::make_unique<CausalModel>(config);
+}
+
 ModelFacts CausalModel::facts() const {
   return {.vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
-          .start_id = config_.start_id};
+          .start_id = config_.start_id,
+          .d_model = config_.stack.d_model,
+          .positions = config_.positions};
 }
 
 Var CausalModel::states(Context& context, const Sequences&, const Sequences& target_in) const {

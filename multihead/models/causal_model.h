@@ -42,6 +42,7 @@ class CausalModel final : public LanguageModel {
   void initialise(uint64_t seed);
 
   ModelFacts facts() const override;
+  std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;

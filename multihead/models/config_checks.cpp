@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "multihead/base/error.h"
+
 namespace mh {
 
 void check_range(std::vector<std::string>& found, std::string_view name, int64_t value, int64_t low,
@@ -74,6 +76,17 @@ double least_parameters(const StackConfig& stack) {
            (layer.feed_forward.gated ? 3 : 2) * d * static_cast<double>(layer.feed_forward.d_ff);
   }
   return all;
+}
+
+void put_heads(const std::map<std::string, HeadGeometry, std::less<>>& heads, StackConfig& stack) {
+  for (const auto& [attention, geometry] : heads) {
+    bool found = false;
+    for (size_t i = 0; i < stack.layers.size() && !found; ++i) {
+      found = attention == fmt::format("{}.{}.self_attention", stack.name, i);
+      if (found) stack.layers[i].self_attention = geometry;
+    }
+    if (!found) throw UsageError(fmt::format("the model has no attention {}", attention));
+  }
 }
 
 }  // namespace mh

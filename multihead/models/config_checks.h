@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,5 +31,9 @@ std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_v
 
 /// Returns a lower bound of the number of parameters of a stack.
 double least_parameters(const StackConfig& stack);
+
+/// Puts the heads of these self-attentions into the configuration of a stack that has no other attentions. Throws UsageError
+/// on a name that it does not have.
+void put_heads(const std::map<std::string, HeadGeometry, std::less<>>& heads, StackConfig& stack);
 
 }  // namespace mh

@@ -83,7 +83,9 @@ ModelFacts EncoderDecoder::facts() const {
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
-          .start_id = config_.decoder_start_id};
+          .start_id = config_.decoder_start_id,
+          .d_model = config_.d_model,
+          .positions = config_.positions};
 }
 
 Var EncoderDecoder::last_states(Context& context, const Sequences& text, const Sequences& target) const {

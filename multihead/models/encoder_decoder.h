@@ -37,6 +37,7 @@ class EncoderDecoder final : public LanguageModel {
   Var decode(Context& context, const Sequences& target_in, Var memory, const Sequences& source) const;
 
   ModelFacts facts() const override;
+  std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
   const VocabularyHead& vocabulary() const override { return head_; }
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;

@@ -63,10 +63,18 @@ Var EncoderModel::states(Context& context, const Sequences& tokens) const {
   return stack_.forward(context, embedding_.forward(context, tokens, positions_, dropout), tokens);
 }
 
+std::unique_ptr<Model> EncoderModel::with_heads(const HeadsOfAttentions& heads) const {
+  EncoderConfig config = config_;
+  put_heads(heads, config.stack);
+  return std::make_unique<EncoderModel>(config);
+}
+
 ModelFacts EncoderModel::facts() const {
   return {.source_vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
           .max_positions = config_.max_positions,
-          .pad_id = config_.pad_id};
+          .pad_id = config_.pad_id,
+          .d_model = config_.stack.d_model,
+          .positions = config_.positions};
 }
 
 Var EncoderModel::last_states(Context& context, const Sequences& text, const Sequences& target) const {

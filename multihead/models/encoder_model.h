@@ -43,6 +43,7 @@ class EncoderModel final : public Model {
 
   const EncoderConfig& config() const { return config_; }
   ModelFacts facts() const override;
+  std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
 
   /// Returns the states [N, d_model]. Throws UsageError on tokens, types and lengths that the model does not
   /// have.
@@ -54,6 +55,7 @@ class EncoderModel final : public Model {
   /// UsageError when the model has no such head.
   Var before_words(Context& context, Var states) const;
   const VocabularyHead& masked_words() const;
+  bool predicts() const override { return words_ != nullptr; }
   /// Of the words in place of each token. Throws UsageError when the model has no head for masked words.
   Var logits(Context& context, Var states, const Sequences& tokens) const override;
   /// pooled() where somebody asks for its site and there is a pooler.

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +17,17 @@
 #include "multihead/autograd/parameter.h"
 #include "multihead/kernels/mask.h"
 #include "multihead/nn/context.h"
+#include "multihead/nn/head_geometry.h"
 #include "multihead/nn/head_name.h"
+#include "multihead/nn/positions.h"
 
 namespace mh {
 
 class MultiHeadAttention;
 class Stack;
+
+/// The heads of attentions, by name.
+using HeadsOfAttentions = std::map<std::string, HeadGeometry, std::less<>>;
 
 /// The numbers that a caller needs to use a model.
 struct ModelFacts {
@@ -29,6 +37,8 @@ struct ModelFacts {
   int32_t pad_id = -1;            // -1: none
   int32_t eos_id = -1;
   int32_t start_id = -1;  // the first token that a decoder reads
+  int32_t d_model = 0;    // columns of a state
+  Positions positions = Positions::kNone;
 
   /// The vocabulary of its input: that of the encoder, or that of a causal decoder.
   int32_t vocabulary_read() const { return source_vocabulary > 0 ? source_vocabulary : vocabulary; }
@@ -62,12 +72,17 @@ class Model {
   /// Returns an attention. Throws UsageError on an unknown name, listing the names that exist.
   MultiHeadAttention& attention(std::string_view name);
   const MultiHeadAttention& attention(std::string_view name) const;
+  /// Returns a model of the same shape, all parameters 0, but for the heads of these attentions; the others stay. Throws
+  /// UsageError on an attention that it does not have, and on heads that cannot be.
+  virtual std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const = 0;
   /// What the queries of an attention may see. Throws the same UsageError.
   Mask mask(std::string_view attention) const;
   /// The heads that a name or a pattern (nn/head_name.h) stands for, in the order of attentions(). Throws
   /// UsageError, listing what exists, when there are none.
   std::vector<HeadName> heads_named(const HeadPattern& pattern) const;
 
+  /// Whether the model predicts words, so that logits() gives something.
+  virtual bool predicts() const { return facts().vocabulary > 0; }
   /// The logits of the words that the model predicts from its last states, [N, V]: a site. rows: those of the states.
   /// Throws UsageError when it predicts none.
   virtual Var logits(Context& context, Var states, const Sequences& rows) const;

@@ -9,6 +9,7 @@
 
 #include "multihead/autograd/parameter.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/nn/context.h"
 
 namespace mh {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "multihead/folders/save_folder.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/objective.h"

@@ -53,9 +53,9 @@ TEST_F(ConvertGgufVerb, WritesAFolder) {
 TEST_F(ConvertGgufVerb, RefusesWhatItCannotDo) {
   const std::string file = kGgufFiles + "tied_quantised.gguf";
   expect_error(run_tool("convert " + file + " --to merged --out " + out), 2,
-               "--to has no meaning with a .gguf file");
+               "rotary positions turn each head's queries and keys");
   expect_error(run_tool("convert " + file + " --seed 3 --out " + out), 2,
-               "--seed has no meaning with a .gguf file");
+               "--seed has no meaning with a model that is written as it is");
   EXPECT_FALSE(std::filesystem::exists(out));
   expect_error(run_tool("convert " + kGgufFiles + "none.gguf --out " + out), 1, "none.gguf");
   expect_error(run_tool("convert " + kGgufFiles + "types.gguf --out " + out), 1,

@@ -1,6 +1,7 @@
 // multihead convert: writes folders with other heads and compares them with the old ones.
 #include <nlohmann/json.hpp>
 
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/cli/small_folder.h"
 

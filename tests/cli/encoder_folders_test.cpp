@@ -104,17 +104,14 @@ TEST(EncoderFolders, ShowTheirHeads) {
 
 // The reason, what is taken, and what can be done with this model instead.
 TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
-  const ScratchFolder scratch;
-  const std::string data = MULTIHEAD_TEST_DATA "/", out = scratch / "out";
+  const std::string data = MULTIHEAD_TEST_DATA "/";
   const std::pair<std::string, std::string> models[] = {{kEncoders + "dense", "roberta"},
                                                         {data + "bert/masked", "bert"},
                                                         {data + "gguf/untied_llama3.gguf", "llama"}};
   for (const auto& [model, type] : models) {
     const std::tuple<std::string, const char*, const char*> verbs[] = {
-        {"ledger " + model, "ledger", "give its sizes by --d-model, --heads and --key-heads"},
-        {"convert " + model + " --to merged --out " + out, "convert", "--mute HEAD of heads, embed,"}};
+        {"ledger " + model, "ledger", "give its sizes by --d-model, --heads and --key-heads"}};
     for (const auto& [command, verb, instead] : verbs) {
-      if (command.starts_with("convert") && model.ends_with(".gguf")) continue;  // it is made a folder
       const ToolResult result = run_tool(command);
       expect_error(
           result, 2,
@@ -122,9 +119,31 @@ TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
       EXPECT_THAT(result.err, HasSubstr(instead));
     }
   }
+  EXPECT_THAT(run_tool("ledger --help").out, HasSubstr("The folder of a translator"));
+}
+
+// A head less: in the family's format where that can hold it, else in our own, on demand.
+TEST(EncoderFolders, AndOthersAreConverted) {
+  const ScratchFolder scratch;
+  const std::string data = MULTIHEAD_TEST_DATA "/", out = scratch / "out";
+  const std::string bert = "convert " + data + "bert/masked --remove encoder.0.self_attention.1 --out ";
+  expect_error(run_tool(bert + out), 2,
+               "the config.json of bert cannot hold these heads: its heads have d_model / "
+               "num_attention_heads columns");
   EXPECT_FALSE(std::filesystem::exists(out));
-  for (const char* verb : {"ledger", "convert"})
-    EXPECT_THAT(run_tool(std::string(verb) + " --help").out, HasSubstr("The folder of a translator")) << verb;
+  const ToolResult own = run_tool(bert + out + " --own-format");
+  EXPECT_EQ(own.status, 0) << own.err;
+  EXPECT_THAT(own.out, HasSubstr("It is the given model with these heads muted, but for rounding"));
+  EXPECT_EQ(json::parse(run_tool("info --json " + out).out)["model_type"], "bert");
+  expect_error(run_tool("convert " + data + "bert/masked --to merged --out " + out + "2"), 2,
+               "it has heads of one kind only");
+  expect_error(run_tool("convert " + data + "bert/masked --permute 1,0 --target x --out " + out + "2"), 2,
+               "--target is for translators");
+  EXPECT_FALSE(std::filesystem::exists(out + "2"));
+  const ToolResult gguf =
+      run_tool("convert " + data + "gguf/untied_llama3.gguf --dtype bfloat16 --out " + out + "3");
+  EXPECT_EQ(gguf.status, 0) << gguf.err;
+  EXPECT_THAT(gguf.out, HasSubstr("parameters in BF16"));
 }
 
 // Encoders, and causal models in folders and GGUF files.

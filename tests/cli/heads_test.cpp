@@ -9,6 +9,7 @@
 
 #include "multihead/base/terminal_text.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"

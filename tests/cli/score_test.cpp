@@ -1,5 +1,6 @@
 // multihead score, on a small model with random weights.
 #include "multihead/evaluate/score.h"
+#include "multihead/folders/save_folder.h"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "multihead/folders/save_folder.h"
 #include "multihead/generate/translate.h"
 #include "tests/cli/small_folder.h"
 

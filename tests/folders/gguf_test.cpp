@@ -7,6 +7,7 @@
 
 #include "multihead/base/file.h"
 #include "multihead/folders/gguf_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/causal_model.h"
 #include "tests/folders/families/causal_goldens.h"
 #include "tests/folders/gguf_case.h"
@@ -48,7 +49,7 @@ TEST_P(GgufGoldens, IdsAreThoseOfTokenizers) {
 TEST_P(GgufGoldens, TheConvertedFolderIsTheSameModel) {
   const ScratchFolder scratch;
   const ModelFolder before = load_model_folder(path);
-  EXPECT_EQ(convert_gguf(path, scratch / "folder"), before.model->parameter_count());
+  save_model_folder(scratch / "folder", before);
   const ModelFolder folder = load_model_folder(scratch / "folder");
   expect_states_and_logits(folder.language_model(), golden);
   expect_ids_of_texts(folder.source_tokens(), golden.file, "");
@@ -134,8 +135,7 @@ TEST_F(HostileGgufModel, MetadataThatCannotBe) {
   value("llama.rope.scaling.type", gguf_string("yarn"), "expected \"none\" or \"linear\", got \"yarn\"");
   value("llama.rope.scaling.type", gguf_string("linear"), "\"llama.rope.scaling.factor\" is missing");
   value("llama.expert_count", gguf_u32(8), "a mixture of experts is not supported");
-  value("llama.vocab_size", gguf_u32(12),
-        "its tokenizer does not match its model: it has 11 tokens, the model 12");
+  value("llama.vocab_size", gguf_u32(12), "does not match the model: it has 11 tokens, the model 12");
 }
 
 TEST_F(HostileGgufModel, TensorsThatDoNotFit) {
@@ -200,7 +200,7 @@ TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
         s.value("tokenizer.ggml.merges") = gguf_strings({});
         s.erase("tokenizer.ggml.token_type");
       },
-      "its tokenizer does not match its model: it has 2 tokens, the model 11");
+      "does not match the model: it has 2 tokens, the model 11");
 }
 
 TEST(ConvertGguf, StoppedAtAnyTimeLeavesNothing) {
@@ -210,7 +210,7 @@ TEST(ConvertGguf, StoppedAtAnyTimeLeavesNothing) {
   for (;; ++stopped) {
     int looks = 0;
     try {
-      convert_gguf(file, out, [&] { return looks++ == stopped; });
+      save_model_folder(out, load_model_folder(file), {.stop = [&] { return looks++ == stopped; }});
       break;
     } catch (const Interrupted&) {
       ASSERT_TRUE(fs::is_empty(scratch.path())) << stopped;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/save_folder.h"
 #include "tests/folders/folder_case.h"
 #include "tests/io/hostile.h"
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "multihead/folders/save_folder.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/support/edit_weights.h"
@@ -35,7 +36,7 @@ TEST_F(HostileWeights, WeightsInOtherFormsNameTheRemedy) {
   fs::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
   expect_error("save it again with save_pretrained", "a pickle");
   fs::rename(folder / "pytorch_model.bin", folder / "model.safetensors.index.json");
-  expect_error("has no model.safetensors", "an index that is none");
+  expect_error("model/model.safetensors; copy the whole folder again", "an index that is none");
 }
 
 // Terabytes by the configuration, kilobytes in the file: refused before anything is allocated.

@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/families/marian.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"

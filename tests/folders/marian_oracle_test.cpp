@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "multihead/folders/save_folder.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/folders/folder_case.h"

@@ -1,5 +1,6 @@
 // Saving and loading: what is written is read back, whole, and in the form transformers expects.
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/folders/folder_case.h"
 

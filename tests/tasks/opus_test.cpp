@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/folder_tokenizers.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/translate_text.h"
 #include "multihead/train/translator/train_translator.h"
@@ -120,7 +122,7 @@ TEST(OpusTokenizers, DamagedOnesAreNamed) {
     return [name, change](const fs::path& folder) { test::edit_json(folder / name, change); };
   };
   for (const char* name : {"source.spm", "target.spm", "vocab.json"})
-    expect(fmt::format("model has no {} for its SentencePiece tokenizers", name),
+    expect(fmt::format("model/{}, which SentencePiece tokenizers", name),
            [name](const fs::path& folder) { fs::remove(folder / name); });
   expect("source.spm",
          [](const fs::path& folder) { write_file_atomically(folder / "source.spm", "no model"); });
@@ -170,7 +172,7 @@ TEST(SlowOpusOracle, TokenizersAgreeWithMarianTokenizer) {
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   for (const std::string kind : {"unigram", "unigram_bytes", "bpe", "bpe_bytes"}) {
     SCOPED_TRACE(kind);
-    const FolderTokenizers tokenizers = read_folder_tokenizers(scratch / kind);
+    const FolderTokenizers tokenizers = read_folder_tokenizers(DirectoryFolder(scratch / kind));
     const json answers = json::parse(read_file(scratch / kind / "answers.json"));
     ASSERT_EQ(answers["ids"].size(), texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {

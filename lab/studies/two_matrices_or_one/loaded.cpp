@@ -4,6 +4,7 @@
 #include "lab/studies/comparison.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/save_folder.h"
 
 namespace mh::two_matrices_or_one {
 

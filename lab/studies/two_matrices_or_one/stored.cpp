@@ -12,8 +12,10 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/folders/families/family.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/parameters.h"
+#include "multihead/folders/save_folder.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/multi_head_attention.h"
@@ -37,7 +39,7 @@ class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
       : folder_(load_with_encoder(path)),
-        files_(TensorFiles::open(folder_.path)),
+        files_(TensorFiles::open(DirectoryFolder(folder_.path))),
         plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
 
   int layers() const {

@@ -153,7 +153,10 @@ FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string
                                           Differences&) {
                 return std::find(others.begin(), others.end(), tensor) != others.end();
               },
-          .other_heads = {"classifier.", "pre_classifier.", "qa_outputs."}};
+          .other_heads = {"classifier.", "pre_classifier.", "qa_outputs."},
+          .fields_of_heads = [field = std::string(names.heads)](
+                                 const HeadGeometry& heads,
+                                 int32_t d_model) { return heads_that_divide(heads, d_model, field); }};
 }
 
 extern const Family kBertFamily;

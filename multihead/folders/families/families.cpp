@@ -11,6 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/family.h"
+#include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {
@@ -42,6 +43,20 @@ std::span<const Family* const> families() {
 }
 
 namespace {
+
+struct OwnHeadsFields {
+  std::vector<OwnHeads> heads;
+  template <class V>
+  void visit(V& v) {
+    v(kOwnHeads, heads);
+  }
+};
+
+std::vector<OwnHeads> read_own_heads(std::string_view json, std::string_view name) {
+  OwnHeadsFields fields;
+  from_json(fields, json, name, UnknownKeys::kIgnore);
+  return fields.heads;
+}
 
 /// How many letters must be put in, taken out or changed to make b of a (Levenshtein 1966).
 size_t edits_between(std::string_view a, std::string_view b) {
@@ -79,7 +94,11 @@ FolderPlan read_plan(std::string_view json, std::string_view name) {
   const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
   std::vector<std::string> known;
   for (const Family* family : families()) {
-    if (family->model_type == type) return family->read(json, name);
+    if (family->model_type == type) {
+      FolderPlan plan = family->read(json, name);
+      if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(json, name);
+      return plan;
+    }
     known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
   }
   throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}", name, type,

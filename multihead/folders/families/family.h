@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "multihead/folders/tensor_files.h"
+#include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/model.h"
 
 namespace mh {
@@ -51,6 +53,12 @@ struct FolderPlan {
   /// they are left where they are, and named.
   std::vector<std::string> other_heads = {};
   std::vector<std::string> files = {};  // other files that must be in the folder
+  /// Attentions whose heads are others than the family's config.json can say ("multihead_heads", docs/file-formats.md).
+  std::vector<OwnHeads> own_heads = {};
+  /// The fields with which the family's config.json says that all attentions have these heads. Throws UsageError, saying
+  /// why, when it cannot say so. Unset: it says nothing of heads that another field would not.
+  std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =
+      nullptr;
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
   std::string description = "config.json", remedy = "take both files from the same model";
 };
@@ -62,6 +70,9 @@ struct Family {
   /// with it.
   FolderPlan (*read)(std::string_view json, std::string_view name);
 };
+
+/// The key of config.json with the heads of attentions that the family itself cannot describe: FolderPlan::own_heads.
+inline constexpr const char* kOwnHeads = "multihead_heads";
 
 std::span<const Family* const> families();
 /// Reads a config.json with the family that its model_type names. Throws FormatError.

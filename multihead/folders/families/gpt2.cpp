@@ -134,7 +134,9 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
                 // Masks that older versions saved, and the tied output.
                 return tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias") ||
                        tensor == "lm_head.weight";
-              }};
+              },
+          .fields_of_heads = [](const HeadGeometry& heads,
+                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); }};
 }
 
 }  // namespace

@@ -178,7 +178,14 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
           [tied = config.tied](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
             // The tied output, and angles that older versions saved.
             return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
-          }};
+          },
+      .fields_of_heads = [](const HeadGeometry& heads, int32_t) -> std::map<std::string, int32_t> {
+        if (heads.key_heads != heads.value_heads || heads.d_key != heads.d_value)
+          throw UsageError("it gives keys and values the same heads");
+        return {{"num_attention_heads", heads.heads},
+                {"num_key_value_heads", heads.key_heads},
+                {"head_dim", heads.d_key}};
+      }};
 }
 
 }  // namespace mh

@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/families/names.h"
 #include "multihead/folders/parameters.h"
+#include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/kernels/embedding.h"
@@ -342,7 +343,7 @@ Tying tying_of(const EncoderDecoder& model) {
 
 std::string write_encoder_decoder_parameters(const EncoderDecoder& model, std::string_view model_type) {
   const Tying tying = tying_of(model);
-  return write_parameters(
+  return parameters_as_file(
       model, [&](std::string_view parameter) { return encoder_decoder_place(model_type, parameter, tying); });
 }
 

@@ -1,7 +1,11 @@
 #include "multihead/folders/families/names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+
+#include "multihead/base/error.h"
 
 namespace mh {
 namespace {
@@ -29,6 +33,17 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
     return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
   }
   return {.names = {"(no name for " + std::string(parameter) + ")"}};
+}
+
+std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,
+                                                 const std::string& field) {
+  if (heads.key_heads != heads.heads || heads.value_heads != heads.heads)
+    throw UsageError("it gives each head its own keys and values");
+  if (heads.heads * heads.d_key != d_model || heads.d_value != heads.d_key) {
+    throw UsageError(fmt::format("its heads have d_model / {} columns, and {} heads of {} have not all {}",
+                                 field, heads.heads, heads.d_key, d_model));
+  }
+  return {{field, heads.heads}};
 }
 
 }  // namespace mh

@@ -32,4 +32,8 @@ inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
     {"silu", Activation::kSwish}};
 
+/// FolderPlan::fields_of_heads of families whose heads share d_model evenly, each with its own keys and values.
+std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,
+                                                 const std::string& field);
+
 }  // namespace mh

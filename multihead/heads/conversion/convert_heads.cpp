@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "multihead/base/error.h"
 #include "multihead/nn/geometries/head_scheme.h"
@@ -50,15 +51,45 @@ Tensor rows_of(const Tensor& from, const std::vector<int>& heads, int64_t size) 
   return to;
 }
 
+/// The heads of keys and values that these heads of queries have when each kept one belongs to equally many neighbours.
+/// Throws UsageError when they do not.
+std::vector<int> shared_keys_of(const LayerWeights& layer, const std::vector<int>& heads, const char* what) {
+  const HeadGeometry& g = layer.geometry;
+  if (g.key_heads != g.value_heads) require_own_keys(layer, what);
+  const int size = g.heads / g.key_heads;
+  std::vector<int> keys, counts;
+  for (const int h : heads) {
+    if (keys.empty() || keys.back() != h / size) {
+      keys.push_back(h / size);
+      counts.push_back(0);
+    }
+    ++counts.back();
+  }
+  std::vector<int> sorted = keys;
+  std::sort(sorted.begin(), sorted.end());
+  const bool even = std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end() &&
+                    std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  if (even) return keys;
+  throw UsageError(
+      fmt::format("{}: heads 0 ... {} share keys and values, and so on; keep as many heads of each such "
+                  "group, side by side, or none",
+                  what, size - 1));
+}
+
 /// The named blocks of the old heads, in this order.
-LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads) {
+LayerWeights chosen(const LayerWeights& from, const std::vector<int>& heads, const char* what) {
   LayerWeights to = from;
   const int maps = softmaxes_per_head(from.geometry);
-  to.geometry.heads = to.geometry.key_heads = to.geometry.value_heads = static_cast<int>(heads.size());
+  const std::vector<int> keys = shared_keys_of(from, heads, what);
+  to.geometry.heads = static_cast<int>(heads.size());
+  to.geometry.key_heads = to.geometry.value_heads = static_cast<int>(keys.size());
   for (const HeadPart part : kHeadParts) {
     if (!from.has(weight_name(part))) continue;  // tied keys
+    const bool queries = part == HeadPart::kQueries;
+    const std::vector<HeadMatrix> all =
+        heads_of(from, part, queries ? from.geometry.heads : from.geometry.key_heads);
     std::vector<HeadMatrix> kept;
-    for (const int h : heads) kept.push_back(head_matrix(from, part, h));
+    for (const int h : queries ? heads : keys) kept.push_back(all[static_cast<size_t>(h)]);
     put_projection(to, part, kept);
   }
   if (from.has("distance_bias"))
@@ -138,7 +169,6 @@ LayerWeights to_grouped(const LayerWeights& layer, int key_heads) {
 
 LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order) {
   require_whole_rows(layer, Change::kSelection, "a permutation of heads");
-  require_own_keys(layer, "a permutation of heads");
   std::vector<int> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   bool all = static_cast<int>(order.size()) == layer.geometry.heads;
@@ -147,12 +177,11 @@ LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order) 
     throw UsageError(fmt::format("the order {} is no permutation of heads 0 ... {}; name each once",
                                  fmt::join(order, ","), layer.geometry.heads - 1));
   }
-  return chosen(layer, order);
+  return chosen(layer, order, "a permutation of heads");
 }
 
 LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& removed) {
   require_whole_rows(layer, Change::kSelection, "the removal of heads");
-  require_own_keys(layer, "the removal of heads");
   for (const int h : removed) {
     if (h < 0 || h >= layer.geometry.heads)
       throw UsageError(
@@ -163,7 +192,7 @@ LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& re
     if (std::find(removed.begin(), removed.end(), h) == removed.end()) kept.push_back(h);
   }
   if (kept.empty()) throw UsageError("all heads of a layer are to be removed; leave at least one");
-  return chosen(layer, kept);
+  return chosen(layer, kept, "the removal of heads");
 }
 
 LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
@@ -188,7 +217,7 @@ LayerWeights equal_merged(const LayerWeights& layer, double tolerance) {
     if (found == kept.end()) kept.push_back(h);
   }
   if (static_cast<int>(kept.size()) == layer.geometry.heads) return layer;
-  LayerWeights to = chosen(layer, kept);
+  LayerWeights to = chosen(layer, kept, "the merging of equal heads");
   const int64_t size = layer.geometry.d_value;
   for (int h = 0; h < layer.geometry.heads; ++h) {
     const int into = twin[static_cast<size_t>(h)];

@@ -33,11 +33,12 @@ LayerWeights to_grouped(const LayerWeights& layer, int key_heads);
 LayerWeights to_collaborative(const LayerWeights& layer, int shared_size);
 
 /// Reorders heads: head i of the new layer is head order[i] of the old one; exact. Throws UsageError when
-/// `order` is not a permutation.
+/// `order` is not a permutation, and when heads that share keys and values do not stay together.
 LayerWeights permuted(const LayerWeights& layer, const std::vector<int>& order);
 
-/// Removes heads; the outputs are those of the layer with these heads muted, exactly. Throws UsageError
-/// when no head is left.
+/// Removes heads; the outputs are those of the layer with these heads muted, exactly. Heads of keys and values that nobody
+/// uses any more go with them. Throws UsageError when no head is left, and when heads that share keys and values would not
+/// be as many everywhere.
 LayerWeights without_heads(const LayerWeights& layer, const std::vector<int>& removed);
 
 /// Merges heads whose queries, keys and values are equal (up to `tolerance` times the largest number) into

@@ -1,20 +1,15 @@
 #include "multihead/train/translator/first_rank.h"
 
-#include <filesystem>
 #include <map>
-#include <random>
 #include <span>
 #include <utility>
 
-#include "multihead/base/file.h"
 #include "multihead/distributed/agreement.h"
 #include "multihead/folders/families/marian.h"
-#include "multihead/folders/folder_tokenizers.h"
+#include "multihead/folders/folder_source.h"
 
 namespace mh {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Lists of ids end to end, with the number of ids of each.
 void add_lists(MessageWriter& message, const std::vector<std::vector<int32_t>>& lists) {
@@ -42,18 +37,6 @@ std::vector<std::vector<int32_t>> read_lists(MessageReader& reader) {
   return lists;
 }
 
-// A folder that is gone with this.
-struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / ("multihead-" + std::to_string(std::random_device()()));
-  TemporaryFolder() { fs::create_directories(path); }
-  ~TemporaryFolder() {
-    std::error_code code;
-    fs::remove_all(path, code);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-};
-
 }  // namespace
 
 // As the files of a model folder, since not every tokenizer is one tokenizer.json.
@@ -68,12 +51,12 @@ TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const Transla
   }
   const std::string all = of_first_rank(group, mine.bytes());
   if (group.rank() == 0) return *tokenizers;
-  const TemporaryFolder folder;
+  MemoryFolder::Files files;
   for (MessageReader reader(all); !reader.empty();) {
-    const std::string name(reader.text());
-    write_file_atomically(folder.path / fs::path(name).filename(), reader.text());
+    std::string name(reader.text());
+    files[std::move(name)] = reader.text();
   }
-  FolderTokenizers read = read_folder_tokenizers(folder.path);
+  FolderTokenizers read = read_folder_tokenizers(MemoryFolder(std::move(files), "the tokenizers of rank 0"));
   MH_ASSERT(read.source.has_value());
   return {.source = *std::move(read.source), .own_target = std::move(read.target)};
 }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "multihead/base/file.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/models/encoder_model.h"
@@ -232,7 +233,10 @@ TEST(BertConfigurations, AnOutputOfItsOwnIsRefused) {
   auto document = nlohmann::json::parse(read_file(golden.folder / "config.json"));
   document["tie_word_embeddings"] = false;
   EXPECT_THAT(
-      [&] { read_parameters(TensorFiles::open(golden.folder), read_plan(document.dump(), "config.json")); },
+      [&] {
+        read_parameters(TensorFiles::open(DirectoryFolder(golden.folder)),
+                        read_plan(document.dump(), "config.json"));
+      },
       ThrowsMessage<FormatError>(HasSubstr("config.json: tie_word_embeddings is false")));
 }
 

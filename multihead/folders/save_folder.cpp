@@ -1,0 +1,232 @@
+#include "multihead/folders/save_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "multihead/base/error.h"
+#include "multihead/base/file.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/families/marian.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/parameters.h"
+#include "multihead/folders/tokenizer_files.h"
+#include "multihead/folders/tokenizer_fit.h"
+#include "multihead/folders/write_parameters.h"
+#include "multihead/io/config.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/multi_head_attention.h"
+
+namespace mh {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// A folder that multihead may replace: files only, a model's among them.
+bool is_model_folder(const fs::path& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (!entry.is_regular_file()) return false;
+  }
+  return is_there(path / kConfigFile) || is_there(path / kWeightsFile) || is_there(path / kWeightsIndexFile);
+}
+
+// A model folder named `.` must not cost anybody their files.
+void refuse_foreign_folder(const fs::path& path) {
+  if (!is_there(path)) return;
+  std::error_code code;
+  const bool folder = fs::is_directory(path, code);
+  if (folder && (fs::is_empty(path, code) || is_model_folder(path))) return;
+  throw FileError(
+      fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
+                  folder ? "the folder exists and holds something else" : "a file of that name exists"));
+}
+
+void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const ModelFacts& facts,
+                             const char* whose) {
+  if (tokenizer == nullptr) return;
+  // Its own names for these ids: what tokenizer_config.json will say.
+  const auto named = [&](int32_t id) {
+    return id < tokenizer->size() ? tokenizer->token_of(id) : std::string();
+  };
+  auto mismatches =
+      tokenizer_mismatches(*tokenizer, vocabulary, facts, named(facts.eos_id), named(facts.pad_id));
+  if (std::max(facts.eos_id, facts.pad_id) >= tokenizer->size()) {
+    mismatches.push_back(
+        fmt::format("it has no tokens with the ids {} (end) and {} (pad)", facts.eos_id, facts.pad_id));
+  }
+  if (mismatches.empty()) return;
+  throw UsageError(
+      fmt::format("the {} tokenizer does not match the model: {}", whose, fmt::join(mismatches, "; ")));
+}
+
+const char* name_of(NumberType type) {
+  return type == NumberType::kFloat32 ? "float32" : "bfloat16";
+}
+
+/// "torch_dtype" was its name before transformers 5.
+void put_type(Json& config, NumberType type) {
+  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = name_of(type);
+}
+std::string with_type(std::string config, NumberType type) {
+  if (type == NumberType::kFloat32) return config;  // as it was written
+  Json document = Json::parse(config);
+  put_type(document, type);
+  return document.dump(2) + "\n";
+}
+
+/// The heads of attentions that are not those which the folder was read with.
+HeadsOfAttentions changed_heads(const Model& as_read, const Model& now) {
+  HeadsOfAttentions changed;
+  for (const Model::AttentionName& named : now.attentions()) {
+    const HeadGeometry& heads = now.attention(named.name).geometry();
+    if (heads != as_read.attention(named.name).geometry()) changed[named.name] = heads;
+  }
+  return changed;
+}
+
+/// The fields of config.json that say so. Throws UsageError when the family's format cannot.
+std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& as_read, const Model& now,
+                                          const HeadsOfAttentions& changed) {
+  const auto& [first, heads] = *changed.begin();
+  for (const Model::AttentionName& named : now.attentions()) {
+    const HeadGeometry& others = now.attention(named.name).geometry();
+    if (others == heads) continue;
+    throw UsageError(fmt::format("it gives all layers the same heads, but {} has {} and {} has {}", first,
+                                 heads.heads, named.name, others.heads));
+  }
+  HeadGeometry before = as_read.attention(first).geometry(), after = heads;
+  const auto numbers = [](HeadGeometry& g) { g.heads = g.key_heads = g.value_heads = 0; };
+  numbers(before), numbers(after);
+  if (before != after) throw UsageError("it has heads of one kind only");
+  return plan.fields_of_heads(heads, now.facts().d_model);
+}
+
+struct OwnHeadsList {
+  std::vector<OwnHeads> heads;
+  template <class V>
+  void visit(V& v) {
+    v(kOwnHeads, heads);
+  }
+};
+
+/// The folder's config.json for the model as it is now.
+std::string config_of(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
+                      const SaveFolderOptions& options) {
+  Json config = Json::parse(folder.source->read(kConfigFile));
+  const HeadsOfAttentions changed = changed_heads(as_read, *folder.model);
+  if (!changed.empty()) {
+    config.erase(kOwnHeads);
+    try {
+      for (const auto& [field, value] : fields_for(plan, as_read, *folder.model, changed))
+        config[field] = value;
+    } catch (const UsageError& error) {
+      if (options.own_format == OwnFormat::kRefused) {
+        throw UsageError(
+            fmt::format("the config.json of {} cannot hold these heads: {}; allow a folder in our own "
+                        "format, which Transformers "
+                        "does not open: `own_format`",
+                        folder.model_type, error.what()));
+      }
+      OwnHeadsList own;
+      for (const Model::AttentionName& named : folder.model->attentions())
+        own.heads.push_back(
+            {.attention = named.name, .geometry = folder.model->attention(named.name).geometry()});
+      config[kOwnHeads] = Json::parse(to_json(own))[kOwnHeads];
+    }
+  }
+  put_type(config, options.type);
+  return config.dump(2) + "\n";
+}
+
+void refuse_its_own_folder(const fs::path& path, const ModelFolder& folder) {
+  std::error_code code;
+  if (!fs::equivalent(path, folder.path, code)) return;
+  throw UsageError(
+      fmt::format("{} is the folder that the model was read from; choose a new name", path.string()));
+}
+
+}  // namespace
+
+void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options) {
+  const EncoderDecoderConfig& config = model.config();
+  refuse_to_save_mismatch(options.tokenizer, config.vocabulary_size, model.facts(), "source");
+  refuse_to_save_mismatch(options.target_tokenizer, config.target_vocabulary(), model.facts(), "target");
+
+  const std::string_view type = natural_model_type(config);
+  std::map<std::string, std::string> files = options.extra_files;
+  files[kGenerationConfigFile] = write_generation_config(config, options.beam_size);
+  if (options.tokenizer != nullptr) {
+    const auto of_tokenizer = options.tokenizer->files(kTokenizerFile);
+    if (of_tokenizer.contains(kTokenizerFile))
+      files[kTokenizerConfigFile] = write_tokenizer_config(*options.tokenizer, config);
+    files.insert(of_tokenizer.begin(), of_tokenizer.end());
+  }
+  if (options.target_tokenizer != nullptr) files.merge(options.target_tokenizer->files(kTargetTokenizerFile));
+  const Tying tying = tying_of(model);
+  std::vector<std::string> own_files = write_parameters(
+      folder, model,
+      [&](std::string_view parameter) { return encoder_decoder_place(type, parameter, tying); },
+      {.type = options.type, .largest_file = options.largest_file});
+  for (const auto& [name, bytes] : files) {
+    if (!options.extra_files.contains(name)) own_files.push_back(name);
+  }
+  std::sort(own_files.begin(), own_files.end());
+  files[kConfigFile] = with_type(write_encoder_decoder_config(config, type, tying, own_files), options.type);
+  for (const auto& [name, bytes] : files) folder.add(name, bytes);
+}
+
+void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
+  refuse_foreign_folder(path);
+  FolderWriter folder(path, options.stop);
+  write_model_files(folder, model, options);
+  folder.commit();
+}
+
+void save_model_folder(const fs::path& path, const ModelFolder& folder, const SaveFolderOptions& options) {
+  refuse_its_own_folder(path, folder);
+  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
+    return save_model_folder(
+        path, *translator,
+        {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
+         .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
+         .type = options.type,
+         .largest_file = options.largest_file,
+         .stop = options.stop});
+  }
+  if (!folder.source)
+    throw UsageError("this model was not read from a folder, whose format it could be written in; load one");
+  refuse_foreign_folder(path);
+  const FolderSource& source = *folder.source;
+  const FolderPlan plan = read_plan(source.read(kConfigFile), source.path_of(kConfigFile));
+  const TensorFiles files = source.tensors();
+  const std::unique_ptr<Model> as_read = make_model(files, plan);  // its parameters take no memory
+  const std::string config = config_of(plan, *as_read, folder, options);
+  FolderWriter writer(path, options.stop);
+  writer.add(kConfigFile, config);
+  for (const std::string& name : source.small_files()) {
+    if (name != kConfigFile) writer.add(name, source.read(name));
+  }
+  const auto place = [&](std::string_view parameter) {
+    TensorPlace at = plan.place(parameter);
+    std::string name = tensor_of(files, plan, parameter);
+    if (name.empty()) name = plan.prefixes.front() + at.names.front();
+    at.names = {std::move(name)};
+    return at;
+  };
+  write_parameters(writer, *folder.model, place,
+                   {.type = options.type,
+                    .largest_file = options.largest_file,
+                    .copied_from = &files,
+                    .copied = folder.not_read});
+  writer.commit();
+}
+
+}  // namespace mh

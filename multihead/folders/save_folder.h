@@ -1,0 +1,60 @@
+// Writes a model as a folder that load_model_folder() reads and, where its format is a family's, Transformers opens.
+//
+//   mh::ModelFolder folder = mh::load_model_folder("bert");
+//   ... other parameters, or other heads (heads/conversion/) ...
+//   mh::save_model_folder("changed", folder);
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "multihead/base/stored_matrix.h"
+#include "multihead/folders/model_folder.h"
+
+namespace mh {
+
+class FolderWriter;
+
+struct SaveOptions {
+  const Tokenizer* tokenizer = nullptr;
+  const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
+  int beam_size = 5;                                    // the default of transformers' generate()
+  std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
+  NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
+  int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
+  /// Asked while files are written; once it returns true, Interrupted is thrown, and the old folder stays.
+  std::function<bool()> stop = nullptr;
+};
+
+/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
+/// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
+/// files that are not a model's; UsageError when tokenizer and model do not match; Error on numbers that are not finite.
+void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
+                       const SaveOptions& options = {});
+
+/// Writes the same files through `folder`, for callers that add more files to it; they call commit().
+void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const SaveOptions& options = {});
+
+/// What a folder may be that Transformers cannot open, since its family's config.json cannot say which heads the model has.
+enum class OwnFormat { kRefused, kAllowed };
+
+struct SaveFolderOptions {
+  NumberType type = NumberType::kFloat32;
+  int64_t largest_file = 5'000'000'000;
+  OwnFormat own_format = OwnFormat::kRefused;
+  std::function<bool()> stop = nullptr;
+};
+
+/// Writes a model that was read from a folder or a GGUF file, with the parameters and heads that it has now: the folder's
+/// own config.json with what changed, its tokenizers and other small files, parameters under the names that they were read
+/// by, and the tensors of heads that are not done here. A translator is written as above. Throws what that throws, and
+/// UsageError, before anything is written, on a model that was not read from files, on the folder that it was read from,
+/// and when the family's format cannot hold its heads: it gives all layers the same number, or heads of d_model / heads
+/// columns. OwnFormat::kAllowed writes these under "multihead_heads", which load_model_folder() reads.
+void save_model_folder(const std::filesystem::path& path, const ModelFolder& folder,
+                       const SaveFolderOptions& options = {});
+
+}  // namespace mh

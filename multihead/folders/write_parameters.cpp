@@ -1,0 +1,238 @@
+#include "multihead/folders/write_parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/finite.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/io/safetensors.h"
+
+namespace mh {
+namespace {
+
+using Layout = TensorPlace::Layout;
+
+/// A parameter in the tensor that it is written to, of which it may be a part.
+struct Part {
+  const Parameter* parameter;
+  Layout layout;
+};
+
+/// The numbers of a tensor, as rows: those of its parts side by side, in the order of the file.
+class TensorRows {
+ public:
+  explicit TensorRows(const std::vector<Part>& parts) {
+    for (const Part& part : parts) {
+      BorrowedMatrix& numbers = parts_.emplace_back(part.parameter->value.borrow());
+      if (part.layout == Layout::kTransposed) numbers.matrix = numbers.matrix.transposed();
+      cols_ += numbers.matrix.cols;
+    }
+    rows_ = parts_.front().matrix.rows;
+  }
+  explicit TensorRows(std::vector<float> copied)
+      : copied_(std::move(copied)), rows_(1), cols_(std::ssize(copied_)) {
+    parts_.push_back({.matrix = StoredMatrix::of(ConstMatrixView(copied_.data(), 1, cols_))});
+  }
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  /// Rows [begin, end), row after row.
+  void read(int64_t begin, int64_t end, float* to) const {
+    int64_t column = 0;
+    for (const BorrowedMatrix& part : parts_) {
+      const StoredMatrix& numbers = part.matrix;
+      if (numbers.col_stride == 1) {
+        for (int64_t i = begin; i < end; ++i)
+          numbers.read_row(i, 0, numbers.cols, to + (i - begin) * cols_ + column);
+      } else {  // in the order of memory: a column of these rows is one run of it
+        for (int64_t j = 0; j < numbers.cols; ++j) {
+          for (int64_t i = begin; i < end; ++i) to[(i - begin) * cols_ + column + j] = numbers(i, j);
+        }
+      }
+      column += numbers.cols;
+    }
+  }
+
+ private:
+  std::vector<float> copied_;
+  std::vector<BorrowedMatrix> parts_;
+  int64_t rows_ = 0, cols_ = 0;
+};
+
+/// A tensor to write, whose numbers are asked for when it is its turn.
+struct Output {
+  std::vector<int64_t> shape;
+  std::vector<Part> parts = {};  // empty: it is copied
+};
+using Outputs = std::map<std::string, Output>;  // by name, as they lie in a file
+
+Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::string_view)>& place_of,
+                   const WriteParametersOptions& options) {
+  Outputs outputs;
+  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
+    const TensorPlace place = place_of(name);
+    Output& output = outputs[place.names.front()];
+    MH_ASSERT(static_cast<int>(output.parts.size()) ==
+              place.part);  // a model visits queries, keys and values in order
+    MH_ASSERT(place.parts == 1 || place.layout != Layout::kTransposed);
+    output.parts.push_back({&parameter, place.layout});
+    const int64_t rows = parameter.value.rows(), cols = parameter.value.cols() * place.parts;
+    if (place.layout == Layout::kVector) {
+      output.shape = {cols};
+    } else if (place.layout == Layout::kTransposed) {
+      output.shape = {cols, rows};
+    } else {
+      output.shape = {rows, cols};
+    }
+  }));
+  for (const std::string& name : options.copied)
+    outputs[name].shape = options.copied_from->tensor(name).shape;
+  return outputs;
+}
+
+using NamedOutput = std::pair<std::string, const Output*>;
+
+int64_t bytes_of(const Output& output, NumberType type) {
+  int64_t count = 1;
+  for (const int64_t size : output.shape) count *= size;
+  return count * number_size(type);
+}
+
+std::string header_of(std::span<const NamedOutput> tensors, NumberType type) {
+  std::vector<TensorEntry> entries;
+  uint64_t at = 0;
+  for (const auto& [name, output] : tensors) {
+    const uint64_t end = at + static_cast<uint64_t>(bytes_of(*output, type));
+    entries.push_back({.name = name,
+                       .dtype = type == NumberType::kFloat32 ? DType::kF32 : DType::kBF16,
+                       .shape = output->shape,
+                       .begin = at,
+                       .end = end});
+    at = end;
+  }
+  return safetensors_header(entries, {{"format", "pt"}});  // transformers asks for "format"
+}
+
+/// The pieces of one file of tensors.
+class FilePieces {
+ public:
+  FilePieces(std::span<const NamedOutput> tensors, const WriteParametersOptions& options)
+      : header_(header_of(tensors, options.type)), tensors_(tensors), options_(options) {}
+
+  std::string_view next() {
+    if (!header_.empty()) {
+      bytes_ = std::exchange(header_, {});
+      return bytes_;
+    }
+    while (!rows_ || row_ == rows_->rows()) {
+      if (tensor_ == tensors_.size()) return {};
+      const auto& [name, output] = tensors_[tensor_++];
+      rows_.reset();  // lets the last one's memory go first
+      if (output->parts.empty()) {
+        rows_.emplace(options_.copied_from->floats(name));
+      } else {
+        rows_.emplace(output->parts);
+      }
+      row_ = 0;
+    }
+    constexpr int64_t kNumbers = int64_t{1} << 20;
+    const int64_t cols = rows_->cols();
+    const int64_t end =
+        std::min(rows_->rows(), row_ + std::max<int64_t>(1, kNumbers / std::max<int64_t>(1, cols)));
+    numbers_.resize(static_cast<size_t>((end - row_) * cols));
+    rows_->read(row_, end, numbers_.data());
+    row_ = end;
+    write_numbers();
+    return numbers_.empty() ? next() : std::string_view(bytes_);
+  }
+
+ private:
+  void write_numbers() {
+    const auto size = static_cast<size_t>(number_size(options_.type));
+    bytes_.resize(numbers_.size() * size);
+    bool finite = all_finite(numbers_);
+    if (options_.type == NumberType::kFloat32) {
+      std::memcpy(bytes_.data(), numbers_.data(), bytes_.size());
+    } else {
+      for (size_t i = 0; finite && i < numbers_.size(); ++i) {
+        const uint16_t rounded = to_bfloat16(numbers_[i]);
+        finite = std::isfinite(from_bfloat16(rounded));
+        std::memcpy(bytes_.data() + i * size, &rounded, size);
+      }
+    }
+    if (finite) return;
+    throw Error(fmt::format("tensor {} has numbers that are not finite{}; nothing was written",
+                            tensors_[tensor_ - 1].first,
+                            options_.type == NumberType::kBFloat16 ? " in bfloat16" : ""));
+  }
+
+  std::string header_, bytes_;
+  std::span<const NamedOutput> tensors_;
+  const WriteParametersOptions& options_;
+  size_t tensor_ = 0;  // the next one
+  std::optional<TensorRows> rows_;
+  int64_t row_ = 0;
+  std::vector<float> numbers_;
+};
+
+}  // namespace
+
+std::vector<std::string> write_parameters(FolderWriter& folder, const Model& model,
+                                          const std::function<TensorPlace(std::string_view)>& place,
+                                          const WriteParametersOptions& options) {
+  const Outputs outputs = outputs_of(model, place, options);
+  std::vector<NamedOutput> all;
+  std::vector<size_t> begins;  // of the files
+  int64_t in_file = 0, total = 0;
+  for (const auto& [name, output] : outputs) {
+    const int64_t bytes = bytes_of(output, options.type);
+    if (begins.empty() || (in_file > 0 && in_file + bytes > options.largest_file)) {
+      begins.push_back(all.size());
+      in_file = 0;
+    }
+    in_file += bytes;
+    total += bytes;
+    all.emplace_back(name, &output);
+  }
+  const size_t files = begins.size();
+  begins.push_back(all.size());
+  std::vector<std::string> names;
+  nlohmann::ordered_json index;
+  index["metadata"]["total_size"] = total;
+  for (size_t f = 0; f < files; ++f) {
+    const std::string& file = names.emplace_back(
+        files == 1 ? kWeightsFile : fmt::format("model-{:05}-of-{:05}.safetensors", f + 1, files));
+    const auto tensors = std::span(all).subspan(begins[f], begins[f + 1] - begins[f]);
+    for (const auto& [name, output] : tensors) index["weight_map"][name] = file;
+    FilePieces pieces(tensors, options);
+    folder.add_pieces(file, [&] { return pieces.next(); });
+  }
+  if (files > 1) {
+    folder.add(kWeightsIndexFile, index.dump(2) + "\n");
+    names.emplace_back(kWeightsIndexFile);
+  }
+  return names;
+}
+
+std::string parameters_as_file(const Model& model,
+                               const std::function<TensorPlace(std::string_view)>& place) {
+  const WriteParametersOptions options;
+  const Outputs outputs = outputs_of(model, place, options);
+  std::vector<NamedOutput> all;
+  for (const auto& [name, output] : outputs) all.emplace_back(name, &output);
+  FilePieces pieces(all, options);
+  std::string bytes;
+  for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) bytes += piece;
+  return bytes;
+}
+
+}  // namespace mh
