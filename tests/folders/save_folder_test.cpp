@@ -109,7 +109,7 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   save_model_folder(scratch / "saved", folder);
   const std::string command = fmt::format("{} {}/tests/oracles/saved_check.py {} {}", python,
-                                          MULTIHEAD_SOURCE, path.string(), scratch / "saved");
+                                          MULTIHEAD_SOURCE, path.string(), (scratch / "saved").string());
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
