@@ -53,7 +53,8 @@ void add_all(CLI::App& app) {
   app.name("multihead");
   app.description("multihead trains, runs and looks inside the heads of Transformers on the CPU.");
   use_help_format(app);
-  app.footer("Example:\n  multihead data grammar --out corpus");
+  app.footer(MULTIHEAD_LAB != 0 ? "Example:\n  multihead data grammar --out corpus"
+                                : "Example:\n  multihead heads model --text 'two dogs run .'");
   app.require_subcommand(1);
   app.fallthrough();
   app.set_version_flag(
@@ -81,6 +82,7 @@ void add_all(CLI::App& app) {
       {"", {add_help, add_version, add_pages}}};  // these are not listed
   for (const Verbs& verbs : all) {
     for (const auto add : verbs.add) {
+      if (add == nullptr) continue;
       add(app);
       app.get_subcommands([](CLI::App*) { return true; }).back()->group(verbs.title);
     }

@@ -11,7 +11,6 @@
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
-#include "lab/studies/study.h"
 #include "multihead/models/transformer_presets.h"
 #include "multihead/nn/head_geometry.h"
 
@@ -32,7 +31,7 @@ std::vector<std::string> value_words(const CLI::App& app, const std::string& val
   } else if (value_name == "PRESET") {
     for (const TransformerPreset& preset : transformer_presets()) words.emplace_back(preset.name);
   } else if (value_name == "STUDY") {
-    for (const Study& study : studies()) words.emplace_back(study.name);
+    words = study_names();
   } else if (value_name == "VERB") {
     words = listed_names(whole_tool(app));
   } else if (value_name.find('|') != std::string::npos) {

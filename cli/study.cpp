@@ -109,6 +109,12 @@ bool run(const StudyFlags& flags, const std::function<bool()>& stop) {
 
 }  // namespace
 
+std::vector<std::string> study_names() {
+  std::vector<std::string> names;
+  for (const Study& study : studies()) names.emplace_back(study.name);
+  return names;
+}
+
 void add_study(CLI::App& app) {
   auto flags = std::make_shared<StudyFlags>();
   CLI::App* verb = app.add_subcommand("study", "Five questions about heads, answered by running");

@@ -1,5 +1,6 @@
 # mh_room(NAME ROOMS ... NEEDS ...): the library multihead_NAME made of every source in multihead/NAME.
-# mh_lab_room(NAME ...): the library multihead_lab_NAME made of lab/NAME; nobody else's program gets it.
+# mh_lab_room(NAME ...): the library multihead_lab_NAME made of lab/NAME; nobody else's program gets it, and with
+# -DMULTIHEAD_LAB=OFF there is none.
 # ROOMS are the rooms it may include (lab_NAME: one of the laboratory's); NEEDS are libraries from outside, seen by this
 # room's sources only.
 
@@ -69,6 +70,9 @@ function(mh_room name)
 endfunction()
 
 function(mh_lab_room name)
+  if(NOT MULTIHEAD_LAB)
+    return()
+  endif()
   mh_library(multihead_lab_${name} lab/${name} ${ARGN})
   set_property(GLOBAL APPEND PROPERTY MULTIHEAD_LAB_ROOMS ${name})
 endfunction()
