@@ -2,11 +2,13 @@
 // process sent), or be what a GGUF file says (gguf_folder.h).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/folders/families/family.h"
