@@ -70,6 +70,11 @@ std::vector<std::string> DirectoryFolder::small_files() const {
   for (fs::directory_iterator entry(path_, code), end; !code && entry != end; entry.increment(code)) {
     if (entry->is_regular_file(code) && is_small_file(entry->path()))
       names.push_back(entry->path().filename().string());
+    if (!entry->is_directory(code) || !has("modules.json")) continue;
+    for (const char* file : {"config.json", "model.safetensors"}) {  // of a module: a pooling, a dense layer
+      const std::string name = entry->path().filename().string() + "/" + file;
+      if (has(name)) names.push_back(name);
+    }
   }
   std::sort(names.begin(), names.end());
   return names;
