@@ -31,6 +31,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/heads/conversion/convert_model.h"
+#include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
@@ -78,10 +79,13 @@ std::vector<int> numbers_of(const std::string& list) {
   }
 }
 
+void refuse(const ConvertFlags& flags, const char* flag, std::string_view with) {
+  if (flags.given(flag)) throw UsageError(fmt::format("{} has no meaning with {}; leave it out", flag, with));
+}
+
 void allow_only(const ConvertFlags& flags, std::string_view with, std::vector<std::string_view> allowed) {
   for (const char* flag : {"--d-key", "--nearest", "--key-heads", "--shared-size", "--attention"}) {
-    if (flags.given(flag) && std::find(allowed.begin(), allowed.end(), flag) == allowed.end())
-      throw UsageError(fmt::format("{} has no meaning with {}; leave it out", flag, with));
+    if (std::find(allowed.begin(), allowed.end(), flag) == allowed.end()) refuse(flags, flag, with);
   }
 }
 
@@ -127,12 +131,9 @@ std::optional<Plan> plan_of(const ConvertFlags& flags) {
   const int asked = (flags.given("--to") ? 1 : 0) + (flags.permute.empty() ? 0 : 1) +
                     (flags.remove.empty() ? 0 : 1) + (flags.merge_equal ? 1 : 0);
   if (asked == 0 && (is_gguf(flags.model) || flags.given("--dtype"))) {
-    allow_only(flags, "a model that is written as it is", {});
-    for (const char* flag : {"--source", "--target", "--seed"}) {
-      if (flags.given(flag))
-        throw UsageError(
-            fmt::format("{} has no meaning with a model that is written as it is; leave it out", flag));
-    }
+    constexpr const char* kAsItIs = "a model that is written as it is";
+    allow_only(flags, kAsItIs, {});
+    for (const char* flag : {"--source", "--target", "--seed"}) refuse(flags, flag, kAsItIs);
     return std::nullopt;
   }
   if (asked != 1)
@@ -175,10 +176,6 @@ struct Sentences {
   std::string what;
   std::vector<std::vector<int32_t>> sources, targets;  // targets: of a translator, as its decoder reads them
 };
-
-bool translates(const ModelFolder& folder) {
-  return folder.model->facts().source_vocabulary > 0 && folder.model->facts().start_id >= 0;
-}
 
 Sentences random_sentences_for(const ModelFolder& folder, uint64_t seed) {
   constexpr int kSentences = 5;

@@ -297,7 +297,8 @@ std::unique_ptr<EncoderDecoder> ArmRunner::trained(const Arm& arm, uint64_t seed
     train(arm, seed);
     waited_seconds_ += seconds_since(start);
   }
-  return read_encoder_decoder_weights(TensorFiles(SafetensorsFile::open(file), file), config_of(arm, seed));
+  return read_encoder_decoder_parameters(TensorFiles(SafetensorsFile::open(file), file),
+                                         config_of(arm, seed));
 }
 
 double ArmRunner::test_loss(EncoderDecoder& model) const {

@@ -71,8 +71,8 @@ struct ModelFolder {
 /// mapped into memory. Only config.json and model.safetensors must be there (and what multihead wrote with
 /// them). A folder in which a training was stopped before its first model was put there stands for its
 /// newest checkpoint that has both; ModelFolder::checkpoint says which. A folder that is replaced meanwhile is read again.
-/// Throws FileError or FormatError: a missing or damaged file, another architecture, all differences between config.json and the weights, a
-/// tokenizer that does not match the model.
+/// Throws FileError or FormatError: a missing or damaged file, another architecture, all differences between config.json and
+/// the weights, a tokenizer that does not match the model.
 ///
 /// Of a folder of sentence-transformers the Transformer is read, wherever its modules.json says that it is
 /// (folders/sentence_modules.h). A file whose name ends with .gguf is read instead of a folder

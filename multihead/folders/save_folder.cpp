@@ -109,14 +109,6 @@ std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& a
   return plan.fields_of_heads(heads, now.facts().d_model);
 }
 
-struct OwnHeadsList {
-  std::vector<OwnHeads> heads;
-  template <class V>
-  void visit(V& v) {
-    v(kOwnHeads, heads);
-  }
-};
-
 /// The folder's config.json for the model as it is now.
 std::string config_of(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
                       const SaveFolderOptions& options) {
@@ -131,11 +123,10 @@ std::string config_of(const FolderPlan& plan, const Model& as_read, const ModelF
       if (options.own_format == OwnFormat::kRefused) {
         throw UsageError(
             fmt::format("the config.json of {} cannot hold these heads: {}; allow a folder in our own "
-                        "format, which Transformers "
-                        "does not open: `own_format`",
+                        "format, which Transformers does not open: `own_format`",
                         folder.model_type, error.what()));
       }
-      OwnHeadsList own;
+      OwnHeadsField own;
       for (const Model::AttentionName& named : folder.model->attentions())
         own.heads.push_back(
             {.attention = named.name, .geometry = folder.model->attention(named.name).geometry()});

@@ -10,7 +10,6 @@
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
-#include "multihead/base/file.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/model_folder.h"
@@ -38,9 +37,7 @@ ModelFolder load_with_encoder(const std::filesystem::path& path) {
 class OpenFolder {
  public:
   explicit OpenFolder(const std::filesystem::path& path)
-      : folder_(load_with_encoder(path)),
-        files_(TensorFiles::open(DirectoryFolder(folder_.path))),
-        plan_(read_plan(read_file(folder_.path / "config.json"), path.string())) {}
+      : folder_(load_with_encoder(path)), files_(folder_.source->tensors()), plan_(folder_.source->plan()) {}
 
   int layers() const {
     const auto all = folder_.model->attentions();

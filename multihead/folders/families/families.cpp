@@ -44,16 +44,8 @@ std::span<const Family* const> families() {
 
 namespace {
 
-struct OwnHeadsFields {
-  std::vector<OwnHeads> heads;
-  template <class V>
-  void visit(V& v) {
-    v(kOwnHeads, heads);
-  }
-};
-
 std::vector<OwnHeads> read_own_heads(std::string_view json, std::string_view name) {
-  OwnHeadsFields fields;
+  OwnHeadsField fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
   return fields.heads;
 }

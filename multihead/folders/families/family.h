@@ -56,7 +56,7 @@ struct FolderPlan {
   /// Attentions whose heads are others than the family's config.json can say ("multihead_heads", docs/file-formats.md).
   std::vector<OwnHeads> own_heads = {};
   /// The fields with which the family's config.json says that all attentions have these heads. Throws UsageError, saying
-  /// why, when it cannot say so. Unset: it says nothing of heads that another field would not.
+  /// why, when it cannot. Not set for encoder-decoders, which families/marian.h writes.
   std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =
       nullptr;
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
@@ -73,6 +73,13 @@ struct Family {
 
 /// The key of config.json with the heads of attentions that the family itself cannot describe: FolderPlan::own_heads.
 inline constexpr const char* kOwnHeads = "multihead_heads";
+struct OwnHeadsField {
+  std::vector<OwnHeads> heads;
+  template <class V>
+  void visit(V& v) {
+    v(kOwnHeads, heads);
+  }
+};
 
 std::span<const Family* const> families();
 /// Reads a config.json with the family that its model_type names. Throws FormatError.

@@ -347,8 +347,8 @@ std::string write_encoder_decoder_parameters(const EncoderDecoder& model, std::s
       model, [&](std::string_view parameter) { return encoder_decoder_place(model_type, parameter, tying); });
 }
 
-std::unique_ptr<EncoderDecoder> read_encoder_decoder_weights(const TensorFiles& files,
-                                                             const EncoderDecoderConfig& config) {
+std::unique_ptr<EncoderDecoder> read_encoder_decoder_parameters(const TensorFiles& files,
+                                                                const EncoderDecoderConfig& config) {
   const FolderPlan plan{
       .model_type = std::string(kMultihead),
       .least_parameters = least_parameters(config),

@@ -36,8 +36,8 @@ Tying tying_of(const EncoderDecoder& model);
 std::string write_encoder_decoder_parameters(const EncoderDecoder& model, std::string_view model_type);
 /// Returns a model of this shape with the weights of files in our own format ("multihead"). Throws
 /// FormatError.
-std::unique_ptr<EncoderDecoder> read_encoder_decoder_weights(const TensorFiles& files,
-                                                             const EncoderDecoderConfig& config);
+std::unique_ptr<EncoderDecoder> read_encoder_decoder_parameters(const TensorFiles& files,
+                                                                const EncoderDecoderConfig& config);
 
 /// Returns where a folder of this type has a parameter of an encoder-decoder. REQUIRES: the parameter
 /// exists.

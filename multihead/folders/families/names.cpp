@@ -40,8 +40,9 @@ std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int3
   if (heads.key_heads != heads.heads || heads.value_heads != heads.heads)
     throw UsageError("it gives each head its own keys and values");
   if (heads.heads * heads.d_key != d_model || heads.d_value != heads.d_key) {
-    throw UsageError(fmt::format("its heads have d_model / {} columns, and {} heads of {} have not all {}",
-                                 field, heads.heads, heads.d_key, d_model));
+    throw UsageError(
+        fmt::format("its heads have d_model / {} columns; {} heads of {} columns make {}, not {}", field,
+                    heads.heads, heads.d_key, heads.heads * heads.d_key, d_model));
   }
   return {{field, heads.heads}};
 }
