@@ -336,7 +336,7 @@ void add_convert(CLI::App& app) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* verb = flags->verb = app.add_subcommand(
       "convert", "Rebuild a model with other heads and measure the change, or write it as another folder");
-  add_model(*verb, flags->model, "The folder of a model, or a .gguf file")->required();
+  add_model(*verb, flags->model, "The folder of a model, a .gguf file, or demo")->required();
   verb->add_option("--out", flags->out, "The folder to make")->required();
   add_choice(*verb, "--to", flags->to,
              {{"canonical", Target::kCanonical},

@@ -11,6 +11,8 @@
 #include "cli/common.h"
 #include "cli/error_line.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
 #include "multihead/io/config.h"
 
 namespace mh::cli {
@@ -24,12 +26,18 @@ struct FileSize {
   uint64_t bytes;
 };
 
-std::vector<FileSize> files_of(const std::filesystem::path& folder) {
-  if (std::filesystem::is_regular_file(folder))  // a .gguf file
-    return {{folder.filename().string(), std::filesystem::file_size(folder)}};
+std::vector<FileSize> files_of(const ModelFolder& folder) {
+  if (std::filesystem::is_regular_file(folder.path) && !folder.shipped)  // a .gguf file
+    return {{folder.path.filename().string(), std::filesystem::file_size(folder.path)}};
   std::vector<FileSize> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.push_back({entry.path().filename().string(), entry.file_size()});
+  if (folder.shipped) {
+    for (const std::string& name : folder.source->small_files())
+      files.push_back({name, folder.source->read(name).size()});
+    files.push_back({kWeightsFile, folder.source->read(kWeightsFile).size()});
+  } else {
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path)) {
+      if (entry.is_regular_file()) files.push_back({entry.path().filename().string(), entry.file_size()});
+    }
   }
   std::sort(files.begin(), files.end(), [](const FileSize& a, const FileSize& b) { return a.name < b.name; });
   return files;
@@ -82,7 +90,7 @@ void describe_parts(const ModelFolder& folder, ordered_json& json) {
     json["attentions"].push_back({{"name", name}, {"heads", heads}});
   }
   json["files"] = ordered_json::array();
-  for (const FileSize& file : files_of(folder.path)) {
+  for (const FileSize& file : files_of(folder)) {
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}});
   }
 }
@@ -122,7 +130,7 @@ std::string parts_table(const ModelFolder& folder) {
         fmt::format("  {:<28}{}\n", name, heads == 1 ? "head 0" : fmt::format("heads 0 to {}", heads - 1));
   }
   text += "files\n";
-  const std::vector<FileSize> files = files_of(folder.path);
+  const std::vector<FileSize> files = files_of(folder);
   int longest = 28;
   for (const FileSize& file : files)
     longest = std::max(longest, display_width(printable_line(file.name)) + 1);

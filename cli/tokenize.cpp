@@ -15,10 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/folders/folder_source.h"
-#include "multihead/folders/folder_tokenizers.h"
-#include "multihead/folders/gguf_folder.h"
-#include "multihead/folders/sentence_modules.h"
+#include "multihead/folders/model_folder.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/train_tokenizer.h"
@@ -49,12 +46,8 @@ Tokenizer open_tokenizer(const TokenizeFlags& flags) {
   if (flags.tokenizer.empty() == flags.model.empty()) {
     throw UsageError("tokenize: expected one of --tokenizer FILE, --model DIR and --train FILE...");
   }
-  if (is_gguf(flags.model)) return load_gguf_tokenizer(flags.model);
-  if (flags.model.empty()) return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);
-  FolderTokenizers found = read_folder_tokenizers(DirectoryFolder(transformer_folder(flags.model)));
-  if (found.source) return *std::move(found.source);
-  throw FileError(fmt::format(
-      "{} has no tokenizer.json (OPUS: source.spm); name a folder that has its tokenizer", flags.model));
+  if (!flags.model.empty()) return load_tokenizer(flags.model);
+  return Tokenizer::from_json(read_regular_file(flags.tokenizer), flags.tokenizer);
 }
 
 void learn(const TokenizeFlags& flags) {

@@ -8,6 +8,7 @@
 #include "lab/demo/grammar_heads.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/shipped_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/tasks/translate_text.h"
 
@@ -42,6 +43,18 @@ size_t telling_sentence(const std::vector<GrammarSentence>& sentences,
     if (has_object && crossings > most) most = crossings, best = i;
   }
   return best;
+}
+
+/// How the translator that comes with the library does, beside what this one says.
+void compare_with_shipped(const ParallelText& text, const std::vector<std::string>& translated,
+                          DemoResult& result) {
+  const ModelFolder shipped = load_model_folder(open_shipped_folder());
+  const std::vector<std::string> of_shipped = translations(shipped, text.source);
+  for (size_t i = 0; i < of_shipped.size(); ++i) {
+    ++result.shipped.all, ++result.alike.all;
+    result.shipped.right += of_shipped[i] == text.target[i];
+    result.alike.right += of_shipped[i] == translated[i];
+  }
 }
 
 void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sentences, DemoResult& result) {
@@ -139,6 +152,9 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
       result.examples.push_back({compositional.source[i], of_compositional[i], compositional.target[i]});
     }
   }
+
+  compare_with_shipped(test, of_test, result);
+  compare_with_shipped(compositional, of_compositional, result);
 
   step("looking at the heads");
   inspect(folder, corpus.test, result);

@@ -41,12 +41,14 @@ struct DemoRelation {
 
 struct DemoResult {
   TrainingResult training;
-  ExactMatch ordinary;                  // the test part
-  ExactMatch verb_object, depth;        // the compositional part by its two kinds
-  std::vector<DemoExample> examples;    // of the test part, then of the compositional one
-  std::vector<DemoExample> mistakes;    // the first wrong translations of the test part
-  HeadReport heads;                     // on the test part, with its trees and alignments
-  RelationScore previous_word;          // the self-attention head that reads the word before most often
+  ExactMatch ordinary;                // the test part
+  ExactMatch verb_object, depth;      // the compositional part by its two kinds
+  ExactMatch shipped;                 // the same of the translator that comes with the library, of both parts
+  ExactMatch alike;                   // translations that it gives as this one does, of both parts
+  std::vector<DemoExample> examples;  // of the test part, then of the compositional one
+  std::vector<DemoExample> mistakes;  // the first wrong translations of the test part
+  HeadReport heads;                   // on the test part, with its trees and alignments
+  RelationScore previous_word;        // the self-attention head that reads the word before most often
   std::vector<DemoRelation> relations;  // verb to object, object to verb, verb to subject, article to noun
   AlignmentScore aligner;               // the best head of cross-attention
   Observation sentence;                 // of the test part: one whose word order changes

@@ -121,14 +121,4 @@ std::shared_ptr<const FolderSource> open_gguf_folder(const fs::path& path) {
   return open_gguf_folder(GgufFile::open(path));
 }
 
-Tokenizer load_gguf_tokenizer(const fs::path& path) {
-  std::optional<Tokenizer> found = gguf_tokenizer(GgufFile::open(path));
-  if (!found) throw_no_gguf_tokenizer(path);
-  return *std::move(found);
-}
-
-void throw_no_gguf_tokenizer(const fs::path& path) {
-  throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
-}
-
 }  // namespace mh

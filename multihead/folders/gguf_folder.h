@@ -21,8 +21,4 @@ std::shared_ptr<const FolderSource> open_gguf_folder(const std::filesystem::path
 /// The same of a file that is open already.
 std::shared_ptr<const FolderSource> open_gguf_folder(GgufFile file);
 
-/// Reads the tokenizer alone. Throws FileError also when the file has none, which the second does.
-Tokenizer load_gguf_tokenizer(const std::filesystem::path& path);
-[[noreturn]] void throw_no_gguf_tokenizer(const std::filesystem::path& path);
-
 }  // namespace mh

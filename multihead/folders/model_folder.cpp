@@ -17,6 +17,7 @@
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
+#include "multihead/folders/shipped_folder.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
 #include "multihead/models/encoder_decoder.h"
@@ -50,6 +51,13 @@ void require_file(const fs::path& folder, const char* name) {
   throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
 }
 
+[[noreturn]] void throw_no_tokenizer(const fs::path& path, bool maybe_opus) {
+  if (is_gguf(path))
+    throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
+  throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
+                              maybe_opus ? " (OPUS: source.spm)" : ""));
+}
+
 // A model that may say nothing but its end would translate every sentence to an empty line.
 void refuse_to_suppress_all(const std::vector<int32_t>& suppressed, const ModelFacts& facts,
                             const std::string& file) {
@@ -78,13 +86,21 @@ std::optional<int64_t> newest_checkpoint(const fs::path& model) {
 }  // namespace
 
 std::string ModelFolder::remark() const {
+  std::vector<std::string> parts;
+  const fs::path asked = checkpoint ? path.parent_path().parent_path() : path;
+  if (asked == kShippedName && !shipped)
+    parts.push_back(fmt::format("{0} is the folder here, not the translator {0} that comes with multihead",
+                                kShippedName));
   if (!not_read.empty()) {
-    return fmt::format("{}: {} are not read; they belong to a head that this library does not have",
-                       path.string(), fmt::join(not_read, ", "));
+    parts.push_back(fmt::format("{}: {} are not read; they belong to a head that this library does not have",
+                                path.string(), fmt::join(not_read, ", ")));
   }
-  if (!checkpoint) return "";
-  return fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
-                     path.parent_path().parent_path().string(), path.string());
+  if (checkpoint) {
+    parts.push_back(
+        fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
+                    asked.string(), path.string()));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 LanguageModel& ModelFolder::language_model() const {
@@ -109,12 +125,7 @@ EncoderDecoder& ModelFolder::translator() const {
 }
 
 const Tokenizer& ModelFolder::source_tokens() const {
-  if (!tokenizer) {
-    if (is_gguf(path)) throw_no_gguf_tokenizer(path);
-    const bool translates = dynamic_cast<const EncoderDecoder*>(model.get()) != nullptr;
-    throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
-                                translates ? " (OPUS: source.spm)" : ""));
-  }
+  if (!tokenizer) throw_no_tokenizer(path, dynamic_cast<const EncoderDecoder*>(model.get()) != nullptr);
   return *tokenizer;
 }
 
@@ -180,9 +191,11 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
 }
 
 ModelFolder load_model_folder(const fs::path& given) {
-  if (is_gguf(given)) {
-    ModelFolder folder = load_model_folder(open_gguf_folder(given));
+  const bool shipped = is_shipped(given);
+  if (shipped || is_gguf(given)) {
+    ModelFolder folder = load_model_folder(shipped ? open_shipped_folder() : open_gguf_folder(given));
     folder.path = given;
+    folder.shipped = shipped;
     return folder;
   }
   const fs::path asked = transformer_folder(given);
@@ -208,6 +221,14 @@ ModelFolder load_model_folder(const fs::path& given) {
                                   source->path_of(changed)));
     }
   }
+}
+
+Tokenizer load_tokenizer(const fs::path& path) {
+  const FolderTokenizers found = is_shipped(path) ? open_shipped_folder()->tokenizers()
+                                 : is_gguf(path)  ? open_gguf_folder(path)->tokenizers()
+                                                  : DirectoryFolder(transformer_folder(path)).tokenizers();
+  if (!found.source) throw_no_tokenizer(path, true);
+  return *found.source;
 }
 
 }  // namespace mh

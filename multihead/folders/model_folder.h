@@ -33,6 +33,7 @@ struct ModelFolder {
   /// Set when the folder has no model of its own yet: the update of the checkpoint that was read instead,
   /// whose folder is `path`.
   std::optional<int64_t> checkpoint = {};
+  bool shipped = false;  // it is the one that comes with the library (folders/shipped_folder.h)
   /// Tensors of heads that are not done here, such as classification: they were not read.
   std::vector<std::string> not_read = {};
   std::shared_ptr<const FolderSource> source = {};  // what it was read from
@@ -51,8 +52,8 @@ struct ModelFolder {
   /// special_tokens_map.json; empty: neither says one.
   std::string mask_token;
 
-  /// Returns one line for the user: which checkpoint was read, or which tensors were not (not_read). Empty when there is
-  /// neither.
+  /// Returns one line for the user: that a folder of the shipped model's name was read, which checkpoint it was, which
+  /// tensors were not read (not_read). Empty when there is nothing to say.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another
@@ -76,9 +77,14 @@ struct ModelFolder {
 ///
 /// Of a folder of sentence-transformers the Transformer is read, wherever its modules.json says that it is
 /// (folders/sentence_modules.h). A file whose name ends with .gguf is read instead of a folder
-/// (folders/gguf_folder.h).
+/// (folders/gguf_folder.h). "demo" is the translator that comes with the library, unless a folder of that name holds a model
+/// (folders/shipped_folder.h).
 ModelFolder load_model_folder(const std::filesystem::path& path);
 /// The same of files wherever they come from (folders/folder_source.h).
 ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source);
+
+/// The tokenizer (of the source) alone, of whatever load_model_folder() takes. Throws FileError, also when there is none, and
+/// FormatError.
+Tokenizer load_tokenizer(const std::filesystem::path& path);
 
 }  // namespace mh
