@@ -205,19 +205,15 @@ Sentences pairs_of(const ConvertFlags& flags, const ModelFolder& folder) {
 }
 
 Sentences lines_of(const ConvertFlags& flags, const ModelFolder& folder) {
-  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
-  const TextReader reader(folder, longest);
-  LongLines long_lines({.name = flags.source}, {.longest = longest});
+  const TextReader reader(folder, static_cast<size_t>(folder.model->facts().max_positions));
   Sentences sentences;
-  const auto lines = read_text(flags.source);
-  for (size_t i = 0; i < lines.size(); ++i) {
-    TextTokens tokens = reader.read(lines[i]);
-    long_lines.note(i, tokens.uncut);
+  for (TextTokens& tokens : read_lines(
+           reader, read_text(flags.source),
+           {.from = {.name = flags.source}, .remark = [](const std::string& line) { remark(line); }})) {
     if (!tokens.ids.empty()) sentences.sources.push_back(std::move(tokens.ids));
   }
   if (sentences.sources.empty())
     throw FormatError(fmt::format("{} has no text; give it a sentence a line", flags.source));
-  long_lines.tell(lines.size(), [](const std::string& line) { remark(line); });
   sentences.what = counted(std::ssize(sentences.sources), "sentence");
   return sentences;
 }

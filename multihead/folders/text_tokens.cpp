@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/base/utf8.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/text/cut_tokens.h"
-#include "multihead/text/long_lines.h"
 
 namespace mh {
 namespace {
@@ -21,17 +23,33 @@ bool gives_types(const ModelFolder& folder) {
 
 }  // namespace
 
-TextReader::TextReader(const ModelFolder& folder, size_t longest)
+TextReader::TextReader(const ModelFolder& folder, const Options& options)
     : folder_(folder),
-      tokenizer_(folder.source_tokens()),
-      longest_(longest),
-      closing_(closing_tokens(tokenizer_)),
-      has_types_(gives_types(folder)) {}
+      tokenizer_(options.tokenizer != nullptr ? *options.tokenizer : folder.source_tokens()),
+      longest_(options.longest),
+      closing_(options.of_translator ? 0 : closing_tokens(tokenizer_)),
+      offsets_(options.offsets),
+      has_types_(gives_types(folder)) {
+  if (options.of_translator) end_ = folder.model->facts().eos_id;
+}
 
 TextTokens TextReader::read(const std::string& text) const {
-  TextTokens tokens{.ids = tokenizer_.encode_ids(text)};
-  tokens.uncut = tokens.ids.size();
-  cut_tokens(tokens.ids, longest_, closing_);
+  TextTokens tokens;
+  if (offsets_) {
+    Encoding encoding = tokenizer_.encode(text);
+    tokens.ids = std::move(encoding.ids);
+    tokens.offsets = std::move(encoding.offsets);
+  } else {
+    tokens.ids = tokenizer_.encode_ids(text);
+  }
+  if (end_ && !tokens.ids.empty() && tokens.ids.back() == *end_) {
+    tokens.ids.pop_back();
+    if (offsets_) tokens.offsets.pop_back();
+  }
+  const size_t of_end = end_ ? 1 : 0;
+  tokens.uncut = tokens.ids.size() + of_end;
+  cut_tokens(tokens.ids, longest_ - of_end, closing_);
+  cut_tokens(tokens.offsets, longest_ - of_end, closing_);
   return tokens;
 }
 
@@ -75,29 +93,47 @@ void TextReader::check_pairs() const {
   }
 }
 
-PairsRead read_pairs(const ModelFolder& folder, const std::vector<std::string>& firsts,
-                     const std::vector<std::string>& seconds,
-                     const std::function<void(const std::string&)>& remark) {
-  check_second_texts(seconds.size(), firsts.size());
-  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
-  const TextReader reader(folder, longest);
-  reader.check_pairs();
-  PairsRead pairs;
-  LongLines long_lines({.one = "pair"}, {.longest = longest});
-  for (size_t i = 0; i < firsts.size(); ++i) {
-    TextTokens tokens = reader.read(firsts[i], seconds[i]);
-    long_lines.note(i, tokens.uncut);
-    pairs.ids.push_back(std::move(tokens.ids));
-    pairs.types.push_back(std::move(tokens.types));
-    pairs.offsets.push_back(std::move(tokens.offsets));
+std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std::string> lines,
+                                   const ReadLinesOptions& options) {
+  const std::span<const std::string> seconds = options.seconds;
+  if (!seconds.empty()) {
+    if (seconds.size() != lines.size())
+      throw UsageError(fmt::format("{} second texts for {} texts; there must be one for each", seconds.size(),
+                                   lines.size()));
+    reader.check_pairs();
   }
-  long_lines.tell(firsts.size(), remark);
-  return pairs;
-}
+  std::vector<TextTokens> read(lines.size());
+  constexpr size_t kLinesATask = 64;
+  parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
+    const size_t begin = static_cast<size_t>(task) * kLinesATask;
+    for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
+      const auto checked = [&](const std::string& line) -> const std::string& {
+        if (const std::string problem = utf8_problem(line); !problem.empty())
+          throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
+        return line;
+      };
+      read[i] = seconds.empty() ? reader.read(checked(lines[i]))
+                                : reader.read(checked(lines[i]), checked(seconds[i]));
+    }
+  });
 
-void check_second_texts(size_t seconds, size_t firsts) {
-  if (seconds == firsts) return;
-  throw UsageError(fmt::format("{} second texts for {} texts; there must be one for each", seconds, firsts));
+  LongLines long_lines(options.from, {.longest = reader.longest(), .strict = options.strict});
+  UnknownTokens told;
+  UnknownTokens& unknown = options.unknown != nullptr ? *options.unknown : told;
+  const bool count = options.unknown != nullptr || options.remark != nullptr;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    long_lines.note(i, read[i].uncut);
+    if (!count) continue;
+    if (seconds.empty()) {
+      unknown.add(lines[i], read[i].ids, reader.tokenizer());
+      continue;
+    }
+    for (const std::string* text : {&lines[i], &seconds[i]})
+      unknown.add(*text, reader.tokenizer().encode_ids(*text), reader.tokenizer());
+  }
+  long_lines.tell(lines.size(), options.remark);
+  told.tell(options.remark);
+  return read;
 }
 
 std::pair<size_t, size_t> shares_of_pair(size_t first, size_t second, size_t room) {

@@ -1,35 +1,49 @@
-// The tokens of a text, or of a pair of texts, as an encoder reads them: with the special tokens of its tokenizer,
-// and cut to its longest sequence as Hugging Face's truncation does.
+// The tokens of lines of text, or of pairs of texts, as a model reads them: with the special tokens of its tokenizer,
+// and cut to its longest sequence as Hugging Face's truncation does. Every task reads its lines here; prompts alone lose their
+// beginning instead (tasks/prompt_tokens.h).
 //
-//   a text   [CLS] text [SEP]                 loses its end before the closing special tokens
-//   a pair   [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
+//   a text       [CLS] text [SEP]                 loses its end before the closing special tokens
+//   a pair       [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
+//   translator   text                             its end token is left out, and has its place all the same
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/text/long_lines.h"
+#include "multihead/text/unknown_tokens.h"
 
 namespace mh {
 
 struct TextTokens {
   std::vector<int32_t> ids;
   std::vector<int32_t> types = {};  // of each token; empty: all of type 0
-  /// Of each token of a pair, in its own text (Encoding::offsets).
+  /// Of each token, of a pair in its own text (Encoding::offsets); empty unless they were asked for, or of a pair.
   std::vector<std::pair<int32_t, int32_t>> offsets = {};
   size_t uncut = 0;  // tokens that there were before they were cut
 };
 
 class TextReader {
  public:
-  /// longest: tokens of a sequence, special tokens among them. `folder` must outlive this. Throws FileError when
-  /// it has no tokenizer.
-  TextReader(const ModelFolder& folder, size_t longest);
+  struct Options {
+    size_t longest = 0;                    // tokens of a sequence, special tokens among them
+    const Tokenizer* tokenizer = nullptr;  // null: the folder's of the source
+    bool of_translator = false;            // texts lose their end token, which counts
+    bool offsets = false;                  // of single texts
+  };
+  /// `folder` and the tokenizer must outlive this. Throws FileError when it has none.
+  TextReader(const ModelFolder& folder, const Options& options);
+  TextReader(const ModelFolder& folder, size_t longest) : TextReader(folder, Options{.longest = longest}) {}
 
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  size_t longest() const { return longest_; }
   /// Throws FormatError on a text that is not UTF-8.
   TextTokens read(const std::string& text) const;
   /// Two texts as one sequence, with the token types of the tokenizer's template, if the model has types. Throws
@@ -43,23 +57,24 @@ class TextReader {
   const ModelFolder& folder_;
   const Tokenizer& tokenizer_;
   size_t longest_;
-  size_t closing_;  // special tokens behind a text
+  size_t closing_;              // special tokens behind a text
+  std::optional<int32_t> end_;  // left out
+  bool offsets_;
   bool has_types_;  // of tokens
 };
 
-/// The sequences of pairs of texts, and the types and places of their tokens.
-struct PairsRead {
-  std::vector<std::vector<int32_t>> ids, types;
-  std::vector<std::vector<std::pair<int32_t, int32_t>>> offsets;
+struct ReadLinesOptions {
+  LinesFrom from = {};
+  std::span<const std::string> seconds = {};  // a second text for each line, or none
+  /// Hears how many lines were cut, and what the tokenizer does not know; may be null.
+  std::function<void(const std::string&)> remark = nullptr;
+  bool strict = false;               // refuse a line that is too long, which is cut otherwise
+  UnknownTokens* unknown = nullptr;  // what the tokenizer does not know is counted here instead of told
 };
-/// Reads all pairs; `remark`, which may be null, hears how many were cut. Throws as TextReader does, and UsageError
-/// unless there are as many second texts.
-PairsRead read_pairs(const ModelFolder& folder, const std::vector<std::string>& firsts,
-                     const std::vector<std::string>& seconds,
-                     const std::function<void(const std::string&)>& remark);
-
-/// Throws UsageError unless there are as many second texts as first ones.
-void check_second_texts(size_t seconds, size_t firsts);
+/// Reads lines, or pairs, with all threads. Throws FormatError that names the line which is not UTF-8, or with `strict` too
+/// long; UsageError unless there are as many second texts, and as check_pairs() does.
+std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std::string> lines,
+                                   const ReadLinesOptions& options);
 
 /// How many tokens stay of two texts that have so many, when there is room for `room` in all: the shorter stays
 /// whole if that leaves the longer at least as many, else both get half, the longer (of equal ones the second) one

@@ -5,42 +5,23 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
-#include "multihead/folders/text_tokens.h"
 #include "multihead/generate/translate.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/text/cut_tokens.h"
-#include "multihead/text/unknown_tokens.h"
 
 namespace mh {
 
-InspectedTexts InspectedTextReader::read(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
-                                         const std::vector<std::vector<Word>>& words, const char* what,
-                                         const Cut& cut) const {
+InspectedTexts InspectedTextReader::read(const TextReader& reader, const std::vector<std::string>& lines,
+                                         const ReadLinesOptions& options,
+                                         const std::vector<std::vector<Word>>& words) const {
   InspectedTexts texts;
-  LongLines long_lines({.one = what}, {.longest = static_cast<size_t>(folder_.model->facts().max_positions)});
-  UnknownTokens unknown;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    Encoding encoding = tokenizer.encode(lines[i]);
-    if (remark_) unknown.add(lines[i], encoding.ids, tokenizer);
-    WordOfToken of_words;
+  std::vector<TextTokens> read = read_lines(reader, lines, options);
+  for (size_t i = 0; i < read.size(); ++i) {
     if (!words.empty())
-      of_words = words_of_tokens(encoding, lines[i], words[i], fmt::format("{} {}", what, i + 1));
-    const auto end = cut.drop_end ? folder_.model->facts().eos_id : -1;
-    if (cut.drop_end && !encoding.ids.empty() && encoding.ids.back() == end) {
-      encoding.ids.pop_back();
-      encoding.offsets.pop_back();
-      if (!of_words.empty()) of_words.pop_back();
-    }
-    long_lines.note(i, encoding.ids.size() + (cut.drop_end ? 1 : 0));
-    cut_tokens(encoding.ids, cut.longest, cut.closing);
-    cut_tokens(encoding.offsets, cut.longest, cut.closing);
-    cut_tokens(of_words, cut.longest, cut.closing);
-    texts.ids.push_back(std::move(encoding.ids));
-    texts.offsets.push_back(std::move(encoding.offsets));
-    if (!words.empty()) texts.words.push_back(std::move(of_words));
+      texts.words.push_back(words_of_tokens(read[i].offsets, lines[i], words[i], options.from.at(i)));
+    texts.ids.push_back(std::move(read[i].ids));
+    texts.offsets.push_back(std::move(read[i].offsets));
+    if (!options.seconds.empty()) texts.types.push_back(std::move(read[i].types));
   }
-  long_lines.tell(lines.size(), remark_);
-  unknown.tell(remark_);
   return texts;
 }
 
@@ -48,24 +29,22 @@ InspectedTexts InspectedTextReader::translated(const std::vector<std::string>& l
                                                const Tokenizer& tokenizer,
                                                const std::vector<std::vector<Word>>& words,
                                                const char* what) const {
-  const auto longest = static_cast<size_t>(folder_.model->facts().max_positions) - 1;
-  return read(lines, tokenizer, words, what, {.longest = longest, .closing = 0, .drop_end = true});
+  const TextReader reader(
+      folder_, {.longest = longest_, .tokenizer = &tokenizer, .of_translator = true, .offsets = true});
+  return read(reader, lines, {.from = {.one = what}, .remark = remark_}, words);
 }
 
 InspectedTexts InspectedTextReader::whole(const std::vector<std::string>& lines,
                                           const std::vector<std::vector<Word>>& words,
                                           const char* what) const {
-  const Tokenizer& tokenizer = folder_.source_tokens();
-  return read(lines, tokenizer, words, what,
-              {.longest = static_cast<size_t>(folder_.model->facts().max_positions),
-               .closing = closing_tokens(tokenizer),
-               .drop_end = false});
+  return read(TextReader(folder_, {.longest = longest_, .offsets = true}), lines,
+              {.from = {.one = what}, .remark = remark_}, words);
 }
 
 InspectedTexts InspectedTextReader::pairs(const std::vector<std::string>& firsts,
                                           const std::vector<std::string>& seconds) const {
-  PairsRead read = read_pairs(folder_, firsts, seconds, remark_);
-  return {.ids = std::move(read.ids), .offsets = std::move(read.offsets), .types = std::move(read.types)};
+  return read(TextReader(folder_, longest_), firsts,
+              {.from = {.one = "pair"}, .seconds = seconds, .remark = remark_}, {});
 }
 
 bool translates(const ModelFolder& folder) {

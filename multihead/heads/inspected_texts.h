@@ -10,9 +10,9 @@
 
 #include "multihead/data/tree_bank.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/text_tokens.h"
 #include "multihead/heads/measures/words.h"
 #include "multihead/nn/sites.h"
-#include "multihead/text/long_lines.h"
 
 namespace mh {
 
@@ -28,7 +28,10 @@ struct InspectedTexts {
 class InspectedTextReader {
  public:
   using Remark = std::function<void(const std::string&)>;
-  InspectedTextReader(const ModelFolder& folder, const Remark& remark) : folder_(folder), remark_(remark) {}
+  InspectedTextReader(const ModelFolder& folder, const Remark& remark)
+      : folder_(folder),
+        remark_(remark),
+        longest_(static_cast<size_t>(folder.model->facts().max_positions)) {}
 
   /// As a translator reads it, without the end token. words: a list for each line, or none; what: what a line
   /// is called.
@@ -41,16 +44,12 @@ class InspectedTextReader {
   InspectedTexts pairs(const std::vector<std::string>& firsts, const std::vector<std::string>& seconds) const;
 
  private:
-  /// longest: tokens that stay; the last `closing` of them are the last ones.
-  struct Cut {
-    size_t longest, closing;
-    bool drop_end;  // the end token, which does not count
-  };
-  InspectedTexts read(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
-                      const std::vector<std::vector<Word>>& words, const char* what, const Cut& cut) const;
+  InspectedTexts read(const TextReader& reader, const std::vector<std::string>& lines,
+                      const ReadLinesOptions& options, const std::vector<std::vector<Word>>& words) const;
 
   const ModelFolder& folder_;
   const Remark& remark_;
+  size_t longest_;  // tokens that the model reads
 };
 
 /// Whether it is an encoder-decoder.

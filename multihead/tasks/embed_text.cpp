@@ -17,67 +17,38 @@
 #include "multihead/folders/text_tokens.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/text/unicode.h"
-#include "multihead/text/unknown_tokens.h"
 
 namespace mh {
 namespace {
 
 constexpr int64_t kLeastBatchTokens = 512;
 
-std::string text_of(const SentenceModel& model, const std::string& line) {
-  return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
-}
-
-void check_pairs(const SentenceModel& model, size_t lines, size_t pairs) {
-  if (pairs == 0) return;
-  check_second_texts(pairs, lines);
-  TextReader(model.folder, static_cast<size_t>(model.longest)).check_pairs();
-  if (!model.prompt.empty()) {
+/// The sentences as the model reads them.
+std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
+                                  const EmbedTextOptions& options) {
+  if (!options.pairs.empty() && !model.prompt.empty()) {
     throw UsageError(
         fmt::format("{} has a prompt for a single text, and none for two; leave the second texts out",
                     model.folder.path.string()));
   }
-}
-
-/// The sentences as the model reads them.
-std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
-                                  const EmbedTextOptions& options) {
-  const bool pairs = !options.pairs.empty();
-  check_pairs(model, lines.size(), options.pairs.size());
-  const Tokenizer& tokenizer = model.folder.source_tokens();
-  const TextReader reader(model.folder, static_cast<size_t>(model.longest));
-  std::vector<TextTokens> sentences(lines.size());
-  constexpr size_t kLinesATask = 64;
-  parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
-    const size_t begin = static_cast<size_t>(task) * kLinesATask;
-    for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
-      const auto checked = [&](const std::string& line) {
-        if (const std::string problem = utf8_problem(line); !problem.empty())
-          throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
-        return text_of(model, line);
-      };
-      sentences[i] =
-          pairs ? reader.read(checked(lines[i]), checked(options.pairs[i])) : reader.read(checked(lines[i]));
+  const auto prepared = [&](const std::vector<std::string>& texts) {
+    std::vector<std::string> all;
+    if (!model.lowercase && model.prompt.empty()) return all;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (const std::string problem = utf8_problem(texts[i]); !problem.empty())
+        throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
+      const std::string text = model.prompt + texts[i];
+      all.push_back(model.lowercase ? lower_case(text) : text);
     }
-  });
-  LongLines long_lines(options.from,
-                       {.longest = static_cast<size_t>(model.longest), .strict = options.strict});
-  UnknownTokens unknown;
-  for (size_t i = 0; i < lines.size(); ++i) {
-    long_lines.note(i, sentences[i].uncut);
-    if (!options.remark) continue;
-    if (!pairs) {
-      unknown.add(text_of(model, lines[i]), sentences[i].ids, tokenizer);
-      continue;
-    }
-    for (const std::string* line : {&lines[i], &options.pairs[i]}) {
-      const std::string text = text_of(model, *line);
-      unknown.add(text, tokenizer.encode_ids(text), tokenizer);
-    }
-  }
-  unknown.tell(options.remark);
-  long_lines.tell(lines.size(), options.remark);
-  return sentences;
+    return all;
+  };
+  const std::vector<std::string> own_lines = prepared(lines), own_pairs = prepared(options.pairs);
+  return read_lines(TextReader(model.folder, static_cast<size_t>(model.longest)),
+                    own_lines.empty() ? lines : own_lines,
+                    {.from = options.from,
+                     .seconds = own_pairs.empty() ? options.pairs : own_pairs,
+                     .remark = options.remark,
+                     .strict = options.strict});
 }
 
 /// A model that load_sentence_model() made is always so.

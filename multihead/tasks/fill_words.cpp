@@ -60,17 +60,16 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
   const int32_t mask_id = tokenizer.id_of(mask).value();
 
   const bool pairs = !options.pairs.empty();
-  if (pairs) check_second_texts(options.pairs.size(), texts.size());
-  std::vector<TextTokens> read;
   std::vector<ExampleSize> sizes;
   const auto longest = static_cast<size_t>(model.facts().max_positions);
-  const TextReader reader(folder, longest);
-  LongLines long_lines(options.from, {.longest = longest, .strict = options.strict});
+  const std::vector<TextTokens> read = read_lines(
+      TextReader(folder, longest), texts,
+      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict});
   const auto masks_in = [&](const std::vector<int32_t>& ids) {
     return std::count(ids.begin(), ids.end(), mask_id);
   };
   for (size_t i = 0; i < texts.size(); ++i) {
-    TextTokens text = pairs ? reader.read(texts[i], options.pairs[i]) : reader.read(texts[i]);
+    const TextTokens& text = read[i];
     auto masks = masks_in(text.ids);
     const bool cut = text.ids.size() < text.uncut;
     if (cut) {
@@ -80,16 +79,13 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
     if (masks == 0)
       throw FormatError(
           fmt::format("{} has no mask; write {} where a word is missing", options.from.at(i), mask));
-    long_lines.note(i, text.uncut);
     if (masks_in(text.ids) < masks) {
       throw FormatError(
           fmt::format("{} has {} tokens, and a mask stands behind the {} that the model reads; shorten it",
                       options.from.at(i), text.uncut, longest));
     }
     sizes.push_back({.tokens = std::ssize(text.ids)});
-    read.push_back(std::move(text));
   }
-  long_lines.tell(texts.size(), options.remark);
 
   std::vector<std::vector<std::vector<FilledWord>>> results(texts.size());
   Tape tape;

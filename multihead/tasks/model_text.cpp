@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/text_tokens.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/text/cut_tokens.h"
 
 namespace mh {
 namespace {
@@ -72,27 +73,34 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
   const ModelFacts facts = folder_.translator().facts();
   const bool is_source = side == Side::kSource;
   // A target's place for the end token is taken by the start token, which comes before it.
-  const auto longest = static_cast<size_t>(config.max_positions) - 1;
+  const auto longest = static_cast<size_t>(config.max_positions);
 
   Ids ids;
   ids.reserve(lines.size());
-  LongLines long_lines(from, {.longest = longest + 1, .strict = options_.strict});
-  for (const std::string& line : lines) {
-    std::vector<int32_t> of_line;
-    if (options_.form == LineForm::kTokenIds) {
-      of_line = parse_ids(line, is_source ? facts.source_vocabulary : facts.vocabulary, from.at(ids.size()));
-    } else {
-      const Tokenizer& tokenizer = is_source ? folder_.source_tokens() : folder_.target_tokens();
-      of_line = tokenizer.encode_ids(line);
-      unknown_.add(line, of_line, tokenizer);
+  if (options_.form == LineForm::kText) {
+    const TextReader reader(folder_,
+                            {.longest = longest,
+                             .tokenizer = is_source ? &folder_.source_tokens() : &folder_.target_tokens(),
+                             .of_translator = true});
+    for (TextTokens& line : read_lines(
+             reader, lines,
+             {.from = from, .remark = options_.remark, .strict = options_.strict, .unknown = &unknown_})) {
+      ids.push_back(std::move(line.ids));
     }
-    if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
-    long_lines.note(ids.size(), of_line.size() + 1);
-    of_line.resize(std::min(of_line.size(), longest));
-    if (is_source) of_line.push_back(config.eos_id);
-    ids.push_back(std::move(of_line));
+  } else {
+    LongLines long_lines(from, {.longest = longest, .strict = options_.strict});
+    for (size_t i = 0; i < lines.size(); ++i) {
+      std::vector<int32_t>& of_line = ids.emplace_back(
+          parse_ids(lines[i], is_source ? facts.source_vocabulary : facts.vocabulary, from.at(i)));
+      if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
+      long_lines.note(i, of_line.size() + 1);
+      cut_tokens(of_line, longest - 1, 0);
+    }
+    long_lines.tell(lines.size(), options_.remark);
   }
-  long_lines.tell(lines.size(), options_.remark);
+  if (is_source) {
+    for (auto& source : ids) source.push_back(config.eos_id);
+  }
   return ids;
 }
 

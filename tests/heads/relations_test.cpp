@@ -125,7 +125,7 @@ TEST(Words, TokensFindTheirWordsByCharacters) {
   encoding.offsets = {{0, 2}, {2, 4}, {4, 7}, {7, 10}, {10, 11}, {0, 0}};
   const std::vector<Word> words{word("M\u00fcde", 1, "amod"), word("Hunde", -1, "root"),
                                 word(".", 1, "punct")};
-  EXPECT_THAT(words_of_tokens(encoding, "M\u00fcde Hunde.", words, "line 1"),
+  EXPECT_THAT(words_of_tokens(encoding.offsets, "M\u00fcde Hunde.", words, "line 1"),
               testing::ElementsAre(0, 0, 1, 1, 2, -1));
 }
 

@@ -28,8 +28,8 @@ int32_t characters_in(std::string_view text) {
 
 }  // namespace
 
-WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std::span<const Word> words,
-                            std::string_view where) {
+WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets, std::string_view text,
+                            std::span<const Word> words, std::string_view where) {
   std::vector<int32_t> word_at;  // for each character of the text
   size_t word = 0;
   while (!text.empty()) {
@@ -53,7 +53,7 @@ WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std
   }
 
   WordOfToken of_token;
-  for (const auto& [begin, end] : encoding.offsets) {
+  for (const auto& [begin, end] : offsets) {
     int32_t found = -1;
     for (int32_t at = std::max(begin, 0); at < end && at < static_cast<int32_t>(word_at.size()); ++at) {
       if (word_at[static_cast<size_t>(at)] >= 0) found = word_at[static_cast<size_t>(at)];

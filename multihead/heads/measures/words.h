@@ -6,12 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/matrix_view.h"
 #include "multihead/data/tree_bank.h"
 #include "multihead/tensor/tensor.h"
-#include "multihead/text/tokenizer.h"
 
 namespace mh {
 
@@ -19,11 +19,11 @@ namespace mh {
 /// no word, such as the end token.
 using WordOfToken = std::vector<int32_t>;
 
-/// Uses the tokens' offsets in `text`, which consists of the words with any or no white space between them.
+/// Uses the tokens' offsets (Encoding::offsets) in `text`, which consists of the words with any or no white space between them.
 /// A token belongs to the word of its last character that is not a space. Throws FormatError that starts
 /// with `where` when the words do not make up the text.
-WordOfToken words_of_tokens(const Encoding& encoding, std::string_view text, std::span<const Word> words,
-                            std::string_view where);
+WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets, std::string_view text,
+                            std::span<const Word> words, std::string_view where);
 
 /// Returns the weights between words, [query_words, key_words]: the sum over the tokens of the key word,
 /// the mean over the tokens of the query word (Clark et al. 2019). Words without tokens get 0. REQUIRES:
