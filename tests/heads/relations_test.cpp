@@ -5,6 +5,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/heads/measures/word_alignment.h"
+#include "multihead/text/tokenizer.h"
 #include "tests/heads/synthetic.h"
 
 namespace mh {
