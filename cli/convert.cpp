@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,27 +16,23 @@
 
 #include "cli/common.h"
 #include "cli/convert_report.h"
+#include "cli/convert_sentences.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
-#include "cli/model_text.h"
 #include "cli/options.h"
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/evaluate/score.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/save_folder.h"
-#include "multihead/folders/text_tokens.h"
 #include "multihead/heads/conversion/convert_model.h"
-#include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/head_changes.h"
 #include "multihead/models/model_ledger.h"
 #include "multihead/nn/multi_head_attention.h"
-#include "multihead/text/long_lines.h"
 
 namespace mh::cli {
 namespace {
@@ -172,68 +167,6 @@ std::optional<Plan> plan_of(const ConvertFlags& flags) {
       }};
 }
 
-struct Sentences {
-  std::string what;
-  std::vector<std::vector<int32_t>> sources, targets;  // targets: of a translator, as its decoder reads them
-};
-
-Sentences random_sentences_for(const ModelFolder& folder, uint64_t seed) {
-  constexpr int kSentences = 5;
-  const ModelFacts facts = folder.model->facts();
-  Sentences sentences{.what = fmt::format("{} random {} (seed {})", kSentences,
-                                          translates(folder) ? "pairs of sentences" : "sentences", seed),
-                      .sources = random_sentences(facts, facts.vocabulary_read(), kSentences, seed),
-                      .targets = {}};
-  if (!translates(folder)) return sentences;
-  sentences.targets = random_sentences(facts, facts.vocabulary, kSentences, seed + 1);
-  for (auto& target : sentences.targets) target.pop_back();
-  return sentences;
-}
-
-Sentences pairs_of(const ConvertFlags& flags, const ModelFolder& folder) {
-  ModelText text(folder, text_options(false));
-  const auto sources = read_text(flags.source), targets = read_text(flags.target);
-  if (sources.size() != targets.size() || sources.empty()) {
-    throw FormatError(fmt::format("{} has {}, {} has {}; expected as many, and at least one", flags.source,
-                                  counted(std::ssize(sources), "line"), flags.target, targets.size()));
-  }
-  Sentences sentences{.what = counted(std::ssize(sources), "pair of sentences", "pairs of sentences"),
-                      .sources = text.sources(sources, {.name = flags.source}),
-                      .targets = text.targets(targets, {.name = flags.target})};
-  tell_unknown(text);
-  return sentences;
-}
-
-Sentences lines_of(const ConvertFlags& flags, const ModelFolder& folder) {
-  const TextReader reader(folder, static_cast<size_t>(folder.model->facts().max_positions));
-  Sentences sentences;
-  for (TextTokens& tokens : read_lines(
-           reader, read_text(flags.source),
-           {.from = {.name = flags.source}, .remark = [](const std::string& line) { remark(line); }})) {
-    if (!tokens.ids.empty()) sentences.sources.push_back(std::move(tokens.ids));
-  }
-  if (sentences.sources.empty())
-    throw FormatError(fmt::format("{} has no text; give it a sentence a line", flags.source));
-  sentences.what = counted(std::ssize(sentences.sources), "sentence");
-  return sentences;
-}
-
-Sentences sentences_of(const ConvertFlags& flags, const ModelFolder& folder) {
-  if (!flags.source.empty() && flags.given("--seed"))
-    throw UsageError("--seed has no meaning with --source, since no random sentences are made; leave it out");
-  if (!translates(folder) && !flags.target.empty())
-    throw UsageError(fmt::format("--target is for translators; {} holds a {} model: leave it out",
-                                 flags.model, folder.model_type));
-  if (translates(folder) && flags.source.empty() != flags.target.empty())
-    throw UsageError("--source and --target go together: line i must translate line i");
-  if (!translates(folder))
-    return flags.source.empty() ? random_sentences_for(folder, flags.seed) : lines_of(flags, folder);
-  Sentences sentences =
-      flags.source.empty() ? random_sentences_for(folder, flags.seed) : pairs_of(flags, folder);
-  for (auto& target : sentences.targets) target.insert(target.begin(), folder.model->facts().start_id);
-  return sentences;
-}
-
 std::vector<Cost> costs_of(const Model& before, const Model& after) {
   std::vector<Cost> costs{{"parameters", "parameters", {before.parameter_count(), after.parameter_count()}}};
   const auto *a = dynamic_cast<const EncoderDecoder*>(&before),
@@ -246,18 +179,6 @@ std::vector<Cost> costs_of(const Model& before, const Model& after) {
   costs.push_back({"exponentials", "exponentials", {of_a.exponentials, of_b.exponentials}});
   costs.push_back({"kept_bytes", "bytes kept in training", {of_a.kept_bytes, of_b.kept_bytes}});
   return costs;
-}
-
-double mean_log_probability(const LanguageModel& model, const Sentences& sentences) {
-  std::vector<std::vector<int32_t>> targets;  // without the start token
-  for (const auto& read : sentences.targets) targets.emplace_back(read.begin() + 1, read.end());
-  double sum = 0;
-  size_t tokens = 0;
-  for (const auto& sentence : score(model, sentences.sources, targets)) {
-    sum = std::accumulate(sentence.begin(), sentence.end(), sum);
-    tokens += sentence.size();
-  }
-  return sum / static_cast<double>(tokens);
 }
 
 void check_out(const ConvertFlags& flags) {
@@ -295,7 +216,11 @@ void run(const ConvertFlags& flags) {
   check_out(flags);
   ModelFolder folder = load_model(flags.model);
   if (!plan) return save_as_it_is(flags, folder);
-  const Sentences sentences = sentences_of(flags, folder);
+  const CompareOn on{.source = flags.source,
+                     .target = flags.target,
+                     .seed = flags.seed,
+                     .seed_given = flags.given("--seed")};
+  const ComparedSentences sentences = compared_sentences(folder, on);
   const std::unique_ptr<Model> model = std::exchange(folder.model, plan->run(*folder.model));
   const Model& made = *folder.model;
   ConvertReport report{.model = flags.model,
