@@ -19,8 +19,7 @@ class Option;
 namespace mh::cli {
 
 /// The folder of the model that the verb reads: by position (multihead info model) or as --model DIR.
-CLI::Option* add_model(CLI::App& verb, std::string& folder,
-                       const std::string& help = "The model folder, or demo, which comes with it");
+CLI::Option* add_model(CLI::App& verb, std::string& folder, const std::string& help = "The model folder");
 
 /// -i/--input, -o/--output: files, or standard input and output when empty.
 struct TextFlags {

@@ -181,7 +181,8 @@ void add_heads(CLI::App& app) {
   auto flags = std::make_shared<HeadsFlags>();
   CLI::App* verb = flags->verb =
       app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
-  add_model(*verb, flags->model)->required();
+  add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
+      ->required();
   verb->add_option(
       "-i,--input", flags->input,
       "Source sentences (gzip or not) from this file, not standard input; not needed with --text");

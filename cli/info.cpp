@@ -115,7 +115,8 @@ void add_info(CLI::App& app) {
   auto flags = std::make_shared<InfoFlags>();
   CLI::App* verb =
       app.add_subcommand("info", "Show what a model folder holds: sizes, heads, tokenizer, files");
-  add_model(*verb, flags->model)->required();
+  add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
+      ->required();
   verb->add_flag("--json", flags->json, "Print JSON");
   verb->footer("Example:\n  multihead info model\n  multihead info model --json");
   verb->callback([flags] {

@@ -193,7 +193,8 @@ void add_translate(CLI::App& app) {
   auto flags = std::make_shared<TranslateFlags>();
   SearchOptions& search = flags->options.search;
   CLI::App* verb = app.add_subcommand("translate", "Translate text with a trained model, line by line");
-  add_model(*verb, flags->model)->required();
+  add_model(*verb, flags->model, "The folder of a translator, or demo, which comes with multihead")
+      ->required();
   add_text_flags(*verb, flags->text);
   auto* beam = add_number(*verb, "--beam-size", search.beam_size, {.low = 1, .high = kLargestBeam},
                           "Hypotheses kept at each step of the beam search; 1: greedy search");

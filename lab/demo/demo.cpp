@@ -46,9 +46,8 @@ size_t telling_sentence(const std::vector<GrammarSentence>& sentences,
 }
 
 /// How the translator that comes with the library does, beside what this one says.
-void compare_with_shipped(const ParallelText& text, const std::vector<std::string>& translated,
-                          DemoResult& result) {
-  const ModelFolder shipped = load_model_folder(open_shipped_folder());
+void compare_with_shipped(const ModelFolder& shipped, const ParallelText& text,
+                          const std::vector<std::string>& translated, DemoResult& result) {
   const std::vector<std::string> of_shipped = translations(shipped, text.source);
   for (size_t i = 0; i < of_shipped.size(); ++i) {
     ++result.shipped.all, ++result.alike.all;
@@ -153,8 +152,9 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
     }
   }
 
-  compare_with_shipped(test, of_test, result);
-  compare_with_shipped(compositional, of_compositional, result);
+  const ModelFolder shipped = load_model_folder(open_shipped_folder());
+  compare_with_shipped(shipped, test, of_test, result);
+  compare_with_shipped(shipped, compositional, of_compositional, result);
 
   step("looking at the heads");
   inspect(folder, corpus.test, result);

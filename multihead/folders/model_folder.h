@@ -52,8 +52,8 @@ struct ModelFolder {
   /// special_tokens_map.json; empty: neither says one.
   std::string mask_token;
 
-  /// Returns one line for the user: that a folder of the shipped model's name was read, which checkpoint it was, which
-  /// tensors were not read (not_read). Empty when there is nothing to say.
+  /// Returns one line for the user: that this is a folder named as the model that comes with the library, which checkpoint
+  /// was read, which tensors were not (not_read). Empty when there is nothing to say.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another

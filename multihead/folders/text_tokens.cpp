@@ -33,6 +33,11 @@ TextReader::TextReader(const ModelFolder& folder, const Options& options)
   if (options.of_translator) end_ = folder.model->facts().eos_id;
 }
 
+bool TextReader::has_unknown(std::span<const int32_t> ids) const {
+  const auto unknown = tokenizer_.unknown_id();
+  return unknown && std::find(ids.begin(), ids.end(), *unknown) != ids.end();
+}
+
 TextTokens TextReader::read(const std::string& text) const {
   TextTokens tokens;
   if (offsets_) {
@@ -48,6 +53,7 @@ TextTokens TextReader::read(const std::string& text) const {
   }
   const size_t of_end = end_ ? 1 : 0;
   tokens.uncut = tokens.ids.size() + of_end;
+  tokens.has_unknown = has_unknown(tokens.ids);
   cut_tokens(tokens.ids, longest_ - of_end, closing_);
   cut_tokens(tokens.offsets, longest_ - of_end, closing_);
   return tokens;
@@ -59,7 +65,9 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
   const size_t special = tokenizer_.joined({}, {}).ids.size();
   const auto [of_a, of_b] = shares_of_pair(a.ids.size(), b.ids.size(), longest_ - special);
   TokenPair joined = tokenizer_.joined(std::span(a.ids).first(of_a), std::span(b.ids).first(of_b));
-  TextTokens tokens{.ids = std::move(joined.ids), .uncut = a.ids.size() + b.ids.size() + special};
+  TextTokens tokens{.ids = std::move(joined.ids),
+                    .uncut = a.ids.size() + b.ids.size() + special,
+                    .has_unknown = has_unknown(a.ids) || has_unknown(b.ids)};
   // Where each text begins among the special tokens, which the template tells of two texts of a token each.
   const std::vector<int32_t> in_a{-1}, in_b{-2};
   const std::vector<int32_t> places = tokenizer_.joined(in_a, in_b).ids;
@@ -102,15 +110,18 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
                                    lines.size()));
     reader.check_pairs();
   }
+  const auto text_of = [&](const std::string& line) {
+    return options.prepare ? options.prepare(line) : line;
+  };
   std::vector<TextTokens> read(lines.size());
   constexpr size_t kLinesATask = 64;
   parallel_for(static_cast<int64_t>((lines.size() + kLinesATask - 1) / kLinesATask), [&](int64_t task) {
     const size_t begin = static_cast<size_t>(task) * kLinesATask;
     for (size_t i = begin; i < std::min(begin + kLinesATask, lines.size()); ++i) {
-      const auto checked = [&](const std::string& line) -> const std::string& {
+      const auto checked = [&](const std::string& line) {
         if (const std::string problem = utf8_problem(line); !problem.empty())
           throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
-        return line;
+        return text_of(line);
       };
       read[i] = seconds.empty() ? reader.read(checked(lines[i]))
                                 : reader.read(checked(lines[i]), checked(seconds[i]));
@@ -123,13 +134,9 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
   const bool count = options.unknown != nullptr || options.remark != nullptr;
   for (size_t i = 0; i < lines.size(); ++i) {
     long_lines.note(i, read[i].uncut);
-    if (!count) continue;
-    if (seconds.empty()) {
-      unknown.add(lines[i], read[i].ids, reader.tokenizer());
-      continue;
-    }
-    for (const std::string* text : {&lines[i], &seconds[i]})
-      unknown.add(*text, reader.tokenizer().encode_ids(*text), reader.tokenizer());
+    if (!count || !read[i].has_unknown) continue;
+    unknown.add(text_of(lines[i]), reader.tokenizer());
+    if (!seconds.empty()) unknown.add(text_of(seconds[i]), reader.tokenizer());
   }
   long_lines.tell(lines.size(), options.remark);
   told.tell(options.remark);

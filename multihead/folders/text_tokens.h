@@ -4,7 +4,7 @@
 //
 //   a text       [CLS] text [SEP]                 loses its end before the closing special tokens
 //   a pair       [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
-//   translator   text                             its end token is left out, and has its place all the same
+//   translator   text                             loses its end token, for which a place is kept
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,10 @@ namespace mh {
 struct TextTokens {
   std::vector<int32_t> ids;
   std::vector<int32_t> types = {};  // of each token; empty: all of type 0
-  /// Of each token, of a pair in its own text (Encoding::offsets); empty unless they were asked for, or of a pair.
+  /// Where each token stands in its text (Encoding::offsets); of a single text only when they were asked for.
   std::vector<std::pair<int32_t, int32_t>> offsets = {};
-  size_t uncut = 0;  // tokens that there were before they were cut
+  size_t uncut = 0;          // tokens that there were before they were cut
+  bool has_unknown = false;  // one of these was the tokenizer's unknown token
 };
 
 class TextReader {
@@ -35,7 +36,7 @@ class TextReader {
   struct Options {
     size_t longest = 0;                    // tokens of a sequence, special tokens among them
     const Tokenizer* tokenizer = nullptr;  // null: the folder's of the source
-    bool of_translator = false;            // texts lose their end token, which counts
+    bool of_translator = false;            // texts lose their end token, for which a place is kept
     bool offsets = false;                  // of single texts
   };
   /// `folder` and the tokenizer must outlive this. Throws FileError when it has none.
@@ -54,6 +55,8 @@ class TextReader {
   void check_pairs() const;
 
  private:
+  bool has_unknown(std::span<const int32_t> ids) const;
+
   const ModelFolder& folder_;
   const Tokenizer& tokenizer_;
   size_t longest_;
@@ -66,6 +69,8 @@ class TextReader {
 struct ReadLinesOptions {
   LinesFrom from = {};
   std::span<const std::string> seconds = {};  // a second text for each line, or none
+  /// Makes the text that is read of a line, which is UTF-8; null: the line itself.
+  std::function<std::string(const std::string&)> prepare = nullptr;
   /// Hears how many lines were cut, and what the tokenizer does not know; may be null.
   std::function<void(const std::string&)> remark = nullptr;
   bool strict = false;               // refuse a line that is too long, which is cut otherwise

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -12,7 +13,6 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
-#include "multihead/base/utf8.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/kernels/gemm.h"
@@ -31,22 +31,16 @@ std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<
         fmt::format("{} has a prompt for a single text, and none for two; leave the second texts out",
                     model.folder.path.string()));
   }
-  const auto prepared = [&](const std::vector<std::string>& texts) {
-    std::vector<std::string> all;
-    if (!model.lowercase && model.prompt.empty()) return all;
-    for (size_t i = 0; i < texts.size(); ++i) {
-      if (const std::string problem = utf8_problem(texts[i]); !problem.empty())
-        throw FormatError(fmt::format("{}: {}", options.from.at(i), problem));
-      const std::string text = model.prompt + texts[i];
-      all.push_back(model.lowercase ? lower_case(text) : text);
-    }
-    return all;
-  };
-  const std::vector<std::string> own_lines = prepared(lines), own_pairs = prepared(options.pairs);
-  return read_lines(TextReader(model.folder, static_cast<size_t>(model.longest)),
-                    own_lines.empty() ? lines : own_lines,
+  std::function<std::string(const std::string&)> prepare = nullptr;
+  if (model.lowercase || !model.prompt.empty()) {
+    prepare = [&model](const std::string& line) {
+      return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
+    };
+  }
+  return read_lines(TextReader(model.folder, static_cast<size_t>(model.longest)), lines,
                     {.from = options.from,
-                     .seconds = own_pairs.empty() ? options.pairs : own_pairs,
+                     .seconds = options.pairs,
+                     .prepare = prepare,
                      .remark = options.remark,
                      .strict = options.strict});
 }

@@ -40,10 +40,11 @@ class Characters {
 
 }  // namespace
 
-void UnknownTokens::add(std::string_view line, std::span<const int32_t> ids, const Tokenizer& tokenizer) {
+void UnknownTokens::add(std::string_view line, const Tokenizer& tokenizer) {
   const auto unknown = tokenizer.unknown_id();
-  if (!unknown || std::find(ids.begin(), ids.end(), *unknown) == ids.end()) return;
+  if (!unknown) return;
   const Encoding encoding = tokenizer.encode(line);
+  if (std::find(encoding.ids.begin(), encoding.ids.end(), *unknown) == encoding.ids.end()) return;
   const Characters characters(line);
   ++lines;
   for (size_t i = 0; i < encoding.ids.size(); ++i) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +17,8 @@ struct UnknownTokens {
   int64_t lines = 0;                  // lines that have one or more
   std::vector<std::string> examples;  // the first few, as they stand in the text; no two alike
 
-  /// Counts those of one more line, whose ids the tokenizer gave.
-  void add(std::string_view line, std::span<const int32_t> ids, const Tokenizer& tokenizer);
+  /// Counts those of one more line. Makes tokens of it once more, for their places in the text.
+  void add(std::string_view line, const Tokenizer& tokenizer);
   /// Calls `remark`, which may be null, when there are any: "3 unknown tokens in 2 lines, e.g. '漢字', '☃'; the
   /// tokenizer does not know them", control characters escaped.
   void tell(const std::function<void(const std::string&)>& remark) const;

@@ -36,7 +36,7 @@ Tokenizer words() {
 
 UnknownTokens unknown_of(const std::vector<std::string>& lines, const Tokenizer& tokenizer) {
   UnknownTokens unknown;
-  for (const std::string& line : lines) unknown.add(line, tokenizer.encode_ids(line), tokenizer);
+  for (const std::string& line : lines) unknown.add(line, tokenizer);
   return unknown;
 }
 
