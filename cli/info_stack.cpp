@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/common.h"
 #include "cli/info_parts.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/models/causal_model.h"
+#include "multihead/models/config_checks.h"
 #include "multihead/models/encoder_model.h"
 
 namespace mh::cli {
@@ -19,6 +22,29 @@ ordered_json names_of(const std::vector<Pooling>& poolings) {
   ordered_json names = ordered_json::array();
   for (const Pooling pooling : poolings) names.push_back(name_of(pooling, kPoolingNames));
   return names;
+}
+
+bool is_encoder(const StackConfig& stack) {
+  return all_look(AttentionDirection::kBidirectional, stack);
+}
+
+/// How many tokens self-attention of each layer sees, or to each side in an encoder; 0: all.
+std::vector<int32_t> windows_of(const StackConfig& stack) {
+  std::vector<int32_t> windows;
+  for (size_t i = 0; i < stack.layers.size(); ++i) windows.push_back(stack.mask_of(i).window);
+  return windows;
+}
+
+/// "3 of 5 layers see 64 tokens to each side"; empty when all see everything.
+std::string windows_text(const StackConfig& stack) {
+  const std::vector<int32_t> windows = windows_of(stack);
+  const auto with = std::ssize(windows) - std::count(windows.begin(), windows.end(), 0);
+  if (with == 0) return "";
+  const int32_t window = *std::max_element(windows.begin(), windows.end());
+  return fmt::format("{} of {} {} ", with, counted(std::ssize(windows), "layer"),
+                     with == 1 ? "sees" : "see") +
+         (is_encoder(stack) ? fmt::format("{} tokens to each side", window)
+                            : fmt::format("the last {} tokens", window));
 }
 
 std::string sentences_text(const SentenceModel& model) {
@@ -43,7 +69,9 @@ std::optional<OneStack> one_stack(const Model& model) {
   }
   if (const auto* causal = dynamic_cast<const CausalModel*>(&model)) {
     const CausalConfig& c = causal->config();
-    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, {"next token"}};
+    std::vector<std::string> heads;
+    if (c.predicts) heads.emplace_back("next token");
+    return OneStack{c.stack, c.embedding, c.positions, c.max_positions, heads};
   }
   return std::nullopt;
 }
@@ -64,6 +92,7 @@ ordered_json describe_stack(const ModelFolder& folder, const OneStack& one, cons
   json["activation"] = name_of(layer.feed_forward.activation, kActivationNames);
   json["positions"] = name_of(one.all_positions(), kPositionNames);
   json["max_positions"] = one.max_positions;
+  if (!windows_text(one.stack).empty()) json["windows"] = windows_of(one.stack);
   json["vocabulary"] = {{"source", one.embedding.vocabulary}, {"token_types", one.embedding.token_types}};
   json["dropout"] = {{"residual", rounded(one.stack.dropout.residual)},
                      {"weights", rounded(one.stack.dropout.weights)}};
@@ -83,7 +112,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
   const auto line = [&](std::string_view what, const std::string& value) { text += info_row(what, value); };
   line("model", fmt::format("{}, {}-norm {}", folder.model_type,
                             one.stack.norm.placement == NormPlacement::kPost ? "post" : "pre",
-                            one.stack.mask.kind == StackMask::Kind::kNone ? "encoder" : "causal decoder"));
+                            is_encoder(one.stack) ? "encoder" : "causal decoder"));
   line("parameters", grouped(folder.model->parameter_count()));
   line("d_model", std::to_string(one.stack.d_model));
   line(one.stack.name, layers_text(one.stack));
@@ -91,6 +120,7 @@ std::string stack_table(const ModelFolder& folder, const OneStack& one, const Se
     line("heads", fields.dump());
   line("activation", name_of(layer.feed_forward.activation, kActivationNames));
   line("positions", positions_text(one.all_positions(), one.max_positions));
+  if (const std::string windows = windows_text(one.stack); !windows.empty()) line("windows", windows);
   line("vocabulary", fmt::format("{}{}", one.embedding.vocabulary,
                                  one.embedding.token_types > 0
                                      ? fmt::format("; {}", counted(one.embedding.token_types, "type of token",

@@ -118,14 +118,13 @@ Traced of_own_weights(const TraceFlags& flags) {
 Traced of_random_layer(const TraceFlags& flags) {
   DropoutSites sites;
   const int d_model = flags.geometry.layer().d_model;
-  MultiHeadAttention layer(
-      fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
-      {.d_model = d_model,
-       .d_out = flags.geometry.d_out(),
-       .geometry = flags.geometry.described(),
-       .positions = flags.positions,
-       .direction = flags.causal ? AttentionDirection::kCausal : AttentionDirection::kBidirectional},
-      sites);
+  MultiHeadAttention layer(fmt::format("a random layer, {}, seed {}", flags.geometry.geometry, flags.seed),
+                           {.d_model = d_model,
+                            .d_out = flags.geometry.d_out(),
+                            .geometry = flags.geometry.described(),
+                            .positions = flags.positions,
+                            .mask = flags.causal ? StackMask::causal() : StackMask::none()},
+                           sites);
   Random random(flags.seed);
   layer.initialise(random);
   Parameter x(flags.tokens, d_model), memory(flags.keys, d_model);

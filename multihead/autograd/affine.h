@@ -48,7 +48,7 @@ Var affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& opt
 /// b_u]: the gated layer of Shazeer 2020. [N, K] -> [N, outputs / 2].
 Var gated_affine(Tape& tape, Var x, const Affine& parameters, const AffineOptions& options);
 
-/// Gain and bias of a norm, both [1, cols]; an RMS norm has no bias.
+/// Gain and bias of a norm, both [1, cols]; an RMS norm has no bias, and a layer norm may have none.
 struct NormParameters {
   const Parameter* gain = nullptr;
   const Parameter* bias = nullptr;

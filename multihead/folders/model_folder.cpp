@@ -104,7 +104,8 @@ std::string ModelFolder::remark() const {
 }
 
 LanguageModel& ModelFolder::language_model() const {
-  if (auto* found = dynamic_cast<LanguageModel*>(model.get())) return *found;
+  if (auto* found = dynamic_cast<LanguageModel*>(model.get()); found != nullptr && found->predicts())
+    return *found;
   throw UsageError(
       fmt::format("{} holds a {} model, which predicts no next token; name a translator or a causal model",
                   path.string(), model_type));
@@ -115,7 +116,7 @@ LanguageModel& ModelFolder::causal_model() const {
   if (found != nullptr && found->facts().source_vocabulary == 0) return *found;
   throw UsageError(
       fmt::format("{} holds a {} model, which {} a text instead of continuing it; name a causal model",
-                  path.string(), model_type, found != nullptr ? "translates" : "reads"));
+                  path.string(), model_type, found != nullptr && found->predicts() ? "translates" : "reads"));
 }
 
 EncoderDecoder& ModelFolder::translator() const {

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -17,53 +19,11 @@ namespace {
 
 using Layout = TensorPlace::Layout;
 
-/// The shape that a tensor at this place has in a file.
-std::vector<int64_t> shape_in_file(const Weight& value, const TensorPlace& place) {
-  const int64_t cols = value.cols() * place.parts;
-  switch (place.layout) {
-    case Layout::kTransposed:
-      return {cols, value.rows()};
-    case Layout::kVector:
-      return {cols};
-    case Layout::kMatrix:
-      break;
-  }
-  return {value.rows(), cols};
-}
-
 void refuse_far_too_large(const TensorFiles& files, const FolderPlan& plan) {
   const double present = files.elements();
   if (plan.least_parameters <= 4 * present + 1e6) return;  // near enough to list each difference
   throw FormatError(fmt::format("{} holds {:.0f} numbers, but {} describes a model of at least {:.0f}; {}",
                                 files.name(), present, plan.description, plan.least_parameters, plan.remedy));
-}
-
-/// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
-StoredMatrix matrix_of(const std::byte* data, NumberType type, const Weight& value,
-                       const TensorPlace& place) {
-  const int64_t cols = value.cols() * place.parts;
-  const bool transposed = place.layout == Layout::kTransposed;
-  const StoredMatrix stored{.data = data,
-                            .type = type,
-                            .rows = transposed ? cols : value.rows(),
-                            .cols = transposed ? value.rows() : cols,
-                            .row_stride = transposed ? value.rows() : cols};
-  return (transposed ? stored.transposed() : stored)
-      .columns_between(place.part * value.cols(), (place.part + 1) * value.cols());
-}
-
-/// Whether a tensor fits a parameter; otherwise says why not. Converts no numbers.
-bool fits(const FileTensor& found, const std::string& tensor, const TensorPlace& place,
-          const Parameter& parameter, Differences& differences) {
-  const std::vector<int64_t> expected = shape_in_file(parameter.value, place);
-  if (found.shape != expected) {
-    differences.other(fmt::format("shape of {}: expected [{}], got [{}]", tensor, fmt::join(expected, ","),
-                                  fmt::join(found.shape, ",")));
-    return false;
-  }
-  if (!found.numbers)
-    differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", tensor, found.type));
-  return static_cast<bool>(found.numbers);
 }
 
 /// A parameter and the tensor that it is read from.
@@ -72,7 +32,51 @@ struct Assignment {
   std::string name;  // the tensor's
   const FileTensor* tensor;
   TensorPlace place;
+  int64_t first_column = 0, columns = 0;  // its own first one in the tensor, and all of the tensor
 };
+
+/// The parts of a fused tensor lie side by side. What is missing takes no columns.
+void find_columns(std::vector<Assignment>& assignments) {
+  std::map<std::string_view, std::vector<int64_t>> widths;  // of each tensor's parts
+  for (const Assignment& from : assignments) {
+    std::vector<int64_t>& parts = widths[from.name];
+    parts.resize(static_cast<size_t>(from.place.parts));
+    parts[static_cast<size_t>(from.place.part)] = from.parameter->value.cols();
+  }
+  for (Assignment& from : assignments) {
+    const std::vector<int64_t>& parts = widths[from.name];
+    from.first_column = std::accumulate(parts.begin(), parts.begin() + from.place.part, int64_t{0});
+    from.columns = std::accumulate(parts.begin(), parts.end(), int64_t{0});
+  }
+}
+
+/// As the model multiplies with it: [rows, cols] of the whole tensor, and then the part that is wanted.
+StoredMatrix matrix_of(const std::byte* data, NumberType type, const Assignment& from) {
+  const Weight& value = from.parameter->value;
+  const bool transposed = from.place.layout == Layout::kTransposed;
+  const StoredMatrix stored{.data = data,
+                            .type = type,
+                            .rows = transposed ? from.columns : value.rows(),
+                            .cols = transposed ? value.rows() : from.columns,
+                            .row_stride = transposed ? value.rows() : from.columns};
+  return (transposed ? stored.transposed() : stored)
+      .columns_between(from.first_column, from.first_column + value.cols());
+}
+
+/// Whether a tensor fits a parameter; otherwise says why not. Converts no numbers.
+bool fits(const Assignment& from, Differences& differences) {
+  const FileTensor& found = *from.tensor;
+  const std::vector<int64_t> expected =
+      shape_of(from.place.layout, from.parameter->value.rows(), from.columns);
+  if (found.shape != expected) {
+    differences.other(fmt::format("shape of {}: expected [{}], got [{}]", from.name, fmt::join(expected, ","),
+                                  fmt::join(found.shape, ",")));
+    return false;
+  }
+  if (!found.numbers)
+    differences.other(fmt::format("type of {}: expected F32, F16 or BF16, got {}", from.name, found.type));
+  return static_cast<bool>(found.numbers);
+}
 
 /// Of every tensor once, many at a time.
 void refuse_not_finite(const std::vector<Assignment>& assignments, Differences& differences) {
@@ -102,8 +106,8 @@ void read_parameter(const Assignment& from) {
                              from.place.layout == Layout::kTransposed);
   } else {
     StoredNumbers numbers = from.tensor->numbers();
-    parameter.value = Weight(matrix_of(numbers.data, numbers.type, parameter.value, from.place),
-                             std::move(numbers.keeper), numbers.in_file);
+    parameter.value =
+        Weight(matrix_of(numbers.data, numbers.type, from), std::move(numbers.keeper), numbers.in_file);
   }
   parameter.changed();
 }
@@ -156,12 +160,14 @@ std::vector<std::string> read_parameters(const TensorFiles& files, const FolderP
       if (!place.may_be_missing) differences.missing(plan.prefixes.front() + place.names.front());
       return;
     }
-    const FileTensor& found = files.tensor(tensor);
     used.insert(tensor);
-    if (!fits(found, tensor, place, parameter, differences)) return;
-    assignments.push_back(
-        {.parameter = &parameter, .name = tensor, .tensor = &found, .place = std::move(place)});
+    assignments.push_back({.parameter = &parameter,
+                           .name = tensor,
+                           .tensor = &files.tensor(tensor),
+                           .place = std::move(place)});
   });
+  find_columns(assignments);
+  std::erase_if(assignments, [&](const Assignment& from) { return !fits(from, differences); });
   refuse_not_finite(assignments, differences);
   std::vector<std::string> of_other_heads;
   const auto tell_unused = [&](Differences& told) {

@@ -23,20 +23,22 @@ using Layout = TensorPlace::Layout;
 
 /// A parameter in the tensor that it is written to, of which it may be a part.
 struct Part {
-  const Parameter* parameter;
-  Layout layout;
+  const Parameter* parameter = nullptr;
+  Layout layout = Layout::kMatrix;
 };
 
-/// The numbers of a tensor, as rows: those of its parts side by side, in the order of the file.
+/// The numbers of a tensor, as rows in the order of the file: those of its parts side by side, or, where matrices lie
+/// transposed, one below the other.
 class TensorRows {
  public:
   explicit TensorRows(const std::vector<Part>& parts) {
+    below_ = parts.front().layout == Layout::kTransposed;
     for (const Part& part : parts) {
       BorrowedMatrix& numbers = parts_.emplace_back(part.parameter->value.borrow());
-      if (part.layout == Layout::kTransposed) numbers.matrix = numbers.matrix.transposed();
-      cols_ += numbers.matrix.cols;
+      if (below_) numbers.matrix = numbers.matrix.transposed();
+      cols_ = below_ ? numbers.matrix.cols : cols_ + numbers.matrix.cols;
+      rows_ = below_ ? rows_ + numbers.matrix.rows : numbers.matrix.rows;
     }
-    rows_ = parts_.front().matrix.rows;
   }
   explicit TensorRows(std::vector<float> copied)
       : copied_(std::move(copied)), rows_(1), cols_(std::ssize(copied_)) {
@@ -47,18 +49,23 @@ class TensorRows {
   int64_t cols() const { return cols_; }
   /// Rows [begin, end), row after row.
   void read(int64_t begin, int64_t end, float* to) const {
-    int64_t column = 0;
+    int64_t column = 0, above = 0;  // where a part begins
     for (const BorrowedMatrix& part : parts_) {
       const StoredMatrix& numbers = part.matrix;
+      const int64_t first = std::max(begin, above), last = std::min(end, above + numbers.rows);
+      const auto row = [&](int64_t i) { return to + (i - begin) * cols_ + column; };
       if (numbers.col_stride == 1) {
-        for (int64_t i = begin; i < end; ++i)
-          numbers.read_row(i, 0, numbers.cols, to + (i - begin) * cols_ + column);
+        for (int64_t i = first; i < last; ++i) numbers.read_row(i - above, 0, numbers.cols, row(i));
       } else {  // in the order of memory: a column of these rows is one run of it
         for (int64_t j = 0; j < numbers.cols; ++j) {
-          for (int64_t i = begin; i < end; ++i) to[(i - begin) * cols_ + column + j] = numbers(i, j);
+          for (int64_t i = first; i < last; ++i) row(i)[j] = numbers(i - above, j);
         }
       }
-      column += numbers.cols;
+      if (below_) {
+        above += numbers.rows;
+      } else {
+        column += numbers.cols;
+      }
     }
   }
 
@@ -66,6 +73,7 @@ class TensorRows {
   std::vector<float> copied_;
   std::vector<BorrowedMatrix> parts_;
   int64_t rows_ = 0, cols_ = 0;
+  bool below_ = false;
 };
 
 /// A tensor to write, whose numbers are asked for when it is its turn.
@@ -81,19 +89,18 @@ Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::stri
   model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
     const TensorPlace place = place_of(name);
     Output& output = outputs[place.names.front()];
-    MH_ASSERT(static_cast<int>(output.parts.size()) ==
-              place.part);  // a model visits queries, keys and values in order
-    MH_ASSERT(place.parts == 1 || place.layout != Layout::kTransposed);
-    output.parts.push_back({&parameter, place.layout});
-    const int64_t rows = parameter.value.rows(), cols = parameter.value.cols() * place.parts;
-    if (place.layout == Layout::kVector) {
-      output.shape = {cols};
-    } else if (place.layout == Layout::kTransposed) {
-      output.shape = {cols, rows};
-    } else {
-      output.shape = {rows, cols};
-    }
+    output.parts.resize(static_cast<size_t>(place.parts));
+    output.parts[static_cast<size_t>(place.part)] = {&parameter, place.layout};
   }));
+  for (auto& [name, output] : outputs) {
+    int64_t cols = 0;
+    for (const Part& part : output.parts) {
+      MH_ASSERT(part.parameter != nullptr);
+      cols += part.parameter->value.cols();
+    }
+    const Part& first = output.parts.front();
+    output.shape = shape_of(first.layout, first.parameter->value.rows(), cols);
+  }
   for (const std::string& name : options.copied)
     outputs[name].shape = options.copied_from->tensor(name).shape;
   return outputs;

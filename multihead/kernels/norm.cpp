@@ -30,8 +30,8 @@ HWY_INLINE float sum_over(int64_t cols, VectorTerm vector_term, Term term) {
 
 }  // namespace
 
-// With kRms the mean counts as 0 and there is no bias.
-template <NormKind kKind>
+// With kRms the mean counts as 0.
+template <NormKind kKind, bool kBias>
 void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, float epsilon,
                const MatrixView& y, float* means, float* inverse_deviations) {
   const hn::ScalableTag<float> d;
@@ -60,7 +60,7 @@ void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, f
     int64_t c = 0;
     for (; c + lanes <= x.cols; c += lanes) {
       const auto n = hn::Mul(hn::Sub(hn::LoadU(d, from + c), mean_vector), inverse_vector);
-      if constexpr (kKind == NormKind::kLayer) {
+      if constexpr (kBias) {
         hn::StoreU(hn::MulAdd(n, hn::LoadU(d, gain + c), hn::LoadU(d, bias + c)), d, to + c);
       } else {
         hn::StoreU(hn::Mul(n, hn::LoadU(d, gain + c)), d, to + c);
@@ -68,7 +68,7 @@ void norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, f
     }
     for (; c < x.cols; ++c) {
       to[c] = (from[c] - mean) * inverse * gain[c];
-      if constexpr (kKind == NormKind::kLayer) to[c] += bias[c];
+      if constexpr (kBias) to[c] += bias[c];
     }
     if (means != nullptr) {
       means[r] = mean;
@@ -129,11 +129,15 @@ void norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float
 
 void layer_norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, float epsilon,
                      const MatrixView& y, float* means, float* inverse_deviations) {
-  norm_rows<NormKind::kLayer>(x, gain, bias, epsilon, y, means, inverse_deviations);
+  if (bias != nullptr) {
+    norm_rows<NormKind::kLayer, true>(x, gain, bias, epsilon, y, means, inverse_deviations);
+  } else {
+    norm_rows<NormKind::kLayer, false>(x, gain, bias, epsilon, y, means, inverse_deviations);
+  }
 }
 void rms_norm_rows(const ConstMatrixView& x, const float* gain, const float* bias, float epsilon,
                    const MatrixView& y, float* means, float* inverse_deviations) {
-  norm_rows<NormKind::kRms>(x, gain, bias, epsilon, y, means, inverse_deviations);
+  norm_rows<NormKind::kRms, false>(x, gain, bias, epsilon, y, means, inverse_deviations);
 }
 void layer_norm_gradient_rows(const ConstMatrixView& x, const float* gain, const float* means,
                               const float* inverse_deviations, const ConstMatrixView& dy,
@@ -159,7 +163,7 @@ HWY_EXPORT(rms_norm_gradient_rows);
 void normalise(const Norm& norm, ConstMatrixView x, MatrixView y, float* mean, float* inverse_deviation) {
   MH_ASSERT(norm.gain.cols == x.cols && y.rows == x.rows && y.cols == x.cols);
   if (norm.kind == NormKind::kLayer) {
-    MH_ASSERT(norm.bias.cols == x.cols);
+    MH_ASSERT(norm.bias.data == nullptr || norm.bias.cols == x.cols);
     HWY_DYNAMIC_DISPATCH(layer_norm_rows)
     (x, norm.gain.data, norm.bias.data, norm.epsilon, y, mean, inverse_deviation);
   } else {

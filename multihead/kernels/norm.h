@@ -12,8 +12,8 @@ enum class NormKind { kLayer, kRms };
 struct Norm {
   NormKind kind = NormKind::kLayer;
   float epsilon = 1e-5f;
-  ConstMatrixView gain;  // [1, cols]
-  ConstMatrixView bias;  // [1, cols]; of kLayer only
+  ConstMatrixView gain;       // [1, cols]
+  ConstMatrixView bias = {};  // [1, cols]; of kLayer only, and empty for none
 };
 
 /// y = Norm(x); y may be x. mean (0 for kRms) and inverse_deviation [rows] are kept for the backward pass, or

@@ -24,8 +24,8 @@ std::vector<std::string> problems_of(const CausalConfig& config, const ConfigNam
   std::vector<std::string> found;
   check_sizes(found, config.embedding, config.positions, config.max_positions, names);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
-  if (config.stack.mask.kind == StackMask::Kind::kNone)
-    found.emplace_back("a causal decoder must not see what is to come; set its mask to causal or a window");
+  if (!all_look(AttentionDirection::kCausal, config.stack))
+    found.emplace_back("a causal decoder must not see what is to come; set its masks to causal or a window");
   if (config.stack.cross_attention)
     found.emplace_back("a causal decoder reads no memory; set cross_attention to no");
   for (const auto& [name, id] : {std::pair{names.pad_id, config.pad_id},
@@ -47,7 +47,7 @@ CausalModel::CausalModel(const CausalConfig& config, DropoutSites sites)
     : config_(config),
       embedding_(config.embedding),
       positions_(config.positions, config.max_positions, config.embedding.d_model, config.position_offset),
-      output_(config.tied
+      output_(config.tied || !config.predicts
                   ? nullptr
                   : std::make_unique<Parameter>(config.embedding.vocabulary, config.embedding.d_model)),
       stack_(config.stack, sites),
@@ -70,13 +70,21 @@ std::unique_ptr<Model> CausalModel::with_heads(const HeadsOfAttentions& heads) c
 }
 
 ModelFacts CausalModel::facts() const {
-  return {.vocabulary = static_cast<int32_t>(config_.embedding.vocabulary),
+  const auto vocabulary = static_cast<int32_t>(config_.embedding.vocabulary);
+  return {.source_vocabulary = config_.predicts ? 0 : vocabulary,
+          .vocabulary = config_.predicts ? vocabulary : 0,
           .max_positions = config_.max_positions,
           .pad_id = config_.pad_id,
           .eos_id = config_.eos_id,
           .start_id = config_.start_id,
           .d_model = config_.stack.d_model,
           .positions = config_.positions};
+}
+
+const VocabularyHead& CausalModel::vocabulary() const {
+  if (!config_.predicts)
+    throw UsageError("this model has no output layer; take one that was saved with it (…ForCausalLM)");
+  return head_;
 }
 
 Var CausalModel::states(Context& context, const Sequences&, const Sequences& target_in) const {

@@ -23,6 +23,7 @@ struct CausalConfig {
   int32_t position_offset = 0;                      // rows of a learned table before the row of position 0
   StackConfig stack = {};                           // its name is "decoder"; its mask is causal or a window
   bool tied = true;                                 // the output layer uses the embedding's table
+  bool predicts = true;                             // no: there is no output layer, and only states come out
   int32_t pad_id = -1, eos_id = -1, start_id = -1;  // -1: none
 };
 
@@ -43,7 +44,9 @@ class CausalModel final : public LanguageModel {
 
   ModelFacts facts() const override;
   std::unique_ptr<Model> with_heads(const HeadsOfAttentions& heads) const override;
-  const VocabularyHead& vocabulary() const override { return head_; }
+  bool predicts() const override { return config_.predicts; }
+  /// Throws UsageError when the model predicts nothing.
+  const VocabularyHead& vocabulary() const override;
   Var states(Context& context, const Sequences& source, const Sequences& target_in) const override;
   void start(Context& context, const Sequences& source, StackCache& cache) const override;
   Var extend(Context& context, std::span<const int32_t> tokens, const NewRows& rows,
@@ -60,7 +63,7 @@ class CausalModel final : public LanguageModel {
   CausalConfig config_;
   Embedding embedding_;
   PositionTable positions_;
-  std::unique_ptr<Parameter> output_;  // [V, d_model]; null: tied
+  std::unique_ptr<Parameter> output_;  // [V, d_model]; null: tied, or none
   Stack stack_;
   VocabularyHead head_;
 };

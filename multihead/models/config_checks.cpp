@@ -56,6 +56,7 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
   for (size_t i = 0; i < stack.layers.size() && found.empty(); ++i) {
     const LayerConfig& layer = stack.layers[i];
     check_range(found, "d_ff", layer.feed_forward.d_ff, 1, 1 << 20);
+    if (stack.mask_of(i).has_window()) check_range(found, "window", stack.mask_of(i).window, 1, 1 << 24);
     std::vector<std::string> wrong = problems_of(layer.self_attention, stack.d_model);
     if (wrong.empty()) wrong = problems_of(stack.positions, layer.self_attention, stack.d_model);
     add(i, wrong);
@@ -64,6 +65,13 @@ void check_stack(std::vector<std::string>& found, const StackConfig& stack, int6
   check_rate(found, "dropout", stack.dropout.residual);
   check_rate(found, "attention_dropout", stack.dropout.weights);
   check_rate(found, "activation_dropout", stack.dropout.activation);
+}
+
+bool all_look(AttentionDirection direction, const StackConfig& stack) {
+  for (size_t i = 0; i < stack.layers.size(); ++i) {
+    if (stack.mask_of(i).direction() != direction) return false;
+  }
+  return true;
 }
 
 double least_parameters(const StackConfig& stack) {

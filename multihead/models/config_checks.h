@@ -24,6 +24,8 @@ void check_rate(std::vector<std::string>& found, std::string_view name, float ra
 void check_sizes(std::vector<std::string>& found, const EmbeddingConfig& embedding, Positions positions,
                  int64_t max_positions, const ConfigNames& names);
 void check_stack(std::vector<std::string>& found, const StackConfig& stack, int64_t d_model);
+/// Whether all layers may look in this direction only.
+bool all_look(AttentionDirection direction, const StackConfig& stack);
 
 /// "n_head is 5; expected a divisor of n_embd 768".
 std::string no_divisor(std::string_view heads_name, int32_t heads, std::string_view d_model_name,

@@ -28,8 +28,8 @@ std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNa
   check_sizes(found, config.embedding, config.positions, config.max_positions, names);
   check_range(found, "position_offset", config.position_offset, 0, 1024);
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
-  if (config.stack.mask.kind != StackMask::Kind::kNone)
-    found.emplace_back("an encoder sees the whole sequence; set its mask to none");
+  if (!all_look(AttentionDirection::kBidirectional, config.stack))
+    found.emplace_back("an encoder sees both sides of a token; set its masks to none or local");
   if (config.stack.cross_attention)
     found.emplace_back("an encoder reads no memory; set cross_attention to no");
   if (config.pad_id != -1)
@@ -43,7 +43,7 @@ double least_parameters(const EncoderConfig& config) {
 }
 
 EncoderModel::MaskedWords::MaskedWords(const EncoderConfig& config, const Parameter& table)
-    : dense(config.embedding.d_model),
+    : dense(config.embedding.d_model, config.masked_words->biases),
       norm(config.stack.norm, config.embedding.d_model),
       bias(1, config.embedding.vocabulary),
       head("encoder", table, &bias) {}
@@ -126,8 +126,8 @@ const EncoderModel::MaskedWords& EncoderModel::words() const {
 
 Var EncoderModel::before_words(Context& context, Var states) const {
   const MaskedWords& words = this->words();
-  const Var activated =
-      affine(context.tape, states, words.dense.affine, {.activation = *config_.masked_words, .dropout = {}});
+  const Var activated = affine(context.tape, states, words.dense.affine,
+                               {.activation = config_.masked_words->activation, .dropout = {}});
   return words.norm.forward(context, activated);
 }
 
@@ -146,7 +146,7 @@ void EncoderModel::visit(const ParameterVisitor& visitor) {
   }
   if (words_) {
     visitor("masked_words.w", words_->dense.w);
-    visitor("masked_words.b", words_->dense.b);
+    if (config_.masked_words->biases == Biases::kAll) visitor("masked_words.b", words_->dense.b);
     words_->norm.visit("masked_words.norm", visitor);
     visitor("masked_words.output_bias", words_->bias);
   }

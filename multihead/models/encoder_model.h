@@ -17,17 +17,21 @@
 
 namespace mh {
 
+/// The head that predicts masked words: from states x, Norm(activation(x W + b)) times the table of embeddings.
+struct MaskedWordsConfig {
+  Activation activation = Activation::kGelu;
+  Biases biases = Biases::kAll;  // whether there is b; its norm is as those of the stack
+};
+
 struct EncoderConfig {
   EmbeddingConfig embedding = {};             // vocabulary, d_model, token types, norm
   Positions positions = Positions::kLearned;  // added to embeddings, or used by the stack's attentions
   int32_t max_positions = 512;
   int32_t position_offset = 0;  // rows of a learned table before the row of position 0
-  StackConfig stack = {};       // its name is "encoder"; it has no mask
+  StackConfig stack = {};       // its name is "encoder"; its masks are none or local
   bool pooler = false;
-  /// The activation of the head for masked words, between its matrix and its norm; unset: there is no such
-  /// head.
-  std::optional<Activation> masked_words = std::nullopt;
-  int32_t pad_id = -1;  // -1: none
+  std::optional<MaskedWordsConfig> masked_words = std::nullopt;  // unset: there is no such head
+  int32_t pad_id = -1;                                           // -1: none
 };
 
 /// Returns everything that is wrong with a configuration, one clause each; empty when a model can be built.
@@ -73,7 +77,11 @@ class EncoderModel final : public Model {
 
   /// x W + b with W [d_model, d_model].
   struct Dense {
-    explicit Dense(int64_t d_model) : w(d_model, d_model), b(1, d_model), affine({&w}, {&b}) {}
+    explicit Dense(int64_t d_model, Biases biases = Biases::kAll)
+        : w(d_model, d_model),
+          b(1, d_model),
+          affine({&w}, biases == Biases::kAll ? std::vector<const Parameter*>{&b}
+                                              : std::vector<const Parameter*>{}) {}
     Parameter w, b;
     Affine affine;
   };

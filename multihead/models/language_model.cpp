@@ -36,11 +36,12 @@ NextWords LanguageModel::next_words(const Context& context, Var states, const Se
 }
 
 void LanguageModel::visit_output_sites(const SiteVisitor& visitor) const {
+  if (!predicts()) return;
   visitor({.name = vocabulary().site().name(), .columns = vocabulary().size()});
 }
 
 void LanguageModel::call_output_sites(Context& context, Var states, const Sequences& rows) const {
-  if (context.wants(vocabulary().site())) logits(context, states, rows);
+  if (predicts() && context.wants(vocabulary().site())) logits(context, states, rows);
 }
 
 std::vector<float> LanguageModel::log_probabilities(Context& context, const Sequences& source,

@@ -116,8 +116,7 @@ const MultiHeadAttention& Model::attention(std::string_view name) const {
 
 Mask Model::mask(std::string_view name) const {
   for (Stack* stack : const_cast<Model*>(this)->stacks()) {
-    if (stack->find_attention(name) != nullptr)
-      return name.ends_with(".self_attention") ? stack->config().mask.mask() : Mask::none();
+    if (const MultiHeadAttention* found = stack->find_attention(name)) return found->config().mask.mask();
   }
   throw_no_attention(name);
 }

@@ -37,8 +37,8 @@ struct MultiHeadAttentionConfig {
   float weights_dropout = 0;               // dropout rate of the attention weights
   Positions positions = Positions::kNone;  // those that are added to embeddings change nothing here
   RotaryOptions rotary = {};               // for Positions::kRotary
-  AttentionDirection direction = AttentionDirection::kBidirectional;  // of self-attention
-  int layer = 0;                                                      // its number in the stack, from 0
+  StackMask mask = {};                     // which keys self-attention in a stack sees
+  int layer = 0;                           // its number in the stack, from 0
 };
 
 /// Keys and values that are projected already: those of a memory (cross-attention), or those in a cache

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "multihead/autograd/affine.h"
@@ -12,14 +13,15 @@
 
 namespace mh {
 
-/// The gain [1, d] starts at 1; a layer norm also has a bias [1, d], which starts at 0.
+/// The gain [1, d] starts at 1; a layer norm may also have a bias [1, d], which starts at 0.
 class NormLayer {
  public:
   NormLayer(const NormConfig& config, int64_t d_model)
       : kind_(config.kind),
         epsilon_(config.epsilon),
         gain_(1, d_model),
-        bias_(kind_ == NormKind::kLayer ? Parameter(1, d_model) : Parameter()) {
+        bias_(kind_ == NormKind::kLayer && config.biases == Biases::kAll ? Parameter(1, d_model)
+                                                                         : Parameter()) {
     fill_with(gain_, 1);
   }
   NormLayer(const NormLayer&) = delete;
@@ -48,32 +50,34 @@ class NormLayer {
 /// Adds the output of a sublayer to its input x; norm before the sublayer (kPre) or after the sum (kPost).
 class Residual {
  public:
-  Residual(const StackConfig& config, DropoutSites& sites)
-      : placement_(config.norm.placement),
-        rate_(config.dropout.residual),
-        site_(sites.next()),
-        norm_(config.norm, config.d_model) {}
+  /// normed: no leaves out the norm before the sublayer.
+  Residual(const StackConfig& config, DropoutSites& sites, bool normed = true)
+      : placement_(config.norm.placement), rate_(config.dropout.residual), site_(sites.next()) {
+    if (normed || placement_ == NormPlacement::kPost) norm_.emplace(config.norm, config.d_model);
+  }
 
   /// The input of the sublayer: x, or Norm(x) with kPre.
   Var before(Context& context, Var x) const {
-    return placement_ == NormPlacement::kPre ? norm_.forward(context, x) : x;
+    return norm_ && placement_ == NormPlacement::kPre ? norm_->forward(context, x) : x;
   }
   /// x + dropout(h W + b), with the norm after it for kPost, as one op. W and b are `last`; when it is
   /// null, h is taken in place of h W + b.
   Var after(Context& context, Var h, const Affine* last, Var x, const Sequences& rows) const {
-    const NormParameters norm = norm_.parameters();
+    const NormParameters norm = norm_ ? norm_->parameters() : NormParameters();
     const NormParameters* after = placement_ == NormPlacement::kPost ? &norm : nullptr;
     const Dropout drops = dropout_at(context, rate_, site_, rows);
     return last != nullptr ? affine_residual(context.tape, h, *last, x, drops, after)
                            : add_residual(context.tape, h, x, drops, after);
   }
-  void visit(const std::string& name, const ParameterVisitor& visitor) { norm_.visit(name, visitor); }
+  void visit(const std::string& name, const ParameterVisitor& visitor) {
+    if (norm_) norm_->visit(name, visitor);
+  }
 
  private:
   NormPlacement placement_;
   float rate_;
   uint32_t site_;
-  NormLayer norm_;
+  std::optional<NormLayer> norm_;
 };
 
 }  // namespace mh

@@ -8,9 +8,11 @@
 namespace mh {
 
 Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
-  if (config.mask.kind == StackMask::Kind::kWindow && config.mask.window < 1)
-    throw UsageError(fmt::format("{}: window is {}; expected at least 1", config.name, config.mask.window));
-  for (size_t i = 0; i < config.layers.size(); ++i) layers_.emplace_back(config, static_cast<int>(i), sites);
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (const StackMask& mask = config.mask_of(i); mask.has_window() && mask.window < 1)
+      throw UsageError(fmt::format("{}.{}: window is {}; expected at least 1", config.name, i, mask.window));
+    layers_.emplace_back(config, static_cast<int>(i), sites);
+  }
   if (config.one_bias && config.positions == Positions::kT5) {
     // The first layer's own table serves all.
     const MultiHeadAttention& first = layers_.front().self_attention();
@@ -66,7 +68,7 @@ void Stack::start(Context& context, const Memory* memory, StackCache& cache) con
 }
 
 Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cache) const {
-  MH_ASSERT(config_.mask.kind != StackMask::Kind::kNone);
+  MH_ASSERT(config_.mask_of(0).direction() == AttentionDirection::kCausal);
   if (context.tape.mode() != Tape::Mode::kEvaluate)
     throw UsageError("cached decoding has no gradients; take a tape that does not record");
   MH_ASSERT(rows.rows->rows() == x.rows());

@@ -22,6 +22,7 @@ struct NormConfig {
   NormKind kind = NormKind::kLayer;
   NormPlacement placement = NormPlacement::kPost;
   float epsilon = 1e-5f;
+  Biases biases = Biases::kAll;               // of layer norms; RMS norms have none
   std::optional<bool> at_end = std::nullopt;  // a norm after the last layer; unset: with kPre only
 };
 
@@ -41,42 +42,62 @@ struct FeedForwardConfig {
   Biases biases = Biases::kAll;
 };
 
-/// One layer; the layers of a stack may differ.
-struct LayerConfig {
-  HeadGeometry self_attention = {};
-  HeadGeometry cross_attention = {};  // used when the stack has cross-attention
-  FeedForwardConfig feed_forward = {};
-};
-
 /// Which keys a query of self-attention may see.
 struct StackMask {
   enum class Kind {
     kNone,    // all keys of its sequence: an encoder
+    kLocal,   // those at most `window` positions away, on both sides (Beltagy et al. 2020; ModernBERT)
     kCausal,  // its own and those before it: a decoder
-    kWindow,  // the last `window` of those, including its own (Mistral; Beltagy et al. 2020)
+    kWindow,  // the last `window` of those, including its own (Mistral)
   };
   Kind kind = Kind::kNone;
   int32_t window = 0;
 
+  bool operator==(const StackMask&) const = default;
+  bool has_window() const { return kind == Kind::kLocal || kind == Kind::kWindow; }
+
   static StackMask none() { return {}; }
+  static StackMask local(int32_t farthest) { return {Kind::kLocal, farthest}; }
   static StackMask causal() { return {Kind::kCausal}; }
   static StackMask sliding_window(int32_t keys) { return {Kind::kWindow, keys}; }
 
   /// The mask for the kernel; the last query is aligned with the last key.
   Mask mask() const {
-    if (kind == Kind::kNone) return Mask::none();
-    return kind == Kind::kCausal ? Mask::causal() : Mask::window(window - 1, 0);
+    switch (kind) {
+      case Kind::kNone:
+        return Mask::none();
+      case Kind::kLocal:
+        return Mask::window(window, window);
+      case Kind::kCausal:
+        return Mask::causal();
+      case Kind::kWindow:
+        break;
+    }
+    return Mask::window(window - 1, 0);
   }
   AttentionDirection direction() const {
-    return kind == Kind::kNone ? AttentionDirection::kBidirectional : AttentionDirection::kCausal;
+    return kind == Kind::kNone || kind == Kind::kLocal ? AttentionDirection::kBidirectional
+                                                       : AttentionDirection::kCausal;
   }
+};
+
+/// One layer; the layers of a stack may differ.
+struct LayerConfig {
+  HeadGeometry self_attention = {};
+  HeadGeometry cross_attention = {};  // used when the stack has cross-attention
+  FeedForwardConfig feed_forward = {};
+  // Of self-attention, where a layer differs from its stack.
+  std::optional<StackMask> mask = std::nullopt;
+  std::optional<RotaryOptions> rotary = std::nullopt;
+  bool norm_before =
+      true;  // with kPre; no: the layer's input has just been normed (ModernBERT's first layer)
 };
 
 struct StackConfig {
   std::string name = "encoder";  // attentions are "NAME.3.self_attention"
   int d_model = 512;
   std::vector<LayerConfig> layers = {};
-  StackMask mask = {};
+  StackMask mask = {};           // of layers that have none of their own
   bool cross_attention = false;  // whether layers have cross-attention to a memory
   /// Of self-attention. Positions that are added to embeddings change nothing here.
   Positions positions = Positions::kNone;
@@ -84,6 +105,9 @@ struct StackConfig {
   bool one_bias = false;      // for Positions::kT5: one table for all layers, as in T5
   NormConfig norm = {};
   DropoutRates dropout = {};
+
+  /// What self-attention of a layer sees.
+  const StackMask& mask_of(size_t layer) const { return layers[layer].mask ? *layers[layer].mask : mask; }
 };
 
 /// Hands out the numbers of dropout sites while a model is built, in a fixed order.

@@ -24,13 +24,14 @@ KeysAndValues keys_and_values(Tape& tape, MatrixView both, int64_t key_width,
 }
 
 MultiHeadAttentionConfig self_config(const StackConfig& config, int number) {
+  const LayerConfig& layer = config.layers[static_cast<size_t>(number)];
   return {.d_model = config.d_model,
-          .geometry = config.layers[static_cast<size_t>(number)].self_attention,
+          .geometry = layer.self_attention,
           .norm_epsilon = config.norm.epsilon,
           .weights_dropout = config.dropout.weights,
           .positions = config.positions,
-          .rotary = config.rotary,
-          .direction = config.mask.direction(),
+          .rotary = layer.rotary.value_or(config.rotary),
+          .mask = config.mask_of(static_cast<size_t>(number)),
           .layer = number};
 }
 
@@ -39,7 +40,6 @@ MultiHeadAttentionConfig cross_config(const StackConfig& config, int number) {
           .geometry = config.layers[static_cast<size_t>(number)].cross_attention,
           .norm_epsilon = config.norm.epsilon,
           .weights_dropout = config.dropout.weights,
-          .direction = config.mask.direction(),
           .layer = number};
 }
 
@@ -51,9 +51,8 @@ std::string layer_name(const StackConfig& config, int number, const char* part) 
 
 StackLayer::StackLayer(const StackConfig& config, int number, DropoutSites& sites)
     : name_(layer_name(config, number, "")),
-      mask_(config.mask),
       self_attention_(layer_name(config, number, ".self_attention"), self_config(config, number), sites),
-      self_residual_(config, sites),
+      self_residual_(config, sites, config.layers[static_cast<size_t>(number)].norm_before),
       cross_(config.cross_attention
                  ? std::unique_ptr<Cross>(new Cross{
                        {layer_name(config, number, ".cross_attention"), cross_config(config, number), sites},
@@ -84,7 +83,8 @@ Var StackLayer::attended(Context& context, const MultiHeadAttention& attention, 
 Var StackLayer::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   const RowPlaces places{.offsets = rows.ragged->offsets()};
   x = at(context, SitePart::kInput, x, places);
-  const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows, mask_.mask());
+  const Var own = self_attention_.self_heads(context, self_residual_.before(context, x), rows,
+                                             self_attention_.config().mask.mask());
   x = attended(context, self_attention_, self_residual_, own, x, rows, places);
   x = at(context, SitePart::kAfterSelfAttention, x, places);
   if (cross_) {
@@ -120,7 +120,8 @@ Var StackLayer::extend(Context& context, Var x, StackCache::Layer& own, const St
   copy_keys_and_values(p.k, p.v, written.rows_between(cache.rows_written_, written.rows));
   // A query alone in its sequence stands behind all keys: it meets them all, or a window's last.
   const bool alone = cache.new_rows_.longest() <= 1;
-  const Mask mask = alone && mask_.kind == StackMask::Kind::kCausal ? Mask::none() : mask_.mask();
+  const StackMask& sees = self_attention_.config().mask;
+  const Mask mask = alone && sees.kind == StackMask::Kind::kCausal ? Mask::none() : sees.mask();
   const bool in_place = cache.in_place_ && !alone;  // then the kernel reads keys where they lie
   const Var looked_back = self_attention_.attend(
       context, p.q, rows,

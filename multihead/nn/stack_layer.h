@@ -58,7 +58,6 @@ class StackLayer {
   Var feed_forward(Context& context, Var x, const Sequences& rows, const RowPlaces& places) const;
 
   std::string name_;  // "encoder.3"
-  StackMask mask_;
   MultiHeadAttention self_attention_;
   Residual self_residual_;
   std::unique_ptr<Cross> cross_;

@@ -268,6 +268,16 @@ TEST(FusedNorm, StandsAlone) {
         5e-5);
 }
 
+TEST(FusedNorm, MayHaveNoBias) {
+  Rows x(49, 21, 1);
+  Parameter gain(1, 21);
+  randomise(gain, 4);
+  check({.inputs = {&x.value, &gain},
+         .fused = [&](Tape& tape) { return normalise(tape, x.on(tape), {.gain = &gain}); },
+         .formula = [&](const std::vector<D>& in) { return norm_in_double(in[0], in[1], D(1, 21)); }},
+        5e-5);
+}
+
 TEST(FusedNorm, RmsWithDropoutAndItsOwnEpsilon) {
   Rows x(53, 21, 1);
   Parameter gain(1, 21);

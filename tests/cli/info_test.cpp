@@ -92,6 +92,19 @@ TEST(InfoVerb, NamesAHeadOfTheModel) {
   }
 }
 
+TEST(InfoVerb, SaysWhichLayersHaveAWindow) {
+  const std::string goldens = MULTIHEAD_TEST_DATA "/";
+  const auto json = [&](const std::string& model) {
+    return nlohmann::json::parse(run_tool("info --json " + goldens + model).out);
+  };
+  EXPECT_THAT(run_tool("info " + goldens + "modernbert/masked").out,
+              HasSubstr("windows       2 of 4 layers see 5 tokens to each side\n"));
+  EXPECT_EQ(json("modernbert/masked")["windows"], (std::vector{0, 5, 5, 0}));
+  EXPECT_THAT(run_tool("info " + goldens + "qwen2/some_windows").out,
+              HasSubstr("windows       2 of 3 layers see the last 11 tokens\n"));
+  EXPECT_FALSE(json("qwen2/tied").contains("windows"));
+}
+
 TEST(InfoVerb, FailsInOneLine) {
   const auto [status, output, errors] = run_tool("info /no/such/model");
   EXPECT_EQ(status, 1);

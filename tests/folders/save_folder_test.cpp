@@ -99,7 +99,9 @@ INSTANTIATE_TEST_SUITE_P(Families, SavedFamily,
                                          "distilbert/masked", "roberta/masked", "gpt2/tied", "gpt2/no_prefix",
                                          "gpt2/untied_shards_bf16", "llama/tied_grouped",
                                          "llama/llama3_one_key_f16", "llama/untied_biased_linear_bf16",
-                                         "mistral/window", "qwen2/tied", "qwen3/tied", "roberta/camembert"));
+                                         "mistral/window", "qwen2/some_windows", "qwen3/tied",
+                                         "roberta/camembert", "mpnet/masked", "modernbert/masked",
+                                         "modernbert/encoder", "modernbert/classifier"));
 
 // Runs only when MULTIHEAD_PYTHON names a Python with torch and transformers (`make oracles`).
 class SlowSavedOracle : public SavedFamily {};
@@ -115,7 +117,8 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
 
 INSTANTIATE_TEST_SUITE_P(Families, SlowSavedOracle,
                          testing::Values("bert/masked", "distilbert/masked", "roberta/xlm", "gpt2/tied",
-                                         "llama/tied_grouped", "mistral/window", "qwen2/tied", "qwen3/tied"));
+                                         "llama/tied_grouped", "mistral/window", "qwen2/some_windows",
+                                         "qwen3/tied", "mpnet/masked", "modernbert/masked"));
 
 // Of heads that a format cannot hold: refused before anything is written, or in our own format.
 TEST(SavedHeads, OwnFormatHoldsWhatTheFamilyCannot) {
@@ -141,6 +144,21 @@ TEST(SavedHeads, OwnFormatHoldsWhatTheFamilyCannot) {
     // And once more, from what was saved.
     save_model_folder(out + "2", again);
     EXPECT_EQ(largest_difference(*again.model, *load_model_folder(out + "2").model), 0);
+  }
+}
+
+// Queries, keys and values that are one tensor in the file, and no longer equally wide.
+TEST(SavedHeads, AFusedTensorMayHoldFewerKeys) {
+  const test::ScratchFolder scratch;
+  for (const char* name : {"gpt2/tied", "modernbert/masked"}) {
+    ModelFolder folder = load_model_folder(kGoldens / name);
+    folder.model = convert_model(*folder.model,
+                                 [](const std::string&, const LayerWeights& w) { return to_grouped(w, 1); });
+    const std::string out = scratch / fmt::format("{}-grouped", folder.model_type);
+    EXPECT_THAT([&] { save_model_folder(out, folder); },
+                ThrowsMessage<UsageError>(HasSubstr("it gives each head its own keys and values")));
+    save_model_folder(out, folder, {.own_format = OwnFormat::kAllowed});
+    EXPECT_EQ(largest_difference(*folder.model, *load_model_folder(out).model), 0);
   }
 }
 

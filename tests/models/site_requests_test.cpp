@@ -37,7 +37,7 @@ std::unique_ptr<Model> request_encoder(const char* geometry) {
   config.max_positions = 19;
   config.stack = request_stack("encoder", geometry_preset(geometry, 2, kRequestWidth), StackMask{});
   config.pooler = true;
-  config.masked_words = Activation::kGelu;
+  config.masked_words = MaskedWordsConfig{};
   return std::make_unique<EncoderModel>(config);
 }
 

@@ -39,13 +39,20 @@ StackConfig stack_of(const HeadGeometry& geometry, int layers) {
 std::vector<StackKind> kinds() {
   const StackConfig gpt{
       .name = "decoder", .mask = StackMask::causal(), .norm = {.placement = NormPlacement::kPre}};
+  StackConfig modern = test::small_stack(
+      {.positions = Positions::kRotary, .norm = {.placement = NormPlacement::kPre, .biases = Biases::kNone}},
+      Activation::kGelu);
+  modern.layers[0].norm_before = false;
+  modern.layers[1].mask = StackMask::local(2);
+  modern.layers[1].rotary = RotaryOptions{.base = 10};
   std::vector<StackKind> all = {
       {"encoder", test::small_stack({}, Activation::kGelu)},
       {"gpt", test::small_stack(gpt, Activation::kGelu)},
       {"llama", test::llama_stack()},
       {"crossed", test::crossed_stack(Activation::kGelu)},
       {"differential", stack_of(geometry_preset("differential", 2, kModelWidth), 2)},
-      {"talking", stack_of(geometry_preset("talking", 3, kModelWidth), 2)}};
+      {"talking", stack_of(geometry_preset("talking", 3, kModelWidth), 2)},
+      {"modernbert", modern}};
   for (const auto& [name, what] : geometry_names()) {  // one layer of each geometry
     std::string kind = "of_" + std::string(name);
     std::replace(kind.begin(), kind.end(), '-', '_');

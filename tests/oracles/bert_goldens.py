@@ -1,4 +1,4 @@
-"""Makes tests/goldens/bert, roberta and distilbert: tiny random models as transformers writes them (with and without the
+"""Makes tests/goldens/bert, roberta, distilbert, mpnet and modernbert: tiny random models as transformers writes them (with and without the
 prefix of their tensors, a pooler, a head for masked words), and what it computes with them in double precision, on a
 padded batch: states, pooled states and logits of words.
 
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from safetensors.numpy import save_file
 from transformers import (BertForMaskedLM, BertForSequenceClassification, CamembertForMaskedLM, DistilBertForQuestionAnswering, BertForPreTraining, BertModel, DistilBertForMaskedLM, DistilBertModel,
+                          ModernBertForMaskedLM, ModernBertForSequenceClassification, ModernBertModel, MPNetForMaskedLM, MPNetModel,
                           RobertaForMaskedLM, RobertaModel, XLMRobertaForMaskedLM)
 
 # Odd and unequal on purpose. RoBERTa's longest sequence is max_position_embeddings - pad_token_id - 1.
@@ -46,6 +47,23 @@ MODELS = {
                                                       n_heads=3, hidden_dim=29, activation="relu")),
     "distilbert/encoder": (DistilBertModel, dict(vocab_size=43, max_position_embeddings=37, dim=20, n_layers=1,
                                                  n_heads=5, hidden_dim=19, sinusoidal_pos_embds=True)),
+    "mpnet/masked": (MPNetForMaskedLM, dict(vocab_size=41, max_position_embeddings=133, hidden_size=14,
+                                            num_hidden_layers=2, num_attention_heads=2, intermediate_size=23)),
+    "mpnet/encoder": (MPNetModel, dict(vocab_size=37, max_position_embeddings=43, hidden_size=21, num_hidden_layers=1,
+                                       num_attention_heads=3, intermediate_size=19, hidden_act="relu", pad_token_id=4)),
+    # Layers 0 and 3 see everything, layers 1 and 2 five tokens to each side.
+    "modernbert/masked": (ModernBertForMaskedLM, dict(vocab_size=41, max_position_embeddings=131, hidden_size=18,
+                                                      num_hidden_layers=4, num_attention_heads=3, intermediate_size=13,
+                                                      local_attention=11, pad_token_id=2)),
+    "modernbert/encoder": (ModernBertModel, dict(vocab_size=37, max_position_embeddings=41, hidden_size=20,
+                                                 num_hidden_layers=2, num_attention_heads=5, intermediate_size=11,
+                                                 attention_bias=True, mlp_bias=True, norm_bias=True,
+                                                 hidden_activation="silu", local_attention=4, pad_token_id=1,
+                                                 layer_types=["sliding_attention", "full_attention"])),
+    "modernbert/classifier": (ModernBertForSequenceClassification, dict(vocab_size=31, max_position_embeddings=33,
+                                                                        hidden_size=14, num_hidden_layers=1,
+                                                                        num_attention_heads=1, intermediate_size=11,
+                                                                        pad_token_id=0, num_labels=3)),
 }
 
 
@@ -60,16 +78,16 @@ def make(folder, name, kind, sizes):
     model = model.double()
     random = np.random.default_rng(11)
     config = model.config
-    roberta = name.startswith("roberta/")
     pad = config.pad_token_id
-    longest = config.max_position_embeddings - (pad + 1 if roberta else 0)
+    before = pad + 1 if name.startswith("roberta/") else 2 if name.startswith("mpnet/") else 0  # rows of positions
+    longest = config.max_position_embeddings - before
     lengths = [1, 2, 127 if longest > 127 else 27, longest]
     ids = [random.integers(pad + 1, config.vocab_size, n) for n in lengths]
     types = [random.integers(0, getattr(config, "type_vocab_size", 1), n) for n in lengths]
     padded = lambda rows, filler: torch.tensor(
         np.array([np.pad(r, (0, longest - len(r)), constant_values=filler) for r in rows]))
     mask = torch.tensor(np.array([[1] * n + [0] * (longest - n) for n in lengths]))
-    more = {} if name.startswith("distilbert/") else {"token_type_ids": padded(types, 0)}
+    more = {"token_type_ids": padded(types, 0)} if getattr(config, "type_vocab_size", 0) else {}
     with torch.no_grad():
         out = model(input_ids=padded(ids, pad), attention_mask=mask, output_hidden_states=True, **more)
         base = getattr(model, model.base_model_prefix, model)

@@ -118,6 +118,18 @@ QWEN2 = {
         sliding_window=13,
         max_window_layers=0,
     ),
+    "some_windows": dict(
+        vocab_size=29,
+        max_position_embeddings=131,
+        hidden_size=18,
+        intermediate_size=23,
+        num_hidden_layers=3,
+        num_attention_heads=3,
+        num_key_value_heads=3,
+        use_sliding_window=True,
+        sliding_window=11,
+        max_window_layers=1,
+    ),
 }
 QWEN3 = {
     "tied": dict(

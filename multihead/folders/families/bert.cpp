@@ -42,7 +42,9 @@ struct BertFields {
   }
 };
 
-EncoderConfig encoder_config(const BertSizes& s) {
+}  // namespace
+
+EncoderConfig bert_config(const BertSizes& s) {
   const NormConfig norm{.epsilon = s.epsilon};
   EncoderConfig config{.embedding = {.vocabulary = s.vocabulary,
                                      .d_model = s.d_model,
@@ -55,12 +57,25 @@ EncoderConfig encoder_config(const BertSizes& s) {
                                  .d_model = s.d_model,
                                  .norm = norm,
                                  .dropout = {.residual = s.dropout, .weights = s.attention_dropout}},
+                       .masked_words = MaskedWordsConfig{.activation = s.activation},
                        .pad_id = s.pad.value_or(-1)};
   config.stack.layers.assign(
       static_cast<size_t>(s.layers),
       {.self_attention = {.heads = s.heads}, .feed_forward = {.d_ff = s.d_ff, .activation = s.activation}});
   return config;
 }
+
+void BertSizes::put_position_offset(int32_t offset, std::vector<std::string>& wrong) {
+  if (offset < positions) {
+    position_offset = offset;
+  } else {
+    wrong.push_back(
+        fmt::format("max_position_embeddings is {}; expected more than the {} rows before the first token's",
+                    positions, offset));
+  }
+}
+
+namespace {
 
 TensorPlace bert_place(std::span<const TensorName> tensors, std::string_view parameter) {
   TensorPlace place = place_in(tensors, parameter);
@@ -92,14 +107,14 @@ constexpr std::array<std::string_view, 5> kBertOthers = {
 FolderPlan read_bert(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   const BertSizes sizes = read_bert_sizes({}, json, name, wrong);
-  return bert_plan(sizes,
-                   {.model_type = "bert",
-                    .prefix = "bert.",
-                    .tensors = kBertTensors,
-                    .pooler = "pooler.dense.weight",
-                    .masked_words = "cls.predictions.bias",
-                    .no_weights = kBertOthers},
-                   name, wrong);
+  return encoder_plan(bert_config(sizes), sizes.tied,
+                      {.model_type = "bert",
+                       .prefix = "bert.",
+                       .tensors = kBertTensors,
+                       .pooler = "pooler.dense.weight",
+                       .masked_words = "cls.predictions.bias",
+                       .no_weights = kBertOthers},
+                      name, wrong);
 }
 
 }  // namespace
@@ -115,11 +130,11 @@ BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std:
   return fields.sizes;
 }
 
-FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string_view name,
-                     std::vector<std::string> wrong) {
-  const EncoderConfig config = encoder_config(sizes);
-  if (sizes.d_model % sizes.heads != 0) {
-    wrong.push_back(no_divisor(names.heads, sizes.heads, names.fields.d_model, sizes.d_model));
+FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames& names, std::string_view name,
+                        std::vector<std::string> wrong) {
+  const int32_t heads = config.stack.layers.front().self_attention.heads;
+  if (config.stack.d_model % heads != 0) {
+    wrong.push_back(no_divisor(names.heads, heads, names.fields.d_model, config.stack.d_model));
   } else {
     for (std::string& problem : problems_of(config, names.fields)) wrong.push_back(std::move(problem));
   }
@@ -128,16 +143,15 @@ FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string
   return {.model_type = std::string(names.model_type),
           .least_parameters = least_parameters(config),
           .make =
-              [config, sizes, names, prefix, file = std::string(name)](const TensorFiles& files) {
+              [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
                 const auto has = [&](std::string_view tensor) {
                   return !tensor.empty() &&
                          (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
                 };
                 EncoderConfig all = config;
                 all.pooler = has(names.pooler);
-                if (has(names.masked_words))
-                  all.masked_words = sizes.masked_words_activation.value_or(sizes.activation);
-                if (all.masked_words && !sizes.tied) {
+                if (!has(names.masked_words)) all.masked_words.reset();
+                if (all.masked_words && !tied) {
                   throw FormatError(
                       fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
                                   "uses the embeddings",
@@ -153,10 +167,10 @@ FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string
                                           Differences&) {
                 return std::find(others.begin(), others.end(), tensor) != others.end();
               },
-          .other_heads = {"classifier.", "pre_classifier.", "qa_outputs."},
+          .other_heads = names.other_heads,
           .fields_of_heads = [field = std::string(names.heads)](
-                                 const HeadGeometry& heads,
-                                 int32_t d_model) { return heads_that_divide(heads, d_model, field); }};
+                                 const HeadGeometry& changed,
+                                 int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
 }
 
 extern const Family kBertFamily;

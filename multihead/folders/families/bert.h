@@ -1,7 +1,7 @@
-// What the folders of BERT, RoBERTa and DistilBERT have in common: an encoder with post-norm layers, learned
-// positions and a norm after the embeddings. The weight files tell whether there are a pooler and a head for
-// masked words. A family adds how its config.json spells the sizes, what its tensors are called, and at which
-// row of the table its positions begin.
+// What the folders of BERT, RoBERTa, DistilBERT, MPNet and ModernBERT have in common: they are encoders, whose weight files
+// tell whether there are a pooler and a head for masked words. All but ModernBERT have post-norm layers, learned positions
+// and a norm after the embeddings. A family adds how its config.json spells the sizes, what its tensors are called, and at
+// which row of the table its positions begin.
 #pragma once
 
 #include <array>
@@ -26,11 +26,16 @@ struct BertSizes {
   int32_t positions = 512;  // rows of the table
   Activation activation = Activation::kGelu;
   float epsilon = 1e-12f, dropout = 0.1f, attention_dropout = 0.1f;
-  std::optional<Activation> masked_words_activation = std::nullopt;  // unset: that of the layers
   bool tied = true;                // the output for masked words is the table of embeddings
   std::optional<int32_t> pad = 0;  // null: none
   int32_t position_offset = 0;     // rows of the table of positions before that of the first token
+
+  /// Sets the offset. Adds to `wrong` when the table has no rows behind it.
+  void put_position_offset(int32_t offset, std::vector<std::string>& wrong);
 };
+
+/// The encoder. Its masked_words are what such a head is like, whether or not the model has one.
+EncoderConfig bert_config(const BertSizes& sizes);
 
 /// How one family writes them. Everything is static.
 struct BertNames {
@@ -45,6 +50,8 @@ struct BertNames {
   /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.
   std::string_view pooler = "", masked_words = "";
   std::span<const std::string_view> no_weights = {};  // tensors that are no parameters
+  /// FolderPlan::other_heads.
+  std::vector<std::string> other_heads = {"classifier.", "pre_classifier.", "qa_outputs."};
 };
 
 /// Reads a config.json that spells its fields as BertConfig does. Adds to `wrong` what no encoder here has.
@@ -52,9 +59,11 @@ struct BertNames {
 BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
                           std::vector<std::string>& wrong);
 
-/// Returns the plan. Throws FormatError that starts with `name` and lists what is wrong, `wrong` first.
-FolderPlan bert_plan(const BertSizes& sizes, const BertNames& names, std::string_view name,
-                     std::vector<std::string> wrong);
+/// Returns the plan of a model that has the pooler and the head for masked words of `config` if the files do. `tied`: the
+/// head's output is the table of embeddings. Throws FormatError that starts with `name` and lists what is wrong, `wrong`
+/// first.
+FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames& names, std::string_view name,
+                        std::vector<std::string> wrong);
 
 /// How matrices lie in these files, and vectors.
 inline constexpr auto kBertMatrix = TensorPlace::Layout::kTransposed, kBertRow = TensorPlace::Layout::kVector;
@@ -87,6 +96,18 @@ inline constexpr std::array kBertEncoderTensors = {
     TensorName{"pooler.w", "pooler.dense.weight", kBertMatrix},
     TensorName{"pooler.b", "pooler.dense.bias", kBertRow},
 };
+
+/// The head for masked words of RobertaForMaskedLM and MPNetForMaskedLM.
+inline constexpr std::array kLmHeadTensors = {
+    TensorName{"masked_words.w", "lm_head.dense.weight", kBertMatrix},
+    TensorName{"masked_words.b", "lm_head.dense.bias", kBertRow},
+    TensorName{"masked_words.norm.gain", "lm_head.layer_norm.weight", kBertRow},
+    TensorName{"masked_words.norm.bias", "lm_head.layer_norm.bias", kBertRow},
+    TensorName{"masked_words.output_bias", "lm_head.bias", kBertRow},
+};
+/// Its tied output, and numbers of positions.
+inline constexpr std::array<std::string_view, 3> kLmHeadOthers = {
+    "embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"};
 
 /// The rows of both tables.
 template <size_t N, size_t M>

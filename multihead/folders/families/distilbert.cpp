@@ -61,18 +61,18 @@ constexpr std::array<std::string_view, 2> kDistilBertOthers = {"embeddings.posit
 FolderPlan read_distilbert(std::string_view json, std::string_view name) {
   DistilBertFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
-  return bert_plan(fields.sizes,
-                   {.model_type = "distilbert",
-                    .heads = "n_heads",
-                    .fields = {.vocabulary = "vocab_size",
-                               .d_model = "dim",
-                               .max_positions = "max_position_embeddings",
-                               .pad_id = "pad_token_id"},
-                    .prefix = "distilbert.",
-                    .tensors = kDistilBertTensors,
-                    .masked_words = "vocab_projector.bias",
-                    .no_weights = kDistilBertOthers},
-                   name, {});
+  return encoder_plan(bert_config(fields.sizes), fields.sizes.tied,
+                      {.model_type = "distilbert",
+                       .heads = "n_heads",
+                       .fields = {.vocabulary = "vocab_size",
+                                  .d_model = "dim",
+                                  .max_positions = "max_position_embeddings",
+                                  .pad_id = "pad_token_id"},
+                       .prefix = "distilbert.",
+                       .tensors = kDistilBertTensors,
+                       .masked_words = "vocab_projector.bias",
+                       .no_weights = kDistilBertOthers},
+                      name, {});
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ namespace mh {
   LINE(Llama)                    \
   LINE(Marian)                   \
   LINE(Mistral)                  \
+  LINE(ModernBert)               \
+  LINE(Mpnet)                    \
   LINE(Multihead)                \
   LINE(Qwen2)                    \
   LINE(Qwen3)                    \
@@ -75,6 +77,18 @@ std::string nearest_name(std::string_view type) {
 }
 
 }  // namespace
+
+std::vector<int64_t> shape_of(TensorPlace::Layout layout, int64_t rows, int64_t cols) {
+  switch (layout) {
+    case TensorPlace::Layout::kTransposed:
+      return {cols, rows};
+    case TensorPlace::Layout::kVector:
+      return {cols};
+    case TensorPlace::Layout::kMatrix:
+      break;
+  }
+  return {rows, cols};
+}
 
 FolderPlan read_plan(std::string_view json, std::string_view name) {
   const auto document = parse_json_strictly(json, name);

@@ -31,8 +31,11 @@ struct TensorPlace {
   std::vector<std::string> names;
   Layout layout = Layout::kMatrix;
   bool may_be_missing = false;  // the parameter is then 0
-  int part = 0, parts = 1;      // in a fused tensor: columns of part `part` of `parts`, equally wide
+  int part = 0, parts = 1;      // in a fused tensor, which has the columns of all its parts side by side
 };
+
+/// The shape in a file of a tensor that is [rows, cols] here.
+std::vector<int64_t> shape_of(TensorPlace::Layout layout, int64_t rows, int64_t cols);
 
 /// How to make the model that a config.json describes.
 struct FolderPlan {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/io/strict_json.h"
@@ -25,52 +26,23 @@ RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
   if (f.rope && f.older_rope && *f.rope != *f.older_rope)
     wrong.emplace_back(
         "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
-  const RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
-  RotaryOptions rotary{.base = rope.base.value_or(f.base.value_or(10000))};
-  rotary.scaling.kind = rope.kind ? *rope.kind : rope.older_kind.value_or(RotaryScaling::Kind::kNone);
-  if (rope.rotated_share.value_or(1) != 1)
-    wrong.push_back(fmt::format("partial_rotary_factor is {}; expected 1: all numbers of a head turn",
-                                *rope.rotated_share));
-  const char* const name = name_of(rotary.scaling.kind, kRotaryScalingNames);
-  const auto need = [&](const auto& value, const char* field) {
-    if (!value) wrong.push_back(fmt::format("rope_type \"{}\" needs {}", name, field));
-    return value.has_value();
-  };
-  if (rotary.scaling.kind == RotaryScaling::Kind::kNone) return rotary;
-  if (need(rope.factor, "factor")) rotary.scaling.factor = *rope.factor;
-  if (rotary.scaling.kind == RotaryScaling::Kind::kLinear) return rotary;
-  if (need(rope.low_turns, "low_freq_factor")) rotary.scaling.low_turns = *rope.low_turns;
-  if (need(rope.high_turns, "high_freq_factor")) rotary.scaling.high_turns = *rope.high_turns;
-  if (need(rope.original_positions, "original_max_position_embeddings"))
-    rotary.scaling.original_positions = *rope.original_positions;
-  if (rotary.scaling.low_turns >= rotary.scaling.high_turns)
-    wrong.push_back(fmt::format("low_freq_factor is {}; expected less than high_freq_factor, {}",
-                                rotary.scaling.low_turns, rotary.scaling.high_turns));
-  return rotary;
+  return rotary_of(f.rope ? *f.rope : f.older_rope.value_or(RopeFields{}), f.base.value_or(10000), wrong);
 }
 
-/// What every layer's queries may see. The layers of a stack have one mask.
-StackMask mask_of(const LlamaKind& kind, const LlamaFields& f, std::vector<std::string>& wrong) {
+/// Which layers have a window.
+std::vector<bool> windows_of(const LlamaKind& kind, const LlamaFields& f) {
   using Window = LlamaKind::Window;
-  if (kind.window == Window::kNone || !f.window) return StackMask::causal();
-  const StackMask window = StackMask::sliding_window(*f.window);
-  if (kind.window == Window::kAllLayers) return window;
-  if (!f.uses_window) return StackMask::causal();
-  int32_t with = std::max(0, f.layers - f.layers_before_windows);
-  if (f.layer_types)
-    with =
-        static_cast<int32_t>(std::count(f.layer_types->begin(), f.layer_types->end(), "sliding_attention"));
-  if (with == 0) return StackMask::causal();
-  if (with != f.layers) {
-    wrong.push_back(
-        fmt::format("sliding_window is {} for {} of {} layers; expected all layers or none to have a window",
-                    *f.window, with, f.layers));
+  const auto layers = static_cast<size_t>(f.layers);
+  std::vector<bool> windows(layers, kind.window == Window::kAllLayers && f.window);
+  if (kind.window != Window::kAsAsked || !f.window || !f.uses_window) return windows;
+  for (size_t i = 0; i < layers; ++i) {
+    windows[i] = f.layer_types ? i < f.layer_types->size() && (*f.layer_types)[i] == kSlidingAttention
+                               : std::cmp_greater_equal(i, f.layers_before_windows);
   }
-  return window;
+  return windows;
 }
 
-CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RotaryOptions& rotary,
-                          const StackMask& mask) {
+CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RotaryOptions& rotary) {
   const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
   CausalConfig config{
       .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false},
@@ -78,7 +50,7 @@ CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const Rot
       .max_positions = f.positions,
       .stack = {.name = "decoder",
                 .d_model = f.d_model,
-                .mask = mask,
+                .mask = StackMask::causal(),
                 .positions = Positions::kRotary,
                 .rotary = rotary,
                 .norm = {.kind = NormKind::kRms, .placement = NormPlacement::kPre, .epsilon = f.epsilon},
@@ -98,6 +70,10 @@ CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const Rot
                         .activation = f.activation,
                         .gated = true,
                         .biases = biases(kind.feed_forward_biases && f.feed_forward_bias)}});
+  const std::vector<bool> windows = windows_of(kind, f);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (windows[i]) config.stack.layers[i].mask = StackMask::sliding_window(*f.window);
+  }
   return config;
 }
 
@@ -126,7 +102,17 @@ constexpr std::array kLlamaNames = {
     TensorName{"decoder.#.feed_forward.w_2", "layers.#.mlp.down_proj.weight", kLinear},
     TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.down_proj.bias", kOneRow},
 };
-constexpr const char* kLlamaOutput = "lm_head.weight";
+constexpr const char *kLlamaOutput = "lm_head.weight", *kLlamaEmbedding = "embed_tokens.weight",
+                     *kLlamaScores = "score.";
+
+/// LlamaModel alone, or with a head that sorts texts into classes: no output that predicts a token.
+bool is_without_output(const TensorFiles& files) {
+  if (files.contains(kLlamaOutput)) return false;
+  const auto& tensors = files.tensors();
+  return files.contains(kLlamaEmbedding) ||
+         std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return tensor.first.starts_with(kLlamaScores); });
+}
 
 /// All but the output layer belong to LlamaModel, which LlamaForCausalLM keeps under the name "model".
 TensorPlace llama_place(std::string_view parameter) {
@@ -159,7 +145,8 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
   std::vector<std::string> wrong;
   const RotaryOptions rotary = rotary_of(fields, wrong);
-  const CausalConfig config = llama_config(kind, fields, rotary, mask_of(kind, fields, wrong));
+  const CausalConfig config = llama_config(kind, fields, rotary);
+  check_layer_types(fields.layer_types, fields.layers, wrong);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
     wrong.push_back(no_divisor("num_attention_heads", fields.heads, kLlamaFields.d_model, fields.d_model));
@@ -172,13 +159,19 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
   return {
       .model_type = std::string(kind.model_type),
       .least_parameters = least_parameters(config),
-      .make = [config](const TensorFiles&) { return std::make_unique<CausalModel>(config); },
+      .make =
+          [config](const TensorFiles& files) {
+            CausalConfig all = config;
+            all.predicts = config.tied || !is_without_output(files);
+            return std::make_unique<CausalModel>(all);
+          },
       .place = llama_place,
       .no_weight =
           [tied = config.tied](const std::string& tensor, const TensorFiles&, const Model&, Differences&) {
             // The tied output, and angles that older versions saved.
             return (tied && tensor == kLlamaOutput) || tensor.ends_with(".rotary_emb.inv_freq");
           },
+      .other_heads = {kLlamaScores},
       .fields_of_heads = [](const HeadGeometry& heads, int32_t) -> std::map<std::string, int32_t> {
         if (heads.key_heads != heads.value_heads || heads.d_key != heads.d_value)
           throw UsageError("it gives keys and values the same heads");

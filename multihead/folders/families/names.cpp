@@ -35,6 +35,20 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
   return {.names = {"(no name for " + std::string(parameter) + ")"}};
 }
 
+void check_layer_types(const std::optional<std::vector<std::string>>& types, int32_t layers,
+                       std::vector<std::string>& wrong) {
+  if (!types) return;
+  if (std::ssize(*types) != layers)
+    wrong.push_back(
+        fmt::format("layer_types has {} entries; expected one for each of {} layers", types->size(), layers));
+  for (const std::string& type : *types) {
+    if (type == kFullAttention || type == kSlidingAttention) continue;
+    wrong.push_back(fmt::format("layer_types names \"{}\"; expected \"{}\" or \"{}\"", type, kFullAttention,
+                                kSlidingAttention));
+    return;
+  }
+}
+
 std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,
                                                  const std::string& field) {
   if (heads.key_heads != heads.heads || heads.value_heads != heads.heads)

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "multihead/folders/families/family.h"
 #include "multihead/io/config.h"
@@ -32,6 +34,12 @@ inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
     {"silu", Activation::kSwish}};
+
+/// "layer_types", of families whose layers may differ: adds to `wrong` a number of them other than that of the layers, and
+/// kinds of layers that are not done here.
+inline constexpr std::string_view kFullAttention = "full_attention", kSlidingAttention = "sliding_attention";
+void check_layer_types(const std::optional<std::vector<std::string>>& types, int32_t layers,
+                       std::vector<std::string>& wrong);
 
 /// FolderPlan::fields_of_heads of families whose heads share d_model evenly, each with its own keys and values.
 std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,

@@ -28,7 +28,7 @@ std::optional<PositionBias> position_bias(const MultiHeadAttention& layer, const
       const Tensor& table = *parameters.find("distance_bias");
       return by_distance(fmt::format("distance_bias[{}, bucket of the distance]", q.softmax),
                          [&](int64_t, int distance) {
-                           return table(q.softmax, t5_bucket(distance, layer.config().direction));
+                           return table(q.softmax, t5_bucket(distance, layer.config().mask.direction()));
                          });
     }
     case Positions::kShaw: {

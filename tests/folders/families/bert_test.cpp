@@ -1,4 +1,4 @@
-// Folders of BERT, RoBERTa, XLM-RoBERTa and DistilBERT that transformers wrote, and what it computed with them in double
+// Folders of BERT, RoBERTa, XLM-RoBERTa, DistilBERT, MPNet and ModernBERT that transformers wrote, and what it computed with them in double
 // precision on a padded batch. tests/oracles/bert_goldens.py makes both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -114,6 +114,8 @@ TEST(BertNames, PrefixesMayBeThereOrNot) {
                                              {"roberta", "encoder", "roberta."},
                                              {"distilbert", "masked", "distilbert."},
                                              {"distilbert", "encoder", "distilbert."},
+                                             {"mpnet", "encoder", "mpnet."},
+                                             {"modernbert", "encoder", "model."},
                                              {"bert", "pretraining", "bert."}}) {
     const test::GoldenModel golden(family, name);
     const SafetensorsFile file = SafetensorsFile::open(golden.folder / "model.safetensors");
@@ -178,7 +180,9 @@ TEST(BertNames, GammaAndBetaOfOldFilesAreRead) {
 TEST(BertHeads, ThatAreNotDoneHereAreNamed) {
   for (const auto& [family, name, tensors] :
        {std::tuple{"bert", "classifier", "classifier.bias, classifier.weight are not read; "},
-        {"distilbert", "answers", "qa_outputs.bias, qa_outputs.weight are not read; "}}) {
+        {"distilbert", "answers", "qa_outputs.bias, qa_outputs.weight are not read; "},
+        {"modernbert", "classifier",
+         "classifier.bias, classifier.weight, head.dense.weight, head.norm.weight are not read; "}}) {
     const ModelFolder folder = load_model_folder(test::GoldenModel(family, name).folder);
     EXPECT_THAT(folder.remark(), HasSubstr(tensors));
   }
@@ -225,6 +229,46 @@ TEST(BertConfigurations, OfItsRelativesToo) {
   refuses("distilbert", "n_layers", 1 << 30, "n_layers: expected an integer from 1 to 1024");
   refuses("distilbert", "activation", "mish", "activation: expected");
   refuses("distilbert", "dim", 20.5, "dim: expected an integer");
+  refuses("mpnet", "relative_attention_num_buckets", 16, "relative_attention_num_buckets is 16; expected 32");
+  refuses("mpnet", "max_position_embeddings", 2,
+          "max_position_embeddings is 2; expected more than the 2 rows");
+  refuses("modernbert", "decoder_bias", false, "decoder_bias is false; expected a bias");
+  refuses("modernbert", "layer_types", {"full_attention"},
+          "layer_types has 1 entries; expected one for each of 2");
+  refuses("modernbert", "layer_types", {"full_attention", "chunked_attention"},
+          "layer_types names \"chunked_attention\"; expected \"full_attention\" or \"sliding_attention\"");
+  refuses("modernbert", "local_attention", 0, "local_attention: expected an integer from 2");
+  refuses("modernbert", "rope_parameters", {{"full_attention", {{"rope_type", "yarn"}}}},
+          "rope_parameters.full_attention.rope_type: expected one of");
+}
+
+// As transformers before 5 wrote it, and as the folders of answerdotai are.
+TEST(ModernBertFolder, OlderConfigurationsSayTheSame) {
+  const test::GoldenModel golden("modernbert", "masked");
+  const TensorFiles files = TensorFiles::open(DirectoryFolder(golden.folder));
+  auto config = nlohmann::json::parse(read_file(golden.folder / "config.json"));
+  config.erase("layer_types"), config.erase("rope_parameters");
+  const auto states = [&] {
+    const auto model = read_parameters(files, read_plan(config.dump(), "config.json"));
+    Tape tape;
+    Context context{.tape = tape};
+    return copied(
+        dynamic_cast<const EncoderModel&>(*model).states(context, Batch(golden.sequences).view()).value());
+  };
+  golden.expect_near(states().view(), "states");
+  config["global_attn_every_n_layers"] = 3, config["global_rope_theta"] = 160000.0;
+  config["local_rope_theta"] = 10000.0;
+  golden.expect_near(states().view(), "states");
+  const Tensor expected = states();
+  for (const auto& [key, value] : {std::pair{"local_rope_theta", 20000},
+                                   {"global_rope_theta", 1000},
+                                   {"global_attn_every_n_layers", 2},
+                                   {"local_attention", 8}}) {
+    const auto before = std::exchange(config[key], value);
+    const Tensor other = states();
+    EXPECT_NE(other.view()(other.rows() - 1, 0), expected.view()(expected.rows() - 1, 0)) << key;
+    config[key] = before;
+  }
 }
 
 // The head would predict with the embeddings instead.
@@ -248,7 +292,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Kind{"roberta", "xlm", false, true, "xlm-roberta"},
                     Kind{"roberta", "camembert", false, true, "camembert"},
                     Kind{"bert", "classifier", true, false}, Kind{"distilbert", "answers", false, false},
-                    Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false}),
+                    Kind{"distilbert", "masked", false, true}, Kind{"distilbert", "encoder", false, false},
+                    Kind{"mpnet", "masked", false, true}, Kind{"mpnet", "encoder", true, false},
+                    Kind{"modernbert", "masked", false, true}, Kind{"modernbert", "encoder", false, false},
+                    Kind{"modernbert", "classifier", false, false}),
     [](const auto& tested) { return std::string(tested.param.family) + "_" + tested.param.name; });
 
 }  // namespace

@@ -75,7 +75,7 @@ class Geometry : public testing::TestWithParam<Case> {
             .d_out = GetParam().d_out,
             .geometry = GetParam().geometry,
             .positions = order.positions,
-            .direction = order.direction,
+            .mask = order.direction == AttentionDirection::kCausal ? StackMask::causal() : StackMask::none(),
             .layer = kLayer};
   }
   static D random_rows(int64_t rows, uint64_t seed) {
