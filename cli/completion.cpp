@@ -1,4 +1,5 @@
-// multihead completion SHELL: prints a script that completes verbs, flags and their values.
+// multihead completion SHELL: prints a script with which a shell completes what is typed. The script asks
+// `multihead complete WORD ... LAST`.
 #include "cli/completion.h"
 
 #include <fmt/format.h>
@@ -6,6 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/common.h"
 #include "cli/help_format.h"
@@ -19,93 +25,174 @@ namespace {
 
 enum class Shell { kBash, kZsh, kFish };
 
+constexpr std::string_view kBashScript =
+    R"(# Completes multihead in bash; printed by: multihead completion bash
+_multihead() {
+  local cur=${COMP_WORDS[COMP_CWORD]} answer
+  [[ $cur == = ]] && cur= # bash cuts --flag=value at the sign
+  answer=$("${COMP_WORDS[0]/#\~/$HOME}" complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  COMPREPLY=()
+  case $answer in
+    '') ;;
+    :files)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      ;;
+    :folders)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+      ;;
+    *) mapfile -t COMPREPLY < <(cut -f 1 <<<"$answer") ;;
+  esac
+}
+complete -F _multihead multihead
+)";
+
+constexpr std::string_view kZshScript = R"(#compdef multihead
+# Completes multihead in zsh; printed by: multihead completion zsh
+_multihead() {
+  local -a answer
+  answer=("${(@f)$(${words[1]/#\~/$HOME} complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  case $answer[1] in
+    '') ;;
+    :files)
+      compset -P '*='
+      _files
+      ;;
+    :folders) _files -/ ;;
+    *)
+      answer=("${(@)answer//:/\\:}")
+      answer=("${(@)answer/$'\t'/:}")
+      _describe multihead answer
+      ;;
+  esac
+}
+if [[ $funcstack[1] == _multihead ]]; then
+  _multihead "$@"
+else
+  compdef _multihead multihead
+fi
+)";
+
+constexpr std::string_view kFishScript =
+    R"(# Completes multihead in fish; printed by: multihead completion fish
+function __multihead_complete
+  set -l words (commandline -opc) (commandline -ct)
+  set -l program (string replace -r '^~' $HOME -- $words[1])
+  set -l answer ($program complete $words[2..-1] 2>/dev/null)
+  switch "$answer[1]"
+    case :files
+      __fish_complete_path (commandline -ct)
+    case :folders
+      __fish_complete_directories (commandline -ct)
+    case '*'
+      string join \n -- $answer
+  end
+end
+complete -c multihead -f -a '(__multihead_complete)'
+)";
+
+using Words = std::vector<std::pair<std::string, std::string>>;  // and what they stand for
+
 const CLI::App& whole_tool(const CLI::App& verb) {
   return verb.get_parent() == nullptr ? verb : whole_tool(*verb.get_parent());
 }
 
-// The names that a value of this kind may have; see name_values().
-std::vector<std::string> value_words(const CLI::App& app, const std::string& value_name) {
-  std::vector<std::string> words;
-  if (value_name == "GEOMETRY") {
-    for (const GeometryName& geometry : geometry_names()) words.emplace_back(geometry.name);
-  } else if (value_name == "PRESET") {
-    for (const TransformerPreset& preset : transformer_presets()) words.emplace_back(preset.name);
-  } else if (value_name == "STUDY") {
-    words = study_names();
-  } else if (value_name == "VERB") {
-    words = listed_names(whole_tool(app));
-  } else if (value_name.find('|') != std::string::npos) {
-    for (const std::string& word : CLI::detail::split(value_name, '|')) words.push_back(word);
+Words names_of(const std::vector<std::string>& names) {
+  Words words;
+  for (const std::string& name : names) words.emplace_back(name, "");
+  return words;
+}
+
+Words verbs_of(const CLI::App& app) {
+  Words words;
+  for (const CLI::App* verb : listed_verbs(app))
+    words.emplace_back(verb->get_name(), verb->get_description());
+  return words;
+}
+
+/// What a value of this option may be; see name_values().
+Words values_of(const CLI::App& verb, const CLI::Option& option) {
+  const std::string name = option.get_type_name();
+  if (name.find("FILE") != std::string::npos) return {{":files", ""}};
+  if (name == "DIR") return {{":folders", ""}};
+  if (name == "STUDY") return names_of(study_names());
+  if (name == "VERB") return verbs_of(whole_tool(verb));
+  Words words;
+  if (name == "GEOMETRY") {
+    for (const GeometryName& geometry : geometry_names()) words.emplace_back(geometry.name, "");
+  } else if (name == "PRESET") {
+    for (const TransformerPreset& preset : transformer_presets()) words.emplace_back(preset.name, "");
+  } else if (name.find('|') != std::string::npos) {
+    words = names_of(CLI::detail::split(name, '|'));
   }
   return words;
 }
 
-CompletedValue value_of(const CLI::App& app, const CLI::Option& option) {
-  if (option.get_items_expected_max() == 0) return {};
-  const std::string name = option.get_type_name();
-  if (name.find("FILE") != std::string::npos)
-    return {.kind = CompletedKind::kFiles, .optional = option.get_items_expected_min() == 0};
-  if (name == "DIR") return {.kind = CompletedKind::kFolders};
-  std::vector<std::string> words = value_words(app, name);
-  return {.kind = words.empty() ? CompletedKind::kFree : CompletedKind::kWords, .words = std::move(words)};
-}
-
-CompletedFlag completed_flag(const CLI::App& app, const CLI::Option& option) {
-  CompletedFlag flag{.names = {},
-                     .about = option.get_description(),
-                     .value_name = value_name(option),
-                     .value = value_of(app, option),
-                     .again = option.get_expected_max() > 1};
-  for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
-  return flag;
-}
-
-// The flags of the verb, and those that every verb takes (--version stands alone).
-std::vector<CompletedFlag> completed_flags(const CLI::App& app) {
-  std::vector<CompletedFlag> flags;
-  for (const CLI::App* of = &app; of != nullptr; of = of->get_parent()) {
-    for (const CLI::Option* option :
-         of->get_options([](const CLI::Option* o) { return o->nonpositional(); })) {
-      const bool inherited = of != &app;
-      const bool own_too = inherited && app.get_option_no_throw(option->get_name()) != nullptr;
-      if (!own_too && !(inherited && option->check_lname("version")))
-        flags.push_back(completed_flag(app, *option));
+/// The flags of the verb, and those that every verb takes (--version stands alone).
+Words flags_of(const CLI::App& verb) {
+  Words words;
+  for (const CLI::App* of = &verb; of != nullptr; of = of->get_parent()) {
+    for (const CLI::Option* option : of->get_options([](const auto* o) { return o->nonpositional(); })) {
+      if (of != &verb && option->check_lname("version")) continue;
+      for (const std::string& name : option->get_lnames())
+        words.emplace_back("--" + name, option->get_description());
+      for (const std::string& name : option->get_snames())
+        words.emplace_back("-" + name, option->get_description());
     }
   }
-  return flags;
+  return words;
 }
 
-// "data", "grammar" -> "data grammar".
-std::string path_of(const std::string& path, const std::string& name) {
-  return path.empty() ? name : path + " " + name;
+/// The flag of this name that takes a value, or null.
+const CLI::Option* flag_with_value(const CLI::App& verb, const std::string& name) {
+  for (const CLI::App* of = &verb; of != nullptr; of = of->get_parent()) {
+    if (const CLI::Option* option = of->get_option_no_throw(name); option != nullptr)
+      return option->get_items_expected_max() > 0 ? option : nullptr;
+  }
+  return nullptr;
 }
 
-void add_verb(std::vector<CompletedVerb>& verbs, const CLI::App& app, const std::string& path) {
-  CompletedVerb verb{.path = path,
-                     .about = app.get_description(),
-                     .flags = completed_flags(app),
-                     .verbs = listed_names(app),
-                     .argument = {}};
-  for (const CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->get_positional(); }))
-    verb.argument = value_of(app, *option);
-  verbs.push_back(std::move(verb));
-  for (const CLI::App* of_verb : listed_verbs(app))
-    add_verb(verbs, *of_verb, path_of(path, of_verb->get_name()));
+/// What the last of these words may be, whatever it begins with.
+Words offered(const CLI::App& tool, std::span<const std::string> words) {
+  const CLI::App* verb = &tool;
+  const CLI::Option* flag = nullptr;  // whose value is next
+  for (const std::string& word : words.first(words.size() - 1)) {
+    if (word == "=") continue;  // bash cuts --flag=value at the sign
+    flag = flag == nullptr && word.starts_with('-') ? flag_with_value(*verb, word) : nullptr;
+    const auto verbs = listed_verbs(*verb);
+    const auto named =
+        std::find_if(verbs.begin(), verbs.end(), [&](auto* v) { return v->get_name() == word; });
+    if (named != verbs.end()) verb = *named;
+  }
+  const std::string& last = words.back();
+  if (const size_t sign = last.find('='); sign != std::string::npos && last.starts_with('-')) {
+    const CLI::Option* const before = flag_with_value(*verb, last.substr(0, sign));
+    Words values = before != nullptr ? values_of(*verb, *before) : Words();
+    for (auto& [value, about] : values) {
+      if (!value.starts_with(':')) value = last.substr(0, sign + 1) + value;
+    }
+    return values;
+  }
+  if (last.starts_with('-')) return flags_of(*verb);
+  if (flag != nullptr) return values_of(*verb, *flag);
+  if (Words verbs = verbs_of(*verb); !verbs.empty()) return verbs;
+  const auto arguments = verb->get_options([](const auto* o) { return o->get_positional(); });
+  // A verb's lists of files may be flags' as well (--train a b), so without an argument files are offered.
+  return arguments.empty() ? Words{{":files", ""}} : values_of(*verb, *arguments.back());
 }
 
 }  // namespace
 
-std::vector<CompletedVerb> completed_verbs(const CLI::App& app) {
-  std::vector<CompletedVerb> verbs;
-  add_verb(verbs, app, "");
-  return verbs;
-}
-
-const CompletedVerb& next_verb(const std::vector<CompletedVerb>& verbs, const CompletedVerb& verb,
-                               const std::string& name) {
-  return *std::find_if(verbs.begin(), verbs.end(),
-                       [path = path_of(verb.path, name)](const auto& each) { return each.path == path; });
+std::string completions(const CLI::App& tool, const std::vector<std::string>& words) {
+  if (words.empty()) return "";
+  const std::string last = words.back() == "=" ? "" : words.back();
+  std::string text;
+  for (const auto& [word, about] : offered(tool, words)) {
+    if (word.starts_with(':') || word.starts_with(last))
+      text += about.empty() ? word + "\n" : fmt::format("{}\t{}\n", word, about);
+  }
+  return text;
 }
 
 void add_completion(CLI::App& app) {
@@ -120,11 +207,10 @@ void add_completion(CLI::App& app) {
       "Examples:\n"
       "  source <(multihead completion bash)\n"
       "  multihead completion fish > ~/.config/fish/completions/multihead.fish");
-  verb->callback([shell, &app] {
-    const std::vector<CompletedVerb> verbs = completed_verbs(app);
-    write_text("", *shell == Shell::kBash  ? bash_completion(verbs)
-                   : *shell == Shell::kZsh ? zsh_completion(verbs)
-                                           : fish_completion(verbs));
+  verb->callback([shell] {
+    write_text("", std::string(*shell == Shell::kBash  ? kBashScript
+                               : *shell == Shell::kZsh ? kZshScript
+                                                       : kFishScript));
   });
 }
 

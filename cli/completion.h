@@ -1,5 +1,4 @@
-// Scripts that complete multihead's verbs, flags and their values in a shell, made from the command line
-// itself.
+// What `multihead complete WORD ... LAST` answers to the scripts of `multihead completion`.
 #pragma once
 
 #include <string>
@@ -11,45 +10,8 @@ class App;
 
 namespace mh::cli {
 
-enum class CompletedKind {
-  kNone,   // a flag that takes no value, or a verb that takes no argument
-  kFree,   // a number or a text: nothing to offer
-  kFiles,  // files and folders
-  kFolders,
-  kWords
-};
-
-/// What can stand for a flag's value, or as an argument without a flag.
-struct CompletedValue {
-  CompletedKind kind = CompletedKind::kNone;
-  std::vector<std::string> words = {};
-  bool optional = false;  // the flag may stand without it
-};
-
-struct CompletedFlag {
-  std::vector<std::string> names;  // with their dashes: "-i", "--input"
-  std::string about, value_name;
-  CompletedValue value;
-  bool again = false;  // may be given more than once
-};
-
-struct CompletedVerb {
-  std::string path;   // "" of multihead itself, "data grammar"
-  std::string about;  // one sentence
-  std::vector<CompletedFlag> flags;
-  std::vector<std::string> verbs;  // that follow
-  CompletedValue argument;         // without a flag
-};
-
-/// multihead itself first, then its verbs and theirs.
-std::vector<CompletedVerb> completed_verbs(const CLI::App& app);
-
-/// The verb `name` that follows `verb`. REQUIRES: it is among verb.verbs.
-const CompletedVerb& next_verb(const std::vector<CompletedVerb>& verbs, const CompletedVerb& verb,
-                               const std::string& name);
-
-std::string bash_completion(const std::vector<CompletedVerb>& verbs);
-std::string zsh_completion(const std::vector<CompletedVerb>& verbs);
-std::string fish_completion(const std::vector<CompletedVerb>& verbs);
+/// Words that may stand in the place of the last of `words`, as far as it is typed: a line each, with what it stands for
+/// behind a tab; or ":files", or ":folders".
+std::string completions(const CLI::App& tool, const std::vector<std::string>& words);
 
 }  // namespace mh::cli

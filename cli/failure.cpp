@@ -54,6 +54,24 @@ std::string no_flag(const CLI::App& verb, const std::string& given) {
                      meant.empty() ? fmt::format("see {} --help-all", typed_name(verb)) : meant);
 }
 
+/// What is wrong with the values of flags that were given; empty: nothing.
+std::string wrong_values(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options([](const CLI::Option* o) { return o->count() > 0; })) {
+    const std::string name = option->get_name();
+    const int given = static_cast<int>(option->count()), least = option->get_items_expected_min(),
+              most = option->get_items_expected_max();
+    if (given > most && most == 1)
+      return fmt::format("{} is given more than once: {}", name, fmt::join(option->results(), " and "));
+    if (most > 0 && (given < least || given > most))
+      return fmt::format("{}: expected {} values, got {}", name, given < least ? least : most, given);
+    for (const CLI::Option* other : option->get_excludes()) {
+      if (other->count() > 0)
+        return fmt::format("{} and {} cannot be given together", name, other->get_name());
+    }
+  }
+  return "";
+}
+
 std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const CLI::App& verb = chosen_verb(app);
@@ -64,27 +82,7 @@ std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   // model is given twice, since 3 took its place.
   const auto flag = std::find_if(unknown.begin(), unknown.end(), looks_like_a_flag);
   if (flag != unknown.end() && (flag == unknown.begin() || !wants_verb)) return no_flag(verb, *flag);
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    // "--model: At Most 1 required but received 2"
-    if (const size_t at = what.find(": At Most 1 "); at != std::string::npos) {
-      const CLI::Option* const option = verb.get_option_no_throw(what.substr(0, at));
-      return fmt::format("{} is given more than once{}{}", what.substr(0, at), option ? ": " : "",
-                         option ? fmt::format("{}", fmt::join(option->results(), " and ")) : "");
-    }
-    // "--similarity: At least 2 required but received 1"
-    const size_t at = what.find(": At "), wanted = what.find_first_of("0123456789", at);
-    const size_t got = what.rfind(' ');
-    if (at != std::string::npos && wanted < got) {
-      return fmt::format("{}: expected {} values, got {}", what.substr(0, at),
-                         what.substr(wanted, what.find(' ', wanted) - wanted), what.substr(got + 1));
-    }
-  }
-  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
-    if (const size_t at = what.find(" excludes "); at != std::string::npos) {
-      return fmt::format("{} and {} cannot be given together", what.substr(0, at),
-                         what.substr(at + std::string_view(" excludes ").size()));
-    }
-  }
+  if (std::string wrong = wrong_values(verb); !wrong.empty()) return wrong;
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return what;
   if (wants_verb) return no_verb(verb, unknown.empty() ? "" : unknown.front());

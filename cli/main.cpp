@@ -12,6 +12,7 @@
 
 #include "cli/app.h"
 #include "cli/common.h"
+#include "cli/completion.h"
 #include "cli/failure.h"
 #include "cli/given_values.h"
 
@@ -28,7 +29,12 @@ void occupy_standard_streams() {
 }
 
 void run(CLI::App& app, int argc, char** argv) {
-  mh::cli::check_values_are_given(app, std::vector<std::string>(argv + 1, argv + argc));
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "complete") {  // whose words are no flags of its own
+    mh::cli::write_text("", mh::cli::completions(app, {words.begin() + 1, words.end()}));
+    return mh::cli::finish_standard_output();
+  }
+  mh::cli::check_values_are_given(app, words);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -22,8 +22,9 @@ inline constexpr Rule<int32_t> kHeadCounts{.low = 1, .high = 65536};
 
 class HeadChanges {
  public:
-  /// Sets one field: changes.set(&HeadGeometry::d_key, 24).
+  /// Sets one number or name: changes.set(&HeadGeometry::d_key, 24). Parts of `input` are set as settings.
   template <class T>
+    requires(!std::is_same_v<T, HeadInput>)
   HeadChanges& set(T HeadGeometry::*field, std::type_identity_t<T> value);
 
   bool empty() const { return given_.empty(); }
@@ -57,13 +58,11 @@ std::string help_of(const HeadField& field);
 std::string_view setting_name(const HeadField& field);
 
 template <class T>
+  requires(!std::is_same_v<T, HeadInput>)
 HeadChanges& HeadChanges::set(T HeadGeometry::*field, std::type_identity_t<T> value) {
   values_.*field = std::move(value);
-  const auto* const begin = reinterpret_cast<const char*>(&(values_.*field));
-  // A field that is a struct, such as `input`, stands for several described fields.
   HeadGeometry::describe(values_, [&](const HeadField& about, const auto& shown, const auto&...) {
-    const auto* const at = reinterpret_cast<const char*>(&shown);
-    if (at >= begin && at < begin + sizeof(T)) given_.insert(about.name);
+    if (static_cast<const void*>(&shown) == &(values_.*field)) given_.insert(about.name);
   });
   return *this;
 }

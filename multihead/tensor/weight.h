@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "multihead/base/stored_matrix.h"
 #include "multihead/tensor/tensor.h"
@@ -52,17 +53,11 @@ class Weight {
   Weight(StoredMatrix elsewhere, std::shared_ptr<const void> keeper, bool in_file = false)
       : rows_(elsewhere.rows),
         cols_(elsewhere.cols),
-        elsewhere_(elsewhere),
-        keeper_(std::move(keeper)),
-        in_file_(in_file),
+        from_(Elsewhere{elsewhere, std::move(keeper), in_file}),
         is_own_(false) {}
   /// Numbers that are converted: those of `source`, [rows, cols], or if it is transposed [cols, rows].
   Weight(int64_t rows, int64_t cols, std::shared_ptr<const NumberSource> source, bool transposed)
-      : rows_(rows), cols_(cols), source_(std::move(source)), transposed_(transposed), is_own_(false) {}
-  Weight(const Weight& other) { *this = other; }
-  Weight& operator=(const Weight& other);
-  Weight(Weight&& other) noexcept { *this = std::move(other); }
-  Weight& operator=(Weight&& other) noexcept;
+      : rows_(rows), cols_(cols), from_(Converted{std::move(source), transposed}), is_own_(false) {}
 
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
@@ -71,24 +66,24 @@ class Weight {
   /// Where the numbers are now; those that must be converted are copied into memory first. Valid until they
   /// are changed or copied into memory.
   StoredMatrix stored() const {
-    if (elsewhere_.data == nullptr) make_own();
-    return is_own() ? StoredMatrix::of(own_.view()) : elsewhere_;
+    const auto* const elsewhere = std::get_if<Elsewhere>(&from_);
+    if (elsewhere != nullptr && !is_own()) return elsewhere->matrix;
+    make_own();
+    return StoredMatrix::of(own_.view());
   }
   /// The same for a short time: with what this returns, the memory of converted numbers is let go, and that of
   /// mapped ones, which are read from the file again when they are next needed.
   BorrowedMatrix borrow() const;
   /// Whether rows must be converted to be read: whoever needs a few of them reads these (read_row()).
-  bool is_converted() const { return source_ != nullptr && !is_own(); }
+  bool is_converted() const { return std::holds_alternative<Converted>(from_) && !is_own(); }
   /// Writes row i to `to`.
   void read_row(int64_t i, float* to) const;
   /// Whether the numbers are in the weight's own memory.
-  bool is_own() const { return is_own_.load(std::memory_order_acquire); }
+  bool is_own() const { return is_own_.value.load(std::memory_order_acquire); }
 
   Tensor& tensor() {
     make_own();
-    elsewhere_ = {};
-    keeper_.reset();
-    source_.reset();
+    from_ = Zeros{};
     return own_;
   }
   const Tensor& tensor() const {
@@ -104,19 +99,36 @@ class Weight {
   void fill(float value) { tensor().fill(value); }
 
  private:
+  struct Zeros {};
+  struct Elsewhere {
+    StoredMatrix matrix;
+    std::shared_ptr<const void> keeper;
+    bool in_file;
+  };
+  struct Converted {
+    std::shared_ptr<const NumberSource> source;
+    bool transposed;
+  };
+  /// Copied with the weight.
+  struct Flag {
+    Flag(bool set) : value(set) {}  // NOLINT
+    Flag(const Flag& other) : value(other.value.load(std::memory_order_acquire)) {}
+    Flag& operator=(const Flag& other) {
+      value.store(other.value.load(std::memory_order_acquire), std::memory_order_release);
+      return *this;
+    }
+    std::atomic<bool> value;
+  };
   void make_own() const {
     if (!is_own()) take_memory();
   }
   void take_memory() const;
+  BorrowedMatrix converted(const Converted& numbers) const;
 
   int64_t rows_ = 0, cols_ = 0;
+  std::variant<Zeros, Elsewhere, Converted> from_;  // until the numbers are in own_
   mutable Tensor own_;
-  StoredMatrix elsewhere_;  // data == nullptr and no source: zeros for which no memory was taken yet
-  std::shared_ptr<const void> keeper_;
-  bool in_file_ = false;  // elsewhere_ is mapped
-  std::shared_ptr<const NumberSource> source_;
-  bool transposed_ = false;  // what source_ has
-  mutable std::atomic<bool> is_own_{true};
+  mutable Flag is_own_{true};
 };
 
 }  // namespace mh

@@ -72,14 +72,12 @@ TEST(HeadChanges, EveryFieldButColumnsIsASetting) {
 TEST(HeadChanges, OnlyWhatIsGivenIsChanged) {
   HeadChanges changes;
   EXPECT_TRUE(changes.empty());
-  changes.set(&HeadGeometry::d_key, 24).set(&HeadGeometry::input, HeadInput::slices(true));
+  changes.set(&HeadGeometry::d_key, 24).set(&HeadGeometry::biases, Biases::kNone);
   HeadGeometry found{.heads = 3, .key_heads = 1, .scores = Scores::kTied};
   changes.apply(found);
-  EXPECT_EQ(found, (HeadGeometry{.heads = 3,
-                                 .d_key = 24,
-                                 .key_heads = 1,
-                                 .input = HeadInput::slices(true),
-                                 .scores = Scores::kTied}));
+  EXPECT_EQ(found,
+            (HeadGeometry{
+                .heads = 3, .d_key = 24, .key_heads = 1, .scores = Scores::kTied, .biases = Biases::kNone}));
 }
 
 TEST(HeadChanges, WhatIsTypedHasToBeASize) {

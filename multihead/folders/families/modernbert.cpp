@@ -81,23 +81,23 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
                 .positions = Positions::kRotary,
                 .rotary = rotary_of(f.rope.full.value_or(RopeFields{}), full_base, wrong),
                 .norm = norm,
-                .dropout = {.residual = 0, .weights = f.attention_dropout, .activation = f.activation_dropout}},
-      .masked_words = MaskedWordsConfig{.activation = f.masked_words_activation,
-                                        .biases = biases(f.masked_words_bias)},
+                .dropout = {.residual = 0,
+                            .weights = f.attention_dropout,
+                            .activation = f.activation_dropout}},
+      .masked_words =
+          MaskedWordsConfig{.activation = f.masked_words_activation, .biases = biases(f.masked_words_bias)},
       .pad_id = f.pad.value_or(-1)};
-  config.stack.layers.assign(
-      static_cast<size_t>(f.layers),
-      {.self_attention = {.heads = f.heads, .biases = biases(f.attention_bias)},
-       .feed_forward = {.d_ff = f.d_ff,
-                        .activation = f.activation,
-                        .gated = true,
-                        .biases = biases(f.feed_forward_bias)}});
+  config.stack.layers.assign(static_cast<size_t>(f.layers),
+                             {.self_attention = {.heads = f.heads, .biases = biases(f.attention_bias)},
+                              .feed_forward = {.d_ff = f.d_ff,
+                                               .activation = f.activation,
+                                               .gated = true,
+                                               .biases = biases(f.feed_forward_bias)}});
   const RotaryOptions near =
       rotary_of(f.rope.sliding.value_or(RopeFields{}), f.local_base.value_or(full_base), wrong);
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
-    const bool local = f.layer_types
-                           ? i < f.layer_types->size() && (*f.layer_types)[i] == kSlidingAttention
-                           : i % static_cast<size_t>(f.full_every) != 0;
+    const bool local = f.layer_types ? i < f.layer_types->size() && (*f.layer_types)[i] == kSlidingAttention
+                                     : i % static_cast<size_t>(f.full_every) != 0;
     if (!local) continue;
     config.stack.layers[i].mask = StackMask::local(f.local / 2);
     config.stack.layers[i].rotary = near;

@@ -23,7 +23,8 @@ constexpr std::array kMpnetEncoderTensors = {
     TensorName{"embedding.norm.gain", "embeddings.LayerNorm.weight", kBertRow},
     TensorName{"embedding.norm.bias", "embeddings.LayerNorm.bias", kBertRow},
     TensorName{"positions", "embeddings.position_embeddings.weight"},
-    TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight", kBertMatrix},
+    TensorName{"encoder.0.self_attention.distance_bias", "encoder.relative_attention_bias.weight",
+               kBertMatrix},
     TensorName{"encoder.#.self_attention.w_q", "encoder.layer.#.attention.attn.q.weight", kBertMatrix},
     TensorName{"encoder.#.self_attention.b_q", "encoder.layer.#.attention.attn.q.bias", kBertRow},
     TensorName{"encoder.#.self_attention.w_k", "encoder.layer.#.attention.attn.k.weight", kBertMatrix},
@@ -53,7 +54,8 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   MpnetFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
   if (fields.buckets != kT5Buckets)
-    wrong.push_back(fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, kT5Buckets));
+    wrong.push_back(
+        fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, kT5Buckets));
   EncoderConfig config = bert_config(sizes);
   config.stack.positions = Positions::kT5;
   config.stack.one_bias = true;

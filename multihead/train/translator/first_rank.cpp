@@ -40,7 +40,8 @@ std::vector<std::vector<int32_t>> read_lists(MessageReader& reader) {
 }  // namespace
 
 // As the files of a model folder, since not every tokenizer is one tokenizer.json.
-TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const TranslatorTokenizers* tokenizers) {
+TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group,
+                                              const std::optional<TranslatorTokenizers>& tokenizers) {
   if (group.size() == 1) return *tokenizers;
   MessageWriter mine;
   if (group.rank() == 0) {
@@ -61,7 +62,8 @@ TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const Transla
   return {.source = *std::move(read.source), .own_target = std::move(read.target)};
 }
 
-EncoderDecoderConfig config_of_first_rank(ProcessGroup& group, const EncoderDecoderConfig* config) {
+EncoderDecoderConfig config_of_first_rank(ProcessGroup& group,
+                                          const std::optional<EncoderDecoderConfig>& config) {
   if (group.size() == 1) return *config;
   const bool first = group.rank() == 0;
   const std::string json = of_first_rank(

@@ -2,8 +2,7 @@
 // `share_corpus` the text. Everything that rank 0 has as a file need be nowhere else.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <optional>
 
 #include "multihead/distributed/message.h"
 #include "multihead/distributed/process_group.h"
@@ -12,9 +11,11 @@
 
 namespace mh {
 
-/// Each takes what rank 0 has and returns it on every rank; what other ranks pass is not read.
-TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group, const TranslatorTokenizers* tokenizers);
-EncoderDecoderConfig config_of_first_rank(ProcessGroup& group, const EncoderDecoderConfig* config);
+/// Each takes what rank 0 has, and returns it on every rank; what other ranks pass is not read.
+TranslatorTokenizers tokenizers_of_first_rank(ProcessGroup& group,
+                                              const std::optional<TranslatorTokenizers>& tokenizers);
+EncoderDecoderConfig config_of_first_rank(ProcessGroup& group,
+                                          const std::optional<EncoderDecoderConfig>& config);
 
 void add_corpus(MessageWriter& message, const TrainingCorpus& corpus);
 TrainingCorpus read_corpus(MessageReader& reader);

@@ -52,7 +52,7 @@ class Training {
   TrainingResult run() {
     check_settings(given_);
     refuse_differing_ranks();
-    std::optional<CheckpointStore> store;  // of rank 0
+    std::unique_ptr<CheckpointStore> store;  // of rank 0, as everything that is written
     std::optional<Checkpoint> saved;
     ParallelText text;
     std::optional<ParallelText> valid_text;
@@ -64,12 +64,12 @@ class Training {
         valid_text = read_parallel_text(settings_.valid_source, settings_.valid_target, limits);
     }
     if (first_) {
-      store.emplace(settings_.model, LockWait{.remark = watcher_.remark});
+      store = std::make_unique<CheckpointStore>(settings_.model, LockWait{.remark = watcher_.remark});
       if (const auto updates = store->updates(); !updates.empty()) saved = store->load(updates.back());
       if (!settings_.init_from.empty() && !saved) begin_with(settings_.init_from);
       tokenizers_ = tokenizers(saved, text);
     }
-    tokenizers_ = tokenizers_of_first_rank(group_, first_ ? &*tokenizers_ : nullptr);
+    tokenizers_ = tokenizers_of_first_rank(group_, tokenizers_);
     encode(text, valid_text);
     text = {};
     std::optional<EncoderDecoderConfig> config;
@@ -79,7 +79,7 @@ class Training {
       if (saved) refuse_changes(settings_, saved->state, other_texts(saved->state));
       config = saved ? same_config(saved->folder) : new_config();
     }
-    config = config_of_first_rank(group_, first_ ? &*config : nullptr);
+    config = config_of_first_rank(group_, config);
     config->dropout = model_config(settings_, 1, 0).dropout;
 
     const bool goes_on = saved.has_value();
@@ -89,15 +89,14 @@ class Training {
     if (first_) begin(model, trainer, *store, std::move(saved));
     trainer.start_as_first_rank();
     if (any_rank(group_, first_ && goes_on && was_finished(trainer, *store))) return result_;
-    std::optional<MetricsLog> metrics;
+    std::unique_ptr<MetricsLog> metrics;
     if (first_) {
       keep_settings(given_);
-      metrics.emplace(settings_.model, trainer.state().update);
+      metrics = std::make_unique<MetricsLog>(settings_.model, trainer.state().update);
     }
-    result_.end =
-        run_training(trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr, run_, hooks(model));
+    result_.end = run_training(trainer, store.get(), metrics.get(), run_, hooks(model));
     result_.updates = trainer.state().update;
-    finish(model, trainer, first_ ? &*store : nullptr, first_ ? &*metrics : nullptr);
+    finish(model, trainer, store.get(), metrics.get());
     return result_;
   }
 
