@@ -170,7 +170,7 @@ Words offered(const CLI::App& tool, std::span<const std::string> words) {
     const CLI::Option* const before = flag_with_value(*verb, last.substr(0, sign));
     Words values = before != nullptr ? values_of(*verb, *before) : Words();
     for (auto& [value, about] : values) {
-      if (!value.starts_with(':')) value = last.substr(0, sign + 1) + value;
+      if (!value.starts_with(':')) value.insert(0, last, 0, sign + 1);
     }
     return values;
   }
@@ -190,7 +190,7 @@ std::string completions(const CLI::App& tool, const std::vector<std::string>& wo
   std::string text;
   for (const auto& [word, about] : offered(tool, words)) {
     if (word.starts_with(':') || word.starts_with(last))
-      text += about.empty() ? word + "\n" : fmt::format("{}\t{}\n", word, about);
+      text += fmt::format("{}{}{}\n", word, about.empty() ? "" : "\t", about);
   }
   return text;
 }
