@@ -83,7 +83,7 @@ ModelFacts CausalModel::facts() const {
 
 const VocabularyHead& CausalModel::vocabulary() const {
   if (!config_.predicts)
-    throw UsageError("this model has no output layer; take one that was saved with it (…ForCausalLM)");
+    throw UsageError("this model has no output layer; take one that was saved with it (...ForCausalLM)");
   return head_;
 }
 

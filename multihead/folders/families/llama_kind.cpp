@@ -36,8 +36,7 @@ std::vector<bool> windows_of(const LlamaKind& kind, const LlamaFields& f) {
   std::vector<bool> windows(layers, kind.window == Window::kAllLayers && f.window);
   if (kind.window != Window::kAsAsked || !f.window || !f.uses_window) return windows;
   for (size_t i = 0; i < layers; ++i) {
-    windows[i] = f.layer_types ? i < f.layer_types->size() && (*f.layer_types)[i] == kSlidingAttention
-                               : std::cmp_greater_equal(i, f.layers_before_windows);
+    windows[i] = has_window(f.layer_types, i, std::cmp_greater_equal(i, f.layers_before_windows));
   }
   return windows;
 }

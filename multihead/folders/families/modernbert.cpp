@@ -96,9 +96,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
   const RotaryOptions near =
       rotary_of(f.rope.sliding.value_or(RopeFields{}), f.local_base.value_or(full_base), wrong);
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
-    const bool local = f.layer_types ? i < f.layer_types->size() && (*f.layer_types)[i] == kSlidingAttention
-                                     : i % static_cast<size_t>(f.full_every) != 0;
-    if (!local) continue;
+    if (!has_window(f.layer_types, i, i % static_cast<size_t>(f.full_every) != 0)) continue;
     config.stack.layers[i].mask = StackMask::local(f.local / 2);
     config.stack.layers[i].rotary = near;
   }

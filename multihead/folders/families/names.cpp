@@ -10,6 +10,8 @@
 namespace mh {
 namespace {
 
+constexpr std::string_view kFullAttention = "full_attention", kSlidingAttention = "sliding_attention";
+
 /// The digits at # of `pattern` where `name` follows it; empty when it does not. A pattern without # gives
 /// "".
 bool follows(std::string_view pattern, std::string_view name, std::string_view& number) {
@@ -35,8 +37,7 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
   return {.names = {"(no name for " + std::string(parameter) + ")"}};
 }
 
-void check_layer_types(const std::optional<std::vector<std::string>>& types, int32_t layers,
-                       std::vector<std::string>& wrong) {
+void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong) {
   if (!types) return;
   if (std::ssize(*types) != layers)
     wrong.push_back(
@@ -47,6 +48,10 @@ void check_layer_types(const std::optional<std::vector<std::string>>& types, int
                                 kSlidingAttention));
     return;
   }
+}
+
+bool has_window(const LayerTypes& types, size_t i, bool otherwise) {
+  return types ? i < types->size() && (*types)[i] == kSlidingAttention : otherwise;
 }
 
 std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,

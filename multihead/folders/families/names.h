@@ -1,6 +1,7 @@
 // The tables of tensor names of the families: one row for each parameter, # for the number of a layer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -35,11 +36,12 @@ inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
     {"silu", Activation::kSwish}};
 
-/// "layer_types", of families whose layers may differ: adds to `wrong` a number of them other than that of the layers, and
-/// kinds of layers that are not done here.
-inline constexpr std::string_view kFullAttention = "full_attention", kSlidingAttention = "sliding_attention";
-void check_layer_types(const std::optional<std::vector<std::string>>& types, int32_t layers,
-                       std::vector<std::string>& wrong);
+/// "layer_types", of families whose layers may differ: a name for each layer.
+using LayerTypes = std::optional<std::vector<std::string>>;
+/// Adds to `wrong` a number of names other than that of the layers, and names of layers that are not done here.
+void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong);
+/// Whether layer i has a window: as the types say, or where there are none `otherwise`.
+bool has_window(const LayerTypes& types, size_t i, bool otherwise);
 
 /// FolderPlan::fields_of_heads of families whose heads share d_model evenly, each with its own keys and values.
 std::map<std::string, int32_t> heads_that_divide(const HeadGeometry& heads, int32_t d_model,
