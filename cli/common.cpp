@@ -21,7 +21,7 @@
 namespace mh::cli {
 namespace {
 bool quiet_wanted = false;
-TextLimits text_limits;
+TextLimits limits_of_text;
 
 // A flag for each setting, straight into its value.
 class NumberFlags : public SettingVisitor<NumberFlags> {
@@ -75,12 +75,16 @@ CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::strin
 
 void add_limit_flags(CLI::App& verb) {
   NumberFlags flags(verb);
-  text_limits.visit(flags);
+  limits_of_text.visit(flags);
+}
+
+const TextLimits& text_limits() {
+  return limits_of_text;
 }
 
 std::unique_ptr<LineReader> text_reader(const std::string& path, std::string_view hint) {
-  if (!path.empty()) return std::make_unique<LineReader>(path, text_limits);
-  auto reader = std::make_unique<LineReader>(STDIN_FILENO, name_of(path), text_limits);
+  if (!path.empty()) return std::make_unique<LineReader>(path, limits_of_text);
+  auto reader = std::make_unique<LineReader>(STDIN_FILENO, name_of(path), limits_of_text);
   if (reader->is_terminal()) remark(fmt::format("reading from the terminal; {}", hint));
   return reader;
 }

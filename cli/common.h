@@ -35,6 +35,8 @@ SiteValues muted_heads(const std::vector<std::string>& heads);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
 void add_limit_flags(CLI::App& verb);
+/// What these flags ask for.
+const TextLimits& text_limits();
 /// A file for results: one that could not be written is refused when the flags are read, before any work.
 CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
                              const std::string& help);

@@ -133,6 +133,7 @@ Words values_of(const CLI::App& verb, const CLI::Option& option) {
 Words flags_of(const CLI::App& verb) {
   Words words;
   for (const CLI::App* of = &verb; of != nullptr; of = of->get_parent()) {
+    if (of != &verb && of->get_parent() != nullptr) continue;  // a verb's own verbs do not take its flags
     for (const CLI::Option* option : of->get_options([](const auto* o) { return o->nonpositional(); })) {
       if (of != &verb && option->check_lname("version")) continue;
       for (const std::string& name : option->get_lnames())
@@ -176,10 +177,14 @@ Words offered(const CLI::App& tool, std::span<const std::string> words) {
   }
   if (last.starts_with('-')) return flags_of(*verb);
   if (flag != nullptr) return values_of(*verb, *flag);
-  if (Words verbs = verbs_of(*verb); !verbs.empty()) return verbs;
+  Words verbs = verbs_of(*verb);
+  const bool begun =
+      std::any_of(verbs.begin(), verbs.end(), [&](const auto& v) { return v.first.starts_with(last); });
+  if (begun) return verbs;
   const auto arguments = verb->get_options([](const auto* o) { return o->get_positional(); });
   // A verb's lists of files may be flags' as well (--train a b), so without an argument files are offered.
-  return arguments.empty() ? Words{{":files", ""}} : values_of(*verb, *arguments.back());
+  if (arguments.empty()) return verbs.empty() ? Words{{":files", ""}} : verbs;
+  return values_of(*verb, *arguments.back());
 }
 
 }  // namespace

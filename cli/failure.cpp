@@ -75,7 +75,8 @@ std::string wrong_values(const CLI::App& verb) {
 std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   std::string what = error.what();
   const CLI::App& verb = chosen_verb(app);
-  const bool wants_verb = !listed_names(verb).empty();
+  const auto arguments = verb.get_options([](const auto* option) { return option->get_positional(); });
+  const bool wants_verb = !listed_names(verb).empty() && arguments.empty();
   std::vector<std::string> unknown = app.remaining(true);
   unknown.erase(std::remove(unknown.begin(), unknown.end(), "--"), unknown.end());
   // "--beamsize 3" is the mistake rather than what CLI11 finds because of it: that it misses a flag, or that the
@@ -86,7 +87,14 @@ std::string parse_mistake(const CLI::App& app, const CLI::ParseError& error) {
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (!missing && dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) return what;
   if (wants_verb) return no_verb(verb, unknown.empty() ? "" : unknown.front());
-  if (!unknown.empty()) return too_many_arguments(verb, unknown);
+  if (!unknown.empty()) {
+    // "heads stat model": the verb was taken for the model.
+    for (const CLI::Option* argument : arguments) {
+      if (argument->count() > 0 && !did_you_mean(argument->results().front(), listed_names(verb)).empty())
+        return no_verb(verb, argument->results().front());
+    }
+    return too_many_arguments(verb, unknown);
+  }
   if (what == "--model is required" && verb.get_option("--model")->get_positional()) {
     return fmt::format("the model folder is missing; give it as {} DIR or --model DIR", typed_name(verb));
   }

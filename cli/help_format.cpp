@@ -161,14 +161,17 @@ class HelpFormat : public CLI::FormatterBase {
   }
 
   static std::string usage(const CLI::App& app) {
-    std::string text = "Usage: " + typed_name(app);
-    if (!listed_verbs(app).empty()) text += " VERB";
-    text += " [FLAGS]";
-    for (const CLI::Option* option : app.get_options([](const auto* o) { return o->get_positional(); })) {
+    const auto arguments = app.get_options([](const auto* o) { return o->get_positional(); });
+    const bool has_verbs = !listed_verbs(app).empty();
+    std::string text =
+        "Usage: " + typed_name(app) + (has_verbs && arguments.empty() ? " VERB" : "") + " [FLAGS]";
+    for (const CLI::Option* option : arguments) {
       const std::string name = value_name(*option);
       text += is_needed(*option) ? " " + name : " [" + name + "]";
     }
-    return wrapped(text, "", kColumns);
+    text = wrapped(text, "", kColumns);
+    if (has_verbs && !arguments.empty()) text += "       " + typed_name(app) + " VERB ...\n";
+    return text;
   }
 
   static std::string arguments(const CLI::App& app) {

@@ -15,16 +15,6 @@
 namespace mh {
 namespace {
 
-/// The 97.5 % quantile of Student's t, by halving.
-double quantile(int degrees) {
-  double low = 0, high = 1000;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (student_probability(middle, degrees) < 1 - kLevel / 2 ? low : high) = middle;
-  }
-  return low;
-}
-
 /// P(T >= t) for t = (mean - bound) / error: how unlikely so large a mean is at the bound.
 double upper(const Interval& mean, double error, int degrees, double bound) {
   if (error == 0) return mean.mean > bound ? 0 : 1;
@@ -40,7 +30,7 @@ Decision decide_alone(const Question& question) {
   Decision d{.interval = interval_of(question.numbers)};
   const int degrees = static_cast<int>(question.numbers.size()) - 1;
   if (degrees < 1) return d;
-  const double error = d.interval.half / quantile(degrees);
+  const double error = d.interval.half / student_quantile(degrees);
   const auto p_above = [&](double bound) { return upper(d.interval, error, degrees, bound); };
   const auto p_below = [&](double bound) {
     return upper({-d.interval.mean, d.interval.half}, error, degrees, -bound);
@@ -84,28 +74,6 @@ std::string_view side_of(const Limit& limit, const Decision& d) {
 }
 
 }  // namespace
-
-double student_probability(double t, int degrees) {
-  // With theta = atan(t / sqrt(n)), P(|T| <= t) is a finite sum of powers of cos(theta).
-  const double theta = std::atan(std::abs(t) / std::sqrt(degrees)), cosine = std::cos(theta),
-               sine = std::sin(theta);
-  double term = degrees % 2 == 0 ? 1 : cosine, sum = degrees == 1 ? 0 : term;
-  for (int k = degrees % 2 == 0 ? 2 : 3; k <= degrees - 2; k += 2) {
-    term *= cosine * cosine * (k - 1) / k;
-    sum += term;
-  }
-  const double inside = degrees % 2 == 0 ? sine * sum : 2 / std::numbers::pi * (theta + sine * sum);
-  return t < 0 ? (1 - inside) / 2 : (1 + inside) / 2;
-}
-
-Interval interval_of(std::span<const double> numbers) {
-  const auto n = static_cast<double>(numbers.size());
-  const double mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / n;
-  if (numbers.size() < 2) return {mean, std::numeric_limits<double>::infinity()};
-  double squares = 0;
-  for (const double x : numbers) squares += (x - mean) * (x - mean);
-  return {mean, quantile(static_cast<int>(numbers.size()) - 1) * std::sqrt(squares / (n - 1) / n)};
-}
 
 std::vector<double> paired(std::span<const double> a, std::span<const double> b) {
   MH_ASSERT(a.size() == b.size());

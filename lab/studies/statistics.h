@@ -6,24 +6,14 @@
 #include <vector>
 
 #include "lab/studies/claim.h"
+#include "multihead/base/interval.h"
 
 namespace mh {
 
-/// Mean and half the width of its 95 % interval: t(n - 1) * s / sqrt(n) with Student's t; infinite for one
-/// number.
-struct Interval {
-  double mean = 0, half = 0;
-  double low() const { return mean - half; }
-  double high() const { return mean + half; }
-};
-Interval interval_of(std::span<const double> numbers);
 /// a_i - b_i: the same seed on both sides. REQUIRES: equal sizes.
 std::vector<double> paired(std::span<const double> a, std::span<const double> b);
 /// Of a_i - b_i.
 Interval difference_of(std::span<const double> a, std::span<const double> b);
-
-/// P(T <= t) of Student's t with so many degrees of freedom (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
-double student_probability(double t, int degrees);
 
 /// What is asked of a mean.
 struct Limit {

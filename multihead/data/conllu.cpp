@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "multihead/base/error.h"
 #include "multihead/data/whole_number.h"
@@ -13,10 +15,14 @@ namespace mh {
 namespace {
 
 constexpr size_t kColumns = 10;
+constexpr size_t kLinesAtOnce = 4096;
 
-class Reader {
+}  // namespace
+
+/// Makes sentences of lines that come one by one.
+class ConlluLines {
  public:
-  explicit Reader(std::string_view name) : name_(name) {}
+  explicit ConlluLines(std::string_view name) : name_(name) {}
 
   void line(const std::string& line) {
     ++line_;
@@ -30,10 +36,19 @@ class Reader {
     }
   }
 
-  std::vector<ConlluSentence> finish() {
+  size_t ended() const { return sentences_.size(); }
+  /// Takes the first of the sentences that have ended, at most so many.
+  std::vector<ConlluSentence> take(size_t most) {
+    const auto last = sentences_.begin() + static_cast<std::ptrdiff_t>(std::min(most, sentences_.size()));
+    std::vector<ConlluSentence> taken(std::make_move_iterator(sentences_.begin()),
+                                      std::make_move_iterator(last));
+    sentences_.erase(sentences_.begin(), last);
+    return taken;
+  }
+  /// The text ends here, and so does its last sentence.
+  void finish() {
     if (!sentence_.words.empty() || !sentence_.comments.empty() || !sentence_.extras.empty())
       end_of_sentence();
-    return std::move(sentences_);
   }
 
  private:
@@ -106,26 +121,45 @@ class Reader {
     sentence_ = {};
   }
 
-  std::string_view name_;
+  std::string name_;
   size_t line_ = 0;
   ConlluSentence sentence_;
   std::vector<ConlluSentence> sentences_;
 };
-
-}  // namespace
 
 std::vector<Word> ConlluSentence::tree() const {
   return {words.begin(), words.end()};
 }
 
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name) {
-  Reader reader(name);
+  ConlluLines reader(name);
   for (const std::string& line : lines) reader.line(line);
-  return reader.finish();
+  reader.finish();
+  return reader.take(reader.ended());
 }
 
 std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path) {
   return parse_conllu(read_lines(path), path.string());
+}
+
+struct ConlluFileReader::State {
+  explicit State(const std::filesystem::path& path) : file(path), sentences(path.string()) {}
+
+  LineReader file;
+  ConlluLines sentences;
+};
+
+ConlluFileReader::ConlluFileReader(const std::filesystem::path& path)
+    : state_(std::make_unique<State>(path)) {}
+ConlluFileReader::~ConlluFileReader() = default;
+
+std::vector<ConlluSentence> ConlluFileReader::next(size_t most) {
+  ConlluLines& sentences = state_->sentences;
+  while (sentences.ended() < most && !state_->file.ended()) {
+    for (const std::string& line : state_->file.next({.max_lines = kLinesAtOnce})) sentences.line(line);
+    if (state_->file.ended()) sentences.finish();
+  }
+  return sentences.take(most);
 }
 
 std::string format_conllu(std::span<const ConlluSentence> sentences) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,23 @@ struct ConlluSentence {
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
 /// Reads a file, gzip or not. Throws FileError, FormatError.
 std::vector<ConlluSentence> read_conllu(const std::filesystem::path& path);
+
+/// Reads a file sentence by sentence, so that memory does not grow with it.
+class ConlluFileReader {
+ public:
+  /// Throws FileError.
+  explicit ConlluFileReader(const std::filesystem::path& path);
+  ~ConlluFileReader();
+  ConlluFileReader(const ConlluFileReader&) = delete;
+  ConlluFileReader& operator=(const ConlluFileReader&) = delete;
+
+  /// The next sentences, at most so many; fewer at the end of the file. Throws FormatError as parse_conllu() does.
+  std::vector<ConlluSentence> next(size_t most);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 std::string format_conllu(std::span<const ConlluSentence> sentences);
 /// Writes one sentence. REQUIRES: no column is empty or has a tab or line end.

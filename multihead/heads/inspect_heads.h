@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "multihead/data/alignment.h"
-#include "multihead/data/tree_bank.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/measures/head_statistics.h"
 #include "multihead/heads/measures/relations.h"
 #include "multihead/heads/measures/word_alignment.h"
@@ -19,23 +18,9 @@
 
 namespace mh {
 
-/// The text by lines, with trees and alignments if they are known. Each list is empty or has an entry for
-/// each source line.
-struct HeadsText {
-  std::vector<std::string> sources;
-  std::vector<std::string> targets = {};  // empty: greedy search translates the sources
-  /// Second texts, each one sequence with its source; only of encoders that read pairs, and without trees.
-  std::vector<std::string> pairs = {};
-  std::vector<std::vector<Word>> source_trees = {};
-  std::vector<std::vector<Word>> target_trees = {};  // only with targets
-  /// Alignments of words: those of the trees, else those between spaces. Only with targets.
-  std::vector<Alignment> alignments = {};
-  std::string alignments_name = "alignment";  // what errors call them, e.g. the path of their file
-};
-
 struct InspectOptions {
   ObserveOptions observe = {};
-  bool similarities = true;  // fills HeadReport::similarities
+  bool similarities = true;  // fills HeadReport::similarities, and HeadFigures::cosine and divergence
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 };
@@ -51,10 +36,12 @@ struct HeadReport {
 };
 
 /// Inspects all heads on the text; lines without text are left out. Throws FormatError when trees or
-/// alignments do not fit the text; UsageError when the lists have different numbers of lines, when target trees
-/// or alignments are given without targets, when targets are given to a model that does not translate, or
+/// alignments do not fit the text, and when there is no text; UsageError when the lists have different numbers of lines, when
+/// target trees or alignments are given without targets, when targets are given to a model that does not translate, or
 /// pairs to one that does not read them; FileError when the folder has no tokenizer.
 HeadReport inspect_heads(const ModelFolder& folder, const HeadsText& text,
                          const InspectOptions& options = {});
+/// The same on a corpus that is read block by block.
+HeadReport inspect_heads(const ModelFolder& folder, HeadsCorpus& corpus, const InspectOptions& options = {});
 
 }  // namespace mh

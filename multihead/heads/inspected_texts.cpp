@@ -28,23 +28,24 @@ InspectedTexts InspectedTextReader::read(const TextReader& reader, const std::ve
 InspectedTexts InspectedTextReader::translated(const std::vector<std::string>& lines,
                                                const Tokenizer& tokenizer,
                                                const std::vector<std::vector<Word>>& words,
-                                               const char* what) const {
+                                               const LinesFrom& from) const {
   const TextReader reader(
       folder_, {.longest = longest_, .tokenizer = &tokenizer, .of_translator = true, .offsets = true});
-  return read(reader, lines, {.from = {.one = what}, .remark = remark_}, words);
+  return read(reader, lines, {.from = from, .remark = remark_}, words);
 }
 
 InspectedTexts InspectedTextReader::whole(const std::vector<std::string>& lines,
                                           const std::vector<std::vector<Word>>& words,
-                                          const char* what) const {
+                                          const LinesFrom& from) const {
   return read(TextReader(folder_, {.longest = longest_, .offsets = true}), lines,
-              {.from = {.one = what}, .remark = remark_}, words);
+              {.from = from, .remark = remark_}, words);
 }
 
 InspectedTexts InspectedTextReader::pairs(const std::vector<std::string>& firsts,
-                                          const std::vector<std::string>& seconds) const {
-  return read(TextReader(folder_, longest_), firsts,
-              {.from = {.one = "pair"}, .seconds = seconds, .remark = remark_}, {});
+                                          const std::vector<std::string>& seconds,
+                                          const LinesFrom& from) const {
+  return read(TextReader(folder_, longest_), firsts, {.from = from, .seconds = seconds, .remark = remark_},
+              {});
 }
 
 bool translates(const ModelFolder& folder) {

@@ -33,15 +33,16 @@ class InspectedTextReader {
         remark_(remark),
         longest_(static_cast<size_t>(folder.model->facts().max_positions)) {}
 
-  /// As a translator reads it, without the end token. words: a list for each line, or none; what: what a line
+  /// As a translator reads it, without the end token. words: a list for each line, or none; from: what a line
   /// is called.
   InspectedTexts translated(const std::vector<std::string>& lines, const Tokenizer& tokenizer,
-                            const std::vector<std::vector<Word>>& words, const char* what) const;
+                            const std::vector<std::vector<Word>>& words, const LinesFrom& from) const;
   /// As a model that reads one text reads it, special tokens and all; lines of no tokens stay empty.
   InspectedTexts whole(const std::vector<std::string>& lines, const std::vector<std::vector<Word>>& words,
-                       const char* what) const;
+                       const LinesFrom& from) const;
   /// Two texts as one sequence, for each line.
-  InspectedTexts pairs(const std::vector<std::string>& firsts, const std::vector<std::string>& seconds) const;
+  InspectedTexts pairs(const std::vector<std::string>& firsts, const std::vector<std::string>& seconds,
+                       const LinesFrom& from = {.one = "pair"}) const;
 
  private:
   InspectedTexts read(const TextReader& reader, const std::vector<std::string>& lines,

@@ -84,7 +84,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
   if (options.pair || !translates(folder)) {
     refuse_targets(folder, !target.empty());
     InspectedTexts texts =
-        options.pair ? reader.pairs({source}, {*options.pair}) : reader.whole({source}, {}, "text");
+        options.pair ? reader.pairs({source}, {*options.pair}) : reader.whole({source}, {}, {.one = "text"});
     ObservedTokens& side = is_causal(folder) ? seen.target : seen.source;
     side = tokens_of(folder.source_tokens(), std::move(texts.ids[0]), std::move(texts.offsets[0]));
     if (!texts.types.empty()) side.types = std::move(texts.types[0]);
@@ -92,7 +92,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     return seen;
   }
   const EncoderDecoderConfig& config = folder.translator().config();
-  InspectedTexts read = reader.translated({source}, folder.source_tokens(), {}, "text");
+  InspectedTexts read = reader.translated({source}, folder.source_tokens(), {}, {.one = "text"});
   read.ids[0].push_back(config.eos_id);
   seen.targets = target.empty() ? TargetsRead::kGreedy : TargetsRead::kGiven;
   std::vector<int32_t> ids;
@@ -102,7 +102,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
     ids = greedy_translations(folder, read.ids, options.sites)[0];
     seen.translation = folder.target_tokens().decode(ids);
   } else {
-    InspectedTexts given = reader.translated({target}, folder.target_tokens(), {}, "target text");
+    InspectedTexts given = reader.translated({target}, folder.target_tokens(), {}, {.one = "target text"});
     ids = std::move(given.ids[0]);
     offsets = std::move(given.offsets[0]);
     seen.translation = target;

@@ -185,7 +185,7 @@ TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
   EXPECT_NE(table.out, run_tool(heads + "--quiet " + firsts).out);
   expect_error(
       run_tool(heads + "-i '" + (scratch / "a") + "' --input-pair '" + scratch.write("c", "a\n") + "'"), 1,
-      "c has 1 sentence, but " + (scratch / "a") + " has 3 lines");
+      "c has 1 line, but " + (scratch / "a") + " has 3 lines");
   expect_error(run_tool(heads + "--text a " + seconds), 2, "--text has --text-pair");
   expect_error(run_tool(heads + "--text-pair a " + firsts), 2, "--text-pair needs a sentence: give --text");
   const std::string gpt2 = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/generate/gpt2' ";

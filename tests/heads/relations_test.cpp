@@ -1,4 +1,6 @@
 #include "multihead/heads/measures/relations.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/measures/words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,9 +35,9 @@ const RelationScore& find(const std::vector<RelationScore>& scores, int head, co
 }
 
 TEST(Relations, CountsWordsWhoseMostReadWordIsRightInBothDirections) {
-  const GoldTrees gold{{kDogs, kCake}, {{0, 1, 2, 3, 4, -1}, {0, 1, 2, -1}}};
-  const GoldTrees none;
-  RelationScorer scorer(gold, none);
+  const CorpusBlock block{.encoder_trees = {{kDogs, kCake}, {{0, 1, 2, 3, 4, -1}, {0, 1, 2, -1}}}};
+  RelationScorer scorer;
+  scorer.begin(block);
   // Head 0: every word reads its head, in the second sentence all read the end token most, and "cake" has the
   // rest on "she". Head 1: "chase" reads "cat", "eats" reads "she", the others the end token alone.
   Synthetic weights("encoder.0.self_attention", 2);
@@ -72,8 +74,9 @@ TEST(Relations, CountsWordsWhoseMostReadWordIsRightInBothDirections) {
 TEST(Relations, AWordWithSeveralSuchDependentsIsAskedOnce) {
   // "cat" has two amod: reading either is right; the fixed offset -1 is right too.
   const std::vector<Word> tree{word("small", 2, "amod"), word("black", 2, "amod"), word("cat", -1, "root")};
-  const GoldTrees gold{{tree}, {{0, 1, 2}}}, none;
-  RelationScorer scorer(gold, none);
+  const CorpusBlock block{.encoder_trees = {{tree}, {{0, 1, 2}}}};
+  RelationScorer scorer;
+  scorer.begin(block);
   Synthetic weights("encoder.0.self_attention", 1);
   weights.add({one_hot({2, 2, 0}, 3)});
   scorer.weights(weights.observed());
@@ -86,8 +89,9 @@ TEST(Relations, AWordWithSeveralSuchDependentsIsAskedOnce) {
 }
 
 TEST(Relations, TheDecoderCountsForTheWordItReads) {
-  const GoldTrees gold{{kCake}, {{-1, 0, 1, 2}}}, none;
-  RelationScorer scorer(none, gold);
+  const CorpusBlock block{.decoder_trees = {{kCake}, {{-1, 0, 1, 2}}}};
+  RelationScorer scorer;
+  scorer.begin(block);
   EXPECT_FALSE(scorer.wants_weights("encoder.0.self_attention"));
   EXPECT_FALSE(scorer.wants_weights("decoder.0.cross_attention"));
   ASSERT_TRUE(scorer.wants_weights("decoder.0.self_attention"));
@@ -149,8 +153,11 @@ TEST(Words, SaysWhereTreeAndTextPart) {
 TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   // Source: the(0) cat(1) sleeps(2) </s>; target: die(0) Katze(1) schläft(2) jetzt(3); "jetzt" aligns to
   // nothing.
-  const GoldAlignments gold{{{{0, 0}, {1, 1}, {2, 2}}}, {{0, 1, 2, -1}}, {{0, 1, 2, 3}}, {3}, {4}};
-  AlignmentScorer scorer(gold);
+  const CorpusBlock block{
+      .alignments = {{{{0, 0}, {1, 1}, {2, 2}}}, {{0, 1, 2, -1}}, {{0, 1, 2, 3}}, {3}, {4}}};
+  AlignmentScorer scorer;
+  EXPECT_FALSE(scorer.baseline());
+  scorer.begin(block);
   EXPECT_FALSE(scorer.wants_weights("decoder.0.self_attention"));
   // Head 0 is right where the word is predicted and rests on the end token for "jetzt"; head 1 is right where
   // it is read.
@@ -158,8 +165,10 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   weights.add({one_hot({0, 1, 2, 3, 3}, 4), one_hot({3, 0, 1, 2, 0}, 4)});
   scorer.weights(weights.observed());
   const auto scores = scorer.scores();
-  ASSERT_EQ(scores.size(), 4u);
+  ASSERT_EQ(scores.size(), 6u);
   EXPECT_EQ(scores[0].accuracy(), 1);
+  EXPECT_EQ(scores[0].precision(), 1);
+  EXPECT_EQ(scores[0].recall(), 1);
   EXPECT_EQ(scores[0].error_rate(), 0);
   EXPECT_EQ(scores[0].made, 3);
   EXPECT_EQ(scores[1].query, AlignedQuery::kReads);
@@ -168,8 +177,13 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   EXPECT_EQ(scores[3].found, 3);
   EXPECT_NEAR(scores[3].error_rate(), 1 - 2 * 3.0 / (4 + 3), 1e-12);  // "jetzt" -> "the" is one too many
   EXPECT_EQ(best_aligner(scores).name(), "decoder.1.cross_attention.0");
-  EXPECT_EQ(scorer.baseline().offset, 0);
-  EXPECT_EQ(scorer.baseline().accuracy(), 1);
+  EXPECT_EQ(scores[3].precision(), 0.75);
+  // Of the mean of both, ties go to the first key: "die" "Katze" "schläft" read 0 0 1, "jetzt" 2.
+  EXPECT_EQ(scores[4].name(), "decoder.1.cross_attention.mean");
+  ASSERT_TRUE(scorer.baseline());
+  EXPECT_EQ(scorer.baseline()->offset, 0);
+  EXPECT_EQ(scorer.baseline()->accuracy(), 1);
+  EXPECT_EQ(scorer.baseline()->made, 3);  // "jetzt" has no source word at its place
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "lab/demo/grammar_heads.h"
 #include "lab/studies/statistics.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/heads/measures/words.h"
 
 namespace mh::unique_heads {
 namespace {

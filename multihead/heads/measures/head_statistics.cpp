@@ -4,16 +4,15 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/kernels/attention_rows.h"
 
 namespace mh {
 namespace {
 
 constexpr int kReach = HeadFigures::kReach;
-
-double entropy_term(double p) {
-  return p > 0 ? -p * std::log(p) : 0;
-}
 
 /// Pairs g < h are numbered row by row.
 size_t pair_count(int heads) {
@@ -33,6 +32,8 @@ void HeadStatistics::HeadSums::add(const HeadSums& other) {
   entropy_share += other.entropy_share;
   distance += other.distance;
   on_end += other.on_end;
+  on_first += other.on_first;
+  on_separators += other.on_separators;
   for (size_t o = 0; o < at_offset.size(); ++o) {
     at_offset[o] += other.at_offset[o];
     most_at_offset[o] += other.most_at_offset[o];
@@ -51,75 +52,89 @@ void HeadStatistics::Sums::add(const Sums& other) {
   }
 }
 
-HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, const BatchWeights& batch, int s) {
+HeadStatistics::Sums HeadStatistics::sums_of(AttentionKind kind, const BatchWeights& batch, int s) const {
   const bool causal = kind == AttentionKind::kDecoderSelf;
+  const KeysSeen seen = causal ? KeysSeen::kEarlier : KeysSeen::kAll;
   const int heads = batch.heads();
   const int64_t queries = batch.matrix(s, 0).rows, keys = batch.matrix(s, 0).cols;
   Sums sums(heads);
   sums.sequences = 1;
   sums.queries = queries;
   const auto visible = [&](int64_t i) { return causal ? std::min(i + 1, keys) : keys; };
+  std::vector<double> largest_entropies;  // of the queries
   for (int64_t i = 0; i < queries; ++i) {
+    largest_entropies.push_back(std::log(static_cast<double>(visible(i))));
     if (visible(i) > 1) ++sums.seeing_many;
     for (int o = -kReach; o <= kReach; ++o) {
       if (i + o >= 0 && i + o < visible(i)) ++sums.seeing_offset[static_cast<size_t>(o + kReach)];
     }
   }
+  const std::vector<int32_t> separators =
+      block_ == nullptr
+          ? std::vector<int32_t>()
+          : block_->separators(kind, static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]));
 
-  std::vector<double> row_entropies(static_cast<size_t>(heads * queries)),
-      squares(static_cast<size_t>(heads));
+  std::vector<AttentionRow> rows(static_cast<size_t>(heads * queries));
   for (int h = 0; h < heads; ++h) {
     const ConstMatrixView a = batch.matrix(s, h);
     HeadSums& head = sums.of_head[static_cast<size_t>(h)];
+    AttentionRow* of_head = rows.data() + h * queries;
+    describe_rows(a, seen, of_head);
     for (int64_t i = 0; i < queries; ++i) {
       const float* row = a.row(i);
-      const int64_t seen = visible(i);
-      double entropy = 0, distance = 0;
-      int64_t most = 0;
-      for (int64_t j = 0; j < seen; ++j) {
-        const double weight = row[j];
-        entropy += entropy_term(weight);
-        distance += weight * static_cast<double>(std::abs(i - j));
-        squares[static_cast<size_t>(h)] += weight * weight;
-        if (row[j] > row[most]) most = j;
+      const int64_t keys_seen = visible(i);
+      if (keys_seen == 0) continue;
+      const AttentionRow& figures = of_head[i];
+      for (int64_t j = std::max<int64_t>(0, i - kReach); j <= std::min(i + kReach, keys_seen - 1); ++j) {
+        head.at_offset[static_cast<size_t>(j - i + kReach)] += static_cast<double>(row[j]);
       }
-      for (int64_t j = std::max<int64_t>(0, i - kReach); j <= std::min(i + kReach, seen - 1); ++j) {
-        head.at_offset[static_cast<size_t>(j - i + kReach)] += row[j];
-      }
-      if (seen > 0 && std::abs(most - i) <= kReach)
-        ++head.most_at_offset[static_cast<size_t>(most - i + kReach)];
-      if (seen > 0) head.on_end += row[causal ? 0 : keys - 1];
-      head.entropy += entropy;
-      head.distance += distance;
-      if (seen > 1) head.entropy_share += entropy / std::log(static_cast<double>(seen));
-      row_entropies[static_cast<size_t>(h * queries + i)] = entropy;
+      if (std::abs(figures.most - i) <= kReach)
+        ++head.most_at_offset[static_cast<size_t>(figures.most - i + kReach)];
+      head.on_end += static_cast<double>(row[causal ? 0 : keys - 1]);
+      head.on_first += static_cast<double>(row[0]);
+      for (const int32_t key : separators) head.on_separators += static_cast<double>(row[key]);
+      head.entropy += static_cast<double>(figures.entropy);
+      head.distance += static_cast<double>(figures.distance);
+      if (keys_seen > 1)
+        head.entropy_share +=
+            static_cast<double>(figures.entropy) / largest_entropies[static_cast<size_t>(i)];
     }
   }
+  if (compare_ == Compare::kHeadsOfLayer) compare_heads(batch, s, seen, rows, sums);
+  return sums;
+}
 
+void HeadStatistics::compare_heads(const BatchWeights& batch, int s, KeysSeen seen,
+                                   std::span<const AttentionRow> rows, Sums& sums) {
+  const int heads = batch.heads();
+  const auto queries = static_cast<size_t>(sums.queries);
+  std::vector<double> entropies, squares;
+  for (size_t h = 0; h < static_cast<size_t>(heads); ++h) {
+    double entropy = 0, square = 0;
+    for (const AttentionRow& row : rows.subspan(h * queries, queries)) {
+      entropy += static_cast<double>(row.entropy);
+      square += static_cast<double>(row.squares);
+    }
+    entropies.push_back(entropy);
+    squares.push_back(square);
+  }
   size_t pair = 0;
   for (int g = 0; g < heads; ++g) {
-    const ConstMatrixView a = batch.matrix(s, g);
     for (int h = g + 1; h < heads; ++h, ++pair) {
-      const ConstMatrixView b = batch.matrix(s, h);
-      double product = 0, divergence = 0;
-      for (int64_t i = 0; i < queries; ++i) {
-        double mean_entropy = 0;
-        for (int64_t j = 0; j < visible(i); ++j) {
-          const double p = a(i, j), q = b(i, j);
-          product += p * q;
-          mean_entropy += entropy_term(0.5 * (p + q));
-        }
-        // JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, not below 0 but for rounding.
-        divergence +=
-            std::max(0.0, mean_entropy - 0.5 * (row_entropies[static_cast<size_t>(g * queries + i)] +
-                                                row_entropies[static_cast<size_t>(h * queries + i)]));
+      const ConstMatrixView a = batch.matrix(s, g), b = batch.matrix(s, h);
+      const auto of_g = static_cast<size_t>(g), of_h = static_cast<size_t>(h);
+      // JS(p, q) = H((p + q) / 2) - (H(p) + H(q)) / 2, not below 0 but for rounding.
+      sums.divergence[pair] =
+          std::max(0.0, mixed_entropy(a, b, seen) - 0.5 * (entropies[of_g] + entropies[of_h]));
+      double product = 0;
+      for (int64_t i = 0; i < a.rows; ++i) {
+        for (int64_t j = 0; j < a.cols; ++j)
+          product += static_cast<double>(a(i, j)) * static_cast<double>(b(i, j));
       }
-      const double norms = std::sqrt(squares[static_cast<size_t>(g)] * squares[static_cast<size_t>(h)]);
+      const double norms = std::sqrt(squares[of_g] * squares[of_h]);
       sums.cosine[pair] = norms > 0 ? product / norms : 0;
-      sums.divergence[pair] = divergence;
     }
   }
-  return sums;
 }
 
 void HeadStatistics::weights(const BatchWeights& batch) {
@@ -177,12 +192,14 @@ std::vector<HeadFigures> HeadStatistics::heads() const {
       head.entropy_share = of.entropy_share / static_cast<double>(std::max<int64_t>(sums.seeing_many, 1));
       head.distance = of.distance / queries;
       head.on_end = of.on_end / queries;
+      head.on_first = of.on_first / queries;
+      head.on_separators = of.on_separators / queries;
       for (size_t o = 0; o < HeadFigures::kOffsets; ++o) {
         head.at_offset[o] = of.at_offset[o] / queries;
         head.most_at_offset[o] = static_cast<double>(of.most_at_offset[o]) /
                                  static_cast<double>(std::max<int64_t>(sums.seeing_offset[o], 1));
       }
-      if (heads < 2) continue;
+      if (heads < 2 || compare_ == Compare::kNothing) continue;
       double cosine = 0, divergence = 0;
       for (size_t g = 0; g < heads; ++g) {
         if (g == h) continue;

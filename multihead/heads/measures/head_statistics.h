@@ -18,6 +18,9 @@
 
 namespace mh {
 
+struct AttentionRow;
+enum class KeysSeen;
+
 /// The figures of one head. Below, a are the weights of query i over the keys j. Means are over all queries
 /// of the corpus, each counted once, unless stated otherwise. In cross-attention i is the position in the
 /// decoder's input (the start token is 0) and j the position in the source.
@@ -39,6 +42,8 @@ struct HeadFigures {
   /// Weight on the end token, the last key of the source. In the decoder's self-attention, which has no end
   /// token, weight on the start token, key 0.
   double on_end = 0;
+  double on_first = 0;       // weight on key 0
+  double on_separators = 0;  // weight on the special tokens behind key 0: [SEP], </s>
   /// How similar it is to the other heads of its layer: the means over them of the numbers of
   /// HeadSimilarity. None when it is the only head.
   std::optional<double> cosine, divergence;
@@ -55,9 +60,14 @@ struct HeadSimilarity {
   std::vector<double> divergence;
 };
 
-/// Sums are in double and in the order of the corpus, so neither batching nor threads change the result.
+/// Sums over queries are in double and in the order of the corpus, so neither batching nor threads change the result.
 class HeadStatistics : public CorpusObserver {
  public:
+  /// Comparing the heads of a layer takes longer than all other figures.
+  enum class Compare { kHeadsOfLayer, kNothing };
+  explicit HeadStatistics(Compare compare = Compare::kHeadsOfLayer) : compare_(compare) {}
+
+  void begin(const CorpusBlock& block) override { block_ = &block; }
   bool wants_weights(std::string_view) const override { return true; }
   void weights(const BatchWeights& batch) override;
 
@@ -67,7 +77,7 @@ class HeadStatistics : public CorpusObserver {
 
  private:
   struct HeadSums {
-    double entropy = 0, entropy_share = 0, distance = 0, on_end = 0;
+    double entropy = 0, entropy_share = 0, distance = 0, on_end = 0, on_first = 0, on_separators = 0;
     std::array<double, HeadFigures::kOffsets> at_offset{};
     std::array<int64_t, HeadFigures::kOffsets> most_at_offset{};
     void add(const HeadSums& other);
@@ -81,8 +91,12 @@ class HeadStatistics : public CorpusObserver {
     explicit Sums(int heads = 0);
     void add(const Sums& other);
   };
-  static Sums sums_of(AttentionKind kind, const BatchWeights& batch, int s);
+  Sums sums_of(AttentionKind kind, const BatchWeights& batch, int s) const;
+  static void compare_heads(const BatchWeights& batch, int s, KeysSeen seen,
+                            std::span<const AttentionRow> rows, Sums& sums);
 
+  Compare compare_;
+  const CorpusBlock* block_ = nullptr;
   using Key = std::pair<AttentionKind, int>;
   std::map<Key, Sums> sums_;
   std::map<Key, std::string> names_;

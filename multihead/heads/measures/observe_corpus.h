@@ -35,10 +35,14 @@ struct BatchWeights {
   }
 };
 
+struct CorpusBlock;
+
 /// Sees weights and keeps of them what it wants.
 class CorpusObserver {
  public:
   virtual ~CorpusObserver() = default;
+  /// Called before the weights of the block's sentences, which BatchWeights::sentences number from 0 (observe_heads()).
+  virtual void begin(const CorpusBlock&) {}
   virtual bool wants_weights(std::string_view attention) const = 0;
   virtual void weights(const BatchWeights& batch) = 0;
 };

@@ -1,11 +1,14 @@
 #include "multihead/heads/measures/relations.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/measures/words.h"
 
 namespace mh {
 namespace {
@@ -26,6 +29,30 @@ void for_each_edge(std::span<const Word> tree, ReadableEdges edges, Body&& body)
   }
 }
 
+size_t fold_of(int64_t sentence) {
+  return static_cast<size_t>(sentence % kRelationFolds);
+}
+
+bool is_in(size_t fold, CorpusHalf half) {
+  return half == CorpusHalf::kBoth || (fold % 2 == 0) == (half == CorpusHalf::kChosenOn);
+}
+
+using Folds = std::array<int64_t, kRelationFolds>;
+
+/// The folds of a half alone.
+std::vector<int64_t> folds_of(const Folds& counts, CorpusHalf half) {
+  std::vector<int64_t> kept;
+  for (size_t fold = 0; fold < counts.size(); ++fold) {
+    if (is_in(fold, half)) kept.push_back(counts[fold]);
+  }
+  return kept;
+}
+
+int64_t sum(const Folds& counts, CorpusHalf half) {
+  const std::vector<int64_t> kept = folds_of(counts, half);
+  return std::accumulate(kept.begin(), kept.end(), int64_t{0});
+}
+
 }  // namespace
 
 MostRead most_read(const Tensor& weights) {
@@ -43,43 +70,51 @@ MostRead most_read(const Tensor& weights) {
   return found;
 }
 
-RelationScorer::RelationScorer(const GoldTrees& source, const GoldTrees& target)
-    : source_(make_side(source, ReadableEdges::kAll)), target_(make_side(target, ReadableEdges::kEarlier)) {}
+void RelationScorer::begin(const CorpusBlock& block) {
+  source_.gold = &block.encoder_trees;
+  target_.gold = &block.decoder_trees;
+  for (Side* side : {&source_, &target_}) {
+    side->first = block.first;
+    count_tasks(*side);
+  }
+}
 
-RelationScorer::Side RelationScorer::make_side(const GoldTrees& gold, ReadableEdges edges) {
+void RelationScorer::count_tasks(Side& side) {
+  const GoldTrees& gold = *side.gold;
   MH_ASSERT(gold.trees.size() == gold.word_of_token.size());
-  Side side;
-  side.gold = &gold;
-  side.edges = edges;
-  for (const auto& tree : gold.trees) {
+  for (size_t s = 0; s < gold.trees.size(); ++s) {
+    const size_t fold = fold_of(side.first + static_cast<int64_t>(s));
     std::set<std::tuple<std::string, Direction, int>> asked;
     std::set<std::tuple<std::string, Direction, int, int>> right;
-    for_each_edge(tree, edges, [&](const std::string& relation, Direction direction, int word, int answer) {
-      asked.emplace(relation, direction, word);
-      right.emplace(relation, direction, word, answer - word);
-    });
-    for (const auto& [relation, direction, word] : asked) ++side.tasks[{relation, direction}].support;
+    for_each_edge(gold.trees[s], side.edges,
+                  [&](const std::string& relation, Direction direction, int word, int answer) {
+                    asked.emplace(relation, direction, word);
+                    right.emplace(relation, direction, word, answer - word);
+                  });
+    const auto counts = [&](const std::string& relation, Direction direction) -> TaskCounts& {
+      const auto [found, is_new] = side.number.try_emplace({relation, direction}, side.tasks.size());
+      if (is_new) side.tasks.emplace_back();
+      return side.tasks[found->second];
+    };
+    for (const auto& [relation, direction, word] : asked) ++counts(relation, direction).support[fold];
     for (const auto& [relation, direction, word, offset] : right)
-      ++side.tasks[{relation, direction}].found[offset];
+      ++counts(relation, direction).found_at_offset[offset][fold];
   }
-  for (const auto& [task, baseline] : side.tasks) side.number.emplace(task, side.number.size());
-  return side;
 }
 
 bool RelationScorer::wants_weights(std::string_view name) const {
   const AttentionKind kind = attention_place(name).kind;
-  return kind != AttentionKind::kCross && !side(kind).gold->empty();
+  return kind != AttentionKind::kCross && side(kind).gold != nullptr && !side(kind).gold->empty();
 }
 
 void RelationScorer::weights(const BatchWeights& batch) {
   const AttentionPlace place = attention_place(batch.attention);
   const Side& gold = side(place.kind);
   Counts& counts = counts_[{place.kind, place.layer}];
-  if (counts.heads == 0) {
-    counts = {std::string(batch.attention), batch.heads(),
-              std::vector<int64_t>(static_cast<size_t>(batch.heads()) * gold.tasks.size())};
-  }
+  if (counts.heads == 0) counts = {std::string(batch.attention), batch.heads(), {}};
   MH_ASSERT(counts.heads == batch.heads());
+  const auto heads = static_cast<size_t>(batch.heads());
+  counts.found.resize(gold.tasks.size() * heads);
 
   std::vector<std::vector<size_t>> hits(static_cast<size_t>(batch.sequences()));  // places in counts.found
   parallel_for(batch.sequences(), [&](int64_t s) {
@@ -87,45 +122,94 @@ void RelationScorer::weights(const BatchWeights& batch) {
     const std::vector<Word>& tree = gold.gold->trees[sentence];
     const WordOfToken& words = gold.gold->word_of_token[sentence];
     const auto size = static_cast<int64_t>(tree.size());
-    for (int h = 0; h < batch.heads(); ++h) {
-      const MostRead found =
-          most_read(merge_to_words(batch.matrix(static_cast<int>(s), h), words, size, words, size));
-      for_each_edge(tree, gold.edges,
-                    [&](const std::string& relation, Direction direction, int word, int answer) {
-                      const std::vector<int>& predictions =
-                          direction == Direction::kReadByHead ? found.read_by : found.reads;
-                      if (predictions[static_cast<size_t>(word)] != answer) return;
-                      hits[static_cast<size_t>(s)].push_back(static_cast<size_t>(h) * gold.tasks.size() +
-                                                             gold.number.at({relation, direction}));
-                    });
+    for (size_t h = 0; h < heads; ++h) {
+      const MostRead found = most_read(
+          merge_to_words(batch.matrix(static_cast<int>(s), static_cast<int>(h)), words, size, words, size));
+      for_each_edge(
+          tree, gold.edges, [&](const std::string& relation, Direction direction, int word, int answer) {
+            const std::vector<int>& predictions =
+                direction == Direction::kReadByHead ? found.read_by : found.reads;
+            if (predictions[static_cast<size_t>(word)] != answer) return;
+            hits[static_cast<size_t>(s)].push_back(gold.number.at({relation, direction}) * heads + h);
+          });
     }
   });
-  for (const auto& of_sentence : hits) {
-    for (const size_t hit : of_sentence) ++counts.found[hit];
+  for (size_t s = 0; s < hits.size(); ++s) {
+    const size_t fold = fold_of(gold.first + batch.sentences[s]);
+    for (const size_t hit : hits[s]) ++counts.found[hit][fold];
   }
 }
 
-std::vector<RelationScore> RelationScorer::scores() const {
+int RelationScorer::best_offset(const TaskCounts& task, CorpusHalf half) {
+  const auto best = std::max_element(
+      task.found_at_offset.begin(), task.found_at_offset.end(),
+      [&](const auto& a, const auto& b) { return sum(a.second, half) < sum(b.second, half); });
+  return best->first;
+}
+
+RelationScore RelationScorer::score(const Counts& counts, int head, const Task& task,
+                                    const TaskCounts& of_task, size_t number, CorpusHalf half, int offset) {
+  const size_t at = number * static_cast<size_t>(counts.heads) + static_cast<size_t>(head);
+  // A relation that came after the attention's last batch has no counts yet.
+  const Folds found = at < counts.found.size() ? counts.found[at] : Folds{};
+  const auto at_offset = of_task.found_at_offset.find(offset);
+  const Folds by_offset = at_offset == of_task.found_at_offset.end() ? Folds{} : at_offset->second;
+  Folds gain{};
+  for (size_t fold = 0; fold < gain.size(); ++fold) gain[fold] = found[fold] - by_offset[fold];
+  const std::vector<int64_t> support = folds_of(of_task.support, half);
+  return {.attention = counts.attention,
+          .head = head,
+          .relation = task.first,
+          .direction = task.second,
+          .support = sum(of_task.support, half),
+          .found = sum(found, half),
+          .offset = offset,
+          .found_at_offset = sum(by_offset, half),
+          .interval = jackknife(folds_of(found, half), support),
+          .gain_interval = jackknife(folds_of(gain, half), support)};
+}
+
+std::vector<RelationScore> RelationScorer::scores(CorpusHalf half) const {
   std::vector<RelationScore> all;
   for (const auto& [key, counts] : counts_) {
     const Side& gold = side(key.first);
-    size_t at = 0;
     for (int h = 0; h < counts.heads; ++h) {
-      for (const auto& [task, baseline] : gold.tasks) {
-        const auto best = std::max_element(baseline.found.begin(), baseline.found.end(),
-                                           [](const auto& a, const auto& b) { return a.second < b.second; });
-        all.push_back({.attention = counts.attention,
-                       .head = h,
-                       .relation = task.first,
-                       .direction = task.second,
-                       .support = baseline.support,
-                       .found = counts.found[at++],
-                       .offset = best->first,
-                       .found_at_offset = best->second});
+      for (const auto& [task, number] : gold.number) {
+        const TaskCounts& of_task = gold.tasks[number];
+        all.push_back(score(counts, h, task, of_task, number, half, best_offset(of_task, half)));
       }
     }
   }
   return all;
+}
+
+std::vector<RelationScore> RelationScorer::chosen_and_scored(int64_t least_support) const {
+  std::vector<RelationScore> chosen;
+  for (const Side* of : {&source_, &target_}) {
+    for (const auto& [task, number] : of->number) {
+      const TaskCounts& of_task = of->tasks[number];
+      if (sum(of_task.support, CorpusHalf::kChosenOn) < least_support ||
+          sum(of_task.support, CorpusHalf::kScoredOn) < least_support)
+        continue;
+      const Counts* best = nullptr;
+      int head = 0;
+      int64_t most = -1;
+      for (const auto& [key, counts] : counts_) {
+        if (&side(key.first) != of) continue;
+        for (int h = 0; h < counts.heads; ++h) {
+          const size_t at = number * static_cast<size_t>(counts.heads) + static_cast<size_t>(h);
+          const int64_t found = at < counts.found.size() ? sum(counts.found[at], CorpusHalf::kChosenOn) : 0;
+          if (found > most) most = found, best = &counts, head = h;
+        }
+      }
+      if (best == nullptr) continue;
+      chosen.push_back(score(*best, head, task, of_task, number, CorpusHalf::kScoredOn,
+                             best_offset(of_task, CorpusHalf::kChosenOn)));
+    }
+  }
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [](const RelationScore& a, const RelationScore& b) { return a.support > b.support; });
+  return chosen;
 }
 
 std::vector<RelationScore> best_heads(std::span<const RelationScore> scores, int64_t least_support) {

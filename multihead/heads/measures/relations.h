@@ -6,6 +6,7 @@
 // of the best fixed offset ("the word two to the left") on the same words.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -14,21 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/data/tree_bank.h"
+#include "multihead/base/interval.h"
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/measures/observe_corpus.h"
-#include "multihead/heads/measures/words.h"
 
 namespace mh {
 
-/// The dependency trees of a corpus, and the tokens of its words. Sentence i of the corpus is entry i of
-/// both.
-struct GoldTrees {
-  std::vector<std::vector<Word>> trees;
-  std::vector<WordOfToken> word_of_token;  // an entry for each token that the model reads, a start token too
-
-  bool empty() const { return trees.empty(); }
-};
+struct GoldTrees;
 
 enum class Direction {
   kToHead,       // of the words with this relation: those that read their head most
@@ -36,6 +29,11 @@ enum class Direction {
   kReadByHead,   // of the words with this relation: those that their head, of all words, reads most. Clark et
                  // al. count this for "head to dependent".
 };
+
+/// Sentences take turns in so many folds, of which an interval is made; heads are chosen on the even folds and scored on the odd
+/// ones, so that a score is not the best of many on the same words.
+constexpr int kRelationFolds = 20;
+enum class CorpusHalf { kBoth, kChosenOn, kScoredOn };
 
 struct RelationScore {
   std::string attention;
@@ -46,6 +44,7 @@ struct RelationScore {
   int64_t found = 0;    // words whose prediction was right
   int offset = 0;       // the best fixed offset, in words
   int64_t found_at_offset = 0;
+  Interval interval = {}, gain_interval = {};  // of score() and gain(), from the folds
 
   std::string name() const { return attention + "." + std::to_string(head); }
   double score() const { return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0; }
@@ -73,39 +72,47 @@ MostRead most_read(const Tensor& weights);
 /// offsets, only when the word to be read is the earlier of its two words.
 class RelationScorer : public CorpusObserver {
  public:
-  /// Either may be empty; then that side is not scored.
-  RelationScorer(const GoldTrees& source, const GoldTrees& target);
-
+  void begin(const CorpusBlock& block) override;
   bool wants_weights(std::string_view name) const override;
   void weights(const BatchWeights& batch) override;
 
   /// The scores of every head for every relation and direction, sorted by kind of attention, layer, head
-  /// and name of the relation.
-  std::vector<RelationScore> scores() const;
+  /// and name of the relation. The offset is the best one on the same half.
+  std::vector<RelationScore> scores(CorpusHalf half = CorpusHalf::kBoth) const;
+  /// For each relation and direction the head, and the offset, that is best on one half of the sentences, with its counts
+  /// and intervals on the other; encoder and decoder each have theirs, sorted by falling support. Relations with fewer
+  /// than `least_support` words on either half are left out.
+  std::vector<RelationScore> chosen_and_scored(int64_t least_support = 1) const;
 
  private:
   using Task = std::pair<std::string, Direction>;
-  struct Baseline {
-    int64_t support = 0;
-    std::map<int, int64_t> found;  // by offset
+  using Folds = std::array<int64_t, kRelationFolds>;
+  struct TaskCounts {
+    Folds support{};
+    std::map<int, Folds> found_at_offset;
   };
   struct Side {
-    const GoldTrees* gold = nullptr;
-    ReadableEdges edges = ReadableEdges::kAll;
-    std::map<Task, Baseline> tasks;
+    explicit Side(ReadableEdges which) : edges(which) {}
+    ReadableEdges edges;
+    const GoldTrees* gold = nullptr;  // of the block
+    int64_t first = 0;                // sentences before it
     std::map<Task, size_t> number;
+    std::vector<TaskCounts> tasks;  // by number
   };
   struct Counts {
     std::string attention;
     int heads = 0;
-    std::vector<int64_t> found;  // [heads, tasks]
+    std::vector<Folds> found;  // [tasks, heads]
   };
-  static Side make_side(const GoldTrees& gold, ReadableEdges edges);
+  static void count_tasks(Side& side);
+  static RelationScore score(const Counts& counts, int head, const Task& task, const TaskCounts& of_task,
+                             size_t number, CorpusHalf half, int offset);
+  static int best_offset(const TaskCounts& task, CorpusHalf half);
   const Side& side(AttentionKind kind) const {
     return kind == AttentionKind::kEncoderSelf ? source_ : target_;
   }
 
-  Side source_, target_;
+  Side source_{ReadableEdges::kAll}, target_{ReadableEdges::kEarlier};
   std::map<std::pair<AttentionKind, int>, Counts> counts_;
 };
 

@@ -6,6 +6,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/attention_name.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/measures/words.h"
 
 namespace mh {
 namespace {
@@ -49,45 +51,72 @@ std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_
   return found;
 }
 
+Tensor mean_of_heads(const BatchWeights& batch, int s) {
+  const ConstMatrixView first = batch.matrix(s, 0);
+  Tensor mean(first.rows, first.cols);
+  for (int h = 0; h < batch.heads(); ++h) {
+    const ConstMatrixView of_head = batch.matrix(s, h);
+    for (int64_t i = 0; i < mean.rows(); ++i) {
+      for (int64_t j = 0; j < mean.cols(); ++j)
+        mean(i, j) += of_head(i, j) / static_cast<float>(batch.heads());
+    }
+  }
+  return mean;
+}
+
 }  // namespace
 
-AlignmentScorer::AlignmentScorer(const GoldAlignments& gold) : gold_(gold) {
-  const size_t size = gold.alignments.size();
-  MH_ASSERT(gold.source_words.size() == size && gold.target_words.size() == size);
-  MH_ASSERT(gold.source_sizes.size() == size && gold.target_sizes.size() == size);
+void AlignmentScorer::begin(const CorpusBlock& block) {
+  gold_ = &block.alignments;
+  for (size_t i = 0; i < gold_->alignments.size(); ++i) {
+    ++sentences_of_sizes_[{gold_->source_sizes[i], gold_->target_sizes[i]}];
+    const Links links = links_of(gold_->alignments[i]);
+    links_ += std::ssize(links);
+    std::set<int32_t> linked;
+    for (const auto& [source, target] : links) {
+      ++links_at_offset_[source - target];
+      linked.insert(target);
+    }
+    linked_words_ += std::ssize(linked);
+  }
 }
 
 bool AlignmentScorer::wants_weights(std::string_view name) const {
-  return !gold_.empty() && attention_place(name).kind == AttentionKind::kCross;
+  return gold_ != nullptr && !gold_->empty() && attention_place(name).kind == AttentionKind::kCross;
 }
 
 void AlignmentScorer::weights(const BatchWeights& batch) {
   std::vector<AlignmentScore>& scores = scores_[attention_place(batch.attention).layer];
+  const int heads = batch.heads();
   if (scores.empty()) {
-    for (int h = 0; h < batch.heads(); ++h) {
+    for (int h = 0; h < heads + (heads > 1 ? 1 : 0); ++h) {
       for (const AlignedQuery query : {AlignedQuery::kPredicts, AlignedQuery::kReads}) {
-        scores.push_back({.attention = std::string(batch.attention), .head = h, .query = query});
+        scores.push_back({.attention = std::string(batch.attention),
+                          .head = h < heads ? h : AlignmentScore::kMeanOfHeads,
+                          .query = query});
       }
     }
   }
-  MH_ASSERT(scores.size() == 2 * static_cast<size_t>(batch.heads()));
+  MH_ASSERT(scores.size() == 2 * static_cast<size_t>(heads + (heads > 1 ? 1 : 0)));
 
   const auto sequences = static_cast<size_t>(batch.sequences());
   std::vector<std::vector<std::vector<int32_t>>> found(sequences);  // [sequence][score][target word]
   parallel_for(batch.sequences(), [&](int64_t s) {
     const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
-    WordOfToken predicted = gold_.target_words[sentence], read = predicted;
+    WordOfToken predicted = gold_->target_words[sentence], read = predicted;
     predicted.push_back(-1);        // the end token
     read.insert(read.begin(), -1);  // the start token
+    const Tensor mean = mean_of_heads(batch, static_cast<int>(s));
     for (const AlignmentScore& score : scores) {
-      found[static_cast<size_t>(s)].push_back(
-          strongest(batch.matrix(static_cast<int>(s), score.head),
-                    score.query == AlignedQuery::kPredicts ? predicted : read, gold_.target_sizes[sentence],
-                    gold_.source_words[sentence], gold_.source_sizes[sentence]));
+      found[static_cast<size_t>(s)].push_back(strongest(
+          score.head == AlignmentScore::kMeanOfHeads ? mean.view()
+                                                     : batch.matrix(static_cast<int>(s), score.head),
+          score.query == AlignedQuery::kPredicts ? predicted : read, gold_->target_sizes[sentence],
+          gold_->source_words[sentence], gold_->source_sizes[sentence]));
     }
   });
   for (size_t s = 0; s < sequences; ++s) {
-    const Links gold = links_of(gold_.alignments[static_cast<size_t>(batch.sentences[s])]);
+    const Links gold = links_of(gold_->alignments[static_cast<size_t>(batch.sentences[s])]);
     for (size_t i = 0; i < scores.size(); ++i) count(scores[i], found[s][i], gold);
   }
 }
@@ -98,22 +127,21 @@ std::vector<AlignmentScore> AlignmentScorer::scores() const {
   return all;
 }
 
-AlignmentScore AlignmentScorer::baseline() const {
-  std::set<int> offsets{0};
-  for (const Alignment& alignment : gold_.alignments) {
-    for (const auto& [source, target] : alignment) offsets.insert(source - target);
-  }
+std::optional<AlignmentScore> AlignmentScorer::baseline() const {
+  if (sentences_of_sizes_.empty()) return std::nullopt;
+  std::map<int, int64_t> offsets = links_at_offset_;
+  offsets.try_emplace(0, 0);
   std::vector<AlignmentScore> all;
-  for (const int offset : offsets) {
+  for (const auto& [offset, links] : offsets) {
     AlignmentScore& score = all.emplace_back();
     score.offset = offset;
-    for (size_t i = 0; i < gold_.alignments.size(); ++i) {
-      std::vector<int32_t> source_of;
-      for (int32_t t = 0; t < gold_.target_sizes[i]; ++t) {
-        const int32_t source = t + offset;
-        source_of.push_back(source >= 0 && source < gold_.source_sizes[i] ? source : -1);
-      }
-      count(score, source_of, links_of(gold_.alignments[i]));
+    score.support = linked_words_;
+    score.gold = links_;
+    score.found = score.right = links;
+    for (const auto& [sizes, sentences] :
+         sentences_of_sizes_) {  // target words t with 0 <= t + offset < source words
+      const int32_t first = std::max(0, -offset), last = std::min(sizes.second, sizes.first - offset);
+      score.made += sentences * std::max(0, last - first);
     }
   }
   return best_aligner(all);

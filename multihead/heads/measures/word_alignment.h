@@ -4,32 +4,26 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "multihead/data/alignment.h"
 #include "multihead/heads/measures/observe_corpus.h"
-#include "multihead/heads/measures/words.h"
 
 namespace mh {
 
-/// The word alignments of a corpus, and the tokens of its words. Sentence i of the corpus is entry i of
-/// each list.
-struct GoldAlignments {
-  std::vector<Alignment> alignments;
-  std::vector<WordOfToken> source_words, target_words;  // of each token; the target without its end token
-  std::vector<int32_t> source_sizes, target_sizes;      // in words
-
-  bool empty() const { return alignments.empty(); }
-};
+struct GoldAlignments;
 
 /// Which query stands for target word t: the one that predicts it, or the one that has just read it.
 enum class AlignedQuery { kPredicts, kReads };
 
 struct AlignmentScore {
+  static constexpr int kMeanOfHeads = -1;
+
   std::string attention;  // empty for the baseline, the best fixed offset
+  /// kMeanOfHeads: the mean of the layer's heads, as if it were one.
   int head = 0;
   AlignedQuery query = AlignedQuery::kPredicts;
   int offset = 0;       // of the baseline: source word = target word + offset
@@ -39,7 +33,12 @@ struct AlignmentScore {
   int64_t right = 0;  // of these: links of the gold alignment
   int64_t gold = 0;   // links of the gold
 
-  std::string name() const { return attention + "." + std::to_string(head); }
+  std::string name() const {
+    return attention + "." + (head == kMeanOfHeads ? std::string("mean") : std::to_string(head));
+  }
+  /// Of the links that were made, and of those of the gold alignment: the share that is right.
+  double precision() const { return made > 0 ? static_cast<double>(right) / static_cast<double>(made) : 0; }
+  double recall() const { return gold > 0 ? static_cast<double>(right) / static_cast<double>(gold) : 0; }
   double accuracy() const {
     return support > 0 ? static_cast<double>(found) / static_cast<double>(support) : 0;
   }
@@ -52,20 +51,23 @@ struct AlignmentScore {
 
 class AlignmentScorer : public CorpusObserver {
  public:
-  /// REQUIRES: `gold` outlives this.
-  explicit AlignmentScorer(const GoldAlignments& gold);
-
+  void begin(const CorpusBlock& block) override;
   bool wants_weights(std::string_view name) const override;
   void weights(const BatchWeights& batch) override;
 
-  /// Two scores (kPredicts, kReads) for every head of every cross-attention, sorted by layer.
+  /// Two scores (kPredicts, kReads) for every head of every cross-attention, sorted by layer, and for the mean of the heads of
+  /// each that has several.
   std::vector<AlignmentScore> scores() const;
-  /// The score of the best fixed offset for all words.
-  AlignmentScore baseline() const;
+  /// The score of the best fixed offset for all words; none without alignments.
+  std::optional<AlignmentScore> baseline() const;
 
  private:
-  const GoldAlignments& gold_;
+  const GoldAlignments* gold_ = nullptr;               // of the block
   std::map<int, std::vector<AlignmentScore>> scores_;  // by layer
+  // Of the fixed offsets: source word - target word.
+  std::map<std::pair<int32_t, int32_t>, int64_t> sentences_of_sizes_;  // in source and target words
+  std::map<int, int64_t> links_at_offset_;
+  int64_t links_ = 0, linked_words_ = 0;
 };
 
 /// Returns the score with the lowest error rate (ties: the first). REQUIRES: scores are not empty.

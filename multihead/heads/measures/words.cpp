@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "multihead/base/error.h"
+#include "multihead/text/unicode.h"
 
 namespace mh {
 namespace {
@@ -13,13 +14,10 @@ bool begins_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
 }
 
-// Space, tab, no-break space and the wider ones: what tokenizers split at or trim.
+/// The bytes of the white space that the text begins with.
 size_t space_at(std::string_view text) {
-  if (text[0] == ' ' || text[0] == '\t' || text[0] == '\r' || text[0] == '\n') return 1;
-  for (const std::string_view wide : {"\u00a0", "\u2009", "\u202f", "\u3000"}) {
-    if (text.starts_with(wide)) return wide.size();
-  }
-  return 0;
+  size_t end = 0;
+  return is_whitespace(next_character(text, end)) ? end : 0;
 }
 
 int32_t characters_in(std::string_view text) {
@@ -27,6 +25,22 @@ int32_t characters_in(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<Word> words_in(std::string_view text) {
+  std::vector<Word> words;
+  bool goes_on = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    const char32_t character = next_character(text, at);
+    const bool joins = is_word(character);
+    if (!is_whitespace(character)) {
+      if (!(joins && goes_on)) words.emplace_back();
+      words.back().form += text.substr(begin, at - begin);
+    }
+    goes_on = joins;
+  }
+  return words;
+}
 
 WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets, std::string_view text,
                             std::span<const Word> words, std::string_view where) {

@@ -19,6 +19,10 @@ namespace mh {
 /// no word, such as the end token.
 using WordOfToken = std::vector<int32_t>;
 
+/// The words of a text as a reader counts them: runs of letters, digits and what joins them (Unicode's word characters); every other
+/// character but white space is a word of its own. Only the forms are set.
+std::vector<Word> words_in(std::string_view text);
+
 /// Uses the tokens' offsets (Encoding::offsets) in `text`, which consists of the words with any or no white space between them.
 /// A token belongs to the word of its last character that is not a space. Throws FormatError that starts
 /// with `where` when the words do not make up the text.

@@ -9,7 +9,8 @@
 
 #include "cli/common.h"
 #include "cli/file_endings.h"
-#include "cli/heads_report.h"
+#include "cli/heads/heads_report.h"
+#include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
@@ -18,8 +19,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/data/conllu.h"
 #include "multihead/heads/attention_file.h"
+#include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/inspect_heads.h"
 #include "multihead/heads/pictures/draw_heads.h"
 #include "multihead/heads/report_json.h"
@@ -41,58 +42,6 @@ struct HeadsFlags {
   CLI::App* verb = nullptr;
   bool given(const char* flag) const { return verb->get_option(flag)->count() > 0; }
 };
-
-std::vector<std::vector<Word>> trees_of(const std::string& path) {
-  std::vector<std::vector<Word>> trees;
-  for (const ConlluSentence& sentence : read_conllu(path)) trees.push_back(sentence.tree());
-  return trees;
-}
-
-void check_lines(size_t found, const std::string& path, size_t lines, const std::string& source) {
-  if (found != lines) {
-    throw FormatError(fmt::format("{} has {}, but {} has {}; there must be one for each", path,
-                                  counted(static_cast<int64_t>(found), "sentence"), source,
-                                  counted(static_cast<int64_t>(lines), "line")));
-  }
-}
-
-HeadsText text_of_files(const HeadsFlags& flags) {
-  HeadsText text;
-  std::string source = name_of(flags.input);
-  if (!flags.conllu.empty()) text.source_trees = trees_of(flags.conllu);
-  if (!flags.conllu.empty() && flags.input.empty()) {  // the trees are the text
-    for (const auto& tree : text.source_trees) text.sources.push_back(mh::text_of(tree));
-    source = flags.conllu;
-  } else {
-    text.sources = read_text(flags.input);
-  }
-  if (!flags.target.empty()) text.targets = read_text(flags.target);
-  if (!flags.target_conllu.empty()) text.target_trees = trees_of(flags.target_conllu);
-  if (!flags.target_conllu.empty() && flags.target.empty()) {
-    for (const auto& tree : text.target_trees) text.targets.push_back(mh::text_of(tree));
-  }
-  if (!flags.alignment.empty()) {
-    text.alignments = read_pharaoh(flags.alignment);
-    text.alignments_name = flags.alignment;
-  }
-  if (!flags.conllu.empty()) check_lines(text.source_trees.size(), flags.conllu, text.sources.size(), source);
-  if (!flags.input_pair.empty()) {
-    text.pairs = read_text(flags.input_pair);
-    check_lines(text.pairs.size(), flags.input_pair, text.sources.size(), source);
-  }
-  if (!flags.target.empty()) check_lines(text.targets.size(), flags.target, text.sources.size(), source);
-  if (!flags.target_conllu.empty())
-    check_lines(text.target_trees.size(), flags.target_conllu, text.sources.size(), source);
-  if (!flags.alignment.empty())
-    check_lines(text.alignments.size(), flags.alignment, text.sources.size(), source);
-  const auto blank = [](const std::string& line) {
-    return line.find_first_not_of(" \t") == std::string::npos;
-  };
-  if (std::all_of(text.sources.begin(), text.sources.end(), blank)) {
-    throw FormatError(fmt::format("{} is empty; give a sentence a line", source));
-  }
-  return text;
-}
 
 /// The heads to draw, in the order in which they are named, each once.
 std::vector<HeadName> heads_of(const Model& model, const std::vector<HeadPattern>& wanted) {
@@ -137,8 +86,16 @@ void run(HeadsFlags& flags) {
   std::string output;
   std::optional<HeadReport> report;
   if (!on_text || !flags.input.empty() || !flags.conllu.empty()) {
-    const HeadsText text = text_of_files(flags);
-    Progress progress("read", "sentences", static_cast<int64_t>(text.sources.size()));
+    CorpusFiles files{.input = flags.input,
+                      .target = flags.target,
+                      .pairs = flags.input_pair,
+                      .conllu = flags.conllu,
+                      .target_conllu = flags.target_conllu,
+                      .alignment = flags.alignment,
+                      .limits = text_limits()};
+    if (flags.input.empty() && flags.conllu.empty()) files.lines = read_text("");
+    FilesCorpus text(std::move(files));
+    Progress progress("read", "sentences");
     flags.options.observe.progress = [&](int64_t done) { progress.show(done); };
     flags.options.remark = [](const std::string& line) { remark(line); };
     report = inspect_heads(folder, text, flags.options);
@@ -182,7 +139,7 @@ void add_heads(CLI::App& app) {
   CLI::App* verb = flags->verb =
       app.add_subcommand("heads", "Show what each head does: statistics, relations, alignment, heat maps");
   add_model(*verb, flags->model, "The model folder, or demo, a translator that comes with multihead")
-      ->required();
+      ->default_str("needed");  // but not by the verbs of this one
   verb->add_option(
       "-i,--input", flags->input,
       "Source sentences (gzip or not) from this file, not standard input; not needed with --text");
@@ -248,7 +205,12 @@ void add_heads(CLI::App& app) {
       "  multihead heads model --text 'the small dog sees a cat .' --svg heads.svg\n"
       "  multihead heads bert --text 'two dogs run .' --text-pair 'a pair of dogs .' \\\n"
       "    --head 'encoder.0.self_attention.*'");
-  verb->callback([flags] { run(*flags); });
+  add_heads_stats(*verb);
+  verb->callback([flags] {
+    if (!flags->verb->get_subcommands().empty()) return;
+    if (flags->model.empty()) throw CLI::RequiredError("--model");
+    run(*flags);
+  });
 }
 
 }  // namespace mh::cli

@@ -1,0 +1,90 @@
+#include "cli/heads/corpus_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/common.h"
+#include "cli/help_format.h"
+#include "cli/load_model.h"
+#include "cli/options.h"
+#include "multihead/base/error.h"
+
+namespace mh::cli {
+namespace {
+
+CorpusFiles files_of(const CorpusFlags& flags) {
+  if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty())
+    throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
+  CorpusFiles files{.input = flags.input,
+                    .target = flags.target,
+                    .pairs = flags.pairs,
+                    .conllu = flags.conllu,
+                    .target_conllu = flags.target_conllu,
+                    .alignment = flags.alignment,
+                    .limits = text_limits()};
+  // Standard input cannot be read twice.
+  if (flags.input.empty() && flags.conllu.empty()) files.lines = read_text("");
+  return files;
+}
+
+}  // namespace
+
+void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes) {
+  add_model(verb, flags.model, "The model folder, a .gguf file, or demo")->required();
+  verb.add_option("-i,--input", flags.input, "Sentences, one a line (gzip or not); without: standard input")
+      ->type_name("FILE");
+  verb.add_option("--target", flags.target,
+                  "Their translations, line by line; without: the model's greedy translations")
+      ->type_name("FILE");
+  if (takes.pairs)
+    verb.add_option("--input-pair", flags.pairs,
+                    "Second texts of --input, line by line, which an encoder such as BERT reads with it")
+        ->type_name("FILE");
+  verb.add_option("--conllu", flags.conllu,
+                  takes.trees ? "Dependency trees of the sentences (CoNLL-U); their words are the text "
+                                "unless --input is given"
+                              : "Take the sentences, and their words, from CoNLL-U")
+      ->type_name("FILE");
+  if (takes.trees)
+    verb.add_option("--target-conllu", flags.target_conllu, "Dependency trees of the translations (CoNLL-U)")
+        ->type_name("FILE");
+  if (takes.alignment)
+    verb.add_option("--alignment", flags.alignment, "Word alignments (Pharaoh format), one line a sentence")
+        ->type_name("FILE");
+  add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
+  verb.add_flag("--json", flags.json, "Write JSON instead of a table");
+  add_mute_flag(verb, flags.mute);
+  add_number(verb, "--max-batch-tokens", flags.max_batch_tokens, {.low = 1},
+             "Most source and target tokens in a batch");
+  add_limit_flags(verb);
+  rare_flags(verb, {"--max-batch-tokens"});
+}
+
+CorpusRun::CorpusRun(const CorpusFlags& flags)
+    : folder_(load_model(flags.model)),
+      changed_(muted_heads(flags.mute)),
+      max_batch_tokens_(flags.max_batch_tokens),
+      corpus_(files_of(flags)) {
+  folder_.model->check(changed_);
+}
+
+ObserveHeadsOptions CorpusRun::options() {
+  return {.observe = {.max_batch_tokens = max_batch_tokens_,
+                      .sites = changed_.empty() ? nullptr : &changed_,
+                      .progress = [this](int64_t done) { progress_.show(done); }},
+          .remark = [](const std::string& line) { remark(line); }};
+}
+
+void refuse_flags_of_heads(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_parent()->get_options()) {
+    if (option->count() == 0) continue;
+    if (option->get_positional())
+      throw UsageError(fmt::format("{} is one argument too many; see {} --help", option->results().back(),
+                                   typed_name(verb)));
+    throw UsageError(fmt::format("{} is a flag of multihead heads MODEL, not of {}; see {} --help",
+                                 option->get_name(), typed_name(verb), typed_name(verb)));
+  }
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,57 @@
+// What the verbs of `multihead heads` that read a corpus have in common: their flags, the model, the corpus, progress.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/progress.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/corpus_files.h"
+#include "multihead/heads/corpus/observe_heads.h"
+#include "multihead/heads/site_values.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mh::cli {
+
+struct CorpusFlags {
+  std::string model = {}, output = {};
+  std::string input = {}, target = {}, pairs = {}, conllu = {}, target_conllu = {}, alignment = {};
+  std::vector<std::string> mute = {};
+  int64_t max_batch_tokens = 2048;
+  bool json = false;
+};
+
+/// The flags of a verb of `heads`; `options` has which of those it takes that not all do.
+struct CorpusVerb {
+  bool trees = false;      // --target-conllu: which relations there are, on both sides
+  bool alignment = false;  // --alignment
+  bool pairs = false;      // --input-pair
+};
+void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes);
+
+/// The model and the corpus that the flags name.
+class CorpusRun {
+ public:
+  explicit CorpusRun(const CorpusFlags& flags);
+
+  const ModelFolder& folder() const { return folder_; }
+  HeadsCorpus& corpus() { return corpus_; }
+  ObserveHeadsOptions options();
+
+ private:
+  ModelFolder folder_;
+  SiteValues changed_;
+  int64_t max_batch_tokens_;
+  FilesCorpus corpus_;
+  Progress progress_{"read", "sentences"};
+};
+
+/// Refuses flags and arguments of `heads` itself, which CLI11 would hand on.
+void refuse_flags_of_heads(const CLI::App& verb);
+
+}  // namespace mh::cli

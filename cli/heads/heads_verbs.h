@@ -1,0 +1,12 @@
+// The verbs of `multihead heads`, one file each.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace mh::cli {
+
+void add_heads_stats(CLI::App& heads);
+
+}  // namespace mh::cli

@@ -1,0 +1,25 @@
+#include "multihead/heads/corpus/observe_heads.h"
+
+#include "multihead/base/error.h"
+
+namespace mh {
+
+CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
+                         std::span<CorpusObserver* const> observers, const ObserveHeadsOptions& options) {
+  CorpusReader reader(folder, corpus,
+                      {.words = options.words, .sites = options.observe.sites, .remark = options.remark});
+  CorpusRead read;
+  while (const auto block = reader.next()) {
+    for (CorpusObserver* observer : observers) observer->begin(*block);
+    ObserveOptions observe = options.observe;
+    observe.source_types = block->source.types;
+    if (options.observe.progress)
+      observe.progress = [&](int64_t done) { options.observe.progress(block->first + done); };
+    observe_corpus(*folder.model, block->source.ids, block->target.ids, observers, observe);
+    read = {block->first + block->sentences(), reader.targets_read()};
+  }
+  if (read.sentences == 0) throw FormatError(corpus.name() + " is empty; give a sentence a line");
+  return read;
+}
+
+}  // namespace mh

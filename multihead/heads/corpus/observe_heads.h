@@ -1,0 +1,34 @@
+// Shows the weights of every attention on a corpus to observers, block by block: only what the observers add up is kept, and
+// memory does not grow with the corpus.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/measures/observe_corpus.h"
+
+namespace mh {
+
+struct ObserveHeadsOptions {
+  ObserveOptions observe = {};  // source_types are the corpus's own
+  bool words = false;           // CorpusReader::Options::words
+  /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
+  std::function<void(const std::string&)> remark = nullptr;
+};
+
+/// What was read.
+struct CorpusRead {
+  int64_t sentences = 0;
+  TargetsRead targets = TargetsRead::kNone;
+};
+
+/// Reads the corpus from where it is to its end. Lines without text are left out. Throws as CorpusReader and observe_corpus() do,
+/// and FormatError when there is no line with text.
+CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
+                         std::span<CorpusObserver* const> observers, const ObserveHeadsOptions& options = {});
+
+}  // namespace mh

@@ -1,0 +1,34 @@
+// The parts of the JSON about heads (docs/file-formats.md) that several reports have. It shows nlohmann's type, so
+// only the sources that write JSON include it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "multihead/heads/corpus/observe_heads.h"
+#include "multihead/heads/measures/head_statistics.h"
+#include "multihead/heads/measures/relations.h"
+#include "multihead/heads/measures/word_alignment.h"
+
+namespace mh {
+
+using HeadsJson = nlohmann::ordered_json;
+
+/// {"schema": kHeadsSchema, "model": model}, with which every report begins.
+HeadsJson json_of_model(const std::string& model);
+/// "sentences" and, of a translator, "targets".
+void add_read(HeadsJson& json, const CorpusRead& read);
+HeadsJson json_of(const HeadFigures& head);
+HeadsJson json_of(const RelationScore& score);
+HeadsJson json_of(const AlignmentScore& score);
+/// Of what is a share of the corpus, and may not be there: null.
+template <class T>
+HeadsJson json_or_null(const std::optional<T>& value) {
+  return value ? HeadsJson(*value) : HeadsJson();
+}
+
+/// The text of the file.
+std::string written(const HeadsJson& json);
+
+}  // namespace mh
