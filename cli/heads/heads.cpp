@@ -206,6 +206,8 @@ void add_heads(CLI::App& app) {
       "  multihead heads bert --text 'two dogs run .' --text-pair 'a pair of dogs .' \\\n"
       "    --head 'encoder.0.self_attention.*'");
   add_heads_stats(*verb);
+  add_heads_relations(*verb);
+  add_heads_alignment(*verb);
   verb->callback([flags] {
     if (!flags->verb->get_subcommands().empty()) return;
     if (flags->model.empty()) throw CLI::RequiredError("--model");

@@ -15,24 +15,10 @@
 namespace mh::cli {
 namespace {
 
-int whole_percent(double share) {
-  return static_cast<int>(std::lround(100 * share));
-}
-
 std::string optional_number(const std::optional<double>& value, const char* none) {
   return value ? fmt::format("{:.2f}", *value) : none;
 }
 
-std::string word_offset(int offset) {
-  return offset == 0 ? std::string("same place") : fmt::format("{:+d}", offset);
-}
-
-/// What a head is asked of each word.
-const char* question(Direction direction) {
-  if (direction == Direction::kToHead) return "words that attend most to their syntactic head";
-  if (direction == Direction::kToDependent) return "words that attend most to a dependent of this relation";
-  return "words that get most attention from their syntactic head";
-}
 constexpr int kRelationWidth = 14;
 
 std::string relation_row(const RelationScore& score) {
@@ -53,7 +39,7 @@ void relations_part(std::string& text, const std::vector<RelationScore>& scores,
       if (score.direction == direction) rows += relation_row(score);
     }
     if (rows.empty()) continue;
-    text += fmt::format("\n{}: {}\n{:<{}}{:<30}{:>9}{:>21}{:>6}\n", title, question(direction), "relation",
+    text += fmt::format("\n{}: {}\n{:<{}}{:<30}{:>9}{:>21}{:>6}\n", title, question_of(direction), "relation",
                         kRelationWidth, "best attention head", "correct %", "fixed offset %", "words");
     text += rows;
   }
@@ -64,6 +50,20 @@ bool of_decoder(const RelationScore& score) {
 }
 
 }  // namespace
+
+int whole_percent(double share) {
+  return static_cast<int>(std::lround(100 * share));
+}
+
+std::string word_offset(int offset) {
+  return offset == 0 ? std::string("same place") : fmt::format("{:+d}", offset);
+}
+
+const char* question_of(Direction direction) {
+  if (direction == Direction::kToHead) return "words that attend most to their syntactic head";
+  if (direction == Direction::kToDependent) return "words that attend most to a dependent of this relation";
+  return "words that get most attention from their syntactic head";
+}
 
 std::string heads_table(const HeadReport& report) {
   std::string text = counted(report.sentences, "sentence");

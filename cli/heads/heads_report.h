@@ -17,6 +17,13 @@ std::string relations_table(const HeadReport& report, int64_t least_support);
 /// The best heads of cross-attention beside the best fixed offset; empty without alignments.
 std::string aligners_table(const HeadReport& report, size_t shown = 5);
 
+/// 0.235 -> 24.
+int whole_percent(double share);
+/// An offset in words: "-2", "same place".
+std::string word_offset(int offset);
+/// What a head is asked of each word.
+const char* question_of(Direction direction);
+
 /// One head's heat map with its title.
 std::string head_picture(const Observation& sentence, const HeadName& head, const HeatMapOptions& options);
 

@@ -7,11 +7,11 @@
 
 #include "cli/common.h"
 #include "cli/heads/corpus_flags.h"
+#include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
 #include "multihead/base/terminal_text.h"
-#include "multihead/heads/head_stats.h"
-#include "multihead/heads/stats_json.h"
+#include "multihead/heads/measures_json.h"
 
 namespace mh::cli {
 namespace {

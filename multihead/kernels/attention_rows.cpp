@@ -8,9 +8,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "multihead/kernels/attention_rows.cpp"
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>  // once for each instruction set, after these
 
 HWY_BEFORE_NAMESPACE();
 namespace mh::HWY_NAMESPACE {

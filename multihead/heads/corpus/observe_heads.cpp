@@ -15,7 +15,8 @@ CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
     observe.source_types = block->source.types;
     if (options.observe.progress)
       observe.progress = [&](int64_t done) { options.observe.progress(block->first + done); };
-    observe_corpus(*folder.model, block->source.ids, block->target.ids, observers, observe);
+    observe_corpus(options.model != nullptr ? *options.model : *folder.model, block->source.ids,
+                   block->target.ids, observers, observe);
     read = {block->first + block->sentences(), reader.targets_read()};
   }
   if (read.sentences == 0) throw FormatError(corpus.name() + " is empty; give a sentence a line");

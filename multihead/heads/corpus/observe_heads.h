@@ -14,8 +14,9 @@
 namespace mh {
 
 struct ObserveHeadsOptions {
-  ObserveOptions observe = {};  // source_types are the corpus's own
-  bool words = false;           // CorpusReader::Options::words
+  ObserveOptions observe = {};   // source_types are the corpus's own
+  bool words = false;            // CorpusReader::Options::words
+  const Model* model = nullptr;  // run this one, of the folder's shape, instead of the folder's
   /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
 };

@@ -39,6 +39,10 @@ bool is_in(size_t fold, CorpusHalf half) {
 
 using Folds = std::array<int64_t, kRelationFolds>;
 
+void add(Folds& to, const Folds& counts) {
+  for (size_t fold = 0; fold < to.size(); ++fold) to[fold] += counts[fold];
+}
+
 /// The folds of a half alone.
 std::vector<int64_t> folds_of(const Folds& counts, CorpusHalf half) {
   std::vector<int64_t> kept;
@@ -54,6 +58,10 @@ int64_t sum(const Folds& counts, CorpusHalf half) {
 }
 
 }  // namespace
+
+bool in_half(int64_t sentence, CorpusHalf half) {
+  return is_in(fold_of(sentence), half);
+}
 
 MostRead most_read(const Tensor& weights) {
   const auto words = static_cast<size_t>(weights.rows());
@@ -148,10 +156,8 @@ int RelationScorer::best_offset(const TaskCounts& task, CorpusHalf half) {
 }
 
 RelationScore RelationScorer::score(const Counts& counts, int head, const Task& task,
-                                    const TaskCounts& of_task, size_t number, CorpusHalf half, int offset) {
-  const size_t at = number * static_cast<size_t>(counts.heads) + static_cast<size_t>(head);
-  // A relation that came after the attention's last batch has no counts yet.
-  const Folds found = at < counts.found.size() ? counts.found[at] : Folds{};
+                                    const TaskCounts& of_task, const Folds& found, CorpusHalf half,
+                                    int offset) {
   const auto at_offset = of_task.found_at_offset.find(offset);
   const Folds by_offset = at_offset == of_task.found_at_offset.end() ? Folds{} : at_offset->second;
   Folds gain{};
@@ -169,6 +175,11 @@ RelationScore RelationScorer::score(const Counts& counts, int head, const Task& 
           .gain_interval = jackknife(folds_of(gain, half), support)};
 }
 
+RelationScorer::Folds RelationScorer::Counts::of(size_t task, int head) const {
+  const size_t at = task * static_cast<size_t>(heads) + static_cast<size_t>(head);
+  return at < found.size() ? found[at] : Folds{};  // a relation that came after the attention's last batch
+}
+
 std::vector<RelationScore> RelationScorer::scores(CorpusHalf half) const {
   std::vector<RelationScore> all;
   for (const auto& [key, counts] : counts_) {
@@ -176,40 +187,65 @@ std::vector<RelationScore> RelationScorer::scores(CorpusHalf half) const {
     for (int h = 0; h < counts.heads; ++h) {
       for (const auto& [task, number] : gold.number) {
         const TaskCounts& of_task = gold.tasks[number];
-        all.push_back(score(counts, h, task, of_task, number, half, best_offset(of_task, half)));
+        all.push_back(
+            score(counts, h, task, of_task, counts.of(number, h), half, best_offset(of_task, half)));
       }
     }
   }
   return all;
 }
 
-std::vector<RelationScore> RelationScorer::chosen_and_scored(int64_t least_support) const {
-  std::vector<RelationScore> chosen;
-  for (const Side* of : {&source_, &target_}) {
-    for (const auto& [task, number] : of->number) {
-      const TaskCounts& of_task = of->tasks[number];
-      if (sum(of_task.support, CorpusHalf::kChosenOn) < least_support ||
-          sum(of_task.support, CorpusHalf::kScoredOn) < least_support)
-        continue;
-      const Counts* best = nullptr;
-      int head = 0;
-      int64_t most = -1;
-      for (const auto& [key, counts] : counts_) {
-        if (&side(key.first) != of) continue;
-        for (int h = 0; h < counts.heads; ++h) {
-          const size_t at = number * static_cast<size_t>(counts.heads) + static_cast<size_t>(h);
-          const int64_t found = at < counts.found.size() ? sum(counts.found[at], CorpusHalf::kChosenOn) : 0;
-          if (found > most) most = found, best = &counts, head = h;
-        }
-      }
-      if (best == nullptr) continue;
-      chosen.push_back(score(*best, head, task, of_task, number, CorpusHalf::kScoredOn,
-                             best_offset(of_task, CorpusHalf::kChosenOn)));
+std::optional<RelationScore> RelationScorer::chosen(const Side& of, const Task& task,
+                                                    const std::vector<size_t>& numbers,
+                                                    int64_t least_support) const {
+  TaskCounts together;
+  for (const size_t number : numbers) {
+    add(together.support, of.tasks[number].support);
+    for (const auto& [offset, found] : of.tasks[number].found_at_offset)
+      add(together.found_at_offset[offset], found);
+  }
+  if (sum(together.support, CorpusHalf::kChosenOn) < least_support ||
+      sum(together.support, CorpusHalf::kScoredOn) < least_support)
+    return std::nullopt;
+  const Counts* best = nullptr;
+  int head = 0;
+  Folds of_best{};
+  int64_t most = -1;
+  for (const auto& [key, counts] : counts_) {
+    if (&side(key.first) != &of) continue;
+    for (int h = 0; h < counts.heads; ++h) {
+      Folds found{};
+      for (const size_t number : numbers) add(found, counts.of(number, h));
+      if (sum(found, CorpusHalf::kChosenOn) <= most) continue;
+      most = sum(found, CorpusHalf::kChosenOn);
+      best = &counts, head = h, of_best = found;
     }
   }
-  std::stable_sort(chosen.begin(), chosen.end(),
+  if (best == nullptr) return std::nullopt;
+  return score(*best, head, task, together, of_best, CorpusHalf::kScoredOn,
+               best_offset(together, CorpusHalf::kChosenOn));
+}
+
+std::vector<RelationScore> RelationScorer::chosen_and_scored(int64_t least_support) const {
+  std::vector<RelationScore> all, of_relations;
+  for (const Side* of : {&source_, &target_}) {
+    for (const Direction direction : {Direction::kToHead, Direction::kReadByHead}) {
+      std::vector<size_t> numbers;
+      for (const auto& [task, number] : of->number) {
+        if (task.second == direction) numbers.push_back(number);
+      }
+      const Task together{std::string(kAllRelations), direction};
+      if (const auto best = numbers.empty() ? std::nullopt : chosen(*of, together, numbers, least_support))
+        all.push_back(*best);
+    }
+    for (const auto& [task, number] : of->number) {
+      if (const auto best = chosen(*of, task, {number}, least_support)) of_relations.push_back(*best);
+    }
+  }
+  std::stable_sort(of_relations.begin(), of_relations.end(),
                    [](const RelationScore& a, const RelationScore& b) { return a.support > b.support; });
-  return chosen;
+  all.insert(all.end(), of_relations.begin(), of_relations.end());
+  return all;
 }
 
 std::vector<RelationScore> best_heads(std::span<const RelationScore> scores, int64_t least_support) {

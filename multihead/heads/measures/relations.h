@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ enum class Direction {
 /// ones, so that a score is not the best of many on the same words.
 constexpr int kRelationFolds = 20;
 enum class CorpusHalf { kBoth, kChosenOn, kScoredOn };
+/// Whether the sentence of this number is in the half.
+bool in_half(int64_t sentence, CorpusHalf half);
+/// The relation under which all are counted together, of each direction but kToDependent: "all".
+inline constexpr std::string_view kAllRelations = "all";
 
 struct RelationScore {
   std::string attention;
@@ -81,7 +86,7 @@ class RelationScorer : public CorpusObserver {
   std::vector<RelationScore> scores(CorpusHalf half = CorpusHalf::kBoth) const;
   /// For each relation and direction the head, and the offset, that is best on one half of the sentences, with its counts
   /// and intervals on the other; encoder and decoder each have theirs, sorted by falling support. Relations with fewer
-  /// than `least_support` words on either half are left out.
+  /// than `least_support` words on either half are left out. All relations together come first, as kAllRelations.
   std::vector<RelationScore> chosen_and_scored(int64_t least_support = 1) const;
 
  private:
@@ -103,10 +108,14 @@ class RelationScorer : public CorpusObserver {
     std::string attention;
     int heads = 0;
     std::vector<Folds> found;  // [tasks, heads]
+    Folds of(size_t task, int head) const;
   };
   static void count_tasks(Side& side);
   static RelationScore score(const Counts& counts, int head, const Task& task, const TaskCounts& of_task,
-                             size_t number, CorpusHalf half, int offset);
+                             const Folds& found, CorpusHalf half, int offset);
+  /// Of several tasks together.
+  std::optional<RelationScore> chosen(const Side& of, const Task& task, const std::vector<size_t>& numbers,
+                                      int64_t least_support) const;
   static int best_offset(const TaskCounts& task, CorpusHalf half);
   const Side& side(AttentionKind kind) const {
     return kind == AttentionKind::kEncoderSelf ? source_ : target_;

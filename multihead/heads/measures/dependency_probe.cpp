@@ -1,0 +1,156 @@
+#include "multihead/heads/measures/dependency_probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "multihead/base/error.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/heads/measures/spanning_tree.h"
+#include "multihead/heads/measures/words.h"
+
+namespace mh {
+namespace {
+
+// The loss is convex, so that these decide only how soon it is near its minimum.
+constexpr double kRate = 0.05, kMeanDecay = 0.9, kSquareDecay = 0.999, kEpsilon = 1e-8;
+
+int root_of(const std::vector<Word>& tree) {
+  for (size_t w = 0; w < tree.size(); ++w) {
+    if (tree[w].head < 0) return static_cast<int>(w);
+  }
+  return -1;
+}
+
+}  // namespace
+
+DependencyProbe::DependencyProbe(std::vector<std::string> attentions, int heads)
+    : attentions_(std::move(attentions)),
+      heads_(static_cast<size_t>(heads)),
+      weights_(2 * heads_),
+      mean_(2 * heads_),
+      square_(2 * heads_) {
+  MH_ASSERT(!attentions_.empty());
+}
+
+void DependencyProbe::begin(const CorpusBlock& block) {
+  gold_ = attention_place(attentions_[0]).kind == AttentionKind::kEncoderSelf ? &block.encoder_trees
+                                                                              : &block.decoder_trees;
+}
+
+bool DependencyProbe::wants_weights(std::string_view name) const {
+  return gold_ != nullptr && !gold_->empty() &&
+         std::find(attentions_.begin(), attentions_.end(), name) != attentions_.end();
+}
+
+void DependencyProbe::weights(const BatchWeights& batch) {
+  if (batch.attention == attentions_.front()) {
+    batch_.assign(static_cast<size_t>(batch.sequences()), {});
+    names_.clear();
+  }
+  for (int h = 0; h < batch.heads(); ++h)
+    names_.push_back(std::string(batch.attention) + "." + std::to_string(h));
+  parallel_for(batch.sequences(), [&](int64_t sequence) {
+    const auto s = static_cast<size_t>(sequence);
+    const auto sentence = static_cast<size_t>(batch.sentences[s]);
+    Features& features = batch_[s];
+    features.tree = &gold_->trees[sentence];
+    const WordOfToken& words = gold_->word_of_token[sentence];
+    const auto size = std::ssize(*features.tree);
+    for (int h = 0; h < batch.heads(); ++h) {
+      const Tensor merged = merge_to_words(batch.matrix(static_cast<int>(s), h), words, size, words, size);
+      std::vector<float> reads, read;
+      for (int64_t i = 0; i < size; ++i) {
+        for (int64_t j = 0; j < size; ++j) {
+          reads.push_back(merged(j, i));
+          read.push_back(merged(i, j));
+        }
+      }
+      features.maps.push_back(std::move(reads));
+      features.maps.push_back(std::move(read));
+    }
+  });
+  if (batch.attention != attentions_.back()) return;
+  MH_ASSERT(names_.size() == heads_);
+  if (use_ == Use::kLearn) {
+    learn();
+  } else {
+    count();
+  }
+}
+
+DoubleMatrix DependencyProbe::log_probabilities(const Features& sentence) const {
+  const auto size = std::ssize(*sentence.tree);
+  DoubleMatrix scores(size, size);
+  for (size_t k = 0; k < sentence.maps.size(); ++k) {
+    for (int64_t i = 0; i < size; ++i) {
+      for (int64_t j = 0; j < size; ++j)
+        scores(i, j) +=
+            weights_[k] * static_cast<double>(sentence.maps[k][static_cast<size_t>(i * size + j)]);
+    }
+  }
+  for (int64_t j = 0; j < size; ++j) {
+    double most = -1e300, total = 0;
+    for (int64_t i = 0; i < size; ++i) most = i == j ? most : std::max(most, scores(i, j));
+    for (int64_t i = 0; i < size; ++i) total += i == j ? 0 : std::exp(scores(i, j) - most);
+    for (int64_t i = 0; i < size; ++i) scores(i, j) -= most + std::log(total);
+  }
+  return scores;
+}
+
+void DependencyProbe::learn() {
+  std::vector<std::vector<double>> gradients(batch_.size());
+  int64_t words = 0;
+  for (const Features& sentence : batch_) words += std::ssize(*sentence.tree) - 1;
+  if (words == 0) return;
+  parallel_for(std::ssize(batch_), [&](int64_t s) {
+    const Features& sentence = batch_[static_cast<size_t>(s)];
+    std::vector<double>& gradient = gradients[static_cast<size_t>(s)];
+    gradient.assign(weights_.size(), 0);
+    const auto size = std::ssize(*sentence.tree);
+    if (size < 2) return;
+    const DoubleMatrix scores = log_probabilities(sentence);
+    for (int64_t j = 0; j < size; ++j) {
+      const int head = (*sentence.tree)[static_cast<size_t>(j)].head;
+      if (head < 0) continue;
+      for (int64_t i = 0; i < size; ++i) {
+        if (i == j) continue;
+        const double slope = std::exp(scores(i, j)) - (i == head ? 1 : 0);  // of -log p(head | j)
+        for (size_t k = 0; k < gradient.size(); ++k)
+          gradient[k] += slope * static_cast<double>(sentence.maps[k][static_cast<size_t>(i * size + j)]);
+      }
+    }
+  });
+  ++updates_;
+  const double mean_part = 1 - std::pow(kMeanDecay, updates_),
+               square_part = 1 - std::pow(kSquareDecay, updates_);
+  for (size_t k = 0; k < weights_.size(); ++k) {
+    double gradient = 0;
+    for (const auto& of_sentence : gradients) gradient += of_sentence[k];
+    gradient /= static_cast<double>(words);
+    mean_[k] = kMeanDecay * mean_[k] + (1 - kMeanDecay) * gradient;
+    square_[k] = kSquareDecay * square_[k] + (1 - kSquareDecay) * gradient * gradient;
+    weights_[k] -= kRate * (mean_[k] / mean_part) / (std::sqrt(square_[k] / square_part) + kEpsilon);
+  }
+}
+
+void DependencyProbe::count() {
+  for (const Features& sentence : batch_) {
+    const std::vector<Word>& tree = *sentence.tree;
+    if (tree.size() < 2) continue;
+    const std::vector<int> heads = maximum_spanning_tree(log_probabilities(sentence), root_of(tree));
+    for (size_t j = 0; j < tree.size(); ++j) {
+      if (tree[j].head < 0) continue;
+      ++words_;
+      right_ += heads[j] == tree[j].head;
+    }
+  }
+}
+
+std::vector<DependencyProbe::Head> DependencyProbe::heads() const {
+  std::vector<Head> all;
+  for (size_t k = 0; k < names_.size(); ++k)
+    all.push_back({.name = names_[k], .reads = weights_[2 * k], .read = weights_[2 * k + 1]});
+  return all;
+}
+
+}  // namespace mh
