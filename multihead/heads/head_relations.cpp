@@ -108,7 +108,8 @@ RelationsReport head_relations(const ModelFolder& folder, HeadsCorpus& corpus,
   if (report.all.empty())
     throw UsageError(fmt::format("{} has no dependency trees; give the sentences as CoNLL-U", corpus.name()));
   if (options.probe_epochs > 0 && report.read.sentences < 2)
-    throw UsageError("the probe learns from every other sentence and is tried on the rest; give at least two sentences");
+    throw UsageError(
+        "the probe learns from every other sentence and is tried on the rest; give at least two sentences");
   if (options.probe_epochs > 0) report.probe = probe(folder, corpus, options, *folder.model);
   if (!options.random) return report;
 

@@ -11,7 +11,8 @@ namespace {
 TEST(Interval, JackknifeOfEqualFoldsIsTheIntervalOfTheirMeans) {
   // With equal supports the ratio is the mean of the folds' ratios, and the jackknife is the usual standard error.
   const std::vector<int64_t> found{3, 5, 4, 8}, support{10, 10, 10, 10};
-  const Interval interval = jackknife(found, support), usual = interval_of(std::vector<double>{.3, .5, .4, .8});
+  const Interval interval = jackknife(found, support),
+                 usual = interval_of(std::vector<double>{.3, .5, .4, .8});
   EXPECT_NEAR(interval.mean, 0.5, 1e-12);
   EXPECT_NEAR(interval.mean, usual.mean, 1e-12);
   EXPECT_NEAR(interval.half, usual.half, 1e-9);

@@ -37,7 +37,8 @@ double most_worth(const DoubleMatrix& scores, int root) {
   double best = -std::numeric_limits<double>::infinity();
   const auto count = static_cast<int>(std::pow(n, n));
   for (int code = 0; code < count; ++code) {
-    for (int j = 0, rest = code; j < n; ++j, rest /= n) heads[static_cast<size_t>(j)] = j == root ? -1 : rest % n;
+    for (int j = 0, rest = code; j < n; ++j, rest /= n)
+      heads[static_cast<size_t>(j)] = j == root ? -1 : rest % n;
     if (is_tree(tree_of(heads))) best = std::max(best, worth(scores, heads));
   }
   return best;
@@ -46,7 +47,8 @@ double most_worth(const DoubleMatrix& scores, int root) {
 TEST(SpanningTree, IsTheBestOfAllTrees) {
   Random random(5);
   for (int round = 0; round < 300; ++round) {
-    const int n = 1 + static_cast<int>(random.below(5)), root = static_cast<int>(random.below(static_cast<uint32_t>(n)));
+    const int n = 1 + static_cast<int>(random.below(5)),
+              root = static_cast<int>(random.below(static_cast<uint32_t>(n)));
     DoubleMatrix scores(n, n);
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) scores(i, j) = random.uniform() * 10 - 7;
@@ -86,7 +88,8 @@ struct Treebank {
       for (int i = n - 1; i > 0; --i)
         std::swap(order[static_cast<size_t>(i)], order[random.below(static_cast<uint32_t>(i) + 1)]);
       for (int i = 1; i < n; ++i)
-        heads[static_cast<size_t>(order[static_cast<size_t>(i)])] = order[random.below(static_cast<uint32_t>(i))];
+        heads[static_cast<size_t>(order[static_cast<size_t>(i)])] =
+            order[random.below(static_cast<uint32_t>(i))];
       std::vector<int> reads(heads.size()), next(heads.size());
       for (int j = 0; j < n; ++j) {
         reads[static_cast<size_t>(j)] = heads[static_cast<size_t>(j)] < 0 ? j : heads[static_cast<size_t>(j)];

@@ -23,9 +23,9 @@ struct TwoWords {
   Synthetic weights{"encoder.0.self_attention", 3};
   TwoWords() {
     for (int s = 0; s < 40; ++s) {
-      block.encoder_trees.trees.push_back(
-          {Word{.form = "a", .head = -1, .relation = "root"}, Word{.form = "b", .head = 0, .relation = "obj"},
-           Word{.form = "c", .head = 0, .relation = "det"}});
+      block.encoder_trees.trees.push_back({Word{.form = "a", .head = -1, .relation = "root"},
+                                           Word{.form = "b", .head = 0, .relation = "obj"},
+                                           Word{.form = "c", .head = 0, .relation = "det"}});
       block.encoder_trees.word_of_token.push_back({0, 1, 2});
       const auto reads = [](bool right) { return one_hot({1, right ? 0 : 2, 0}, 3); };
       weights.add({reads(s % 2 == 0), reads(s % 8 < 6), reads(false)});
@@ -134,7 +134,8 @@ TEST(HeadRelations, NeedTrees) {
 TEST(HeadRelations, OneSentenceHasScoresWithoutIntervals) {
   const ModelFolder folder = small_causal();
   HeadsText text{.sources = {"a cat runs home"}};
-  text.source_trees = {{Word{.form = "a", .head = 1, .relation = "det"}, Word{.form = "cat", .head = 2, .relation = "nsubj"},
+  text.source_trees = {{Word{.form = "a", .head = 1, .relation = "det"},
+                        Word{.form = "cat", .head = 2, .relation = "nsubj"},
                         Word{.form = "runs", .head = -1, .relation = "root"},
                         Word{.form = "home", .head = 2, .relation = "advmod"}}};
   TextCorpus corpus(text);
@@ -159,8 +160,10 @@ TEST(Induction, AgreesWithTheWeightsOfTheSameSequences) {
     EXPECT_GT(score.induction, 0.01);
     EXPECT_LT(score.induction, 0.2);
   }
-  EXPECT_EQ(induction_scores(folder, {.sequences = 5, .length = 11, .seed = 2})[3].induction, scores[3].induction);
-  EXPECT_NE(induction_scores(folder, {.sequences = 5, .length = 11, .seed = 3})[3].induction, scores[3].induction);
+  EXPECT_EQ(induction_scores(folder, {.sequences = 5, .length = 11, .seed = 2})[3].induction,
+            scores[3].induction);
+  EXPECT_NE(induction_scores(folder, {.sequences = 5, .length = 11, .seed = 3})[3].induction,
+            scores[3].induction);
   // The model reads 31 tokens, so that 15 are repeated.
   EXPECT_NO_THROW(induction_scores(folder));
 }

@@ -14,9 +14,10 @@ using testing::ElementsAre;
 
 TEST(Words, AreRunsOfLettersAndSingleMarks) {
   std::vector<std::string> forms;
-  for (const Word& word : words_in("Don't  go\u00a0to Müll-City, 3rd\tsnake_case!!")) forms.push_back(word.form);
-  EXPECT_THAT(forms, ElementsAre("Don", "'", "t", "go", "to", "Müll", "-", "City", ",", "3rd", "snake_case", "!",
-                                 "!"));
+  for (const Word& word : words_in("Don't  go\u00a0to Müll-City, 3rd\tsnake_case!!"))
+    forms.push_back(word.form);
+  EXPECT_THAT(forms, ElementsAre("Don", "'", "t", "go", "to", "Müll", "-", "City", ",", "3rd", "snake_case",
+                                 "!", "!"));
   EXPECT_TRUE(words_in(" \u3000").empty());
 }
 
@@ -75,7 +76,8 @@ TEST(HeadRoles, PatternsFollowTheSharesOfTheMap) {
   auto both = one_hot(first, kTokens);
   const auto diagonal = one_hot(previous, kTokens);
   for (size_t i = 0; i < both.size(); ++i) {
-    for (size_t j = 0; j < both.size(); ++j) both[i][j] = 0.4 * both[i][j] + 0.4 * diagonal[i][j] + 0.2 / kTokens;
+    for (size_t j = 0; j < both.size(); ++j)
+      both[i][j] = 0.4 * both[i][j] + 0.4 * diagonal[i][j] + 0.2 / kTokens;
   }
   const std::vector<std::vector<double>> even(kTokens, std::vector<double>(kTokens, 1.0 / kTokens));
   weights.add({one_hot(first, kTokens), diagonal, both, even});

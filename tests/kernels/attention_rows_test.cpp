@@ -33,7 +33,8 @@ double minus_a_log_a(double a) {
 
 TEST(AttentionRows, AgreeWithTheirFormulasInDouble) {
   for (const KeysSeen seen : {KeysSeen::kAll, KeysSeen::kEarlier}) {
-    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {7, 3}, {19, 19}, {5, 67}, {67, 67}}) {
+    for (const auto& [rows, cols] :
+         {std::pair<int64_t, int64_t>{1, 1}, {7, 3}, {19, 19}, {5, 67}, {67, 67}}) {
       const Tensor a = weights_of(rows, cols, seen, 11), b = weights_of(rows, cols, seen, 12);
       std::vector<AttentionRow> found(static_cast<size_t>(rows));
       describe_rows(a.view(), seen, found.data());

@@ -1,0 +1,128 @@
+// The verbs of multihead heads, on the translator that comes with multihead and on a small model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "multihead/base/terminal_text.h"
+#include "tests/cli/run_tool.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+int widest_line(const std::string& text) {
+  int widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, display_width(line));
+  return widest;
+}
+
+class HeadsVerbs : public testing::Test {
+ protected:
+  HeadsVerbs() {
+    std::string made;
+    if (run_tool("data grammar --out '" + corpus + "' --train 1 --valid 1 --test 23 --compositional 2 --quiet").status != 0)
+      throw std::runtime_error("no corpus");
+    text = " -i '" + corpus + "/test.en' --target '" + corpus + "/test.de'";
+    trees = " --conllu '" + corpus + "/test.en.conllu' --target-conllu '" + corpus + "/test.de.conllu'";
+    links = " --alignment '" + corpus + "/test.align'";
+  }
+
+  ScratchFolder scratch;
+  std::string corpus = scratch / "corpus", text, trees, links;
+};
+
+TEST_F(HeadsVerbs, TheirTablesFitEightyColumns) {
+  for (const std::string& command : {"stats demo" + text, "relations demo" + trees, "relations demo" + trees + " --relation det",
+                                     "relations demo" + trees + " --probe 1", "alignment demo" + text + links}) {
+    const ToolResult result = run_tool("heads " + command);
+    EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
+    EXPECT_LE(widest_line(result.out), 80) << command << "\n" << result.out;
+    EXPECT_THAT(result.out, HasSubstr("23 sentences")) << command;
+  }
+}
+
+TEST_F(HeadsVerbs, StatsHaveEveryHeadOnce) {
+  const ToolResult result = run_tool("heads stats demo" + text + " --json");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["schema"], 1);
+  EXPECT_EQ(report["targets"], "given");
+  EXPECT_EQ(report["heads"].size(), 24u);
+  std::set<std::string> names;
+  for (const json& head : report["heads"]) {
+    names.insert(head["head"]);
+    EXPECT_GE(head["entropy"], 0);
+    EXPECT_LE(head["on_first"], 1 + 1e-6);
+    const bool keys_are_source = head["head"].get<std::string>().find("decoder") == std::string::npos ||
+                                 head["head"].get<std::string>().find("cross") != std::string::npos;
+    EXPECT_EQ(head["on_rarest"].is_number(), keys_are_source) << head;
+    EXPECT_FALSE(head.contains("induction")) << "a translator copies its source";
+  }
+  EXPECT_EQ(names.size(), 24u);
+}
+
+TEST_F(HeadsVerbs, AMutedHeadChangesWhatTheNextLayerReads) {
+  const std::string command = "heads stats demo" + text + " --json";
+  const json plain = json::parse(run_tool(command).out),
+             muted = json::parse(run_tool(command + " --mute 'encoder.0.self_attention.*'").out);
+  EXPECT_EQ(plain["heads"][0], muted["heads"][0]) << "the weights of layer 0 stay";
+  EXPECT_NE(plain["heads"][4], muted["heads"][4]);
+}
+
+TEST_F(HeadsVerbs, RelationsSayWhichThereAre) {
+  const ToolResult wrong = run_tool("heads relations demo" + trees + " --relation verb");
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--relation verb: the trees have "));
+  EXPECT_THAT(wrong.err, HasSubstr("det"));
+  const ToolResult none = run_tool("heads relations demo" + text);
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("give --conllu FILE"));
+}
+
+TEST_F(HeadsVerbs, RelationsAsJsonHaveBothHalves) {
+  const json report = json::parse(run_tool("heads relations demo" + trees + " --probe 1 --least-support 3 --json").out);
+  ASSERT_FALSE(report["best"].empty());
+  EXPECT_EQ(report["best"][0]["relation"], "all");
+  EXPECT_FALSE(report["random"].empty());
+  EXPECT_EQ(report["relations"][0]["on_half"].size(), 2u);
+  EXPECT_EQ(report["probe"]["heads"].size(), 8u) << "those of the encoder";
+  EXPECT_GE(report["probe"]["score"], report["random_probe"]["score"]);
+}
+
+TEST_F(HeadsVerbs, AlignmentFindsTheHeadsThatAlign) {
+  const json report = json::parse(run_tool("heads alignment demo" + text + links + " --json").out);
+  EXPECT_EQ(report["alignment"].size(), 2u * 2 * (4 + 1));
+  double best = 1;
+  for (const json& score : report["alignment"]) best = std::min(best, score["error_rate"].get<double>());
+  EXPECT_LT(best, report["alignment_baseline"]["error_rate"]);
+  EXPECT_THAT(run_tool("heads alignment demo" + text).err, HasSubstr("give --alignment FILE"));
+  const ToolResult beyond = run_tool("heads alignment demo" + text + " --alignment '" +
+                                     scratch.write("links", "0-99\n" + std::string(22, '\n')) + "'");
+  EXPECT_EQ(beyond.status, 1);
+  EXPECT_THAT(beyond.err, HasSubstr("0-99 points outside a sentence"));
+}
+
+TEST_F(HeadsVerbs, TakeNoFlagsOfTheVerbAbove) {
+  const ToolResult flag = run_tool("heads stats demo" + text + " --svg x.svg");
+  EXPECT_EQ(flag.status, 2);
+  EXPECT_THAT(flag.err, HasSubstr("--svg is a flag of multihead heads MODEL, not of multihead heads stats"));
+  EXPECT_THAT(run_tool("heads stats demo more" + text).err, HasSubstr("more is one argument too many"));
+  EXPECT_THAT(run_tool("heads stat demo" + text).err, HasSubstr("stat is no verb; did you mean stats?"));
+  EXPECT_THAT(run_tool("heads").err, HasSubstr("the model folder is missing"));
+}
+
+TEST_F(HeadsVerbs, NameAHeadThatIsNotThere) {
+  const ToolResult result = run_tool("heads stats demo" + text + " --mute encoder.0.self_attention.9");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("encoder.0.self_attention"));
+}
+
+}  // namespace
+}  // namespace mh
