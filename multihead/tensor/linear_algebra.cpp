@@ -83,6 +83,13 @@ Svd svd(ConstDoubleView a) {
   return {kept(found.matrixU()), {values.data(), values.data() + values.size()}, kept(found.matrixV())};
 }
 
+std::vector<double> singular_values(ConstDoubleView a) {
+  require_finite("singular values", a);
+  const Eigen::BDCSVD<Eigen::MatrixXd> found(mapped(a));
+  const auto& values = found.singularValues();
+  return {values.data(), values.data() + values.size()};
+}
+
 int64_t numeric_rank(std::span<const double> values, double tolerance) {
   if (values.empty()) return 0;
   return std::count_if(values.begin(), values.end(),
@@ -98,6 +105,15 @@ SymmetricEigen symmetric_eigen(ConstDoubleView a) {
   return {{values.data(), values.data() + values.size()}, kept(found.eigenvectors().rowwise().reverse())};
 }
 
+std::vector<std::complex<double>> eigenvalues(ConstDoubleView a) {
+  MH_ASSERT(a.rows == a.cols);
+  require_finite("eigenvalues", a);
+  if (a.rows == 0) return {};
+  const Eigen::EigenSolver<Eigen::MatrixXd> found(Eigen::MatrixXd(mapped(a)), /*computeEigenvectors=*/false);
+  const auto& values = found.eigenvalues();
+  return {values.data(), values.data() + values.size()};
+}
+
 Qr qr(ConstDoubleView a) {
   require_finite("orthogonal factors", a);
   const int64_t rank = std::min(a.rows, a.cols);
@@ -110,6 +126,14 @@ Qr qr(ConstDoubleView a) {
     q.col(n) *= -1;
   }
   return {kept(q), kept(r)};
+}
+
+DoubleMatrix triangular_factor(ConstDoubleView a) {
+  require_finite("orthogonal factors", a);
+  const int64_t rank = std::min(a.rows, a.cols);
+  const Eigen::HouseholderQR<Eigen::MatrixXd> found{Eigen::MatrixXd(mapped(a))};
+  const Eigen::MatrixXd r = found.matrixQR().topRows(rank).triangularView<Eigen::Upper>();
+  return kept(r);
 }
 
 DoubleMatrix least_squares(ConstDoubleView a, ConstDoubleView b, double tolerance) {

@@ -3,6 +3,7 @@
 // training does not.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,6 +35,9 @@ struct Svd {
 /// Throws Error when a number is not finite; so do the functions below.
 Svd svd(ConstDoubleView a);
 
+/// The singular values alone, without their vectors.
+std::vector<double> singular_values(ConstDoubleView a);
+
 /// Returns how many singular values (given in falling order) are above `tolerance` times the largest.
 /// Products of float32 matrices carry rounding of about 1e-7 of it.
 int64_t numeric_rank(std::span<const double> values, double tolerance = 1e-6);
@@ -46,12 +50,17 @@ struct SymmetricEigen {
 /// Reads the lower triangle only. REQUIRES: as many rows as columns.
 SymmetricEigen symmetric_eigen(ConstDoubleView a);
 
+/// The eigenvalues of any square matrix, each as often as it occurs, in no order. REQUIRES: as many rows as columns.
+std::vector<std::complex<double>> eigenvalues(ConstDoubleView a);
+
 /// a = q r, r = min(rows, cols).
 struct Qr {
   DoubleMatrix q;  // [rows, r], orthonormal columns
   DoubleMatrix r;  // [r, cols], upper triangular, its diagonal not negative
 };
 Qr qr(ConstDoubleView a);
+/// The r of it alone, with any signs: columns of a have the lengths of those of r, and the same angles between them.
+DoubleMatrix triangular_factor(ConstDoubleView a);
 
 /// Returns the x [K, N] for which a x is nearest to b, of several the shortest: a [M, K], b [M, N].
 /// Singular values below `tolerance` times the largest count as 0.

@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "multihead/base/random.h"
 
@@ -122,6 +126,37 @@ TEST(LinearAlgebra, EigenvaluesOfAMatrixMadeOfThem) {
   }
 }
 
+TEST(LinearAlgebra, SingularValuesAlone) {
+  const DoubleMatrix a = random_matrix(7, 5, 11);
+  const std::vector<double> found = singular_values(a.view()), expected = svd(a.view()).values;
+  ASSERT_EQ(found.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(found[i], expected[i], 1e-12);
+}
+
+TEST(LinearAlgebra, EigenvaluesOfAnyMatrix) {
+  DoubleMatrix a(3, 3);  // a turn by 90 degrees, times 2, and -5
+  a(0, 1) = -2;
+  a(1, 0) = 2;
+  a(2, 2) = -5;
+  std::vector<std::complex<double>> found = eigenvalues(a.view());
+  std::sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.imag() < y.imag(); });
+  ASSERT_EQ(found.size(), 3u);
+  for (const auto& [at, value] : {std::pair<size_t, std::complex<double>>{0, {0, -2}}, {1, -5}, {2, {0, 2}}})
+    EXPECT_NEAR(std::abs(found[at] - value), 0, 1e-12);
+  EXPECT_TRUE(eigenvalues(DoubleMatrix(0, 0).view()).empty());
+}
+
+TEST(LinearAlgebra, TriangularFactorKeepsLengthsAndAngles) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{7, 3}, {3, 5}}) {
+    const DoubleMatrix a = random_matrix(rows, cols, 13), r = triangular_factor(a.view());
+    EXPECT_EQ(r.rows(), std::min(rows, cols));
+    const DoubleMatrix of_a = product(transposed(a.view()).view(), a.view()),
+                       of_r = product(transposed(r.view()).view(), r.view());
+    for (int64_t i = 0; i < of_a.size(); ++i) EXPECT_NEAR(of_a.data()[i], of_r.data()[i], 1e-12);
+    EXPECT_EQ(r(1, 0), 0);
+  }
+}
+
 TEST(LinearAlgebra, RankOfZerosIsZero) {
   EXPECT_EQ(numeric_rank(svd(DoubleMatrix(3, 4).view()).values), 0);
   EXPECT_EQ(numeric_rank(std::vector<double>{}), 0);
@@ -147,6 +182,9 @@ TEST(LinearAlgebra, RefusesWhatIsNotFinite) {
     refuses([&] { svd(a.view()); });
     refuses([&] { symmetric_eigen(a.view()); });
     refuses([&] { qr(a.view()); });
+    refuses([&] { triangular_factor(a.view()); });
+    refuses([&] { singular_values(a.view()); });
+    refuses([&] { eigenvalues(a.view()); });
     refuses([&] { least_squares(identity(3).view(), a.view()); });
   }
   EXPECT_THAT([] { product(DoubleMatrix(2, 3).view(), DoubleMatrix(2, 3).view()); },
