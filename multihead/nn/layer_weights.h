@@ -35,5 +35,8 @@ struct HeadMatrix {
 /// Returns the queries, keys or values of query head `head` in this form. Not for a part that is not
 /// projected, such as the keys of merged scores.
 HeadMatrix head_matrix(const LayerWeights& layer, HeadPart part, int head);
+/// Returns the rows of W^O of query head `head`, [d_value, d_model]; without W^O those of the identity, as heads then lie
+/// side by side.
+DoubleMatrix output_matrix(const LayerWeights& layer, int head);
 
 }  // namespace mh

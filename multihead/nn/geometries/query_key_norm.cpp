@@ -134,6 +134,11 @@ class LengthScheme final : public NormScheme {
     return std::make_unique<HeadsOfLengthOne>(std::move(heads), *g.scale);
   }
   std::vector<const char*> parameters() const override { return {"score_factor"}; }
+  void fold_gain(const LayerWeights& layer, HeadPart part, DoubleMatrix& weight) const override {
+    if (part != HeadPart::kQueries) return;
+    const double factor = layer.values.at("score_factor")(0, 0);
+    for (int64_t i = 0; i < weight.size(); ++i) weight.data()[i] *= factor;
+  }
   std::string formula(HeadPart part, std::string of_head) const override {
     return fmt::format("{}({}) / its length", part == HeadPart::kQueries ? "score_factor " : "", of_head);
   }
@@ -155,6 +160,14 @@ class RmsScheme final : public NormScheme {
     return std::make_unique<RmsHeads>(std::move(heads), epsilon);
   }
   std::vector<const char*> parameters() const override { return {"query_norm", "key_norm"}; }
+  void fold_gain(const LayerWeights& layer, HeadPart part, DoubleMatrix& weight) const override {
+    if (part == HeadPart::kValues) return;
+    const Tensor& gain =
+        layer.values.at(part == HeadPart::kQueries ? "query_norm" : "key_norm");  // [1, d_key]
+    for (int64_t i = 0; i < weight.rows(); ++i) {
+      for (int64_t n = 0; n < weight.cols(); ++n) weight(i, n) *= gain(0, n);
+    }
+  }
   std::string formula(HeadPart part, std::string of_head) const override {
     return fmt::format("{} ({}) / its root mean square",
                        part == HeadPart::kQueries ? "query_norm" : "key_norm", of_head);

@@ -37,6 +37,8 @@ class QueryKeyScheme {
   }
   /// The names of the parameters of this scheme.
   virtual std::vector<const char*> parameters() const { return {}; }
+  /// Multiplies the columns of a head's projection by what queries or keys are multiplied with after their norm.
+  virtual void fold_gain(const LayerWeights& /*layer*/, HeadPart /*part*/, DoubleMatrix& /*weight*/) const {}
   /// The formula of a head's queries or keys in a trace, given the formula of their projection.
   virtual std::string formula(HeadPart /*part*/, std::string of_head) const { return of_head; }
 
