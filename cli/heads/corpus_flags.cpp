@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/common.h"
+#include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"

@@ -51,7 +51,4 @@ class CorpusRun {
   Progress progress_{"read", "sentences"};
 };
 
-/// Refuses flags and arguments of `heads` itself, which CLI11 would hand on.
-void refuse_flags_of_heads(const CLI::App& verb);
-
 }  // namespace mh::cli

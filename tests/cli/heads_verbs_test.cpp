@@ -27,7 +27,9 @@ class HeadsVerbs : public testing::Test {
  protected:
   HeadsVerbs() {
     std::string made;
-    if (run_tool("data grammar --out '" + corpus + "' --train 1 --valid 1 --test 23 --compositional 2 --quiet").status != 0)
+    if (run_tool("data grammar --out '" + corpus +
+                 "' --train 1 --valid 1 --test 23 --compositional 2 --quiet")
+            .status != 0)
       throw std::runtime_error("no corpus");
     text = " -i '" + corpus + "/test.en' --target '" + corpus + "/test.de'";
     trees = " --conllu '" + corpus + "/test.en.conllu' --target-conllu '" + corpus + "/test.de.conllu'";
@@ -39,8 +41,9 @@ class HeadsVerbs : public testing::Test {
 };
 
 TEST_F(HeadsVerbs, TheirTablesFitEightyColumns) {
-  for (const std::string& command : {"stats demo" + text, "relations demo" + trees, "relations demo" + trees + " --relation det",
-                                     "relations demo" + trees + " --probe 1", "alignment demo" + text + links}) {
+  for (const std::string& command :
+       {"stats demo" + text, "relations demo" + trees, "relations demo" + trees + " --relation det",
+        "relations demo" + trees + " --probe 1", "alignment demo" + text + links}) {
     const ToolResult result = run_tool("heads " + command);
     EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
     EXPECT_LE(widest_line(result.out), 80) << command << "\n" << result.out;
@@ -87,7 +90,8 @@ TEST_F(HeadsVerbs, RelationsSayWhichThereAre) {
 }
 
 TEST_F(HeadsVerbs, RelationsAsJsonHaveBothHalves) {
-  const json report = json::parse(run_tool("heads relations demo" + trees + " --probe 1 --least-support 3 --json").out);
+  const json report =
+      json::parse(run_tool("heads relations demo" + trees + " --probe 1 --least-support 3 --json").out);
   ASSERT_FALSE(report["best"].empty());
   EXPECT_EQ(report["best"][0]["relation"], "all");
   EXPECT_FALSE(report["random"].empty());

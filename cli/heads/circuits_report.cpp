@@ -1,4 +1,4 @@
-#include "cli/circuits_report.h"
+#include "cli/heads/circuits_report.h"
 
 #include <fmt/format.h>
 
