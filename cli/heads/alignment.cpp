@@ -20,7 +20,7 @@ namespace mh::cli {
 namespace {
 
 std::string row(const std::string& name, const AlignmentScore& score, const char* query) {
-  return fmt::format("{:<30}{:<9}{:>10.1f}{:>8.1f}{:>7.1f}{:>9.1f}\n", name, query, 100 * score.precision(),
+  return fmt::format("{:<32}{:<9}{:>10.1f}{:>8.1f}{:>7.1f}{:>9.1f}\n", name, query, 100 * score.precision(),
                      100 * score.recall(), 100 * score.error_rate(), 100 * score.accuracy());
 }
 
@@ -29,7 +29,7 @@ std::string alignment_table(const AlignmentReport& report, size_t top) {
   std::stable_sort(best.begin(), best.end(), [](const AlignmentScore& a, const AlignmentScore& b) {
     return a.error_rate() < b.error_rate();
   });
-  std::string text = fmt::format("{}, {} aligned words\n\n{:<30}{:<9}{:>10}{:>8}{:>7}{:>9}\n",
+  std::string text = fmt::format("{}, {} aligned words\n\n{:<32}{:<9}{:>10}{:>8}{:>7}{:>9}\n",
                                  counted(report.read.sentences, "sentence"), grouped(report.baseline.support),
                                  "head", "query", "precision", "recall", "AER", "accuracy");
   for (size_t i = 0; i < std::min(top, best.size()); ++i)

@@ -26,8 +26,9 @@ void add_heads_circuits(CLI::App& heads) {
   CLI::App* verb = heads.add_subcommand(
       "circuits", "W_QK and W_OV of every head: spectra, copying, compositions; from the weights alone");
   add_model(*verb, flags->model, "The model folder, a .gguf file, or demo")->required();
-  CLI::Option* compositions = add_number(*verb, "--compositions", flags->shown, {.low = 0},
-                                         "How many compositions are shown, the strongest; 0: none are computed");
+  CLI::Option* compositions =
+      add_number(*verb, "--compositions", flags->shown, {.low = 0},
+                 "How many compositions are shown, the strongest; 0: none are computed");
   add_number(*verb, "--random-draws", flags->options.random_draws, {.low = 1},
              "Random matrices of which the baseline of compositions is the mean");
   add_number(*verb, "--seed", flags->options.seed, {}, "Seed of these matrices");

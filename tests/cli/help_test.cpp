@@ -14,9 +14,28 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<std::string> kVerbs = {
-    "bleu",  "completion", "convert", "data",  "data grammar", "demo",     "embed", "fill",  "generate",
-    "heads", "info",       "ledger",  "score", "study",        "tokenize", "trace", "train", "translate"};
+const std::vector<std::string> kVerbs = {"bleu",
+                                         "completion",
+                                         "convert",
+                                         "data",
+                                         "data grammar",
+                                         "demo",
+                                         "embed",
+                                         "fill",
+                                         "generate",
+                                         "heads",
+                                         "info",
+                                         "ledger",
+                                         "score",
+                                         "study",
+                                         "tokenize",
+                                         "trace",
+                                         "train",
+                                         "translate",
+                                         "heads stats",
+                                         "heads relations",
+                                         "heads alignment",
+                                         "heads circuits"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);

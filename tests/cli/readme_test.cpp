@@ -84,7 +84,7 @@ TEST(SlowReadme, CommandsRunOnModelsOfOthers) {
          << "\nexport PATH=" << fs::path(MULTIHEAD_BINARY).parent_path().string() << ":$PATH\n"
          << "ln -s " << models << "/minilm " << models << "/smollm2.gguf .\n"
          << "multihead --quiet data grammar --out corpus --train 7 --valid 2 --test 20 --compositional 2\n"
-         << "mv corpus/test.en .\n"
+         << "mv corpus/test.en corpus/test.en.conllu .\n"
          << block_behind("## Models of others");
   script.close();
   const std::string run = "bash " + (folder / "script") + " </dev/null >" + (folder / "log") + " 2>&1";
@@ -92,6 +92,20 @@ TEST(SlowReadme, CommandsRunOnModelsOfOthers) {
   EXPECT_THAT(folder.read("log"), testing::HasSubstr("encoder.0.self_attention"));
   EXPECT_TRUE(fs::exists(folder / "test.npy"));
   EXPECT_TRUE(fs::exists(folder / "smollm2/model.safetensors"));
+}
+
+// On the trees that README's command is meant for, the head that goes from verbs to their objects comes first.
+TEST(SlowReadme, RelationsNameTheHeadFromVerbsToObjects) {
+  const char *models = std::getenv("MULTIHEAD_MODELS"), *data = std::getenv("MULTIHEAD_DATA");
+  if (models == nullptr || data == nullptr) GTEST_SKIP() << "no MULTIHEAD_MODELS or no MULTIHEAD_DATA";
+  const mh::ToolResult result =
+      mh::run_tool("heads relations '" + std::string(models) + "/minilm' --conllu '" + data +
+                   "/ud-ewt/en_ewt-ud-dev.conllu.gz' --relation obj --top 1");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const size_t table = result.out.find("obj: words that attend most to a dependent of this relation");
+  ASSERT_NE(table, std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("encoder.3.self_attention.1 ", table), result.out.find("encoder.", table))
+      << result.out;
 }
 
 }  // namespace

@@ -23,9 +23,7 @@ struct TwoWords {
   Synthetic weights{"encoder.0.self_attention", 3};
   TwoWords() {
     for (int s = 0; s < 40; ++s) {
-      block.encoder_trees.trees.push_back({Word{.form = "a", .head = -1, .relation = "root"},
-                                           Word{.form = "b", .head = 0, .relation = "obj"},
-                                           Word{.form = "c", .head = 0, .relation = "det"}});
+      block.encoder_trees.trees.push_back({word("a", -1, "root"), word("b", 0, "obj"), word("c", 0, "det")});
       block.encoder_trees.word_of_token.push_back({0, 1, 2});
       const auto reads = [](bool right) { return one_hot({1, right ? 0 : 2, 0}, 3); };
       weights.add({reads(s % 2 == 0), reads(s % 8 < 6), reads(false)});
@@ -134,10 +132,8 @@ TEST(HeadRelations, NeedTrees) {
 TEST(HeadRelations, OneSentenceHasScoresWithoutIntervals) {
   const ModelFolder folder = small_causal();
   HeadsText text{.sources = {"a cat runs home"}};
-  text.source_trees = {{Word{.form = "a", .head = 1, .relation = "det"},
-                        Word{.form = "cat", .head = 2, .relation = "nsubj"},
-                        Word{.form = "runs", .head = -1, .relation = "root"},
-                        Word{.form = "home", .head = 2, .relation = "advmod"}}};
+  text.source_trees = {
+      {word("a", 1, "det"), word("cat", 2, "nsubj"), word("runs", -1, "root"), word("home", 2, "advmod")}};
   TextCorpus corpus(text);
   const RelationsReport report = head_relations(folder, corpus);
   EXPECT_EQ(report.read.sentences, 1);

@@ -15,10 +15,7 @@ namespace {
 
 using test::one_hot;
 using test::Synthetic;
-
-Word word(const char* form, int head, const char* relation) {
-  return {.form = form, .lemma = form, .upos = "X", .head = head, .relation = relation};
-}
+using test::word;
 
 // dogs(0) chase(1) a(2) big(3) cat(4)
 const std::vector<Word> kDogs{word("dogs", 1, "nsubj"), word("chase", -1, "root"), word("a", 4, "det"),

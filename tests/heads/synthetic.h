@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/data/tree_bank.h"
 #include "multihead/heads/measures/observe_corpus.h"
 #include "multihead/tensor/tensor.h"
 
@@ -54,6 +55,11 @@ class Synthetic {
   std::vector<Tensor> values_;
   std::vector<ConstMatrixView> matrices_;
 };
+
+/// head: -1 is the root.
+inline Word word(const char* form, int head, const char* relation) {
+  return {.form = form, .lemma = form, .upos = "X", .head = head, .relation = relation};
+}
 
 /// Rows that are one-hot at the keys named.
 inline std::vector<std::vector<double>> one_hot(const std::vector<int>& keys, int count) {

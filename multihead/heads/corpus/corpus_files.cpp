@@ -69,14 +69,20 @@ struct FilesCorpus::Readers {
 
     std::vector<std::vector<Word>> next(size_t most) {
       std::vector<std::vector<Word>> trees;
-      for (const ConlluSentence& sentence : file_.next(most)) trees.push_back(sentence.tree());
+      for (const ConlluSentence& sentence : file_.next(most)) {
+        trees.push_back(sentence.tree());
+        left_out_ += std::ssize(sentence.extras);
+      }
       return trees;
     }
     const std::string& path() const { return path_; }
+    /// Lines of multi-word tokens and empty nodes since the last call.
+    int64_t take_left_out() { return std::exchange(left_out_, 0); }
 
    private:
     std::string path_;
     ConlluFileReader file_;
+    int64_t left_out_ = 0;
   };
 
   std::optional<Lines> sources, targets, pairs, alignments;
@@ -151,6 +157,9 @@ HeadsText FilesCorpus::next() {
   read(from.alignments, alignments);
   for (const std::string& line : alignments)
     text.alignments.push_back(parse_pharaoh(line, files_.alignment, from.done + text.alignments.size() + 1));
+  for (auto* trees : {&from.source_trees, &from.target_trees}) {
+    if (*trees) text.lines_left_out += (*trees)->take_left_out();
+  }
   from.done += lines;
   return text;
 }

@@ -36,7 +36,8 @@ Sentences words_of(const std::vector<std::string>& lines, const Sentences& trees
 
 /// Leaves out lines without text, on all sides.
 HeadsText without_blank_lines(HeadsText text, int64_t first) {
-  HeadsText kept{.sources = {}, .alignments_name = text.alignments_name};
+  HeadsText kept{
+      .sources = {}, .alignments_name = text.alignments_name, .lines_left_out = text.lines_left_out};
   for (size_t i = 0; i < text.sources.size(); ++i) {
     if (!text.alignments.empty()) {
       const auto words_at = [&](const std::vector<std::string>& lines, const Sentences& trees) {

@@ -24,6 +24,7 @@ struct HeadsText {
   /// Alignments of words: those of the trees, else those between spaces. Only with targets.
   std::vector<Alignment> alignments = {};
   std::string alignments_name = "alignment";  // what errors call them, e.g. the path of their file
+  int64_t lines_left_out = 0;                 // of the trees: multi-word tokens and empty nodes
 };
 
 /// Throws UsageError when the lists have different numbers of lines, and on target trees or alignments without targets.

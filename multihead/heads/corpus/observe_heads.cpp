@@ -1,5 +1,7 @@
 #include "multihead/heads/corpus/observe_heads.h"
 
+#include <fmt/format.h>
+
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -9,6 +11,7 @@ CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
   CorpusReader reader(folder, corpus,
                       {.words = options.words, .sites = options.observe.sites, .remark = options.remark});
   CorpusRead read;
+  int64_t left_out = 0;
   while (const auto block = reader.next()) {
     for (CorpusObserver* observer : observers) observer->begin(*block);
     ObserveOptions observe = options.observe;
@@ -17,9 +20,15 @@ CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
       observe.progress = [&](int64_t done) { options.observe.progress(block->first + done); };
     observe_corpus(options.model != nullptr ? *options.model : *folder.model, block->source.ids,
                    block->target.ids, observers, observe);
+    left_out += block->text.lines_left_out;
     read = {block->first + block->sentences(), reader.targets_read()};
   }
   if (read.sentences == 0) throw FormatError(corpus.name() + " is empty; give a sentence a line");
+  if (left_out > 0 && options.remark) {
+    options.remark(
+        fmt::format("{} of multi-word tokens and empty nodes left out; the words of the trees stand for them",
+                    left_out == 1 ? std::string("1 line") : fmt::format("{} lines", left_out)));
+  }
   return read;
 }
 
