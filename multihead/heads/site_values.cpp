@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "multihead/autograd/replace.h"
@@ -32,9 +33,7 @@ std::vector<int32_t> rows_meant(const SiteReplacement& wanted, const RowPlaces& 
     const int32_t begin = places.offsets[static_cast<size_t>(s)],
                   end = places.offsets[static_cast<size_t>(s) + 1];
     for (int32_t row = begin; row < end; ++row) {
-      const int32_t position =
-          places.positions.empty() ? row - begin : places.positions[static_cast<size_t>(row)];
-      if (!wanted.position || *wanted.position == position) rows.push_back(row);
+      if (!wanted.position || *wanted.position == places.position(row, begin)) rows.push_back(row);
     }
     // In cached decoding the position may have been read before, or be still to come.
     if (wanted.sequence && wanted.position && places.positions.empty() && rows.empty()) {
@@ -64,6 +63,40 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const SiteValue& at, Var
   return replace(tape, value, rows, wanted.head.value_or(0) * width, numbers.view());
 }
 
+/// The key nearest to `key` that the row may see, of two the earlier one; -1 when it may see none.
+int64_t nearest_visible(const SiteValue& at, int32_t row, int64_t key) {
+  int64_t nearest = -1;
+  at.for_visible_keys(row, [&](int64_t j) {
+    if (nearest < 0 || std::abs(j - key) < std::abs(nearest - key)) nearest = j;
+  });
+  return nearest;
+}
+
+/// 1 / n for each of the n keys that the row may see.
+void put_uniform(const SiteValue& at, int32_t row, float* weights) {
+  int64_t visible = 0;
+  at.for_visible_keys(row, [&](int64_t) { ++visible; });
+  at.for_visible_keys(row, [&](int64_t j) { weights[j] = 1 / static_cast<float>(visible); });
+}
+
+/// The weights of a head by a rule, [Nq, longest keys].
+Var weights_by(Tape& tape, WeightRule rule, const SiteValue& at) {
+  const MatrixView weights = tape.arena().matrix<float>(at.value.rows(), at.value.cols());
+  std::fill_n(weights.data, weights.size(), 0.0f);
+  for (size_t s = 0; s + 1 < at.rows.offsets.size(); ++s) {
+    const int32_t begin = at.rows.offsets[s];
+    for (int32_t row = begin; row < at.rows.offsets[s + 1]; ++row) {
+      if (rule == WeightRule::kUniform) {
+        put_uniform(at, row, weights.row(row));
+        continue;
+      }
+      const int64_t wanted = rule == WeightRule::kPrevious ? int64_t{at.rows.position(row, begin)} - 1 : 0;
+      if (const int64_t key = nearest_visible(at, row, wanted); key >= 0) weights(row, key) = 1;
+    }
+  }
+  return tape.constant(weights);
+}
+
 }  // namespace
 
 void SiteValues::replace(SiteReplacement replacement) {
@@ -80,6 +113,19 @@ void SiteValues::set_gate(std::string_view heads, float gate) {
     throw UsageError(fmt::format("head '{}': its gate is {}; expected a finite number", heads, gate));
   std::erase_if(gates_, [&](const Gate& other) { return other.heads.text() == heads; });
   gates_.push_back({HeadPattern(heads), gate});
+}
+
+void SiteValues::replace_weights(std::string_view heads, WeightRule rule) {
+  std::erase_if(rules_, [&](const RuledHeads& other) { return other.heads.text() == heads; });
+  rules_.push_back({HeadPattern(heads), rule});
+}
+
+std::optional<WeightRule> SiteValues::rule_of(const Site& site) const {
+  if (site.part != SitePart::kWeights) return std::nullopt;
+  const auto last = std::find_if(rules_.rbegin(), rules_.rend(), [&](const RuledHeads& ruled) {
+    return ruled.heads.matches(site.owner, site.head);
+  });
+  return last != rules_.rend() ? std::optional(last->rule) : std::nullopt;
 }
 
 ConstMatrixView KeptValue::sequence(int s) const {
@@ -110,7 +156,7 @@ bool SiteValues::wants(const Site& site) const {
         return !gate.heads.one() || gate.heads.one()->attention == site.owner;
       }))
     return true;
-  return any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
+  return rule_of(site) || any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
          std::any_of(replacements_.begin(), replacements_.end(),
                      [&](const SiteReplacement& one) { return one.site == name; });
 }
@@ -118,6 +164,7 @@ bool SiteValues::wants(const Site& site) const {
 Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
   const std::string name = site.name();
   Var value = site.part == SitePart::kGates ? gated(tape, site, at) : at.value;
+  if (const auto rule = rule_of(site)) value = weights_by(tape, *rule, at);
   for (const SiteReplacement& one : replacements_) {
     if (one.site == name) value = replaced(tape, one, at, value);
   }
@@ -158,11 +205,13 @@ Var SiteValues::gated(Tape& tape, const Site& site, const SiteValue& at) const {
 std::vector<HeadPattern> SiteValues::heads_asked() const {
   std::vector<HeadPattern> all;
   for (const Gate& gate : gates_) all.push_back(gate.heads);
+  for (const RuledHeads& ruled : rules_) all.push_back(ruled.heads);
   return all;
 }
 
 bool SiteValues::empty() const {
-  return kept_patterns_.empty() && watched_patterns_.empty() && replacements_.empty() && gates_.empty();
+  return kept_patterns_.empty() && watched_patterns_.empty() && replacements_.empty() && gates_.empty() &&
+         rules_.empty();
 }
 
 std::vector<std::string> SiteValues::sites_asked() const {

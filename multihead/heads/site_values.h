@@ -4,6 +4,7 @@
 //   values.keep("encoder.*.heads");                                   // what all heads give
 //   values.replace({.site = "encoder.3.self_attention.heads", .head = 5, .numbers = zeros});
 //   values.mute("encoder.2.self_attention.*");                        // no head of that attention
+//   values.replace_weights("encoder.1.self_attention.0", WeightRule::kUniform);  // it looks at all alike
 //   values.watch("encoder.embeddings");                               // its gradient is wanted
 //   Tape tape(Tape::Mode::kRecordValues);
 //   Context context{.tape = tape, .sites = &values};
@@ -21,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/base/enum_names.h"
 #include "multihead/nn/sites.h"
 #include "multihead/tensor/tensor.h"
 
@@ -35,6 +37,16 @@ struct SiteReplacement {
   /// [1, columns meant], put into every row that is meant; or [rows meant, columns meant].
   Tensor numbers = {};
 };
+
+/// What a head looks at in place of what its scores say: its weights after the softmax. Of a query that may see no key all
+/// are 0.
+enum class WeightRule {
+  kUniform,  // all keys that the query may see, alike
+  kPrevious,  // key i - 1 for the query at position i of its sequence, or the key nearest to it that the query may see
+  kFirst,  // the first key that the query may see: key 0, or the first one of a window
+};
+inline constexpr EnumNames<WeightRule> kWeightRuleNames = {
+    {"uniform", WeightRule::kUniform}, {"previous", WeightRule::kPrevious}, {"first", WeightRule::kFirst}};
 
 /// A value that was kept.
 struct KeptValue {
@@ -65,6 +77,10 @@ class SiteValues final : public Sites {
   /// Multiplies the outputs of heads by another gate. Where several gates speak of one head, the last one counts. Throws
   /// UsageError on a gate that is not finite.
   void set_gate(std::string_view heads, float gate);
+  /// Puts the weights of a rule in place of those of heads, a name or a pattern as for mute(). Where several rules speak of
+  /// one head, the last one counts. In cross-attention positions are those of the decoder: kPrevious is key i - 1 of
+  /// the source, or its last one. Throws UsageError on a name of another form.
+  void replace_weights(std::string_view heads, WeightRule rule);
   /// Whether nothing is asked for.
   bool empty() const;
 
@@ -88,9 +104,16 @@ class SiteValues final : public Sites {
     HeadPattern heads;
     float gate;
   };
+  struct RuledHeads {
+    HeadPattern heads;
+    WeightRule rule;
+  };
   Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
+  /// The rule for the weights of a site's head; none: they are left as they are.
+  std::optional<WeightRule> rule_of(const Site& site) const;
 
   std::vector<Gate> gates_;
+  std::vector<RuledHeads> rules_;
   std::vector<std::string> kept_patterns_, watched_patterns_;
   std::vector<SiteReplacement> replacements_;
   std::map<std::string, KeptValue, std::less<>> kept_;

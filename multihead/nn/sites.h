@@ -4,6 +4,7 @@
 //   encoder.embeddings  encoder.3.input  encoder.3.self_attention.queries  encoder.3.feed_forward.hidden  encoder.states
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "multihead/autograd/tape.h"
+#include "multihead/kernels/mask.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh {
@@ -69,6 +71,11 @@ struct RowPlaces {
   /// [N]: the position of each row in its sequence; empty: each sequence is whole and begins at position 0. In
   /// cached decoding the hypotheses of one source are one sequence, and several of its rows may have one position.
   std::span<const int32_t> positions = {};
+
+  /// The position of a row of a sequence whose rows begin at `begin`.
+  int32_t position(int32_t row, int32_t begin) const {
+    return positions.empty() ? row - begin : positions[static_cast<size_t>(row)];
+  }
 };
 
 /// A row for each of so many sequences.
@@ -81,6 +88,22 @@ struct SiteValue {
   RowPlaces rows = {};
   /// Of scores and weights, [Nq]: how many keys a row's sequence has; columns behind them are 0.
   std::span<const int32_t> keys = {};
+  /// Of scores and weights: which keys a row may see. The mask's sequences have the rows query_offsets[s] ...
+  /// query_offsets[s + 1] - 1: in cached decoding each hypothesis is one.
+  Mask mask = {};
+  std::span<const int32_t> query_offsets = {};
+
+  /// Of scores and weights: calls use(j) for each key j of its sequence that a row may see, in rising order.
+  template <class Use>
+  void for_visible_keys(int32_t row, const Use& use) const {
+    const auto next = std::upper_bound(query_offsets.begin(), query_offsets.end(), row);
+    const int64_t i = row - *(next - 1), queries = *next - *(next - 1),
+                  of_row = keys[static_cast<size_t>(row)];
+    const Mask::Range range = mask.visible(i, queries, of_row);
+    for (int64_t j = range.begin; j < range.end; ++j) {
+      if (mask.kind() != Mask::Kind::kDense || mask.allows(row, i, j, queries, of_row)) use(j);
+    }
+  }
 };
 
 /// Who is called at sites. Where several threads run batches, all of them call it.

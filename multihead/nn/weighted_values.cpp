@@ -30,7 +30,11 @@ Var at_map(const HeadsOf& whose, SitePart part, int head, Var maps, const Attent
     for (int32_t row = inputs.query_offsets[s]; row < inputs.query_offsets[s + 1]; ++row)
       keys[static_cast<size_t>(row)] = inputs.key_offsets[s + 1] - inputs.key_offsets[s];
   }
-  const Var found = whose.context.at(site, {.value = rows, .rows = whose.places, .keys = keys});
+  const Var found = whose.context.at(site, {.value = rows,
+                                            .rows = whose.places,
+                                            .keys = keys,
+                                            .mask = inputs.mask,
+                                            .query_offsets = inputs.query_offsets});
   return found == rows ? maps : replace_map_rows(tape, maps, found, inputs, number, heads);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -125,7 +126,7 @@ class SiteRequests : public testing::Test {
   void ask(size_t model, const Batch& text, SiteValues& values, bool gradients) {
     const int asks = 1 + below(3);
     for (int i = 0; i < asks; ++i) {
-      switch (below(gradients ? 5 : 4)) {
+      switch (below(gradients ? 6 : 5)) {
         case 0:
           values.keep(random_site(model));
           break;
@@ -138,6 +139,11 @@ class SiteRequests : public testing::Test {
         case 3:
           values.replace(random_replacement(model, text));
           break;
+        case 4: {
+          const std::string heads = sites[model][0].name.substr(0, 7) + ".0.*." + std::to_string(below(3));
+          values.replace_weights(heads, std::data(kWeightRuleNames)[below(3)].second);
+          break;
+        }
         default:
           values.watch(random_site(model));
       }
