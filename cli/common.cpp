@@ -50,22 +50,6 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
   add_limit_flags(verb);
 }
 
-CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads, const std::string& example) {
-  return verb
-      .add_option("--mute", heads,
-                  fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
-                              example.substr(0, example.rfind('.') + 1)))
-      ->take_all()
-      ->allow_extra_args(false)
-      ->type_name("HEAD");
-}
-
-SiteValues muted_heads(const std::vector<std::string>& heads) {
-  SiteValues muted;
-  for (const std::string& head : heads) muted.mute(head);
-  return muted;
-}
-
 CLI::Option* add_output_flag(CLI::App& verb, const std::string& name, std::string& path,
                              const std::string& help) {
   return verb.add_option(name, path, help)->type_name("FILE")->each([](const std::string& given) {

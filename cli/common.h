@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/site_values.h"
 #include "multihead/io/lines.h"
 
 namespace CLI {
@@ -27,11 +26,6 @@ struct TextFlags {
   std::string output;
 };
 void add_text_flags(CLI::App& verb, TextFlags& flags);
-/// --mute HEAD, which may be given again. muted_heads() is what it asks for; throws UsageError on no name and no
-/// pattern of heads.
-CLI::Option* add_mute_flag(CLI::App& verb, std::vector<std::string>& heads,
-                           const std::string& example = "encoder.3.self_attention.1");
-SiteValues muted_heads(const std::vector<std::string>& heads);
 /// --max-line-characters, --max-unpacked: what read_text() and text_reader() keep to. add_text_flags() adds
 /// them too.
 void add_limit_flags(CLI::App& verb);

@@ -1,27 +1,19 @@
-// What --compare shows: what comes with all heads beside what comes without the muted ones.
+// What --compare shows: what comes with all heads as they are beside what comes with those that are changed.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <utility>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
-
 namespace mh::cli {
-
-/// --compare, which needs --mute.
-CLI::Option* add_compare_flag(CLI::App& verb, bool& compare, const std::string& help);
 
 /// The line above the two columns.
 std::string comparison_heading();
 
-/// One thing with all heads, and the same without those that are muted.
+/// One thing with all heads as they are, and the same with changed ones.
 template <class T>
 struct Compared {
-  T whole, muted;
+  T whole, changed;
 };
 
 /// Texts with their log-probabilities. Those that are equal are counted, but not shown.
@@ -42,7 +34,7 @@ class TextComparison {
 
  private:
   std::string one_;
-  int64_t all_ = 0, changed_ = 0;
+  int64_t all_ = 0, different_ = 0;
   Compared<double> sums_ = {};
 };
 

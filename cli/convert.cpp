@@ -231,7 +231,8 @@ void run(const ConvertFlags& flags) {
                        .compared_on = sentences.what};
   report.difference = compare_models(*model, made, sentences.sources, sentences.targets);
   if (plan->promise == Promise::kAsMuted) {
-    SiteValues muted = muted_heads(flags.remove);
+    SiteValues muted;
+    for (const std::string& head : flags.remove) muted.mute(head);
     report.from_muted = compare_models(*model, made, sentences.sources, sentences.targets, &muted);
   }
   if (!flags.target.empty()) {

@@ -18,6 +18,7 @@
 #include "cli/common.h"
 #include "cli/comparison.h"
 #include "cli/embed_lines.h"
+#include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "cli/verbs.h"
@@ -41,8 +42,7 @@ struct EmbedFlags {
   std::vector<std::string> nearest;     // how many, and the file
   std::string vectors;                  // of that file
   std::string pairs;                    // the file of second texts
-  std::vector<std::string> mute;
-  bool compare = false;
+  HeadChangeFlags changes;
   EmbedTextOptions options;
 };
 
@@ -87,9 +87,9 @@ EmbedInput input_of(const EmbedFlags& flags) {
   return {flags.text.input, flags.pairs};
 }
 
-EmbedTextOptions options_of(const EmbedFlags& flags, SiteValues& muted) {
+EmbedTextOptions options_of(const EmbedFlags& flags, SiteValues& changed) {
   EmbedTextOptions options = flags.options;
-  if (!muted.empty()) options.sites = &muted;
+  if (!changed.empty()) options.sites = &changed;
   options.remark = [](const std::string& line) { remark(line); };
   return options;
 }
@@ -122,12 +122,12 @@ void write_vectors(const EmbedFlags& flags, const SentenceModel& model, const Em
   output.finish();
 }
 
-/// For each line the cosine of its vector with all heads and of the one without those that are muted.
-void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& muted) {
-  EmbedTextOptions whole = muted, without = muted;
+/// For each line the cosine of its vectors with all heads and with changed ones.
+void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
+  EmbedTextOptions whole = options, other = options;
   whole.sites = nullptr;
-  without.remark = nullptr;  // the same lines are cut
-  Embedder with_all(model, whole), with_fewer(model, without, "embedded without the muted heads");
+  other.remark = nullptr;  // the same lines are cut
+  Embedder with_all(model, whole), with_changed(model, other, "embedded with changed heads");
   EmbedOutput output(flags.text.output);
   double sum = 0, least = std::numeric_limits<double>::infinity();
   size_t lines = 0, least_line = 0;
@@ -136,7 +136,7 @@ void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const
     const int64_t count = std::ssize(block->lines);
     Tensor both(2 * count, model.dimension);
     for (int64_t half = 0; half < 2; ++half) {
-      const Tensor rows = (half == 0 ? with_all : with_fewer).vectors(*block);
+      const Tensor rows = (half == 0 ? with_all : with_changed).vectors(*block);
       std::copy_n(rows.data(), rows.size(), both.view().row(half * count));
     }
     std::string text;
@@ -209,21 +209,21 @@ void write_nearest(const EmbedFlags& flags, const SentenceModel& model, const Em
 }
 
 void run(const EmbedFlags& flags) {
-  const bool writes_vectors = flags.similarity.empty() && flags.nearest.empty() && !flags.compare;
+  const bool writes_vectors = flags.similarity.empty() && flags.nearest.empty() && !flags.changes.compare;
   if (writes_vectors && flags.format != VectorFormat::kJsonLines && flags.text.output.empty() &&
       isatty(STDOUT_FILENO) == 1)
     throw UsageError("--format: npy and raw are bytes that no terminal shows; give -o FILE");
   for (const std::string& text : flags.similarity) check_utf8(text, "--similarity");
   if (!flags.nearest.empty()) nearest_of(flags.nearest);
-  SiteValues muted = muted_heads(flags.mute);
+  SiteValues changed = changed_heads(flags.changes);
 
   const SentenceModel model = load_sentence_model(flags.model);
   for (const std::string& line : model.remarks) remark(line);
-  model.folder.model->check(muted);
-  const EmbedTextOptions options = options_of(flags, muted);
+  model.folder.model->check(changed);
+  const EmbedTextOptions options = options_of(flags, changed);
   if (!flags.similarity.empty()) return write_similarity(flags, model, options);
   if (!flags.nearest.empty()) return write_nearest(flags, model, options);
-  if (flags.compare) return write_comparison(flags, model, options);
+  if (flags.changes.compare) return write_comparison(flags, model, options);
   write_vectors(flags, model, options);
 }
 
@@ -262,10 +262,10 @@ void add_embed(CLI::App& app) {
       ->excludes(nearest);
   verb->add_flag("--strict", flags->options.strict,
                  "Refuse a line that is longer than the model reads; it is cut otherwise");
-  add_mute_flag(*verb, flags->mute);
-  add_compare_flag(
-      *verb, flags->compare,
-      "Print the cosine of each line's vectors with all heads and without the muted ones instead")
+  add_head_change_flags(*verb, flags->changes);
+  verb->add_flag(
+          "--compare", flags->changes.compare,
+          "With changed heads: print the cosine of each line's vectors with all heads and with those instead")
       ->excludes(similarity)
       ->excludes(nearest)
       ->excludes(format);

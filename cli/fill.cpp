@@ -11,6 +11,7 @@
 #include "cli/common.h"
 #include "cli/comparison.h"
 #include "cli/error_line.h"
+#include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
@@ -29,10 +30,11 @@ namespace {
 struct FillFlags {
   std::string model;
   TextFlags text;
-  std::vector<std::string> texts, second_texts, mute;
+  std::vector<std::string> texts, second_texts;
+  HeadChangeFlags changes;
   std::string pairs;  // the file of second texts
   FillOptions options;
-  bool json = false, compare = false;
+  bool json = false;
 };
 
 /// The words for the masks of each text.
@@ -76,20 +78,20 @@ std::string as_lines(const std::vector<std::vector<FilledWord>>& masks) {
   return lines;
 }
 
-// The words of each mask below each other, with all heads at the left and without the muted ones at the right.
+// The words of each mask below each other, with all heads at the left and with changed ones at the right.
 std::string comparison_of(const FillTexts& texts, const Compared<FilledTexts>& found, const LinesFrom& from) {
   std::string output = comparison_heading();
   int64_t masks = 0, changed = 0;
   for (size_t i = 0; i < texts.firsts.size(); ++i) {
     const std::string text = texts.firsts[i] + (texts.seconds.empty() ? "" : " | " + texts.seconds[i]);
     for (size_t m = 0; m < found.whole[i].size(); ++m) {
-      const std::vector<FilledWord>&whole = found.whole[i][m], &muted = found.muted[i][m];
+      const std::vector<FilledWord>&whole = found.whole[i][m], &other = found.changed[i][m];
       ++masks;
-      if (whole[0].token != muted[0].token) ++changed;
+      if (whole[0].token != other[0].token) ++changed;
       output += "\n" + wrapped(cell_text(fmt::format("{} mask {}: {}", from.at(i), m + 1, text),
                                          std::numeric_limits<int>::max()));
       for (size_t k = 0; k < whole.size(); ++k)
-        output += side_by_side(with_probability(whole[k]), with_probability(muted[k]));
+        output += side_by_side(with_probability(whole[k]), with_probability(other[k]));
     }
   }
   if (masks == 0) return "nothing to fill in\n";
@@ -115,20 +117,20 @@ FillTexts texts_of(const FillFlags& flags) {
 }
 
 void run(FillFlags& flags) {
-  SiteValues muted = muted_heads(flags.mute);
-  if (!muted.empty()) flags.options.sites = &muted;
+  SiteValues changed = changed_heads(flags.changes);
+  if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
   const FillTexts texts = texts_of(flags);
   flags.options.pairs = texts.seconds;
   if (flags.texts.empty()) flags.options.from = {.name = name_of(flags.text.input)};
   flags.options.remark = [](const std::string& line) { remark(line); };
   std::string output;
-  if (flags.compare) {
-    FillOptions whole = flags.options, without = flags.options;
+  if (flags.changes.compare) {
+    FillOptions whole = flags.options, other = flags.options;
     whole.sites = nullptr;
-    without.remark = nullptr;  // the same texts are cut
+    other.remark = nullptr;  // the same texts are cut
     const Compared<FilledTexts> found{fill_words(folder, texts.firsts, whole),
-                                      fill_words(folder, texts.firsts, without)};
+                                      fill_words(folder, texts.firsts, other)};
     return write_text(flags.text.output, comparison_of(texts, found, flags.options.from));
   }
   const FilledTexts found = fill_words(folder, texts.firsts, flags.options);
@@ -163,11 +165,12 @@ void add_fill(CLI::App& app) {
              "How many words to show for each mask");
   verb->add_flag("--strict", flags->options.strict,
                  "Refuse a text that is longer than the model reads; it is cut otherwise");
-  add_mute_flag(*verb, flags->mute);
+  add_head_change_flags(*verb, flags->changes);
   auto* json = verb->add_flag("--json", flags->json,
                               "Write a JSON object a line: the text, and the words of each mask");
-  add_compare_flag(*verb, flags->compare,
-                   "Fill in with all heads too, and show the words of each mask side by side")
+  verb->add_flag(
+          "--compare", flags->changes.compare,
+          "With changed heads: fill in with all heads too, and show the words of each mask side by side")
       ->excludes(json);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");

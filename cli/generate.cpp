@@ -12,6 +12,7 @@
 #include "cli/common.h"
 #include "cli/comparison.h"
 #include "cli/conversation.h"
+#include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/live_text.h"
 #include "cli/load_model.h"
@@ -36,9 +37,10 @@ constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndTok
 struct GenerateFlags {
   std::string model, system, chat_file;
   TextFlags text;
-  std::vector<std::string> prompts, mute;
+  std::vector<std::string> prompts;
+  HeadChangeFlags changes;
   GenerateTextOptions options;
-  bool greedy = false, beam = false, json = false, compare = false;
+  bool greedy = false, beam = false, json = false;
 
   CLI::App* verb = nullptr;
 };
@@ -113,7 +115,7 @@ void check_chat(const GenerateFlags& flags) {
     throw UsageError("--chat FILE has the message that is answered; leave out --prompt and --input");
   if (!is_conversation(flags)) return;
   for (const auto& [given, flag] : {std::pair{flags.json, "--json"},
-                                    {flags.compare, "--compare"},
+                                    {flags.changes.compare, "--compare"},
                                     {!flags.text.output.empty(), "--output"}}) {
     if (given)
       throw UsageError(
@@ -121,14 +123,14 @@ void check_chat(const GenerateFlags& flags) {
   }
 }
 
-/// Each text with all heads and without the muted ones, with the same seed.
+/// Each text with all heads and with changed ones, with the same seed.
 std::string comparison_of(const ModelFolder& folder, const std::vector<std::string>& prompts,
                           const GenerateTextOptions& options) {
-  GenerateTextOptions whole = options, without = options;
+  GenerateTextOptions whole = options, other = options;
   whole.generate.sites = nullptr;
-  without.remark = nullptr;  // the same prompts are cut
+  other.remark = nullptr;  // the same prompts are cut
   const Compared<std::vector<GeneratedText>> found{generate_text(folder, prompts, whole),
-                                                   generate_text(folder, prompts, without)};
+                                                   generate_text(folder, prompts, other)};
   const auto text = [](const GeneratedText& of) -> TextComparison::Text {
     return {one_line(of.text), of.generated.log_probability};
   };
@@ -136,7 +138,7 @@ std::string comparison_of(const ModelFolder& folder, const std::vector<std::stri
   std::string output;
   for (size_t i = 0; i < prompts.size(); ++i) {
     output += comparison.add(fmt::format("{}: {}", options.from.at(i), one_line(prompts[i])),
-                             {text(found.whole[i]), text(found.muted[i])});
+                             {text(found.whole[i]), text(found.changed[i])});
   }
   return output + (comparison.empty() ? "nothing to continue\n" : comparison.summary());
 }
@@ -151,17 +153,17 @@ void run(GenerateFlags& flags) {
   check_utf8(flags.system, "--system");
   for (const std::string& stop : options.stop) check_utf8(stop, "--stop");
   check_generate(options.generate);
-  SiteValues muted = muted_heads(flags.mute);
-  if (!muted.empty()) options.generate.sites = &muted;
+  SiteValues changed = changed_heads(flags.changes);
+  if (!changed.empty()) options.generate.sites = &changed;
 
   const ModelFolder folder = load_model(flags.model);
   if (is_conversation(flags)) {
-    folder.model->check(muted);
+    folder.model->check(changed);
     return converse(folder, options);
   }
   const std::vector<std::string> prompts = prompts_of(flags);
   options.remark = [](const std::string& line) { remark(line); };
-  if (flags.compare) return write_text(flags.text.output, comparison_of(folder, prompts, options));
+  if (flags.changes.compare) return write_text(flags.text.output, comparison_of(folder, prompts, options));
   // The text of one prompt appears as it comes; several texts are written a line each.
   if (prompts.size() == 1 && !flags.json && flags.text.output.empty()) {
     LiveText text(options);
@@ -235,12 +237,13 @@ void add_generate(CLI::App& app) {
   add_number(*verb, "--repetition-penalty", filters.repetition_penalty, {.low = 1e-6, .high = 1e6},
              "Above 1: what occurred before gets less probable")
       ->excludes(beam);
-  add_mute_flag(*verb, flags->mute, "decoder.3.self_attention.1");
+  add_head_change_flags(*verb, flags->changes, "decoder.3.self_attention.1");
   auto* json =
       verb->add_flag("--json", flags->json,
                      "Write a JSON object a line: text, why it ended, tokens with their log-probabilities");
-  add_compare_flag(*verb, flags->compare,
-                   "Continue with all heads too, and show the texts that --mute changes side by side")
+  verb->add_flag(
+          "--compare", flags->changes.compare,
+          "With changed heads: continue with all heads too, and show the texts that differ side by side")
       ->excludes(json);
   add_number(*verb, "--max-batch-tokens", options.max_batch_tokens, {.low = 1},
              "Most tokens of the prompts and texts that are generated at once");

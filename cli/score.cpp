@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/common.h"
+#include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
@@ -31,7 +32,7 @@ struct ScoreFlags {
   ScoreOptions options;
   WindowOptions windows;
   bool per_token = false, per_line = false, document = false, token_ids = false, strict = false;
-  std::vector<std::string> mute;
+  HeadChangeFlags changes;
 };
 
 std::string with_tokens(double sum, const std::vector<float>& tokens) {
@@ -110,8 +111,8 @@ void score_texts(ScoreFlags& flags, const ModelFolder& folder) {
 }
 
 void run(ScoreFlags& flags) {
-  SiteValues muted = muted_heads(flags.mute);
-  if (!muted.empty()) flags.options.sites = &muted;
+  SiteValues changed = changed_heads(flags.changes);
+  if (!changed.empty()) flags.options.sites = &changed;
   const ModelFolder folder = load_model(flags.model);
   if (folder.language_model().facts().source_vocabulary > 0) {
     score_translations(flags, folder);
@@ -148,7 +149,7 @@ void add_score(CLI::App& app) {
       ->excludes(per_line);
   add_number(*verb, "--max-batch-tokens", flags->options.max_batch_tokens, {.low = 1},
              "Most tokens in a batch");
-  add_mute_flag(*verb, flags->mute);
+  add_head_change_flags(*verb, flags->changes);
   verb->add_flag("--strict", flags->strict,
                  "For a translator: refuse a line that is longer than it reads; it is cut otherwise");
   verb->add_flag("--token-ids", flags->token_ids,

@@ -11,6 +11,7 @@
 
 #include "cli/common.h"
 #include "cli/comparison.h"
+#include "cli/head_changes.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/model_text.h"
@@ -31,8 +32,8 @@ struct TranslateFlags {
   TextFlags text;
   TranslateOptions options;
   AlignOptions align;
-  bool greedy = false, n_best = false, alignment = false, token_ids = false, compare = false, strict = false;
-  std::vector<std::string> mute;
+  bool greedy = false, n_best = false, alignment = false, token_ids = false, strict = false;
+  HeadChangeFlags changes;
 };
 
 std::string alignment_text(const Hypothesis& hypothesis) {
@@ -96,14 +97,14 @@ struct Block {
 /// the input may be endless.
 class Run {
  public:
-  Run(TranslateFlags& flags, const ModelFolder& folder, Sites* muted)
+  Run(TranslateFlags& flags, const ModelFolder& folder, Sites* changed)
       : flags_(flags),
         text_(text_or_ids(folder, flags.token_ids, flags.strict)),
         reader_(
             text_reader(flags.text.input, "each line is translated at once; Ctrl-D on an empty line ends")),
         prefixes_(flags, text_),
         translator_(folder.translator()),
-        muted_(muted) {}
+        changed_(changed) {}
 
   void all() {
     LineBlock wanted;
@@ -121,15 +122,16 @@ class Run {
       write(translated(block));
     }
     tell_unknown(text_);
-    if (flags_.compare) write(comparison_.empty() ? "nothing to translate\n" : comparison_.summary());
+    if (flags_.changes.compare) write(comparison_.empty() ? "nothing to translate\n" : comparison_.summary());
     if (!flags_.text.output.empty()) write_text(flags_.text.output, whole_);
   }
 
  private:
   std::string translated(const Block& block) {
     std::string output;
-    if (flags_.compare) return compared(block, {translations(block, nullptr), translations(block, muted_)});
-    const auto all = translations(block, muted_);
+    if (flags_.changes.compare)
+      return compared(block, {translations(block, nullptr), translations(block, changed_)});
+    const auto all = translations(block, changed_);
     for (size_t i = 0; i < all.size(); ++i) output += output_of(all[i], block.first + i, text_, flags_);
     return output;
   }
@@ -142,14 +144,14 @@ class Run {
     for (size_t i = 0; i < block.lines.size(); ++i) {
       if (found.whole[i].empty()) continue;  // a line of no tokens
       output += comparison_.add(fmt::format("line {}: {}", block.first + i + 1, block.lines[i]),
-                                {text(found.whole[i][0]), text(found.muted[i][0])});
+                                {text(found.whole[i][0]), text(found.changed[i][0])});
     }
     return output;
   }
 
-  std::vector<std::vector<Hypothesis>> translations(const Block& block, Sites* muted) {
+  std::vector<std::vector<Hypothesis>> translations(const Block& block, Sites* changes) {
     TranslateOptions options = flags_.options;
-    options.sites = muted;
+    options.sites = changes;
     if (block.last) progress_.expect(static_cast<int64_t>(block.first + block.lines.size()));
     if (!reader_->is_terminal()) {
       options.progress = [&](int64_t done) { progress_.show(static_cast<int64_t>(block.first) + done); };
@@ -169,7 +171,7 @@ class Run {
   std::unique_ptr<LineReader> reader_;
   Prefixes prefixes_;
   Translator translator_;
-  Sites* muted_;
+  Sites* changed_;
   Progress progress_{"translated", "sentences"};
   TextComparison comparison_{"translation"};
   std::string whole_;
@@ -178,13 +180,13 @@ class Run {
 void run(TranslateFlags& flags) {
   if (flags.greedy) flags.options.search.beam_size = 1;
   check_search(flags.options.search);
-  SiteValues muted = muted_heads(flags.mute);
+  SiteValues changed = changed_heads(flags.changes);
   if (flags.alignment) flags.options.align = flags.align;
 
   const ModelFolder folder = load_model(flags.model);
-  folder.translator().check(muted);
+  folder.translator().check(changed);
   flags.options.search.suppressed = folder.suppressed;
-  Run(flags, folder, muted.empty() ? nullptr : &muted).all();
+  Run(flags, folder, changed.empty() ? nullptr : &changed).all();
 }
 
 }  // namespace
@@ -226,9 +228,10 @@ void add_translate(CLI::App& app) {
   add_number(*verb, "--alignment-head", flags->align.head, {.low = -1},
              "Head that --alignment reads; -1: the mean of all heads")
       ->needs(alignment);
-  add_mute_flag(*verb, flags->mute);
-  add_compare_flag(*verb, flags->compare,
-                   "Translate with all heads too, and show the lines that --mute changes side by side")
+  add_head_change_flags(*verb, flags->changes);
+  verb->add_flag(
+          "--compare", flags->changes.compare,
+          "With changed heads: translate with all heads too, and show the lines that differ side by side")
       ->excludes(alignment)
       ->excludes(n_best);
   verb->add_flag("--strict", flags->strict,
@@ -238,8 +241,9 @@ void add_translate(CLI::App& app) {
   group_flags(*verb, "Search",
               {"--beam-size", "--greedy", "--n-best", "--length-penalty", "--length-penalty-form",
                "--min-length", "--max-length", "--max-length-factor", "--prefix"});
-  group_flags(*verb, "Heads",
-              {"--alignment", "--alignment-layer", "--alignment-head", "--mute", "--compare"});
+  group_flags(
+      *verb, "Heads",
+      {"--alignment", "--alignment-layer", "--alignment-head", "--mute", "--gate", "--replace", "--compare"});
   rare_flags(*verb, {"--length-penalty-form", "--min-length", "--max-length-factor", "--max-batch-tokens",
                      "--prefix", "--alignment-layer", "--alignment-head", "--token-ids"});
   verb->footer(

@@ -55,7 +55,7 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
         ->type_name("FILE");
   add_output_flag(verb, "-o,--output", flags.output, "Write to this file instead of standard output");
   verb.add_flag("--json", flags.json, "Write JSON instead of a table");
-  add_mute_flag(verb, flags.mute);
+  add_head_change_flags(verb, flags.changes);
   add_number(verb, "--max-batch-tokens", flags.max_batch_tokens, {.low = 1},
              "Most source and target tokens in a batch");
   add_limit_flags(verb);
@@ -64,7 +64,7 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
 
 CorpusRun::CorpusRun(const CorpusFlags& flags)
     : folder_(load_model(flags.model)),
-      changed_(muted_heads(flags.mute)),
+      changed_(changed_heads(flags.changes)),
       max_batch_tokens_(flags.max_batch_tokens),
       corpus_(files_of(flags)) {
   folder_.model->check(changed_);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/head_changes.h"
 #include "cli/progress.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/heads/corpus/corpus_files.h"
@@ -21,7 +22,7 @@ namespace mh::cli {
 struct CorpusFlags {
   std::string model = {}, output = {};
   std::string input = {}, target = {}, pairs = {}, conllu = {}, target_conllu = {}, alignment = {};
-  std::vector<std::string> mute = {};
+  HeadChangeFlags changes = {};
   int64_t max_batch_tokens = 2048;
   bool json = false;
 };

@@ -9,6 +9,7 @@
 
 #include "cli/common.h"
 #include "cli/file_endings.h"
+#include "cli/head_changes.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
@@ -34,7 +35,8 @@ struct HeadsFlags {
   std::string model, input, output, target;
   std::string conllu, target_conllu, alignment;
   std::string text, target_text, text_pair, input_pair, save, svg;
-  std::vector<std::string> heads, mute;
+  std::vector<std::string> heads;
+  HeadChangeFlags changes;
   InspectOptions options;
   int64_t least_support = 10;
   bool json = false, numbers = false;
@@ -79,9 +81,9 @@ void run(HeadsFlags& flags) {
 
   const ModelFolder folder = load_model(flags.model);
   std::vector<HeadName> heads = heads_of(*folder.model, wanted);
-  SiteValues muted = muted_heads(flags.mute);
-  folder.model->check(muted);
-  if (!muted.empty()) flags.options.observe.sites = &muted;
+  SiteValues changed = changed_heads(flags.changes);
+  folder.model->check(changed);
+  if (!changed.empty()) flags.options.observe.sites = &changed;
 
   std::string output;
   std::optional<HeadReport> report;
@@ -181,7 +183,7 @@ void add_heads(CLI::App& app) {
                       "Draw an SVG picture on --text: each --head; without --head all heads, small"),
       ".svg", "an SVG picture");
   verb->add_flag("--json", flags->json, "Write JSON instead of tables and pictures")->excludes(numbers);
-  add_mute_flag(*verb, flags->mute);
+  add_head_change_flags(*verb, flags->changes);
   add_number(*verb, "--max-batch-tokens", flags->options.observe.max_batch_tokens, {.low = 1},
              "Most source and target tokens in a batch");
   add_limit_flags(*verb);

@@ -65,7 +65,7 @@ TEST(FillVerb, ComparesWordsWithAndWithoutHeads) {
   ASSERT_THAT(whole, SizeIs(3));
   ASSERT_THAT(lines, SizeIs(1 + 3 * (1 + 1 + 3) + 2));
   EXPECT_THAT(lines[0],
-              testing::AllOf(testing::HasSubstr("ALL HEADS"), testing::HasSubstr("WITHOUT THE MUTED HEADS")));
+              testing::AllOf(testing::HasSubstr("ALL HEADS"), testing::HasSubstr("WITH CHANGED HEADS")));
   EXPECT_EQ(lines[2], "text 1 mask 1: The [MASK] dogs [MASK].");
   EXPECT_EQ(lines[7], "text 1 mask 2: The [MASK] dogs [MASK].");
   EXPECT_EQ(lines[12], "text 2 mask 1: [MASK]");

@@ -1,0 +1,92 @@
+#include "cli/head_changes.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <system_error>
+
+#include "cli/help_format.h"
+#include "multihead/base/error.h"
+
+namespace mh::cli {
+namespace {
+
+/// "HEAD=VALUE" in two.
+struct HeadChange {
+  std::string head, value;
+};
+
+HeadChange head_change(std::string_view flag, const std::string& given, std::string_view example) {
+  const size_t at = given.rfind('=');
+  if (at == std::string::npos)
+    throw UsageError(fmt::format("{} {}: expected = and a value behind the head, such as {}={}", flag, given,
+                                 given, example));
+  return {given.substr(0, at), given.substr(at + 1)};
+}
+
+float gate_in(const HeadChange& change) {
+  double gate = 0;  // what is too small for a float is 0
+  const std::string& text = change.value;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, gate);
+  if (error == std::errc() && stop == end && std::abs(gate) <= std::numeric_limits<float>::max())
+    return static_cast<float>(gate);
+  throw UsageError(fmt::format("--gate {}=: expected a finite number, got {}", change.head,
+                               text.empty() ? "nothing" : text));
+}
+
+WeightRule rule_in(const HeadChange& change) {
+  std::string all;
+  for (const auto& [name, rule] : kWeightRuleNames) {
+    if (change.value == name) return rule;
+    all += (all.empty() ? "" : "|") + std::string(name);
+  }
+  throw UsageError(fmt::format("--replace {}=: expected {}, got {}", change.head, all,
+                               change.value.empty() ? "nothing" : change.value));
+}
+
+}  // namespace
+
+void add_head_change_flags(CLI::App& verb, HeadChangeFlags& flags, const std::string& example) {
+  const auto add = [&](const char* flag, std::vector<std::string>& given, const std::string& help,
+                       const char* value) {
+    verb.add_option(flag, given, help)->take_all()->allow_extra_args(false)->type_name(value);
+  };
+  add("--mute", flags.mute,
+      fmt::format("Mute a head, e.g. {}, or several: '{}*'; may be given again", example,
+                  example.substr(0, example.rfind('.') + 1)),
+      "HEAD");
+  add("--gate", flags.gate, "Multiply the output of a head, or of several, by X; may be given again",
+      "HEAD=X");
+  add("--replace", flags.replace,
+      "Replace the weights of a head, or of several, by a rule: uniform, previous (the key before the "
+      "query) or first (the first key); may be given again",
+      "HEAD=RULE");
+  rare_flags(verb, {"--gate", "--replace"});
+}
+
+SiteValues changed_heads(const HeadChangeFlags& flags) {
+  SiteValues changed;
+  for (const std::string& head : flags.mute) changed.mute(head);
+  for (const std::string& given : flags.gate) {
+    const HeadChange change = head_change("--gate", given, "0.5");
+    if (std::find(flags.mute.begin(), flags.mute.end(), change.head) != flags.mute.end())
+      throw UsageError(
+          fmt::format("{} is given to --mute and to --gate; give it to one of them", change.head));
+    changed.set_gate(change.head, gate_in(change));
+  }
+  for (const std::string& given : flags.replace) {
+    const HeadChange change = head_change("--replace", given, "uniform");
+    changed.replace_weights(change.head, rule_in(change));
+  }
+  if (flags.compare && changed.empty())
+    throw UsageError("--compare needs heads that are changed; give --mute, --gate or --replace");
+  return changed;
+}
+
+}  // namespace mh::cli

@@ -1,0 +1,28 @@
+// --mute, --gate, --replace: heads that a verb changes while the model runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "multihead/heads/site_values.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace mh::cli {
+
+/// What was given, each flag as often as one likes.
+struct HeadChangeFlags {
+  std::vector<std::string> mute;     // HEAD
+  std::vector<std::string> gate;     // HEAD=X
+  std::vector<std::string> replace;  // HEAD=RULE
+  bool compare = false;              // --compare, which a verb may add; it needs one of them
+};
+void add_head_change_flags(CLI::App& verb, HeadChangeFlags& flags,
+                           const std::string& example = "encoder.3.self_attention.1");
+/// What they ask for. Where a --gate speaks of a head that is muted, too, the gate counts. Throws UsageError on what is no
+/// head, number or rule, on a text that is muted and gated, and on --compare without any change.
+SiteValues changed_heads(const HeadChangeFlags& flags);
+
+}  // namespace mh::cli
