@@ -49,14 +49,18 @@ Interval interval_of(std::span<const double> numbers) {
 }
 
 Interval jackknife(std::span<const int64_t> found, std::span<const int64_t> support) {
+  return jackknife(std::vector<double>(found.begin(), found.end()),
+                   std::vector<double>(support.begin(), support.end()));
+}
+
+Interval jackknife(std::span<const double> found, std::span<const double> support) {
   MH_ASSERT(found.size() == support.size());
-  const auto all_found = static_cast<double>(std::accumulate(found.begin(), found.end(), int64_t{0})),
-             all_support = static_cast<double>(std::accumulate(support.begin(), support.end(), int64_t{0}));
+  const double all_found = std::accumulate(found.begin(), found.end(), 0.0),
+               all_support = std::accumulate(support.begin(), support.end(), 0.0);
   std::vector<double> without;
   for (size_t fold = 0; fold < found.size(); ++fold) {
-    const auto here = static_cast<double>(support[fold]);
-    if (here > 0 && here < all_support)
-      without.push_back((all_found - static_cast<double>(found[fold])) / (all_support - here));
+    const double here = support[fold];
+    if (here > 0 && here < all_support) without.push_back((all_found - found[fold]) / (all_support - here));
   }
   const double ratio = all_support > 0 ? all_found / all_support : 0;
   if (without.size() < 2) return {ratio, std::numeric_limits<double>::infinity()};

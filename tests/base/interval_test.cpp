@@ -37,5 +37,28 @@ TEST(Interval, QuantilesAreThoseOfTheTables) {
   EXPECT_NEAR(student_quantile(200), 1.972, 1e-3);
 }
 
+TEST(Jackknife, OfSumsIsThatOfCounts) {
+  const std::vector<int64_t> found{3, 5, 0, 7}, support{4, 11, 0, 9};
+  const std::vector<double> found_sums{3, 5, 0, 7}, support_sums{4, 11, 0, 9};
+  const Interval counts = jackknife(found, support), sums = jackknife(found_sums, support_sums);
+  EXPECT_EQ(counts.mean, 15.0 / 24);
+  EXPECT_EQ(sums.mean, counts.mean);
+  EXPECT_EQ(sums.half, counts.half);
+}
+
+TEST(Jackknife, OfTwoFoldsByHand) {
+  // Without one fold the ratio is that of the other: 0.5 and 0.2, so the variance is 1/2 * 2 * 0.15^2.
+  const std::vector<double> found{1, 0.2}, support{2, 1};
+  const Interval interval = jackknife(found, support);
+  EXPECT_NEAR(interval.mean, 1.2 / 3, 1e-15);
+  EXPECT_NEAR(interval.half, student_quantile(1) * 0.15, 1e-12);
+}
+
+TEST(Jackknife, OfOneFoldHasNoWidth) {
+  const std::vector<double> found{0.3, 0}, support{2, 0};
+  EXPECT_EQ(jackknife(found, support).mean, 0.15);
+  EXPECT_TRUE(std::isinf(jackknife(found, support).half));
+}
+
 }  // namespace
 }  // namespace mh
