@@ -4,43 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
 #include "lab/grammar/grammar.h"
-#include "multihead/base/file.h"
-#include "multihead/models/encoder_decoder.h"
-#include "multihead/text/train_tokenizer.h"
+#include "tests/heads/json_page.h"
+#include "tests/heads/small_translator.h"
 
 namespace mh {
 namespace {
 
 using nlohmann::json;
 using testing::Contains;
-
-/// Names between backticks in the section of the page.
-std::set<std::string> names_on_the_page() {
-  const std::string page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs" / "file-formats.md");
-  const size_t begin = page.find("## The JSON of heads"), end = page.find("\n## ", begin + 1);
-  std::set<std::string> names;
-  for (size_t at = page.find('`', begin); at < end; at = page.find('`', at + 1)) {
-    const size_t close = page.find('`', at + 1);
-    names.insert(page.substr(at + 1, close - at - 1));
-    at = close;
-  }
-  return names;
-}
-
-/// Every key but names of heads.
-void collect_keys(const json& node, std::set<std::string>& keys) {
-  if (!node.is_structured()) return;
-  for (const auto& [key, value] : node.items()) {
-    if (node.is_object() && key.find('.') == std::string::npos) keys.insert(key);
-    collect_keys(value, keys);
-  }
-}
 
 TEST(ReportJson, HasTheFieldsThatThePageDescribes) {
   const GrammarCorpus corpus = make_grammar_corpus({.train = 2, .valid = 1, .test = 7, .compositional = 1});
@@ -54,19 +30,7 @@ TEST(ReportJson, HasTheFieldsThatThePageDescribes) {
     text.alignments.push_back(sentence.alignment);
     lines.insert(lines.end(), {text.sources.back(), text.targets.back()});
   }
-  ModelFolder folder;
-  folder.tokenizer = train_bpe(lines, {.vocabulary_size = 90});
-  EncoderDecoderConfig config;
-  config.vocabulary_size = folder.tokenizer->size();
-  config.d_model = 6;
-  config.encoder_layers = config.decoder_layers = 1;
-  config.encoder_heads = config.decoder_heads = 3;
-  config.encoder_ff = config.decoder_ff = 7;
-  config.max_positions = 61;
-  config.eos_id = kEndId;
-  config.pad_id = config.decoder_start_id = kPadId;
-  folder.model = std::make_unique<EncoderDecoder>(config);
-  folder.translator().initialise(3);
+  const ModelFolder folder = small_translator(lines);
 
   const HeadReport report = inspect_heads(folder, text);
   const Observation sentence = observe_text(folder, text.sources[0], text.targets[0]);
@@ -83,7 +47,7 @@ TEST(ReportJson, HasTheFieldsThatThePageDescribes) {
 
   std::set<std::string> keys;
   collect_keys(all, keys);
-  const std::set<std::string> described = names_on_the_page();
+  const std::set<std::string> described = names_on_the_page("The JSON of heads");
   for (const std::string& key : keys) EXPECT_THAT(described, Contains(key));
   for (const std::string& name : described) {
     const bool is_a_field = name.find_first_of(" -./():") == std::string::npos && name != "given" &&

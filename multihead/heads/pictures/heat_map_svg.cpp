@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "multihead/base/error.h"
@@ -18,59 +17,10 @@ constexpr double kMargin = 16, kLine = 18;  // around everything; between lines 
 constexpr double kLetter = 7;               // about as wide as the widest font makes the mean letter
 constexpr double kWidest = 1200;            // panels stand beside each other up to here
 constexpr int kLongestLabel = 24;           // columns of a terminal
-constexpr double kScaleWidth = 160, kScaleHeight = 10, kScaleRoom = 52;
+constexpr double kScaleRoom = 52;
 
-struct Colour {
-  double red, green, blue;
-};
-// Blues of ColorBrewer (Brewer 2002): lightness falls evenly, also for people who see no colours.
-constexpr std::array<Colour, 9> kBlues{{{247, 251, 255},
-                                        {222, 235, 247},
-                                        {198, 219, 239},
-                                        {158, 202, 225},
-                                        {107, 174, 214},
-                                        {66, 146, 198},
-                                        {33, 113, 181},
-                                        {8, 81, 156},
-                                        {8, 48, 107}}};
-
-std::string colour_for(double weight) {
-  const double at = std::clamp(weight, 0.0, 1.0) * (kBlues.size() - 1);
-  const auto low = std::min(static_cast<size_t>(at), kBlues.size() - 2);
-  const double share = at - static_cast<double>(low);
-  const Colour &a = kBlues[low], &b = kBlues[low + 1];
-  const auto mixed = [&](double from, double to) { return std::lround(from + share * (to - from)); };
-  return fmt::format("#{:02x}{:02x}{:02x}", mixed(a.red, b.red), mixed(a.green, b.green),
-                     mixed(a.blue, b.blue));
-}
-
-std::string text_at(double x, double y, std::string_view text, std::string_view more = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\"{}{}>{}</text>\n", x, y, more.empty() ? "" : " ", more,
-                     xml_text(text));
-}
-
-std::string frame(double x, double y, double width, double height, std::string_view fill) {
-  return fmt::format(
-      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#777\"/>\n", x,
-      y, width, height, fill);
-}
-
-// What weight each blue is; its top left corner.
 std::string scale(double x, double y) {
-  constexpr int kSteps = 32;
-  std::string out = text_at(x, y + 10, "attention weight");
-  const double left = x + 110;
-  for (int i = 0; i < kSteps; ++i) {
-    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
-                       left + kScaleWidth * i / kSteps, y, kScaleWidth / kSteps + 0.5, kScaleHeight,
-                       colour_for((i + 0.5) / kSteps));
-  }
-  out += frame(left, y, kScaleWidth, kScaleHeight, "none");
-  for (const double weight : {0.0, 0.5, 1.0}) {
-    out += text_at(left + kScaleWidth * weight, y + kScaleHeight + 14, fmt::format("{:g}", weight),
-                   "text-anchor=\"middle\"");
-  }
-  return out;
+  return svg_blue_scale(x, y, "attention weight", {"0", "0.5", "1"});
 }
 
 double text_width(std::string_view text) {
@@ -112,8 +62,8 @@ class Panel {
   double height() const { return top_ + cell_ * static_cast<double>(queries_.size()); }
 
   std::string draw(double x, double y) const {
-    std::string out = text_at(x, y + 14, given_.title, "font-size=\"14\" font-weight=\"bold\"");
-    out += text_at(x, y + 14 + kLine, given_.caption, "fill=\"#555\"");
+    std::string out = svg_text(x, y + 14, given_.title, "font-size=\"14\" font-weight=\"bold\"");
+    out += svg_text(x, y + 14 + kLine, given_.caption, "fill=\"#555\"");
     for (size_t j = 0; j < keys_.size(); ++j) {
       out += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-60)\">{}</text>\n",
                          x + left_ + cell_ * (static_cast<double>(j) + 0.5) + 4, y + top_ - 6,
@@ -121,18 +71,18 @@ class Panel {
     }
     for (size_t i = 0; i < queries_.size(); ++i) {
       const double at = y + top_ + cell_ * static_cast<double>(i);
-      out += text_at(x + left_ - 6, at + cell_ / 2 + 4, queries_[i], "text-anchor=\"end\"");
+      out += svg_text(x + left_ - 6, at + cell_ / 2 + 4, queries_[i], "text-anchor=\"end\"");
       for (size_t j = 0; j < keys_.size(); ++j) {
         const double weight = given_.weights(static_cast<int64_t>(i), static_cast<int64_t>(j));
         out += fmt::format(
             "<rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\" "
             "shape-rendering=\"crispEdges\"><title>{} to {}: {:.3f}</title></rect>\n",
-            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, colour_for(weight),
+            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, svg_blue(weight),
             xml_text(queries_[i]), xml_text(keys_[j]), weight);
       }
     }
-    return out + frame(x + left_, y + top_, cell_ * static_cast<double>(keys_.size()),
-                       cell_ * static_cast<double>(queries_.size()), "none");
+    return out + svg_frame(x + left_, y + top_, cell_ * static_cast<double>(keys_.size()),
+                           cell_ * static_cast<double>(queries_.size()), "none");
   }
 
  private:
@@ -146,11 +96,11 @@ class Panel {
 // A head without labels. Its cells are one wide inside of the group, which keeps large pictures short.
 std::string picture_of(ConstMatrixView weights, double x, double y, double cell) {
   std::string out = fmt::format("<g transform=\"translate({:.1f} {:.1f}) scale({:.4f})\">\n", x, y, cell);
-  const std::string nothing = colour_for(0);
+  const std::string nothing = svg_blue(0);
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", weights.cols, weights.rows, nothing);
   for (int64_t i = 0; i < weights.rows; ++i) {
     for (int64_t j = 0; j < weights.cols; ++j) {
-      const std::string colour = colour_for(weights(i, j));
+      const std::string colour = svg_blue(weights(i, j));
       if (colour == nothing) continue;
       // A little wider than one: otherwise the background shines through between them.
       out +=
@@ -159,8 +109,8 @@ std::string picture_of(ConstMatrixView weights, double x, double y, double cell)
     }
   }
   return out + "</g>\n" +
-         frame(x, y, cell * static_cast<double>(weights.cols), cell * static_cast<double>(weights.rows),
-               "none");
+         svg_frame(x, y, cell * static_cast<double>(weights.cols), cell * static_cast<double>(weights.rows),
+                   "none");
 }
 
 }  // namespace
@@ -182,7 +132,7 @@ std::string heat_maps_as_svg(std::span<const HeatMapPanel> panels) {
     width = std::max(width, x - kMargin);
   }
   y += row_height + kMargin;
-  width = std::max(width, 2 * kMargin + 130 + kScaleWidth);
+  width = std::max(width, 2 * kMargin + kSvgScaleWidth + 20);
   return svg_page(std::ceil(width), std::ceil(y + kScaleRoom)) + body + scale(kMargin, y + 8) + "</svg>\n";
 }
 
@@ -192,14 +142,14 @@ std::string head_grid_as_svg(std::string_view title, std::span<const HeadGridRow
   size_t most_heads = 1;
   for (const HeadGridRow& row : rows) most_heads = std::max(most_heads, row.heads.size());
   const std::string shown = cell_text(title, 110);
-  double y = kMargin + 14, width = std::max(text_width(shown) * 1.2, 130 + kScaleWidth);
+  double y = kMargin + 14, width = std::max(text_width(shown) * 1.2, kSvgScaleWidth + 20);
   width = std::max(width, (kPicture + kBetween) * static_cast<double>(most_heads)) + 2 * kMargin;
-  std::string body = text_at(kMargin, y, shown, "font-size=\"14\" font-weight=\"bold\"");
+  std::string body = svg_text(kMargin, y, shown, "font-size=\"14\" font-weight=\"bold\"");
   y += kLine;
-  body += text_at(kMargin, y, "queries down, keys across", "fill=\"#555\"");
+  body += svg_text(kMargin, y, "queries down, keys across", "fill=\"#555\"");
   for (const HeadGridRow& row : rows) {
     y += 2 * kLine;
-    body += text_at(kMargin, y, row.title, "font-weight=\"bold\"");
+    body += svg_text(kMargin, y, row.title, "font-weight=\"bold\"");
     y += kLine;
     int64_t longest = 1;
     for (const ConstMatrixView& head : row.heads) longest = std::max({longest, head.rows, head.cols});
@@ -208,7 +158,7 @@ std::string head_grid_as_svg(std::string_view title, std::span<const HeadGridRow
     for (size_t h = 0; h < row.heads.size(); ++h) {
       const ConstMatrixView& head = row.heads[h];
       const double x = kMargin + (kPicture + kBetween) * static_cast<double>(h);
-      body += text_at(x, y, fmt::format("head {}", h), "fill=\"#555\"");
+      body += svg_text(x, y, fmt::format("head {}", h), "fill=\"#555\"");
       body += picture_of(head, x, y + 6, cell);
       tallest = std::max(tallest, cell * static_cast<double>(head.rows));
     }

@@ -2,6 +2,7 @@
 // it can be read on light and on dark pages.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,16 @@ std::string xml_text(std::string_view text);
 
 /// The opening tag and a white background, in pixels; "</svg>\n" ends it.
 std::string svg_page(double width, double height);
+
+/// `more`: attributes, as they are.
+std::string svg_text(double x, double y, std::string_view text, std::string_view more = "");
+/// A rectangle with a thin grey line around it.
+std::string svg_frame(double x, double y, double width, double height, std::string_view fill);
+/// The colour for a share from 0, nearly white, to 1, dark blue. Blue alone, so that nobody needs to tell colours apart.
+std::string svg_blue(double share);
+/// Which number each blue is, with the numbers at shares 0, 1/2 and 1; its top left corner.
+std::string svg_blue_scale(double x, double y, std::string_view what,
+                           const std::array<std::string, 3>& numbers);
+constexpr double kSvgScaleWidth = 270, kSvgScaleHeight = 24;
 
 }  // namespace mh
