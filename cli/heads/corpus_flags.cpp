@@ -77,6 +77,13 @@ ObserveHeadsOptions CorpusRun::options() {
           .remark = [](const std::string& line) { remark(line); }};
 }
 
+std::string what_was_read(const CorpusRead& read) {
+  std::string text = counted(read.sentences, "sentence");
+  if (read.targets == TargetsRead::kGreedy) text += ", targets by greedy search";
+  if (read.targets == TargetsRead::kGiven) text += ", targets as given";
+  return text + "\n";
+}
+
 void refuse_flags_of_heads(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_parent()->get_options()) {
     if (option->count() == 0) continue;

@@ -52,4 +52,7 @@ class CorpusRun {
   Progress progress_{"read", "sentences"};
 };
 
+/// The first line of a table: "7 sentences, targets as given".
+std::string what_was_read(const CorpusRead& read);
+
 }  // namespace mh::cli

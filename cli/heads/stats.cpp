@@ -50,10 +50,7 @@ std::string line_of(const HeadStats& head) {
 }
 
 std::string stats_table(const HeadStatsReport& report) {
-  std::string text = counted(report.read.sentences, "sentence");
-  if (report.read.targets == TargetsRead::kGreedy) text += ", targets by greedy search";
-  if (report.read.targets == TargetsRead::kGiven) text += ", targets as given";
-  text += "\n";
+  std::string text = what_was_read(report.read);
   std::string attention;
   bool repeated = false;
   for (const HeadStats& head : report.heads) {

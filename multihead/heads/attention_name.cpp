@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+
 #include "multihead/base/error.h"
 #include "multihead/nn/head_name.h"
 
@@ -21,6 +23,12 @@ AttentionPlace attention_place(std::string_view attention) {
       fmt::format("attention '{}': expected a name such as encoder.3.self_attention or "
                   "decoder.0.cross_attention",
                   attention));
+}
+
+std::string_view name_of(AttentionKind kind) {
+  constexpr std::string_view kNames[] = {"encoder self-attention", "decoder self-attention",
+                                         "cross-attention"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 }  // namespace mh

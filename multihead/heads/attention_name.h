@@ -15,4 +15,7 @@ struct AttentionPlace {
 /// "decoder.0.cross_attention" -> {kCross, 0}. Throws UsageError on a name of another form.
 AttentionPlace attention_place(std::string_view attention);
 
+/// "encoder self-attention", "decoder self-attention", "cross-attention".
+std::string_view name_of(AttentionKind kind);
+
 }  // namespace mh

@@ -35,7 +35,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads stats",
                                          "heads relations",
                                          "heads alignment",
-                                         "heads circuits"};
+                                         "heads circuits",
+                                         "heads similar"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
