@@ -12,6 +12,7 @@ void add_heads_circuits(CLI::App& heads);
 void add_heads_relations(CLI::App& heads);
 void add_heads_stats(CLI::App& heads);
 void add_heads_similar(CLI::App& heads);
+void add_heads_where(CLI::App& heads);
 
 /// Refuses flags and arguments of `heads` itself, which CLI11 would hand on to its verbs.
 void refuse_flags_of_heads(const CLI::App& verb);

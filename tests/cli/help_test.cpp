@@ -36,7 +36,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads relations",
                                          "heads alignment",
                                          "heads circuits",
-                                         "heads similar"};
+                                         "heads similar",
+                                         "heads where"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);

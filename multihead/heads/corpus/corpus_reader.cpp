@@ -89,6 +89,9 @@ std::optional<CorpusBlock> CorpusReader::next() {
     if (text.sources.empty()) return std::nullopt;
     check_lists(text);
     const auto lines = std::ssize(text.sources);
+    for (size_t i = 0; i < text.sources.size(); ++i) {
+      if (!is_blank(text.sources[i])) block.lines.push_back(lines_ + static_cast<int64_t>(i) + 1);
+    }
     block.text = without_blank_lines(std::move(text), lines_);
     lines_ += lines;
   } while (block.text.sources.empty());

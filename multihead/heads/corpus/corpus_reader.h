@@ -38,7 +38,8 @@ struct GoldAlignments {
 
 /// Some sentences of a corpus as the model reads them. Lines without text are left out.
 struct CorpusBlock {
-  int64_t first = 0;  // how many sentences came before
+  int64_t first = 0;                // how many sentences came before
+  std::vector<int64_t> lines = {};  // of each sentence: its line of the corpus, from 1
   HeadsText text = {};
   InspectedTexts source = {};                        // of a translator with the end token
   InspectedTexts target = {};                        // of a translator, without start and end token
