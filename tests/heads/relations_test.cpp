@@ -183,5 +183,13 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   EXPECT_EQ(scorer.baseline()->made, 3);  // "jetzt" has no source word at its place
 }
 
+TEST(WordAlignment, TheBestAlignerIsAHeadAndNotTheirMean) {
+  const std::vector<AlignmentScore> scores{
+      {.attention = "a", .head = 0, .made = 4, .right = 1, .gold = 4},
+      {.attention = "a", .head = 1, .made = 4, .right = 2, .gold = 4},
+      {.attention = "a", .head = AlignmentScore::kMeanOfHeads, .made = 4, .right = 4, .gold = 4}};
+  EXPECT_EQ(best_aligner(scores).head, 1);
+}
+
 }  // namespace
 }  // namespace mh

@@ -148,10 +148,13 @@ std::optional<AlignmentScore> AlignmentScorer::baseline() const {
 }
 
 AlignmentScore best_aligner(std::span<const AlignmentScore> scores) {
-  MH_ASSERT(!scores.empty());
-  return *std::min_element(
-      scores.begin(), scores.end(),
-      [](const AlignmentScore& a, const AlignmentScore& b) { return a.error_rate() < b.error_rate(); });
+  const AlignmentScore* best = nullptr;
+  for (const AlignmentScore& score : scores) {
+    if (score.head == AlignmentScore::kMeanOfHeads) continue;
+    if (best == nullptr || score.error_rate() < best->error_rate()) best = &score;
+  }
+  MH_ASSERT(best != nullptr);
+  return *best;
 }
 
 }  // namespace mh

@@ -71,7 +71,7 @@ class AlignmentScorer : public CorpusObserver {
   int64_t links_ = 0, linked_words_ = 0;
 };
 
-/// Returns the score with the lowest error rate (ties: the first). REQUIRES: scores are not empty.
+/// Returns the score of a single head, not of their mean, with the lowest error rate (ties: the first). REQUIRES: there is one.
 AlignmentScore best_aligner(std::span<const AlignmentScore> scores);
 
 }  // namespace mh
