@@ -3,12 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/heads/head_stats.h"
 #include "multihead/heads/measures/induction.h"
 #include "multihead/models/causal_model.h"
+#include "multihead/nn/layer_weights.h"
 #include "multihead/nn/multi_head_attention.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/heads/synthetic.h"
