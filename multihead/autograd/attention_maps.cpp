@@ -6,6 +6,7 @@
 
 #include "multihead/autograd/loops.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/kernels/gemm.h"
 
 namespace mh {
 namespace {
@@ -58,6 +59,25 @@ int64_t key_row(const AttentionInputs& in, const SequenceMaps& s, int64_t key) {
   return in.key_rows.empty() ? n : in.key_rows[static_cast<size_t>(n)];
 }
 
+/// scores = Q K^T of one head: [queries, keys]. Keys are packed once for all queries; a query alone, or keys that lie
+/// here and there, are not worth it.
+void products_of_head(ConstMatrixView q, ConstMatrixView k, const AttentionInputs& in, const SequenceMaps& s,
+                      int64_t head, MatrixView scores) {
+  const int64_t size = in.d_key, key_head = head * in.key_heads / in.heads;
+  const ConstMatrixView queries = q.columns_between(head * size, (head + 1) * size)
+                                      .rows_between(s.query_begin, s.query_begin + s.queries);
+  const ConstMatrixView all_keys = k.columns_between(key_head * size, (key_head + 1) * size);
+  if (in.key_rows.empty() && s.queries > 1) {
+    thread_local PackedMatrix packed;
+    packed.pack_transposed(all_keys.rows_between(s.key_begin, s.key_begin + s.keys));
+    return detail::multiply_rows(queries, packed, scores, Write::kOverwrite);
+  }
+  for (int64_t i = 0; i < s.queries; ++i) {
+    for (int64_t j = 0; j < s.keys; ++j)
+      scores(i, j) = dot(queries.row(i), all_keys.row(key_row(in, s, j)), size);
+  }
+}
+
 /// Where the bias of query i and key j is found.
 struct BiasPlace {
   int64_t distance, by_distance, by_query;
@@ -97,21 +117,21 @@ Var attention_scores(Tape& tape, Var q, Var k, const AttentionInputs& inputs, co
   const int64_t of_a_head = attention_weights_size(inputs) / inputs.heads;
   Var y = tape.make(1, of_a_head * (heads.end - heads.begin), {q, k, bias.by_query});
   const int64_t size = inputs.d_key, query_columns = 2 * int64_t{fixed.query_clip} + 1;
+  const bool biased = !fixed.slopes.empty() || bias.by_distance != nullptr || bias.by_query;
   for_sequences(sequences, [&](const SequenceMaps& s) {
     for (int64_t h = heads.begin; h < heads.end; ++h) {
-      const int64_t g = h * inputs.key_heads / inputs.heads;
-      float* out = y.value().data + s.at(h);
+      const MatrixView scores(y.value().data + s.at(h), s.queries, s.keys);
+      products_of_head(q.value(), k.value(), inputs, s, h, scores);
       for (int64_t i = 0; i < s.queries; ++i) {
-        const float* query = q.value().row(s.query_begin + i) + h * size;
-        for (int64_t j = 0; j < s.keys; ++j) {
+        float* out = scores.row(i);
+        for (int64_t j = 0; j < s.keys; ++j) out[j] *= inputs.scale;
+        for (int64_t j = 0; j < s.keys && biased; ++j) {
           const BiasPlace place = bias_place(fixed, s, i, j);
-          float score = inputs.scale * dot(query, k.value().row(key_row(inputs, s, j)) + g * size, size);
           if (!fixed.slopes.empty())
-            score -= fixed.slopes[static_cast<size_t>(h)] * static_cast<float>(std::abs(place.distance));
-          if (bias.by_distance != nullptr) score += bias.by_distance->value(h, place.by_distance);
+            out[j] -= fixed.slopes[static_cast<size_t>(h)] * static_cast<float>(std::abs(place.distance));
+          if (bias.by_distance != nullptr) out[j] += bias.by_distance->value(h, place.by_distance);
           if (bias.by_query)
-            score += bias.by_query.value()(s.query_begin + i, h * query_columns + place.by_query);
-          *out++ = score;
+            out[j] += bias.by_query.value()(s.query_begin + i, h * query_columns + place.by_query);
         }
       }
     }

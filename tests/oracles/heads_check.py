@@ -3,20 +3,16 @@
     venv/bin/python tests/oracles/heads_check.py TOOL FOLDER stats LINES [TARGET]
     venv/bin/python tests/oracles/heads_check.py TOOL FOLDER relations CONLLU
     venv/bin/python tests/oracles/heads_check.py TOOL FOLDER alignment LINES TARGET ALIGNMENT
-    venv/bin/python tests/oracles/heads_check.py TOOL FOLDER speed LINES
 
-FOLDER: an encoder, a causal model or a Marian translator that transformers opens. Every figure must agree to 1e-4. `speed` compares
-time and memory of `heads stats` with the same figures by transformers and numpy, batch by batch.
+FOLDER: an encoder, a causal model or a Marian translator that transformers opens. Every figure must agree to 1e-4.
 """
 
 import collections
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
-import time
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -347,51 +343,6 @@ def check_alignment(program, folder, path, target_path, links_path):
     print(f"alignment: {len(report['alignment'])} scores, largest difference {worst:.1e}")
 
 
-def speed(program, folder, path):
-    lines = open(path, encoding="utf8").read().splitlines()
-    begun = time.time()
-    subprocess.run([program, "--threads", "2", "heads", "stats", folder, "-i", path, "--json"], check=True, stdout=subprocess.DEVNULL)
-    ours = time.time() - begun
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    torch.set_num_threads(2)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
-    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-    @torch.no_grad()
-    def run(figures):
-        sums = collections.defaultdict(float)
-        begun = time.time()
-        order = sorted(range(len(lines)), key=lambda i: len(lines[i]))
-        for at in range(0, len(order), 32):
-            batch = tokenizer([lines[i] for i in order[at : at + 32]], padding=True, truncation=True, return_tensors="pt")
-            out = model(**batch, output_attentions=figures)
-            if not figures:
-                continue
-            for layer, a in enumerate(out.attentions):
-                a = a.numpy()
-                tokens = a.shape[2]
-                real = batch["attention_mask"].numpy()[:, None, :].astype(np.float32)
-                i, j = np.arange(tokens)[:, None], np.arange(tokens)[None]
-                entropy = -np.where(a > 0, a * np.log(np.maximum(a, 1e-30)), 0).sum(3)
-                sums[layer, "entropy"] += (entropy * real).sum((0, 2))
-                sums[layer, "distance"] += ((a * abs(i - j)).sum(3) * real).sum((0, 2))
-                sums[layer, "first"] += (a[..., 0] * real).sum((0, 2))
-                for offset in OFFSETS:
-                    at_offset = np.diagonal(a, offset, 2, 3)
-                    sums[layer, offset] += at_offset.sum((0, 2))
-                most = a.argmax(3)
-                for offset in OFFSETS:
-                    sums[layer, "most", offset] += ((most - np.arange(tokens) == offset) * real).sum((0, 2))
-        return time.time() - begun
-
-    run(False)
-    plain_memory, plain = peak(), run(False)
-    theirs = run(True)
-    print(f"stats {ours:.2f} s, {memory:.0f} MiB; transformers forward {plain:.2f} s, {plain_memory:.0f} MiB, "
-          f"with figures {theirs:.2f} s, {peak():.0f} MiB (ratio {theirs / ours:.2f})")
-
-
 if __name__ == "__main__":
     program, folder, what, *paths = sys.argv[1:]
-    {"stats": check_stats, "relations": check_relations, "alignment": check_alignment, "speed": speed}[what](program, folder, *paths)
+    {"stats": check_stats, "relations": check_relations, "alignment": check_alignment}[what](program, folder, *paths)
