@@ -1,0 +1,3 @@
+import { SCHEMA } from "./page";
+
+document.title = `multihead ${SCHEMA}`;
