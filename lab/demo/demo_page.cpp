@@ -18,7 +18,7 @@ DemoPage write_demo_page(const DemoSettings& settings, const DemoResult& result)
       {.conllu = test(".en.conllu"), .target_conllu = test(".de.conllu"), .alignment = test(".align")});
   const PageEvidence evidence = page_evidence(
       folder, corpus, {.model = "model", .corpus = "test.en.conllu", .relations = true, .alignment = true});
-  std::vector<PageText> texts;
+  std::vector<PageText> texts = {{"the small dog sees a cat ."}};
   for (const DemoExample& example : result.examples) texts.push_back({example.source, example.translation});
   HeadsPage page({.command = "multihead demo"});
   page.add_run({.name = "model",

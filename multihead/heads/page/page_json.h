@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "multihead/heads/json_parts.h"
 #include "multihead/heads/observe_text.h"
