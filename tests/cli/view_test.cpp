@@ -50,6 +50,7 @@ TEST(View, NamesTheHeadThatGoesFromTheArticleToItsNoun) {
   EXPECT_THAT(result.out, HasSubstr("Encoder 1, head 1: article → noun, 9"));
   const json header = read_page(scratch.read("heads.html")).header;
   EXPECT_EQ(header["opens"]["by"], "relation");
+  EXPECT_EQ(header["opens"]["query"], 0) << "an article is in focus";
   EXPECT_EQ(header["runs"][0]["evidence"]["of"], "200 sentences of test.en.conllu");
   EXPECT_FALSE(header["runs"][0]["evidence"]["alignment"].is_null());
 }

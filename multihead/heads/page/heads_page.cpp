@@ -102,16 +102,18 @@ int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const 
   const auto is_word = [](const ObservedTokens& of, int64_t i) {
     return of.offsets[static_cast<size_t>(i)].second > 0;
   };
-  const auto is_sure = [&](int64_t i) {
-    const int32_t id = queries.ids[static_cast<size_t>(i)];
-    return std::find(sure_at.begin(), sure_at.end(), id) != sure_at.end();
+  // What a token adds: the sooner it stands in that list the more, and only where the head is sure here, too.
+  const auto standing_out = [&](int64_t i, float weight) {
+    const auto found = std::find(sure_at.begin(), sure_at.end(), queries.ids[static_cast<size_t>(i)]);
+    constexpr float kSure = 0.5f;
+    return weight >= kSure ? static_cast<float>(sure_at.end() - found) : 0;
   };
   int best = 0;
   float largest = -1;
   for (int64_t i = 0; i < weights.rows; ++i) {
     for (int64_t j = 0; j < weights.cols; ++j) {
       if (self && i == j) continue;
-      const float strength = weights(i, j) + (is_sure(i) ? 1 : 0);
+      const float strength = weights(i, j) + standing_out(i, weights(i, j));
       if (is_word(queries, i) && is_word(keys, j) && strength > largest)
         largest = strength, best = static_cast<int>(i);
     }

@@ -166,7 +166,8 @@ PageOpening opening_at(const PageEvidence& evidence, const std::string& head) {
 std::vector<int32_t> tokens_of_head(const PageEvidence& evidence, const std::string& head) {
   std::vector<int32_t> ids;
   if (evidence.where.empty()) return ids;
-  for (const ordered_json& of : ordered_json::parse(evidence.where)["heads"]) {
+  const ordered_json where = ordered_json::parse(evidence.where);
+  for (const ordered_json& of : where["heads"]) {
     if (of["head"] != head) continue;
     for (const ordered_json& token : of["query_tokens"]) ids.push_back(token["id"]);
   }
