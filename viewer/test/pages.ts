@@ -15,7 +15,7 @@ export function encoder(): Made {
   const attentions = attentionsOf("encoder", 3, 6);
   const texts = [tokensOf(sentence, ["[CLS]", "[SEP]"]), tokensOf("[CLS] a man sleeps . [SEP]", ["[CLS]", "[SEP]"])];
   const run = runOf("encoder", attentions, texts.map((one) => textOf(numbers, attentions, one, null)), {
-    walk: walkOf(numbers, "encoder.0.self_attention", 11, 24, 6),
+    walk: walkOf(numbers, "encoder.0.self_attention", 12, 24, 6),
   });
   return made(numbers, pageOf([run]));
 }
