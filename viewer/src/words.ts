@@ -34,7 +34,7 @@ export function headInWords(run: Run, head: string): string {
     return share === null ? role : `${role}, ${percent(share)}`;
   }
   const entropy = number(stats.entropy_share);
-  return entropy === null ? "" : entropy > 0.5 ? `spread widely, ${percent(entropy)} of the largest entropy` : `on few tokens, ${percent(entropy)} of the largest entropy`;
+  return entropy === null ? "" : `${entropy > 0.5 ? "spread widely" : "on few tokens"}, entropy ${percent(entropy)}`;
 }
 
 const shares: { [role: string]: string } = { induction: "induction", "rare word": "on_rarest", "first token": "on_first", separator: "on_separators" };

@@ -32,15 +32,16 @@ export const rise = (distance: number, most: number): number => Math.min(most, 1
 export function curve(from: Box, to: Box, most: number): string {
   const x1 = from.left + from.width / 2;
   const x2 = to.left + to.width / 2;
-  const sameLine = Math.abs(from.top - to.top) < Math.min(from.height, to.height) / 2;
+  const sameLine = Math.abs(from.top + from.height / 2 - to.top - to.height / 2) < Math.max(from.height, to.height) / 2;
   if (sameLine) {
-    const y = Math.min(from.top, to.top) - 1;
+    const [ya, yb] = [from.top - 1, to.top - 1];
+    const y = Math.min(ya, yb);
     if (x1 === x2) {
       const r = Math.min(most, 16);
       return `M${round(x1 - 4)} ${round(y)}C${round(x1 - 13)} ${round(y - r * 1.5)} ${round(x1 + 13)} ${round(y - r * 1.5)} ${round(x1 + 4)} ${round(y)}`;
     }
     const up = (4 / 3) * rise(Math.abs(x2 - x1), most);
-    return `M${round(x1)} ${round(y)}C${round(x1)} ${round(y - up)} ${round(x2)} ${round(y - up)} ${round(x2)} ${round(y)}`;
+    return `M${round(x1)} ${round(ya)}C${round(x1)} ${round(y - up)} ${round(x2)} ${round(y - up)} ${round(x2)} ${round(yb)}`;
   }
   const down = to.top > from.top;
   const y1 = down ? from.top + from.height + 1 : from.top - 1;
