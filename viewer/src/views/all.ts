@@ -2,9 +2,10 @@
 import type { App, Show } from "../app";
 import { h } from "../dom";
 import type { View } from "../state";
+import { headView } from "./head";
 import { tableView } from "./table";
 import { textView } from "./text";
 
 const later = (): Show => ({ element: h("div", { class: "view" }), update: () => {} });
 
-export const makers: { [view in View]: (app: App) => Show } = { text: textView, table: tableView, head: later, walk: later, compare: later, time: later };
+export const makers: { [view in View]: (app: App) => Show } = { text: textView, table: tableView, head: headView, walk: later, compare: later, time: later };
