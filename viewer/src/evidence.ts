@@ -61,15 +61,34 @@ export function sureGain(one: Fields): number | null {
   return score - baseline - (number(one.gain_half_width) ?? 0);
 }
 
-/** The relation of a head with the largest sure gain, if it is above 0. */
+/** The relation of a head with the largest sure gain above 0, of those with at least 50 words or else 10. */
 export function bestRelation(run: Run, head: string): Fields | null {
-  let best: Fields | null = null;
-  let gain = 0;
-  for (const one of relationEntries(run)) {
-    const its = one.head === head ? sureGain(one) : null;
-    if (its !== null && its > gain && (number(one.support) ?? 0) >= 10) [best, gain] = [one, its];
+  for (const least of [50, 10]) {
+    let best: Fields | null = null;
+    let gain = 0;
+    for (const one of byHead(run).get(head) ?? []) {
+      if (one.relation === "all" || one.direction === "read_by_head" || (number(one.support) ?? 0) < least) continue;
+      const its = sureGain(one);
+      if (its !== null && its > gain) [best, gain] = [one, its];
+    }
+    if (best) return best;
   }
-  return best;
+  return null;
+}
+
+const grouped = new WeakMap<Run, Map<string, Fields[]>>();
+
+function byHead(run: Run): Map<string, Fields[]> {
+  const before = grouped.get(run);
+  if (before) return before;
+  const made = new Map<string, Fields[]>();
+  for (const one of relationEntries(run)) {
+    const all = made.get(nameOf(one));
+    if (all) all.push(one);
+    else made.set(nameOf(one), [one]);
+  }
+  grouped.set(run, made);
+  return made;
 }
 
 /** Relations that heads have figures for, the largest sure gain first. */

@@ -67,9 +67,10 @@ function hex(code: number): string {
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-/** A token that can be seen and is not longer than `most` characters. */
+/** A token that can be seen, without the mark of a word's beginning, and not longer than `most` characters. */
 export function shown(label: string, most = 40): string {
-  const text = label.trim() === "" ? (label === "" ? "∅" : visible(label).replaceAll(" ", "␣")) : visible(label);
+  const bare = /^[▁Ġ]./u.test(label) ? label.slice(1) : label;
+  const text = label.trim() === "" ? (label === "" ? "∅" : visible(label).replaceAll(" ", "␣")) : visible(bare);
   const all = [...text];
   return all.length > most ? `${all.slice(0, most - 1).join("")}…` : text;
 }

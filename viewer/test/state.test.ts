@@ -53,6 +53,8 @@ describe("names", () => {
   it("of tokens are seen", () => {
     expect(visible("\u0000\u202E\n")).toBe("␀⟨U+202E⟩⏎");
     expect(visible("👩‍👩‍👧‍👦")).toBe("👩‍👩‍👧‍👦");
+    expect(shown("▁dog")).toBe("dog");
+    expect(shown("▁")).toBe("▁");
     expect(shown("")).toBe("∅");
     expect(shown(" ")).toBe("␣");
     expect([...shown("x".repeat(10000))].length).toBe(40);

@@ -78,8 +78,8 @@ export class Matrix {
     const width = this.element.clientWidth;
     if (!plan || width === 0) return;
     const context = this.canvas.getContext("2d") as CanvasRenderingContext2D;
-    context.font = this.font(12);
-    const wide = (all: string[]) => Math.min(110, 10 + Math.max(0, ...all.slice(0, 200).map((text) => context.measureText(text).width)));
+    context.font = `700 ${this.font(13)}`;
+    const wide = (all: string[]) => Math.min(120, 18 + Math.max(0, ...all.slice(0, 200).map((text) => context.measureText(text).width)));
     [this.left, this.top] = [wide(plan.rows), wide(plan.columns)];
     const most = Math.min(width, this.most + this.left);
     this.fitted = Math.min(largest, Math.max(0.5, Math.min((most - this.left) / plan.map.columns, this.most / plan.map.rows)));

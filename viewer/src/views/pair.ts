@@ -66,7 +66,7 @@ export class Pair {
   }
 
   private table(head: Chosen, now: Choice, key: number, row: Float32Array, scores: Scores | null): HTMLElement {
-    const best = [...row.keys()].sort((a, b) => (row[b] as number) - (row[a] as number)).slice(0, 8);
+    const best = [...row.keys()].sort((a, b) => (row[b] as number) - (row[a] as number)).filter((j) => (row[j] as number) > 0 && scores?.score[j] !== -Infinity).slice(0, 8);
     if (!best.includes(key)) best.push(key);
     const lines = best.map((j) => {
       const share = h("td", { class: "bar" }, percent(row[j] as number));

@@ -24,9 +24,13 @@ export class RunningText {
   private lines: Line[] = [];
   private text: Text | null = null;
   private pointed: number | null = null;
+  private fitted = 0;
 
   constructor(private readonly app: App) {
-    new ResizeObserver(() => this.draw(this.app.now())).observe(this.element);
+    new ResizeObserver(() => {
+      this.fit();
+      this.draw(this.app.now());
+    }).observe(this.element);
   }
 
   update(now: Choice): void {
@@ -42,9 +46,26 @@ export class RunningText {
     this.text = text;
     const sides: Side[] = text.target ? ["source", "target"] : ["source"];
     this.lines = sides.map((side) => this.line(side, text[side] as Tokens));
-    const most = Math.max(...this.lines.map((line) => [...line.tokens.text].length));
-    set(this.element, "data-size", most <= 60 ? "large" : most <= 260 ? "middle" : "small");
     this.element.replaceChildren(...this.lines.map((line) => line.element), this.svg, this.says);
+    this.element.classList.toggle("pair", sides.length > 1);
+    this.fitted = 0;
+    this.fit();
+  }
+
+  /** The largest letters with which each text is one line; else those of running text. */
+  private fit(): void {
+    const width = this.element.clientWidth;
+    if (width === 0 || width === this.fitted) return;
+    this.fitted = width;
+    const most = Math.max(...this.lines.map((line) => line.buttons.length));
+    for (const size of most > 60 ? [] : ["large", "middle", "narrow"]) {
+      set(this.element, "data-size", size);
+      if (this.lines.every((line) => {
+        const [a, b] = [line.buttons[0], line.buttons[line.buttons.length - 1]].map((one) => one?.getBoundingClientRect());
+        return !a || !b || Math.abs(a.top + a.height / 2 - b.top - b.height / 2) < a.height;
+      })) return;
+    }
+    set(this.element, "data-size", most <= 60 ? "lines" : "small");
   }
 
   private line(side: Side, tokens: Tokens): Line {
@@ -123,6 +144,7 @@ export class RunningText {
   private draw(now: Choice): void {
     const head = headOf(this.app, now);
     if (!head || this.lines.length === 0 || !this.element.isConnected) return;
+    this.fit();
     const view = shownOf(this.app, now, head);
     const query = this.pointed ?? now.query;
     const row = groupOf(view.queries, query);
@@ -164,7 +186,9 @@ export class RunningText {
     const first = keys[0];
     const middle = (box: Box) => box.top + box.height / 2;
     const oneLine = first && keys.every((box) => Math.abs(middle(box) - middle(first)) < box.height / 2);
-    const room = oneLine ? Math.max(24, first.top - 8) : 20;
+    const lead = Number.parseFloat(getComputedStyle(this.lines[0]?.element as HTMLElement).lineHeight);
+    const above = head.keySide === "target" ? lead - (first?.height ?? 0) + 40 : (first?.top ?? 0) - 8;
+    const room = oneLine ? Math.max(24, above) : Math.max(14, lead - (first?.height ?? 0) - 6);
     const colour = css(ramp(this.app.theme() === "light" ? 0.72 : 0.8, hueOf(head.place.head), this.app.theme()));
     const paths = this.faint(view, queries, keys, row, room, colour);
     for (const arc of arcsOf(queries[row] as Box, keys, weights, view.full, room)) {
@@ -186,7 +210,7 @@ export class RunningText {
 
   private say(head: Chosen, view: Shown, row: number, weights: Float32Array, lengths: boolean): void {
     const name = (tokens: Tokens, group: Group) => tokens.tokens.slice(group.first, group.last + 1).map((token) => shown(token.label)).join("");
-    const best = [...weights.keys()].sort((a, b) => (weights[b] as number) - (weights[a] as number)).slice(0, 3).filter((j) => (weights[j] as number) > 0);
+    const best = [...weights.keys()].sort((a, b) => (weights[b] as number) - (weights[a] as number)).slice(0, 3).filter((j, n) => (weights[j] as number) > (n === 0 ? 0 : 0.005 * view.full));
     const parts: (Node | string)[] = [h("bdi", { class: "word" }, name(head.queries, view.queries[row] as Group)), best.length === 0 ? " reads nothing that is shown." : " reads "];
     best.forEach((j, n) => {
       const weight = weights[j] as number;
