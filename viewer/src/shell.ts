@@ -75,7 +75,7 @@ export class Shell {
       this.foot.replaceChildren(...footOf(page, run));
     }
     this.texts.value = String(now.text);
-    (this.texts.parentElement as HTMLElement).hidden = run.texts.length < 2;
+    (this.texts.parentElement as HTMLElement).hidden = run.texts.length < 2 || now.view === "walk";
   }
 
   show(view: Show): void {

@@ -3,6 +3,7 @@ import { bestRelation, entries, number, object, ofHead, text } from "./evidence"
 import { findHead, placeInWords } from "./names";
 import type { Attention, Page, Run } from "./page";
 import type { Choice } from "./state";
+import { walkedHead } from "./walk";
 
 /** Dependent and head in words; subtypes (nsubj:pass) have their own line or that of the relation. The tool uses the same words. */
 const plain: { [relation: string]: [string, string] } = {
@@ -55,12 +56,14 @@ function find(run: Run, head: string): string {
   return distance === null ? "" : `${distance.toFixed(1)} tokens away on average`;
 }
 
-/** What stands in the heading. */
+/** What stands in the heading: of the walk the head that is walked through. */
 export function heading(page: Page, choice: Choice): { place: string; words: string } {
   const run = page.runs[choice.run] as Run;
-  const at = findHead(run, choice.head);
+  const walk = choice.view === "walk" ? (run.walk ?? page.runs.find((one) => one.walk)?.walk) : null;
+  const head = walk ? `${walk.attention}.${walkedHead(walk, choice.head)}` : choice.head;
+  const at = findHead(run, head);
   if (!at) return { place: "", words: "" };
   const place = placeInWords(run.attentions[at.attention] as Attention, at.head);
-  const given = choice.head === page.opens.head && choice.run === page.opens.run;
-  return { place, words: given ? page.opens.words : headInWords(run, choice.head) };
+  const given = head === page.opens.head && choice.run === page.opens.run;
+  return { place, words: given ? page.opens.words : headInWords(run, head) };
 }
