@@ -64,13 +64,14 @@ export interface Shown {
   full: number;
 }
 
-let last: { key: string; shown: Shown } | null = null;
+const lately = new Map<string, Shown>();
 
 /** The map of a head as the toggles want it. */
 export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
   const { run, text, attention, head: number } = head.place;
   const key = [run, text, attention, number, choice.hide, choice.words, choice.lengths].join(" ");
-  if (last?.key === key) return last.shown;
+  const before = lately.get(key);
+  if (before) return before;
   const queries = groupsOf(head.queries, choice.words);
   const keys = groupsOf(head.keys, choice.words);
   const lengths = choice.lengths ? app.weights.valueLengths(head.place) : null;
@@ -80,7 +81,8 @@ export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
   const map = plain ? { rows: weights.queries, columns: weights.keys, values: weights.a } : mapOf(weights, queries, keys, { hidden, lengths });
   const full = lengths ? map.values.reduce((a, b) => Math.max(a, b), 0) || 1 : 1;
   const shown = { map, queries, keys, full };
-  last = { key, shown };
+  for (const old of lately.keys()) if (lately.size > 5) lately.delete(old);
+  lately.set(key, shown);
   return shown;
 }
 

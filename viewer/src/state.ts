@@ -8,6 +8,8 @@ export type View = (typeof views)[number];
 export interface Choice {
   view: View;
   run: number;
+  /** The run that `run` is compared with. */
+  other: number;
   text: number;
   /** "encoder.3.self_attention.1" */
   head: string;
@@ -29,7 +31,7 @@ export interface Choice {
 export function firstChoice(page: Page): Choice {
   const { run, text, head, query } = page.opens;
   const start: Choice = {
-    view: "text", run, text, head, query, key: null,
+    view: "text", run, other: page.mode === "time" ? page.runs.length - 1 : 1, text, head, query, key: null,
     hide: false, words: false, lengths: false, by: "", name: "", step: 0, cell: "",
   };
   return settled(start, page);
@@ -66,10 +68,11 @@ export function settled(choice: Choice, page: Page): Choice {
   const query = within(choice.query, queries);
   const key = choice.key === null || choice.key >= keys || choice.key < 0 ? null : choice.key;
   const step = within(choice.step, 10);
-  return { ...choice, view, run, text, head, query, key, step };
+  const other = within(choice.other, page.runs.length);
+  return { ...choice, view, run, other, text, head, query, key, step };
 }
 
-const numbers = ["run", "text", "query", "step"] as const;
+const numbers = ["run", "other", "text", "query", "step"] as const;
 const flags = ["hide", "words", "lengths"] as const;
 const words = ["by", "name", "cell"] as const;
 
@@ -79,7 +82,8 @@ export function fragmentOf(choice: Choice): string {
   to.set("head", choice.head);
   to.set("query", String(choice.query));
   if (choice.key !== null) to.set("key", String(choice.key));
-  for (const name of numbers) if (name !== "query" && choice[name] !== 0) to.set(name, String(choice[name]));
+  if (choice.view === "compare") to.set("other", String(choice.other));
+  for (const name of ["run", "text", "step"] as const) if (choice[name] !== 0) to.set(name, String(choice[name]));
   for (const name of flags) if (choice[name]) to.set(name, "1");
   for (const name of words) if (choice[name] !== "") to.set(name, choice[name]);
   return `#${to.toString()}`;

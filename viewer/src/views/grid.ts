@@ -5,7 +5,7 @@ import { paint, pooled, rootsOf, side } from "../draw/thumbnail";
 import { arrowTo, h, inSlices, set } from "../dom";
 import { bandsOf, type Found } from "../finder";
 import type { Column } from "../evidence";
-import { bandNames, figure, percent, placeInWords } from "../names";
+import { bandNames, figure, headNames, percent, placeInWords } from "../names";
 import type { Attention, Run } from "../page";
 import type { Choice } from "../state";
 import { headInWords } from "../words";
@@ -39,7 +39,7 @@ export class Grid {
   private buttons = new Map<string, HTMLButtonElement>();
   private stop = () => {};
 
-  constructor(private readonly app: App, private readonly painter: Painter, private readonly below: ((name: string) => Node) | null = null) {
+  constructor(private readonly app: App, private readonly painter: Painter, private readonly below: ((name: string, now: Choice) => Node) | null = null) {
     this.element.append(h("div", { class: "finder" }, h("label", {}, "Order by ", this.select), this.letters), this.about, this.bands);
   }
 
@@ -67,8 +67,8 @@ export class Grid {
   private arrange(run: Run, now: Choice, anew: boolean): void {
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.head : undefined;
     const column = columnOf(run, now.by);
-    this.about.textContent = column ? `${column.about}; ${column.largest ? "largest" : "smallest"} first.` : "Rows are layers, columns heads; darker is more weight, on one scale.";
-    if (anew) this.buttons = new Map();
+    this.about.textContent = column ? `${column.about}; ${column.largest ? "largest" : "smallest"} first.` : "Rows are layers, columns heads; the stronger the colour, the more weight, on one scale.";
+    if (anew && headNames(run).join() !== [...this.buttons.keys()].join()) this.buttons = new Map();
     const bands = bandsOf(run.attentions, column, now.name, (name) => headInWords(run, name));
     this.bands.replaceChildren(...bands.map((band) => {
       const cells = h("div", { class: column ? "cells ordered" : "cells" });
@@ -94,7 +94,7 @@ export class Grid {
     let button = this.buttons.get(one.name);
     if (!button) {
       button = h("button", { type: "button", "data-head": one.name, tabindex: -1, click: () => this.app.choose({ head: one.name }) },
-        h("canvas", { width: 1, height: 1 }), h("span", { class: "value" }), this.below && this.below(one.name));
+        h("canvas", { width: 1, height: 1 }), h("span", { class: "value" }), this.below && h("span", { class: "below" }));
       button.style.setProperty("--hue", String(hueOf(one.head)));
       this.buttons.set(one.name, button);
     }
@@ -106,6 +106,7 @@ export class Grid {
     button.classList.toggle("dim", one.dim);
     const span = button.querySelector(".value");
     if (span) span.textContent = column ? `${of.layer}.${one.head}  ${value}` : "";
+    if (this.below) button.querySelector(".below")?.replaceChildren(this.below(one.name, this.app.now()));
     button.onkeydown = (event) => {
       const to = arrowTo(event.key, names.indexOf(one.name), names.length, columns);
       if (to === null) return;
@@ -131,10 +132,5 @@ export class Grid {
       }
     };
     this.stop = inSlices(work());
-  }
-
-  /** Draws the thumbnails again, as when what they show has changed. */
-  repaint(now: Choice): void {
-    this.paint(now);
   }
 }

@@ -131,7 +131,7 @@ export class StepFigure {
     if (left > 0) {
       context.textAlign = "right";
       plan.rows?.forEach((text, i) => {
-        context.font = `${i === plan.word ? "700 " : ""}12px ${family}`;
+        context.font = `${i === plan.word ? "700 " : ""}${Math.min(12, height)}px ${family}`;
         context.fillText(text, left - 6, top + (i + 0.5) * height, left - 8);
       });
     }

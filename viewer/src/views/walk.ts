@@ -103,7 +103,7 @@ class WalkView implements Show {
       const pieces = (this.steps as Steps).pieces(step);
       const few = pieces.length <= 4 ? pieces : pieces.filter((one) => one.heads.includes(head));
       const operands = few.filter((one) => !this.drawn.has(one.name)).map((one, i) => {
-        const sign = i === 0 ? "=" : step.formula.startsWith("[") ? "|" : step.formula.includes(` + ${one.name}`) ? "+" : "·";
+        const sign = i === 0 ? `= ${/^softmax|^-?[\d.e-]+ /.exec(step.formula)?.[0] ?? ""}` : step.formula.startsWith("[") ? "|" : step.formula.includes(` + ${one.name}`) ? "+" : "·";
         return h("span", { class: "operand" }, h("span", { class: "sign", "aria-hidden": "true" }, few.length < pieces.length ? "= … |" : sign), this.figureOf(one.name, false).element, few.length < pieces.length && h("span", { class: "sign", "aria-hidden": "true" }, "| …"));
       });
       return operands.length > 0 ? [result, h("div", { class: "equation operands" }, ...operands)] : [result];
