@@ -72,14 +72,14 @@ void add_all(CLI::App& app) {
       ->group(kEveryVerb);
   app.parse_complete_callback([threads] { use_threads(*threads); });
 
-  const Verbs all[] = {
-      {"Data and training", {add_data, add_tokenize, add_train}},
-      {"Translation", {add_translate, add_score, add_bleu}},
-      {"Models that others trained", {add_embed, add_generate, add_fill}},
-      {"Looking inside and changing heads", {add_info, add_heads, add_trace, add_ledger, add_convert}},
-      {"Everything at once", {add_demo, add_study}},
-      {"The command line", {add_completion}},
-      {"", {add_help, add_version, add_pages}}};  // these are not listed
+  const Verbs all[] = {{"Data and training", {add_data, add_tokenize, add_train}},
+                       {"Translation", {add_translate, add_score, add_bleu}},
+                       {"Models that others trained", {add_embed, add_generate, add_fill}},
+                       {"Looking inside and changing heads",
+                        {add_info, add_heads, add_view, add_trace, add_ledger, add_convert}},
+                       {"Everything at once", {add_demo, add_study}},
+                       {"The command line", {add_completion}},
+                       {"", {add_help, add_version, add_pages}}};  // these are not listed
   for (const Verbs& verbs : all) {
     for (const auto add : verbs.add) {
       if (add == nullptr) continue;

@@ -17,6 +17,7 @@
 #include "cli/shell_words.h"
 #include "cli/verbs.h"
 #include "lab/demo/demo.h"
+#include "lab/demo/demo_page.h"
 #include "multihead/base/terminal_text.h"
 #include "multihead/heads/pictures/heat_map.h"
 
@@ -127,6 +128,8 @@ void run(const CLI::App& verb, DemoSettings& settings) {
   text += "\n" + head_picture(result.sentence, head, options) + "\n" + heat_map_legend(options.cells);
   const std::string program = this_program(), model = shell_word((settings.folder / "model").string()),
                     trees = shell_word((settings.folder / "corpus" / "test.en.conllu").string());
+  const DemoPage page = write_demo_page(settings, result);
+  text += fmt::format("\nSee its heads: open {} in a browser.\n  {}\n", page.file.string(), page.title);
   text += fmt::format(
       "\nThe model is in {0} ({1:.0f} s in all). Go on with\n"
       "  echo 'the small dog sees a cat .' | {2} translate {0}\n"

@@ -27,6 +27,7 @@ void add_trace(CLI::App& app);
 void add_train(CLI::App& app);
 void add_translate(CLI::App& app);
 void add_version(CLI::App& app);
+void add_view(CLI::App& app);
 
 // Those of the laboratory; a tool without it has none (-DMULTIHEAD_LAB=OFF).
 #if MULTIHEAD_LAB

@@ -8,18 +8,29 @@
 //   muted.mute("encoder.3.self_attention.1");                                          // its output times 0
 //   mh::translate_text(folder, lines, {.sites = &muted});
 //
+//   const mh::HeadsText text{.sources = lines};                                        // or mh::FilesCorpus: files of any size
+//   mh::TextCorpus corpus(text);
+//   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
+//
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
 #pragma once
 
+#include "multihead/heads/corpus/corpus_files.h"
+#include "multihead/heads/head_alignment.h"
+#include "multihead/heads/head_relations.h"
+#include "multihead/heads/head_similarity.h"
+#include "multihead/heads/head_stats.h"
 #include "multihead/heads/inspect_heads.h"
+#include "multihead/heads/measures/circuits.h"
 #include "multihead/heads/measures/observe_corpus.h"
 #include "multihead/heads/observe_text.h"
 #include "multihead/heads/pictures/draw_heads.h"
 #include "multihead/heads/pictures/heat_map.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/heads/text_pass.h"
+#include "multihead/heads/where_heads.h"
 #include "multihead/model.h"
 #include "multihead/nn/context.h"
 #include "multihead/nn/head_name.h"

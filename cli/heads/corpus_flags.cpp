@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include "cli/common.h"
 #include "cli/heads/heads_verbs.h"
@@ -14,6 +17,11 @@
 namespace mh::cli {
 namespace {
 
+bool is_pipe(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_fifo(path, none);
+}
+
 CorpusFiles files_of(const CorpusFlags& flags) {
   if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty())
     throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
@@ -24,8 +32,16 @@ CorpusFiles files_of(const CorpusFlags& flags) {
                     .target_conllu = flags.target_conllu,
                     .alignment = flags.alignment,
                     .limits = text_limits()};
-  // Standard input cannot be read twice.
-  if (flags.input.empty() && flags.conllu.empty()) files.lines = read_text("");
+  // Some verbs read a corpus twice, which standard input and pipes cannot be.
+  if (flags.input.empty() ? flags.conllu.empty() : is_pipe(flags.input)) {
+    files.lines = read_text(flags.input);
+    files.name = name_of(flags.input);
+    files.input.clear();
+  }
+  for (const std::string& path :
+       {flags.target, flags.pairs, flags.conllu, flags.target_conllu, flags.alignment}) {
+    if (is_pipe(path)) throw UsageError(path + " is a pipe, and may be read twice; write it to a file first");
+  }
   return files;
 }
 

@@ -42,6 +42,20 @@ inline float from_float16(uint16_t half) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }
 
+/// The nearest float16, of two as near the even one; beyond 65,504 infinite. The number must be finite.
+inline uint16_t to_float16(float number) {
+  const auto bits = std::bit_cast<uint32_t>(number);
+  const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude >= 0x477FF000u) return sign | 0x7C00u;  // from 65,520 on
+  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; the sum rounds it to multiples of 2^-24
+    return sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -
+                                        0x3F000000u);
+  }
+  const uint32_t rounded = magnitude + 0xFFFu + ((magnitude >> 13) & 1u);
+  return sign | static_cast<uint16_t>((rounded - 0x38000000u) >> 13);
+}
+
 /// [rows, cols] in memory that somebody else owns and nobody changes. Number (i, j) lies i * row_stride +
 /// j * col_stride numbers after the first; one of the strides is 1. The bytes need no alignment.
 struct StoredMatrix {

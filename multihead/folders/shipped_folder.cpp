@@ -5,22 +5,18 @@
 #include <string>
 #include <utility>
 
+#include "multihead/base/embed.h"
 #include "multihead/base/file.h"
 #include "multihead/folders/checkpoint_names.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/sentence_modules.h"
 
-// The bytes of a file from `name` to `name_end`; MULTIHEAD_SHIPPED is share/demo of the sources.
-#define MH_EMBED(name, file)                                                             \
-  asm(".section .rodata\n" #name ":\n.incbin \"" MULTIHEAD_SHIPPED "/" file "\"\n" #name \
-      "_end:\n.previous");                                                               \
-  extern "C" const char name[], name##_end[]
-
-MH_EMBED(mh_shipped_config, "config.json");
-MH_EMBED(mh_shipped_generation_config, "generation_config.json");
-MH_EMBED(mh_shipped_tensors, "model.safetensors");
-MH_EMBED(mh_shipped_tokenizer, "tokenizer.json");
-MH_EMBED(mh_shipped_tokenizer_config, "tokenizer_config.json");
+// MULTIHEAD_SHIPPED is share/demo of the sources.
+MH_EMBED(mh_shipped_config, MULTIHEAD_SHIPPED "/config.json");
+MH_EMBED(mh_shipped_generation_config, MULTIHEAD_SHIPPED "/generation_config.json");
+MH_EMBED(mh_shipped_tensors, MULTIHEAD_SHIPPED "/model.safetensors");
+MH_EMBED(mh_shipped_tokenizer, MULTIHEAD_SHIPPED "/tokenizer.json");
+MH_EMBED(mh_shipped_tokenizer_config, MULTIHEAD_SHIPPED "/tokenizer_config.json");
 
 namespace mh {
 

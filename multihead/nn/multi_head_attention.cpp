@@ -39,6 +39,10 @@ MultiHeadAttention::MultiHeadAttention(std::string name, const MultiHeadAttentio
 
 MultiHeadAttention::~MultiHeadAttention() = default;
 
+float MultiHeadAttention::scale() const {
+  return heads_->shape().scale;
+}
+
 int64_t MultiHeadAttention::key_width() const {
   const HeadShape shape = heads_->shape();
   return int64_t{shape.key_heads} * shape.d_key;

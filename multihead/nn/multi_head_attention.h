@@ -66,6 +66,8 @@ class MultiHeadAttention {
   const MultiHeadAttentionConfig& config() const { return config_; }
   /// The width of a row of keys, and of a row of values.
   int64_t key_width() const;
+  /// What products of queries and keys are multiplied by: 1 / sqrt(d_key) unless the geometry says otherwise.
+  float scale() const;
   int64_t value_width() const;
 
   /// Self-attention, W^O applied: [N, d_model] -> [N, d_out].

@@ -24,6 +24,8 @@ TEST(SlowDemoVerb, ItsHintsWorkWhenPasted) {
   const std::string in_scratch = "cd '" + scratch.path().string() + "' && ";
   const ToolResult demo = run_shell(in_scratch + "\"$MULTIHEAD\" demo --updates 1 --out 'my demo' --quiet");
   ASSERT_EQ(demo.status, 0) << demo.err;
+  EXPECT_THAT(demo.out, HasSubstr("open my demo/heads.html in a browser"));
+  EXPECT_THAT(scratch.read("my demo/heads.html"), HasSubstr("<!doctype html>"));
   const auto hints = hints_of(demo.out);
   ASSERT_THAT(hints, SizeIs(3));
   for (const std::string& hint : hints) {

@@ -122,6 +122,18 @@ TEST_F(HeadsVerbs, TakeNoFlagsOfTheVerbAbove) {
   EXPECT_THAT(run_tool("heads").err, HasSubstr("the model folder is missing"));
 }
 
+TEST_F(HeadsVerbs, ReadAPipeOnce) {
+  const std::string target = " --target '" + corpus + "/test.de'", lines = " -i '" + corpus + "/test.en'";
+  const ToolResult piped =
+      run_shell("mkfifo '" + scratch / "pipe" + "'; cat '" + corpus + "/test.en' >'" + scratch / "pipe" +
+                "' & $MULTIHEAD heads stats demo -i '" + scratch / "pipe" + "'" + target);
+  EXPECT_EQ(piped.status, 0) << piped.err;
+  EXPECT_EQ(piped.out, run_tool("heads stats demo" + lines + target).out);
+  const ToolResult refused = run_tool("heads stats demo" + lines + " --target '" + scratch / "pipe" + "'");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("is a pipe, and may be read twice; write it to a file first"));
+}
+
 TEST_F(HeadsVerbs, NameAHeadThatIsNotThere) {
   const ToolResult result = run_tool("heads stats demo" + text + " --mute encoder.0.self_attention.9");
   EXPECT_EQ(result.status, 2);

@@ -75,6 +75,8 @@ export interface Text {
   source: Tokens;
   /** What a translator's decoder reads, its start token first; otherwise null. */
   target: Tokens | null;
+  /** What each of its rows predicts, the end token last: the queries of cross-attention; otherwise null. */
+  predicted: Tokens | null;
   /** By attention, in the order of Run.attentions. */
   maps: Maps[];
 }
@@ -101,8 +103,10 @@ export interface Token {
 export interface Maps {
   queries: number;
   keys: number;
-  /** uint8 [heads, queries, keys]: a = (byte / 255)². Null: computed from `products`. */
+  /** uint8 [heads, queries, keys]: a = (byte / 255)². Null: in `halves`, or computed from `products`. */
   roots: Block | null;
+  /** float16 [heads, queries, keys]: of heads whose weights may be below 0 or above 1 (differential, talking). */
+  halves: Block | null;
   products: Products | null;
   /** float32 [heads, keys]: the length of v_j W^O, with which a head adds key j when a = 1. Null: a head has none. */
   value_lengths: Block | null;

@@ -16,7 +16,7 @@
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/measures/observe_corpus.h"
-#include "multihead/tensor/linear_algebra.h"
+#include "multihead/tensor/tensor.h"
 
 namespace mh {
 
@@ -48,7 +48,7 @@ class DependencyProbe : public CorpusObserver {
     const std::vector<Word>* tree = nullptr;
     std::vector<std::vector<float>> maps;
   };
-  DoubleMatrix log_probabilities(const Features& sentence) const;
+  BasicTensor<double> log_probabilities(const Features& sentence) const;
   void learn();
   void count();
 

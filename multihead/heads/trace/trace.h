@@ -19,10 +19,11 @@ namespace mh {
 enum class TraceAxis { kNumbers, kQueries, kKeys };
 
 struct TraceStep {
-  std::string name;     // "q_0"
-  std::string formula;  // "x w_q_0 + b_q_0"
-  std::string owner;    // "head 0", "heads 0, 1", "all heads"
-  Tensor value;         // masked scores are -infinity
+  std::string name;        // "q_0"
+  std::string formula;     // "x w_q_0 + b_q_0"
+  std::string owner;       // "head 0", "heads 0, 1", "all heads"
+  std::vector<int> heads;  // the same as numbers; empty: all
+  Tensor value;            // masked scores are -infinity
   TraceAxis rows = TraceAxis::kNumbers, columns = TraceAxis::kNumbers;
 };
 

@@ -23,7 +23,7 @@ std::string TraceRecorder::owner_of(const std::vector<int>& heads) const {
 void TraceRecorder::push(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,
                          TraceAxis rows, TraceAxis columns) {
   trace.steps.push_back(
-      {std::move(name), std::move(formula), owner_of(heads), std::move(value), rows, columns});
+      {std::move(name), std::move(formula), owner_of(heads), heads, std::move(value), rows, columns});
 }
 
 void TraceRecorder::add(std::string name, std::string formula, const std::vector<int>& heads, Tensor value,

@@ -1,0 +1,35 @@
+#include "lab/demo/demo_page.h"
+
+#include <vector>
+
+#include "multihead/base/file.h"
+#include "multihead/folders/weights_hash.h"
+#include "multihead/heads/corpus/corpus_files.h"
+#include "multihead/heads/page/heads_page.h"
+
+namespace mh {
+
+DemoPage write_demo_page(const DemoSettings& settings, const DemoResult& result) {
+  const ModelFolder folder = load_model_folder(settings.folder / "model");
+  const auto test = [&](const char* ending) {
+    return (settings.folder / "corpus" / "test").string() + ending;
+  };
+  FilesCorpus corpus(
+      {.conllu = test(".en.conllu"), .target_conllu = test(".de.conllu"), .alignment = test(".align")});
+  const PageEvidence evidence = page_evidence(
+      folder, corpus, {.model = "model", .corpus = "test.en.conllu", .relations = true, .alignment = true});
+  std::vector<PageText> texts = {{"the small dog sees a cat ."}};
+  for (const DemoExample& example : result.examples) texts.push_back({example.source, example.translation});
+  HeadsPage page({.command = "multihead demo"});
+  page.add_run({.name = "model",
+                .folder = &folder,
+                .hash = weights_hash(folder),
+                .evidence = evidence,
+                .walk = "encoder.0.self_attention"},
+               texts);
+  DemoPage written{.file = settings.folder / "heads.html", .title = page.title()};
+  write_file_atomically(written.file, page.html());
+  return written;
+}
+
+}  // namespace mh

@@ -1,0 +1,8 @@
+// MH_EMBED: the bytes of a file as a part of the library. The source that uses it is compiled alone and depends on the file
+// (CMakeLists.txt).
+#pragma once
+
+/// The bytes of the file at `path`, a text, from `name` to `name##_end`; used outside of any namespace.
+#define MH_EMBED(name, path)                                                            \
+  asm(".section .rodata\n" #name ":\n.incbin \"" path "\"\n" #name "_end:\n.previous"); \
+  extern "C" const char name[], name##_end[]

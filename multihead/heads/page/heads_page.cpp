@@ -1,0 +1,237 @@
+#include "multihead/heads/page/heads_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/heads/attention_name.h"
+#include "multihead/heads/inspected_texts.h"
+#include "multihead/heads/page/page_json.h"
+#include "multihead/heads/page/page_maps.h"
+#include "multihead/heads/page/page_opening.h"
+#include "multihead/heads/page/page_template.h"
+#include "multihead/heads/report_json.h"
+#include "multihead/heads/trace/trace.h"
+
+namespace mh {
+namespace {
+
+/// From so many tokens on queries and keys take less than the square roots of weights.
+constexpr int64_t kManyTokens = 200;
+/// Beside roots, queries and keys are kept of the first texts as long as they take no more, in bytes.
+constexpr size_t kMostProducts = size_t{3} << 20;
+
+const char* family_of(const ModelFolder& folder) {
+  if (translates(folder)) return "translator";
+  return is_causal(folder) ? "causal" : "encoder";
+}
+
+const char* name_of(PageMode mode) {
+  if (mode == PageMode::kOne) return "one";
+  return mode == PageMode::kCompare ? "compare" : "time";
+}
+
+HeadsJson parsed(const std::string& json) {
+  return json.empty() ? HeadsJson() : HeadsJson::parse(json);
+}
+
+HeadsJson json_of(const PageEvidence& evidence) {
+  return {{"of", evidence.of},
+          {"stats", parsed(evidence.stats)},
+          {"similar", parsed(evidence.similar)},
+          {"relations", parsed(evidence.relations)},
+          {"alignment", parsed(evidence.alignment)},
+          {"where", parsed(evidence.where)},
+          {"circuits", parsed(evidence.circuits)}};
+}
+
+/// Where the tokens of a translation lie that a search made: as its text is cut again, if that gives the same tokens.
+void place_in(const Tokenizer& tokenizer, const std::string& text, size_t first, ObservedTokens& tokens) {
+  tokens.offsets.assign(tokens.ids.size(), {0, 0});
+  const Encoding again = tokenizer.encode(text, false);
+  for (size_t i = 0; i < again.ids.size(); ++i) {
+    if (first + i >= tokens.ids.size() || tokens.ids[first + i] != again.ids[i]) return;
+  }
+  for (size_t i = 0; i < again.ids.size(); ++i) tokens.offsets[first + i] = again.offsets[i];
+}
+
+bool same_kinds(const HeadsJson& run, const HeadsJson& other) {
+  return run["family"] == other["family"];
+}
+
+/// "Encoder 0, head 2".
+std::string place_in_words(const std::string& head) {
+  const HeadName name = parse_head_name(head);
+  const AttentionPlace place = attention_place(name.attention);
+  const char* side = place.kind == AttentionKind::kEncoderSelf   ? "Encoder"
+                     : place.kind == AttentionKind::kDecoderSelf ? "Decoder"
+                                                                 : "Cross-attention";
+  return fmt::format("{} {}, head {}", side, place.layer, name.head);
+}
+
+}  // namespace
+
+struct HeadsPage::Data {
+  PageNumbers numbers = {};
+  HeadsJson runs = HeadsJson::array();
+  PageOpening opens = {};
+  int query = 0;
+  size_t products = 0;  // bytes of those that stand beside roots
+
+  HeadsJson text(const PageRun& run, const PageText& text, PageMapCollector& maps, bool first);
+  static int focus(const Observation& seen, const HeadName& head, const PageEvidence& evidence);
+};
+
+HeadsPage::HeadsPage(HeadsPageOptions options)
+    : options_(std::move(options)), data_(std::make_unique<Data>()) {}
+HeadsPage::~HeadsPage() = default;
+
+/// The query of the text whose largest weight on another token that is none of the special ones is largest; of those tokens first at
+/// which the head is sure more often than at others in the corpus, if the text has any.
+int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const PageEvidence& evidence) {
+  const std::vector<int32_t> sure_at =
+      tokens_of_head(evidence, fmt::format("{}.{}", head.attention, head.head));
+  const ConstMatrixView weights = seen.weights(head);
+  const bool self = attention_place(head.attention).kind != AttentionKind::kCross;
+  const bool source_keys = attention_place(head.attention).kind != AttentionKind::kDecoderSelf;
+  const ObservedTokens& keys = source_keys ? seen.source : seen.target;
+  const ObservedTokens& queries = self ? keys : seen.predicted;
+  const auto is_word = [](const ObservedTokens& of, int64_t i) {
+    return of.offsets[static_cast<size_t>(i)].second > 0;
+  };
+  const auto is_sure = [&](int64_t i) {
+    const int32_t id = queries.ids[static_cast<size_t>(i)];
+    return std::find(sure_at.begin(), sure_at.end(), id) != sure_at.end();
+  };
+  int best = 0;
+  float largest = -1;
+  for (int64_t i = 0; i < weights.rows; ++i) {
+    for (int64_t j = 0; j < weights.cols; ++j) {
+      if (self && i == j) continue;
+      const float strength = weights(i, j) + (is_sure(i) ? 1 : 0);
+      if (is_word(queries, i) && is_word(keys, j) && strength > largest)
+        largest = strength, best = static_cast<int>(i);
+    }
+  }
+  return best;
+}
+
+HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, PageMapCollector& maps,
+                                bool first) {
+  const ModelFolder& folder = *run.folder;
+  const bool walks = first && !run.walk.empty();
+  std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
+  const HeadName opened = parse_head_name(opens.head);
+  if (first && runs.empty()) keep.push_back(weights_site(opened));
+  const size_t before = numbers.bytes().size();
+  const size_t tokens = folder.source_tokens().encode_ids(text.source).size();
+  const bool many = static_cast<int64_t>(tokens) >= kManyTokens;
+  maps.begin(many                       ? PageCoding::kProducts
+             : products < kMostProducts ? PageCoding::kRootsAndProducts
+                                        : PageCoding::kRoots);
+  SitesInTurn sites(run.sites, maps);
+  Observation seen =
+      observe_text(folder, text.source, text.target, {.keep = keep, .sites = &sites, .remark = run.remark});
+  HeadsJson json;
+  const bool causal = is_causal(folder);
+  if (seen.targets == TargetsRead::kGreedy) {
+    place_in(folder.target_tokens(), seen.translation, 1, seen.target);
+    place_in(folder.target_tokens(), seen.translation, 0, seen.predicted);
+  }
+  json["source"] = json_of_tokens(causal ? seen.target : seen.source, text.source);
+  const bool decodes = seen.targets != TargetsRead::kNone;
+  json["target"] = decodes ? json_of_tokens(seen.target, seen.translation) : HeadsJson();
+  json["predicted"] = decodes ? json_of_tokens(seen.predicted, seen.translation) : HeadsJson();
+  json["maps"] = HeadsJson::array();
+  for (const Model::AttentionName& attention : seen.attentions)
+    json["maps"].push_back(mh::json_of(maps.maps().find(attention.name)->second));
+  if (!many) products += numbers.bytes().size() - before;
+  if (first && runs.empty()) query = focus(seen, opened, run.evidence);
+  if (walks) json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), numbers);
+  return json;
+}
+
+void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) {
+  const ModelFolder& folder = *run.folder;
+  for (const PageText& text : texts) {
+    if (text.source.empty()) throw FormatError("a text is empty; give one with words");
+  }
+  if (texts.empty()) throw FormatError("there is no text; give one");
+  if (data_->runs.empty()) {
+    if (!options_.head.empty()) {
+      const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
+      data_->opens = opening_at(run.evidence, fmt::format("{}.{}", head.attention, head.head));
+    } else {
+      data_->opens = best_opening(run.evidence);
+    }
+  }
+  if (!run.walk.empty()) folder.model->attention(run.walk);
+  HeadsJson json{{"name", run.name},
+                 {"update", run.update ? HeadsJson(*run.update) : HeadsJson()},
+                 {"hash", run.hash},
+                 {"family", family_of(folder)},
+                 {"attentions", HeadsJson::array()},
+                 {"texts", HeadsJson::array()},
+                 {"evidence", json_of(run.evidence)},
+                 {"walk", nullptr}};
+  for (const Model::AttentionName& attention : folder.model->attentions())
+    json["attentions"].push_back(json_of_attention(*folder.model, attention));
+  if (!data_->runs.empty()) {
+    const HeadsJson& first = data_->runs.front();
+    if (!same_kinds(first, json))
+      throw UsageError(fmt::format("{} is of another kind ({}) than {} ({}); compare models of one kind",
+                                   run.name, json["family"].get<std::string>(),
+                                   first["name"].get<std::string>(), first["family"].get<std::string>()));
+    if (options_.mode == PageMode::kTime && first["attentions"] != json["attentions"])
+      throw UsageError(
+          fmt::format("{} has other heads than {}; a page through time needs checkpoints of one shape",
+                      run.name, first["name"].get<std::string>()));
+  }
+  PageMapCollector maps(*folder.model, data_->numbers);
+  for (size_t t = 0; t < texts.size(); ++t) {
+    HeadsJson text = data_->text(run, texts[t], maps, t == 0);
+    if (text.contains("walk")) {
+      json["walk"] = std::move(text["walk"]);
+      text.erase("walk");
+    }
+    json["texts"].push_back(std::move(text));
+    // Deflating and base64 leave about as much as there was.
+    if (data_->numbers.bytes().size() > options_.most_bytes)
+      throw UsageError(
+          fmt::format("the page would have more than {} MB; give fewer or shorter texts, fewer models, or a "
+                      "larger --max-size",
+                      options_.most_bytes >> 20));
+  }
+  data_->runs.push_back(std::move(json));
+}
+
+std::string HeadsPage::title() const {
+  return fmt::format("{}: {}", place_in_words(data_->opens.head), data_->opens.words);
+}
+
+std::string HeadsPage::html() const {
+  if (data_->runs.empty()) throw UsageError("a page needs a model");
+  const HeadsJson page{{"schema", kHeadsSchema},
+                       {"made", {{"version", MULTIHEAD_VERSION}, {"command", options_.command}}},
+                       {"opens",
+                        {{"run", 0},
+                         {"text", 0},
+                         {"head", data_->opens.head},
+                         {"query", data_->query},
+                         {"words", data_->opens.words},
+                         {"by", data_->opens.by}}},
+                       {"mode", name_of(options_.mode)},
+                       {"runs", data_->runs}};
+  std::string html = page_with(packed_page(written(page), data_->numbers.bytes()));
+  if (html.size() > options_.most_bytes)
+    throw UsageError(
+        fmt::format("the page has {:.1f} MB, more than {}; give fewer or shorter texts, no --walk, or a "
+                    "larger --max-size",
+                    static_cast<double>(html.size()) / (1 << 20), options_.most_bytes >> 20));
+  return html;
+}
+
+}  // namespace mh

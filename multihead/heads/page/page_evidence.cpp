@@ -1,0 +1,65 @@
+#include "multihead/heads/page/page_evidence.h"
+
+#include <fmt/format.h>
+
+#include "multihead/base/error.h"
+#include "multihead/heads/head_alignment.h"
+#include "multihead/heads/head_relations.h"
+#include "multihead/heads/head_similarity.h"
+#include "multihead/heads/head_stats.h"
+#include "multihead/heads/measures/circuits.h"
+#include "multihead/heads/measures/circuits_json.h"
+#include "multihead/heads/measures_json.h"
+#include "multihead/heads/similar_json.h"
+#include "multihead/heads/where_heads.h"
+#include "multihead/heads/where_json.h"
+
+namespace mh {
+namespace {
+
+/// Where a head is most sure: as much as fits beside its map.
+EvidenceOptions evidence_of(int64_t sentences) {
+  constexpr int64_t kFew = 100;  // so few sentences have hardly any token often
+  EvidenceOptions options{.sentences = 5, .usual = 1, .tokens = 8, .alike = 3};
+  if (sentences < kFew) options.least_count = 1;
+  return options;
+}
+
+}  // namespace
+
+PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
+                           const PageEvidenceOptions& options) {
+  PageEvidence found;
+  const auto begins = [&](const char* measure) {
+    if (options.begins) options.begins(measure);
+    corpus.restart();
+  };
+  begins("stats");
+  const HeadStatsReport stats = head_stats(folder, corpus, options.observe);
+  found.stats = stats_json(stats, options.model);
+  found.of = stats.read.sentences == 1 ? "1 sentence" : fmt::format("{} sentences", stats.read.sentences);
+  if (!options.corpus.empty()) found.of += " of " + options.corpus;
+  ObserveHeadsOptions quiet = options.observe;  // what there was to remark has been said
+  quiet.remark = nullptr;
+  begins("similar");
+  found.similar = similar_json(similar_heads(folder, corpus, {.observe = quiet}), options.model);
+  begins("where");
+  found.where =
+      where_json(head_evidence(folder, corpus, evidence_of(stats.read.sentences), quiet), options.model);
+  if (options.relations) {
+    begins("relations");
+    found.relations =
+        relations_json(head_relations(folder, corpus, {.observe = quiet, .random = false}), options.model);
+  }
+  if (options.alignment) {
+    begins("alignment");
+    found.alignment = alignment_json(head_alignment(folder, corpus, quiet), options.model);
+  }
+  try {
+    found.circuits = circuits_json(options.model, head_circuits(*folder.model, {.compositions = false}));
+  } catch (const UsageError&) {  // heads of a geometry without circuits
+  }
+  return found;
+}
+
+}  // namespace mh

@@ -1,0 +1,32 @@
+// What a page shows of a head beyond its texts: what the verbs of `multihead heads` print as JSON.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/observe_heads.h"
+
+namespace mh {
+
+/// JSON as the functions *_json() write it; empty: it is not there.
+struct PageEvidence {
+  std::string of = {};  // what it was measured on, in words: "2,001 sentences of en_ewt-ud-dev.conllu"
+  std::string stats = {}, similar = {}, relations = {}, alignment = {}, where = {}, circuits = {};
+};
+
+struct PageEvidenceOptions {
+  ObserveHeadsOptions observe = {};
+  std::string model = {};   // what the JSON calls it
+  std::string corpus = {};  // what `of` calls it
+  bool relations = false;   // the corpus has trees
+  bool alignment = false;   // the corpus has alignments
+  /// Called before each measure with its name, e.g. "similar".
+  std::function<void(const std::string&)> begins = nullptr;
+};
+
+/// Reads the corpus once for each measure. Throws as they do.
+PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
+                           const PageEvidenceOptions& options);
+
+}  // namespace mh

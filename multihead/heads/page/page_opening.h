@@ -1,0 +1,30 @@
+// The head at which a page opens, and what it does in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "multihead/heads/page/page_evidence.h"
+
+namespace mh {
+
+struct PageOpening {
+  std::string head = {};   // "encoder.0.self_attention.2"
+  std::string words = {};  // "article → noun, 97 %"
+  std::string by = {};     // which evidence says so: "relation", "alignment", "role", "given"
+};
+
+/// With trees or alignments the head whose score's lower bound is furthest above the best fixed offset (of alignments, whose intervals
+/// are not known, the score); without, the one that gives most weight to the token before, the next, its own or the
+/// first, in this order from a half on. Heads of an encoder come before others, and of equal ones
+/// the first.
+PageOpening best_opening(const PageEvidence& evidence);
+/// A head that the user named: its strongest relation, or else what it does most.
+PageOpening opening_at(const PageEvidence& evidence, const std::string& head);
+
+/// The ids of the query tokens at which a head is sure more often than elsewhere, the first of which stands out most; empty where
+/// evidence does not say.
+std::vector<int32_t> tokens_of_head(const PageEvidence& evidence, const std::string& head);
+
+}  // namespace mh

@@ -1,0 +1,91 @@
+// multihead view: the page is written, says what it opens at, and is refused in one line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/run_tool.h"
+#include "tests/cli/small_folder.h"
+#include "tests/heads/read_page.h"
+
+namespace mh {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(View, WritesAPageAndSaysWhatItShows) {
+  const ScratchFolder scratch;
+  const std::string page = scratch / "heads.html";
+  const ToolResult result = run_tool(
+      "view demo 'the small dog sees a cat .' 'a man runs .' --walk 1 --mute encoder.0.self_attention.1 -o "
+      "'" +
+      page + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("head "));
+  EXPECT_THAT(result.out, HasSubstr("heads.html: 0."));
+  const json header = read_page(scratch.read("heads.html")).header;
+  EXPECT_EQ(header["schema"], 1);
+  EXPECT_EQ(header["mode"], "one");
+  EXPECT_THAT(header["made"]["command"].get<std::string>(),
+              HasSubstr("view demo 'the small dog sees a cat .' 'a man runs .' --walk 1 --mute"));
+  const json& run = header["runs"][0];
+  EXPECT_EQ(run["texts"].size(), 2u);
+  EXPECT_EQ(run["walk"]["attention"], "encoder.1.self_attention");
+  EXPECT_EQ(run["hash"].get<std::string>().size(), 64u);
+}
+
+TEST(View, NamesTheHeadThatGoesFromTheArticleToItsNoun) {
+  const ScratchFolder scratch;
+  ASSERT_EQ(run_tool("data grammar --out '" + scratch / "corpus" +
+                     "' --train 1 --valid 1 --test 200 --compositional 2 --quiet")
+                .status,
+            0);
+  const std::string test = scratch / "corpus/test";
+  const ToolResult result =
+      run_tool("view demo 'the small dog sees a cat .' --conllu '" + test + ".en.conllu' --target-conllu '" +
+               test + ".de.conllu' --alignment '" + test + ".align' -o '" + scratch / "heads.html" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Encoder 1, head 1: article → noun, 9"));
+  const json header = read_page(scratch.read("heads.html")).header;
+  EXPECT_EQ(header["opens"]["by"], "relation");
+  EXPECT_EQ(header["runs"][0]["evidence"]["of"], "200 sentences of test.en.conllu");
+  EXPECT_FALSE(header["runs"][0]["evidence"]["alignment"].is_null());
+}
+
+TEST(View, ShowsTwoModelsOnOneText) {
+  const ScratchFolder scratch;
+  const ToolResult result =
+      run_tool("view demo 'a cat runs .' --with demo -o '" + scratch / "two.html" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(read_page(scratch.read("two.html")).header["mode"], "compare");
+}
+
+TEST(View, RefusesInOneLineAndWritesNothing) {
+  const ScratchFolder scratch;
+  const std::string page = " -o '" + scratch / "heads.html" + "'";
+  for (const auto& [command, says] : {
+           std::pair("view demo", "give a text to look at, or a file of them with -i"),
+           std::pair("view demo ''", "TEXT: expected a text, got nothing"),
+           std::pair("view demo 'a cat .' --head encoder.9.self_attention.0", "encoder.0.self_attention"),
+           std::pair("view demo 'a cat .' --walk encoder.9.self_attention", "encoder.0.self_attention"),
+           std::pair("view demo 'a cat .' 'a dog .' --target 'eine Katze .'",
+                     "give --target once for each text"),
+           std::pair("view demo 'a cat .' --alignment x", "--alignment is of a corpus"),
+           std::pair("view demo 'a cat .' --corpus x --alignment x", "--alignment needs the translations"),
+           std::pair("view demo 'a cat .' --with demo --checkpoints demo", "give one of them"),
+           std::pair("view demo 'a cat .' --checkpoints /nowhere", "/nowhere has no checkpoints"),
+           std::pair("view demo 'a cat .' --max-size 0", "--max-size"),
+       }) {
+    const ToolResult result = run_tool(command + page);
+    EXPECT_NE(result.status, 0) << command;
+    EXPECT_THAT(result.err, HasSubstr(says)) << command;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch.path() / "heads.html")) << command;
+  }
+  EXPECT_NE(run_tool("view demo 'a cat .' -o /nowhere/heads.html").status, 0);
+}
+
+}  // namespace
+}  // namespace mh
