@@ -52,7 +52,7 @@ export function headOf(app: App, choice: Choice, run = choice.run, head = choice
   const [querySide, keySide] = sidesOf(attention, text);
   return {
     run: its, text, attention, maps: text.maps[at.attention] as Maps, place: { run, text: choice.text, attention: at.attention, head: at.head },
-    queries: text[querySide] as Tokens, keys: text[keySide] as Tokens, querySide, keySide,
+    queries: (attention.kind === "cross" && text.predicted) || (text[querySide] as Tokens), keys: text[keySide] as Tokens, querySide, keySide,
   };
 }
 
@@ -62,6 +62,7 @@ export interface Shown {
   keys: Group[];
   /** The weight that is drawn in full: 1, or the largest product with a length. */
   full: number;
+  signed: boolean;
 }
 
 const lately = new Map<string, Shown>();
@@ -79,8 +80,8 @@ export function shownOf(app: App, choice: Choice, head: Chosen): Shown {
   const weights = app.weights.of(head.place);
   const plain = !choice.words && !hidden && !lengths;
   const map = plain ? { rows: weights.queries, columns: weights.keys, values: weights.a } : mapOf(weights, queries, keys, { hidden, lengths });
-  const full = lengths ? map.values.reduce((a, b) => Math.max(a, b), 0) || 1 : 1;
-  const shown = { map, queries, keys, full };
+  const full = lengths ? map.values.reduce((a, b) => Math.max(a, Math.abs(b)), 0) || 1 : 1;
+  const shown = { map, queries, keys, full, signed: weights.signed };
   for (const old of lately.keys()) if (lately.size > 5) lately.delete(old);
   lately.set(key, shown);
   return shown;

@@ -83,7 +83,9 @@ function maps(value: unknown, of: Fields, sizes: [number, number], total: number
   const heads = of.heads as number;
   const keyHeads = of.key_heads as number;
   const d = of.d_key as number;
-  if (it.roots === null && it.products === null) throw new BadPage(`${where} has neither roots nor products.`);
+  it.halves ??= null;
+  if (it.roots === null && it.halves === null && it.products === null) throw new BadPage(`${where} has neither weights nor products.`);
+  if (it.halves !== null) block(it.halves, 2 * heads * queries * keys, total, 2, `${where}.halves`);
   if (it.roots !== null) block(it.roots, heads * queries * keys, total, 1, `${where}.roots`);
   if (it.products !== null) {
     const products = fields(it.products, `${where}.products`);
@@ -128,6 +130,8 @@ function run(value: unknown, total: number, where: string): void {
     const one = fields(entry, at);
     const source = tokens(one.source, `${at}.source`);
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
+    one.predicted ??= null;
+    if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target) throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);
     if (all.length !== attentions.length) throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
     all.forEach((entryOfMaps, i) => {

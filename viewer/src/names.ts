@@ -35,7 +35,7 @@ export function headNames(run: Run): string[] {
   return run.attentions.flatMap((of) => Array.from({ length: of.heads }, (_, head) => `${of.name}.${head}`));
 }
 
-export const percent = (share: number): string => `${share > 0 && share < 0.095 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`;
+export const percent = (share: number): string => `${share !== 0 && Math.abs(share) < 0.095 ? (100 * share).toFixed(1) : Math.round(100 * share)} %`.replace("-", "−");
 
 /** A number in about three figures, with a minus sign. */
 export function figure(value: number): string {

@@ -90,7 +90,7 @@ function walk(element: Element, frame: Frame): void {
   if (element instanceof HTMLCanvasElement) {
     const rect = element.getBoundingClientRect();
     const image = make("image", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, preserveAspectRatio: "none", href: element.toDataURL("image/png") });
-    if (style.imageRendering === "pixelated") image.setAttribute("style", "image-rendering:pixelated");
+    if (style.imageRendering === "pixelated") image.setAttribute("image-rendering", "pixelated");
     inner.to.append(image);
     return;
   }

@@ -85,12 +85,19 @@ export class Shell {
 
 const cut = (text: string): string => ([...text].length > 60 ? `${[...text].slice(0, 59).join("")}…` : text);
 
+/** The command that made the page; a long one is folded. */
+function commandOf(command: string): HTMLElement {
+  const all = visible(command);
+  if ([...all].length <= 160) return h("code", {}, all);
+  return h("details", {}, h("summary", {}, h("code", {}, `${[...all].slice(0, 140).join("")}…`)), h("code", {}, all));
+}
+
 function footOf(page: Page, run: Run): HTMLElement[] {
   const products = run.texts.some((text) => text.maps.some((maps) => maps.roots === null));
   return [
     h("p", {}, "Attention is not yet an explanation: weights say where a head reads, and neither what it does with what it reads nor whether the model needs it."),
     h("p", {}, "Figures rest on ", h("bdi", {}, visible(run.evidence.of)), ". Weights are drawn with an error below 0.004",
       products ? " (made here of queries and keys kept in 16 bits)." : " (their roots are kept in 8 bits)."),
-    h("p", { class: "made" }, "Made by ", h("code", {}, visible(page.made.command)), ` · ${visible(page.made.version)} · `, h("bdi", {}, visible(run.name)), " · SHA-256 ", h("code", { title: run.hash }, run.hash.slice(0, 16))),
+    h("div", { class: "made" }, "Made by ", commandOf(page.made.command), ` · ${visible(page.made.version)} · `, h("bdi", {}, visible(run.name)), " · SHA-256 ", h("code", { title: run.hash }, run.hash.slice(0, 16))),
   ];
 }

@@ -7,6 +7,8 @@ export interface HeadWeights {
   keys: number;
   /** [queries, keys] */
   a: Float32Array;
+  /** Whether weights may be below 0. */
+  signed: boolean;
 }
 
 export interface Place {
@@ -88,9 +90,13 @@ export class Weights {
     const roots = this.roots(place);
     if (roots) {
       for (let i = 0; i < roots.length; i++) a[i] = squares[roots[i] as number] as number;
-      return { queries, keys, a };
+      return { queries, keys, a, signed: false };
     }
     const maps = this.maps(place);
+    if (maps.halves) {
+      const kept = halvesAt(this.opened.numbers, maps.halves, place.head * a.length, a.length);
+      return { queries, keys, a: kept, signed: kept.some((weight) => weight < 0) };
+    }
     const products = maps.products as NonNullable<Maps["products"]>;
     const of = this.attention(place);
     const q = this.queryRows(place) as Float32Array;
@@ -107,7 +113,7 @@ export class Weights {
       if (bias) for (let j = first; j <= last; j++) row[j] = (row[j] as number) + (bias[j - i + queries - 1] as number);
       softmax(row, first, last);
     }
-    return { queries, keys, a };
+    return { queries, keys, a, signed: false };
   }
 
   /** Rows of queries of the head, [queries, d_key]. */

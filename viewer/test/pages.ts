@@ -79,6 +79,13 @@ export function hostile(): Made {
   return made(numbers, page);
 }
 
+/** Heads whose weights may be below 0. */
+export function belowZero(): Made {
+  const numbers = new Numbers();
+  const attentions = attentionsOf("encoder", 2, 4);
+  return made(numbers, pageOf([runOf("encoder", attentions, [textOf(numbers, attentions, tokensOf(sentence, ["[CLS]", "[SEP]"]), null, "halves")])]));
+}
+
 /** 512 tokens x 72 heads, as products. */
 export function long(): Made {
   const numbers = new Numbers();
@@ -89,7 +96,7 @@ export function long(): Made {
 }
 
 export const pages: { [name: string]: () => Made } = {
-  encoder, causal, translator, hostile, long,
+  encoder, causal, translator, hostile, belowZero, long,
   compare: () => several("compare", 2),
   time: () => several("time", 5),
 };

@@ -44,6 +44,7 @@ export function htmlOf(data: string): string {
   return template.replace("{data}", () => data);
 }
 
+/** The nearest float16 as its bits. */
 export function half(value: number): number {
   if (value === 0) return 0;
   const sign = value < 0 ? 0x8000 : 0;
@@ -100,7 +101,7 @@ export function rootsOf(attention: Attention, queries: number, keys: number, shi
   return all;
 }
 
-export function mapsOf(numbers: Numbers, of: Attention, queries: number, keys: number, how: "roots" | "products" | "both", shift = 0): Maps {
+export function mapsOf(numbers: Numbers, of: Attention, queries: number, keys: number, how: "roots" | "products" | "both" | "halves", shift = 0): Maps {
   const next = random(queries + of.layer);
   const normals = (count: number) => Uint16Array.from({ length: count }, () => half(4 * (next() + next() + next() - 1.5)));
   const products = () => ({
@@ -113,8 +114,9 @@ export function mapsOf(numbers: Numbers, of: Attention, queries: number, keys: n
   return {
     queries,
     keys,
-    roots: how === "products" ? null : numbers.add(rootsOf(of, queries, keys, shift)),
-    products: how === "roots" ? null : products(),
+    halves: how !== "halves" ? null : numbers.add(Uint16Array.from({ length: of.heads * queries * keys }, () => half(Math.fround(next() - 0.3)))),
+    roots: how === "products" || how === "halves" ? null : numbers.add(rootsOf(of, queries, keys, shift)),
+    products: how === "roots" || how === "halves" ? null : products(),
     value_lengths: numbers.add(Float32Array.from({ length: of.heads * keys }, (_, j) => (j % keys === 0 ? 0.1 : 0.5 + next()))),
   };
 }
@@ -127,14 +129,15 @@ export function attentionsOf(kind: Attention["kind"], layers: number, heads: num
   }));
 }
 
-export function textOf(numbers: Numbers, attentions: Attention[], source: Tokens, target: Tokens | null, how: "roots" | "products" | "both" = "both", shift = 0): Text {
+export function textOf(numbers: Numbers, attentions: Attention[], source: Tokens, target: Tokens | null, how: "roots" | "products" | "both" | "halves" = "both", shift = 0): Text {
   const s = source.tokens.length;
   const t = target?.tokens.length ?? 0;
   const maps = attentions.map((of) => {
     const decoder = of.kind === "cross" || (of.kind === "decoder" && target !== null);
     return mapsOf(numbers, of, decoder ? t : s, of.kind !== "cross" && decoder ? t : s, how, shift);
   });
-  return { source, target, maps };
+  const predicted = target && { text: target.text, tokens: [...target.tokens.slice(1), { label: "</s>", token: "</s>", begin: 0, end: 0, word: -1, special: true }] };
+  return { source, target, predicted, maps };
 }
 
 export function walkOf(numbers: Numbers, attention: string, rows: number, wide: number, heads: number): Walk {

@@ -11,6 +11,8 @@ export interface Arc {
   width: number;
   opacity: number;
   to: number;
+  /** Of a weight below 0. */
+  below: boolean;
 }
 
 export const mostArcs = 4000;
@@ -20,8 +22,8 @@ const round = (x: number): string => String(Math.round(10 * x) / 10);
 /** The keys of the largest weights that can be seen, the smallest of them first so that strong arcs lie on top. */
 export function strongest(weights: ArrayLike<number>, least: number, most: number): number[] {
   const keys: number[] = [];
-  for (let j = 0; j < weights.length; j++) if ((weights[j] as number) >= least) keys.push(j);
-  keys.sort((a, b) => (weights[b] as number) - (weights[a] as number));
+  for (let j = 0; j < weights.length; j++) if (Math.abs(weights[j] as number) >= least) keys.push(j);
+  keys.sort((a, b) => Math.abs(weights[b] as number) - Math.abs(weights[a] as number));
   return keys.slice(0, most).reverse();
 }
 
@@ -53,7 +55,7 @@ export function curve(from: Box, to: Box, most: number): string {
 /** The arcs of one query: thick and full by weight, of the largest `most` weight a full one. */
 export function arcsOf(from: Box, keys: readonly Box[], weights: ArrayLike<number>, full: number, height: number, limit = mostArcs): Arc[] {
   return strongest(weights, 0.002 * full, limit).map((to) => {
-    const t = Math.min(1, (weights[to] as number) / full);
-    return { d: curve(from, keys[to] as Box, height), width: Math.round(10 * (0.6 + 5.4 * t)) / 10, opacity: Math.round(100 * (0.12 + 0.8 * Math.sqrt(t))) / 100, to };
+    const t = Math.min(1, Math.abs(weights[to] as number) / full);
+    return { d: curve(from, keys[to] as Box, height), width: Math.round(10 * (0.6 + 5.4 * t)) / 10, opacity: Math.round(100 * (0.12 + 0.8 * Math.sqrt(t))) / 100, to, below: (weights[to] as number) < 0 };
   });
 }

@@ -35,6 +35,11 @@ export function ramp(t: number, hue: number, theme: Theme): Rgb {
     : oklch(0.235 + 0.605 * x, 0.006 + 0.135 * x ** 0.7, hue);
 }
 
+/** What is below 0 on a head's text: the same lightness without a hue. */
+export function grey(t: number, theme: Theme): Rgb {
+  return theme === "light" ? oklch(0.975 - 0.575 * t, 0.003, 260) : oklch(0.235 + 0.605 * t, 0.003, 260);
+}
+
 /** −1 vermilion, 0 the paper, 1 blue. */
 export function diverging(t: number, theme: Theme): Rgb {
   return ramp(Math.abs(t), t < 0 ? 42 : 252, theme);

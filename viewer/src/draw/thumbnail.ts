@@ -19,6 +19,15 @@ export function pooled(from: Uint8Array, rows: number, columns: number, most = s
   return { rows: r, columns: c, cells };
 }
 
+/** The same of bytes with 0 at 128: those far from 0 win, on either side. */
+export function pooledChange(bytes: Uint8Array, rows: number, columns: number): { rows: number; columns: number; cells: Uint8Array } {
+  const distance = bytes.map((byte) => Math.abs(byte - 128));
+  const small = pooled(distance, rows, columns, side);
+  if (small.cells === distance) return { rows, columns, cells: bytes };
+  const up = pooled(bytes, rows, columns, side).cells;
+  return { ...small, cells: small.cells.map((far, i) => ((up[i] as number) - 128 >= far ? 128 + far : 128 - far)) };
+}
+
 /** Weights as roots in 255ths, the form that colours are looked up by. `full` is the weight of the last colour. */
 export function rootsOf(a: Float32Array, full = 1): Uint8Array {
   const to = new Uint8Array(a.length);

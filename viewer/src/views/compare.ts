@@ -1,7 +1,7 @@
 // The same head in two models or checkpoints, and the difference.
 import { headOf, shownOf, type App, type Chosen, type Show, type Shown } from "../app";
 import { hueOf, table } from "../draw/colours";
-import { paint, pooled, side, signed } from "../draw/thumbnail";
+import { paint, pooledChange, signed } from "../draw/thumbnail";
 import { arrowTo, h, inSlices, set } from "../dom";
 import { change, difference, groupOf, type Group } from "../merge";
 import { findHead, headNames, percent, placeInWords, shown, visible } from "../names";
@@ -12,15 +12,6 @@ import { Matrix } from "./matrix";
 import { Toggles } from "./toggles";
 
 const points = (value: number): string => `${value > 0 ? "+" : ""}${(100 * value).toFixed(Math.abs(value) < 0.095 ? 1 : 0)} points`.replace("-", "−");
-
-/** Largest difference first in what is drawn: cells that are far from 0 must win when cells are pooled. */
-function pooledChange(bytes: Uint8Array, rows: number, columns: number): { rows: number; columns: number; cells: Uint8Array } {
-  const distance = bytes.map((byte) => Math.abs(byte - 128));
-  const small = pooled(distance, rows, columns, side);
-  if (small.cells === distance) return { rows, columns, cells: bytes };
-  const up = pooled(bytes, rows, columns, side).cells;
-  return { ...small, cells: small.cells.map((far, i) => ((up[i] as number) - 128 >= far ? 128 + far : 128 - far)) };
-}
 
 class CompareView implements Show {
   private readonly a = new Matrix("A", 320);

@@ -1,13 +1,14 @@
 // The grid of thumbnails: layers x heads, a band for each kind of attention, and the finder above it.
 import { columnOf, figuresOf, headOf, type App } from "../app";
 import { hueOf, table } from "../draw/colours";
-import { paint, pooled, rootsOf, side } from "../draw/thumbnail";
+import { paint, pooled, pooledChange, rootsOf, side, signed } from "../draw/thumbnail";
 import { arrowTo, h, inSlices, set } from "../dom";
 import { bandsOf, type Found } from "../finder";
 import type { Column } from "../evidence";
 import { bandNames, figure, headNames, percent, placeInWords } from "../names";
 import type { Attention, Run } from "../page";
 import type { Choice } from "../state";
+import type { HeadWeights } from "../weights";
 import { headInWords } from "../words";
 
 export function valueText(column: Column, value: number): string {
@@ -21,8 +22,13 @@ export function paintHead(app: App): Painter {
   return (canvas, now, name) => {
     const head = headOf(app, now, now.run, name);
     if (!head) return;
-    const cells = app.weights.roots(head.place) ?? rootsOf(app.weights.of(head.place).a);
-    const small = pooled(cells, head.maps.queries, head.maps.keys, side);
+    const roots = app.weights.roots(head.place);
+    const weights = roots ? null : app.weights.of(head.place);
+    if (weights?.signed) {
+      const small = pooledChange(signed(weights.a), weights.queries, weights.keys);
+      return paint(canvas, small.cells, small.rows, small.columns, table("diverging", app.theme()));
+    }
+    const small = pooled(roots ?? rootsOf((weights as HeadWeights).a), head.maps.queries, head.maps.keys, side);
     paint(canvas, small.cells, small.rows, small.columns, table(hueOf(head.place.head), app.theme()));
   };
 }

@@ -38,7 +38,7 @@ export function headView(app: App): Show {
       toggles.update(now);
       const view = shownOf(app, now, head);
       matrix.show({
-        map: view.map, rows: labelsOf(head.queries, view.queries), columns: labelsOf(head.keys, view.keys), full: view.full, hue: hueOf(head.place.head), theme: app.theme(),
+        map: view.map, rows: labelsOf(head.queries, view.queries), columns: labelsOf(head.keys, view.keys), full: view.full, hue: view.signed ? "diverging" : hueOf(head.place.head), theme: app.theme(),
         row: groupOf(view.queries, now.query), column: now.key === null ? null : groupOf(view.keys, now.key), write: now.lengths ? figure : percent,
         choose: (row, column) => app.choose({ query: (view.queries[row] as Group).first, key: (view.keys[column] as Group).first }),
       });

@@ -1,7 +1,7 @@
 // Running text whose tokens are buttons, with arcs from the one in focus to what the head reads there.
 import { headOf, shownOf, type App, type Chosen, type Shown, type Side } from "../app";
 import { arcsOf, type Box } from "../draw/arcs";
-import { css, hueOf, inkOn, ramp, shade, type Rgb } from "../draw/colours";
+import { css, grey, hueOf, inkOn, ramp, shade, type Rgb } from "../draw/colours";
 import { arrowTo, h, s, set } from "../dom";
 import { groupOf, type Group } from "../merge";
 import { figure, percent, shown, visible } from "../names";
@@ -23,6 +23,7 @@ export class RunningText {
   private readonly says = h("p", { class: "reads", "aria-live": "polite" });
   private lines: Line[] = [];
   private text: Text | null = null;
+  private cross = false;
   private pointed: number | null = null;
   private fitted = 0;
 
@@ -36,16 +37,17 @@ export class RunningText {
   update(now: Choice): void {
     const head = headOf(this.app, now);
     if (!head) return;
-    if (this.text !== head.text) this.build(head.text);
+    if (this.text !== head.text || this.cross !== (head.attention.kind === "cross")) this.build(head.text, head.attention.kind === "cross");
     this.pointed = null;
     set(this.element, "data-kind", head.attention.kind);
     this.draw(now);
   }
 
-  private build(text: Text): void {
-    this.text = text;
+  /** In cross-attention a row is shown by the word that it predicts. */
+  private build(text: Text, cross: boolean): void {
+    [this.text, this.cross] = [text, cross];
     const sides: Side[] = text.target ? ["source", "target"] : ["source"];
-    this.lines = sides.map((side) => this.line(side, text[side] as Tokens));
+    this.lines = sides.map((side) => this.line(side, ((side === "target" && cross && text.predicted) || text[side]) as Tokens));
     this.element.replaceChildren(...this.lines.map((line) => line.element), this.svg, this.says);
     this.element.classList.toggle("pair", sides.length > 1);
     this.fitted = 0;
@@ -93,7 +95,7 @@ export class RunningText {
     return h("button", {
       type: "button", "data-token": at, class: token.special ? "token special" : "token", tabindex: -1,
       click: (event: MouseEvent) => this.pick(side, i, event.shiftKey),
-      pointerenter: (event: PointerEvent) => event.pointerType === "mouse" && this.point(side, i),
+      pointerenter: (event: PointerEvent) => event.pointerType !== "touch" && this.point(side, i),
       pointerleave: () => this.point(side, null),
       keydown: (event: KeyboardEvent) => this.key(event, side, i),
     }, text.length > 2 && slice !== text ? " " : null, h("bdi", {}, shown(text, 200)));
@@ -166,8 +168,9 @@ export class RunningText {
       line.buttons.forEach((button, i) => {
         const on = line.side === head.querySide && i >= chosen.first && i <= chosen.last;
         const weight = (groupAt[i] as number) < 0 ? 0 : (weights[groupAt[i] as number] as number);
-        const colour = colours[Math.round(32 * shade(weight, view.full) ** 1.5)] as Rgb;
-        const paint = weight > 0.02 * view.full;
+        const t = shade(Math.abs(weight), view.full) ** 1.5;
+        const colour = weight < 0 ? grey(t, theme) : (colours[Math.round(32 * t)] as Rgb);
+        const paint = Math.abs(weight) > 0.02 * view.full;
         const background = paint ? css(colour) : "";
         if (button.style.backgroundColor !== background) {
           button.style.backgroundColor = background;
@@ -192,7 +195,7 @@ export class RunningText {
     const colour = css(ramp(this.app.theme() === "light" ? 0.72 : 0.8, hueOf(head.place.head), this.app.theme()));
     const paths = this.faint(view, queries, keys, row, room, colour);
     for (const arc of arcsOf(queries[row] as Box, keys, weights, view.full, room)) {
-      paths.push(s("path", { d: arc.d, stroke: colour, "stroke-width": arc.width, "stroke-opacity": arc.opacity, fill: "none", "stroke-linecap": "round" }));
+      paths.push(s("path", { d: arc.d, stroke: colour, "stroke-width": arc.width, "stroke-opacity": arc.opacity, fill: "none", "stroke-linecap": "round", "stroke-dasharray": arc.below && "3 6" }));
     }
     this.svg.replaceChildren(...paths);
   }
@@ -210,8 +213,8 @@ export class RunningText {
 
   private say(head: Chosen, view: Shown, row: number, weights: Float32Array, lengths: boolean): void {
     const name = (tokens: Tokens, group: Group) => tokens.tokens.slice(group.first, group.last + 1).map((token) => shown(token.label)).join("");
-    const best = [...weights.keys()].sort((a, b) => (weights[b] as number) - (weights[a] as number)).slice(0, 3).filter((j, n) => (weights[j] as number) > (n === 0 ? 0 : 0.005 * view.full));
-    const parts: (Node | string)[] = [h("bdi", { class: "word" }, name(head.queries, view.queries[row] as Group)), best.length === 0 ? " reads nothing that is shown." : " reads "];
+    const best = [...weights.keys()].sort((a, b) => Math.abs(weights[b] as number) - Math.abs(weights[a] as number)).slice(0, 3).filter((j, n) => Math.abs(weights[j] as number) > (n === 0 ? 0 : 0.005 * view.full));
+    const parts: (Node | string)[] = [head.queries === head.text.predicted ? "The row that predicts " : "", h("bdi", { class: "word" }, name(head.queries, view.queries[row] as Group)), best.length === 0 ? " reads nothing that is shown." : " reads "];
     best.forEach((j, n) => {
       const weight = weights[j] as number;
       parts.push(n > 0 ? ", " : "", h("bdi", { class: "word" }, name(head.keys, view.keys[j] as Group)), ` ${lengths ? figure(weight) : percent(weight)}`);
