@@ -1,0 +1,13 @@
+// Each view's maker.
+import type { App, Show } from "../app";
+import type { View } from "../state";
+import { compareView } from "./compare";
+import { headView } from "./head";
+import { tableView } from "./table";
+import { textView } from "./text";
+import { timeView } from "./time";
+import { walkView } from "./walk";
+
+export const makers: { [view in View]: (app: App) => Show } = {
+  text: textView, table: tableView, head: headView, walk: walkView, compare: compareView, time: timeView,
+};
