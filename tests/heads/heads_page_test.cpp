@@ -10,6 +10,7 @@
 #include <string>
 
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/heads/observe_text.h"
 #include "tests/heads/read_page.h"
 #include "tests/heads/small_translator.h"
@@ -177,6 +178,17 @@ TEST(HeadsPage, CarriesAnyText) {
   const std::string html = page_of(folder, {{hostile}});
   EXPECT_EQ(html.find("alert(1)"), std::string::npos) << "all of it is in the data";
   EXPECT_EQ(read_page(html).header["runs"][0]["texts"][0]["source"]["text"], hostile);
+}
+
+// The page's policy allows the script and the style by their hashes: nothing of them may change.
+TEST(HeadsPage, LeavesThePageAroundItsDataAsItIs) {
+  const std::string html = page_of(load_model_folder("demo"), {{"a cat runs ."}}),
+                    page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "share/viewer/page.html"),
+                    begin = "<script id=\"data\" type=\"text/plain\">";
+  const size_t at = html.find(begin) + begin.size();
+  EXPECT_EQ(html.substr(0, at), page.substr(0, at));
+  const std::string rest = page.substr(at + std::string("{data}").size());
+  EXPECT_EQ(html.substr(html.size() - rest.size()), rest);
 }
 
 TEST(HeadsPage, OpensAtTheHeadThatWasNamed) {

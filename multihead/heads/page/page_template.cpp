@@ -10,9 +10,9 @@ namespace mh {
 
 std::string page_with(std::string_view data) {
   const std::string_view page(mh_page_template, static_cast<size_t>(mh_page_template_end - mh_page_template));
-  constexpr std::string_view kPlace = "{data}";
-  const size_t at = page.rfind(kPlace);
-  if (at == std::string_view::npos)
+  constexpr std::string_view kElement = "<script id=\"data\" type=\"text/plain\">", kPlace = "{data}";
+  const size_t element = page.find(kElement), at = element + kElement.size();
+  if (element == std::string_view::npos || page.substr(at, kPlace.size()) != kPlace)
     throw Error("the page that came with this build has no place for its data");
   std::string html;
   html.reserve(page.size() + data.size());
