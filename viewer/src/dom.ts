@@ -41,14 +41,16 @@ export function arrowTo(key: string, at: number, count: number, columns: number)
 /** Work in slices of a few milliseconds, between frames; the function returned stops it. */
 export function inSlices(work: Iterator<void>): () => void {
   let stopped = false;
-  const slice = () => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
     if (stopped) return;
-    const end = performance.now() + 10;
+    const end = performance.now() + 14;
     do if (work.next().done) return;
     while (performance.now() < end);
-    setTimeout(slice, 0);
+    port2.postMessage(null);
   };
-  setTimeout(slice, 0);
+  // The first slice waits until what is there already has been drawn.
+  requestAnimationFrame(() => port2.postMessage(null));
   return () => {
     stopped = true;
   };

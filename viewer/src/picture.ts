@@ -9,6 +9,9 @@ function make(tag: string, attributes: { [name: string]: string | number }): SVG
 
 const clear = (colour: string): boolean => colour === "transparent" || colour === "rgba(0, 0, 0, 0)";
 
+/** What is there to be worked with, not to be looked at. */
+const controls = "select, input, .finder, .toggles, .above, .zoom";
+
 interface Frame {
   to: SVGElement;
   left: number;
@@ -21,7 +24,7 @@ function box(element: Element, style: CSSStyleDeclaration, frame: Frame): void {
   const edge = border > 0 && style.borderTopStyle !== "none" && !clear(style.borderTopColor) && Number.parseFloat(style.borderLeftWidth) > 0;
   if ((clear(style.backgroundColor) && !edge) || rect.width === 0) return;
   frame.to.append(make("rect", {
-    x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, rx: Number.parseFloat(style.borderTopLeftRadius) || 0,
+    x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, rx: Math.min(rect.height / 2, Number.parseFloat(style.borderTopLeftRadius) || 0),
     fill: clear(style.backgroundColor) ? "none" : style.backgroundColor, stroke: edge ? style.borderTopColor : "none", "stroke-width": edge ? border : 0,
   }));
 }
@@ -35,8 +38,8 @@ function texts(node: Text, style: CSSStyleDeclaration, frame: Frame): void {
   const flush = (to: number) => {
     const part = data.slice(from, to);
     if (part.trim() === "") return;
-    range.setStart(node, from);
-    range.setEnd(node, to);
+    range.setStart(node, from + part.length - part.trimStart().length);
+    range.setEnd(node, from + part.trimEnd().length);
     const rect = range.getBoundingClientRect();
     if (rect.width === 0) return;
     const size = Number.parseFloat(style.fontSize);
@@ -92,9 +95,12 @@ function walk(element: Element, frame: Frame): void {
     const image = make("image", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, preserveAspectRatio: "none", href: element.toDataURL("image/png") });
     if (style.imageRendering === "pixelated") image.setAttribute("image-rendering", "pixelated");
     inner.to.append(image);
+    if (element.closest('[aria-pressed="true"]')) {
+      inner.to.append(make("rect", { x: rect.left - frame.left, y: rect.top - frame.top, width: rect.width, height: rect.height, rx: 4, fill: "none", stroke: style.color, "stroke-width": 2.5 }));
+    }
     return;
   }
-  if (element instanceof HTMLSelectElement || element instanceof HTMLInputElement) return;
+  if (element.matches(controls)) return;
   for (const child of element.childNodes) {
     if (child instanceof Text) texts(child, style, inner);
     else if (child instanceof Element) walk(child, inner);

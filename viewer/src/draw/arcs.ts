@@ -15,7 +15,8 @@ export interface Arc {
   below: boolean;
 }
 
-export const mostArcs = 4000;
+/** Of one token; more cannot be told apart, and hovering has to fit into a frame. */
+export const mostArcs = 160;
 
 const round = (x: number): string => String(Math.round(10 * x) / 10);
 
@@ -52,9 +53,11 @@ export function curve(from: Box, to: Box, most: number): string {
   return `M${round(x1)} ${round(y1)}C${round(x1)} ${round(middle)} ${round(x2)} ${round(middle)} ${round(x2)} ${round(y2)}`;
 }
 
-/** The arcs of one query: thick and full by weight, of the largest `most` weight a full one. */
+/** The arcs of one query, of weights from 1 % or a fifth of its largest on: thick and full by weight, of the largest `most` weight a full one. */
 export function arcsOf(from: Box, keys: readonly Box[], weights: ArrayLike<number>, full: number, height: number, limit = mostArcs): Arc[] {
-  return strongest(weights, 0.002 * full, limit).map((to) => {
+  let most = 0;
+  for (let j = 0; j < weights.length; j++) most = Math.max(most, Math.abs(weights[j] as number));
+  return strongest(weights, Math.min(0.01 * full, 0.2 * most) || Infinity, limit).map((to) => {
     const t = Math.min(1, Math.abs(weights[to] as number) / full);
     return { d: curve(from, keys[to] as Box, height), width: Math.round(10 * (0.6 + 5.4 * t)) / 10, opacity: Math.round(100 * (0.12 + 0.8 * Math.sqrt(t))) / 100, to, below: (weights[to] as number) < 0 };
   });

@@ -26,9 +26,11 @@ export class RunningText {
   private cross = false;
   private pointed: number | null = null;
   private fitted = 0;
+  private measured = new Map<Line, { groups: Group[]; boxes: Box[] }>();
 
   constructor(private readonly app: App) {
     new ResizeObserver(() => {
+      this.measured.clear();
       this.fit();
       this.draw(this.app.now());
     }).observe(this.element);
@@ -39,6 +41,7 @@ export class RunningText {
     if (!head) return;
     if (this.text !== head.text || this.cross !== (head.attention.kind === "cross")) this.build(head.text, head.attention.kind === "cross");
     this.pointed = null;
+    if (this.element.dataset.kind !== head.attention.kind) this.measured.clear();
     set(this.element, "data-kind", head.attention.kind);
     this.draw(now);
   }
@@ -59,6 +62,7 @@ export class RunningText {
     const width = this.element.clientWidth;
     if (width === 0 || width === this.fitted) return;
     this.fitted = width;
+    this.measured.clear();
     const most = Math.max(...this.lines.map((line) => line.buttons.length));
     for (const size of most > 60 ? [] : ["large", "middle", "narrow"]) {
       set(this.element, "data-size", size);
@@ -131,7 +135,16 @@ export class RunningText {
     if (head?.querySide === side) this.app.choose(event.shiftKey ? { key: to } : { query: to, key: null });
   }
 
+  /** Where groups of tokens lie; measured once for each layout, since pointing must fit into a frame. */
   private boxes(line: Line, groups: Group[]): Box[] {
+    const before = this.measured.get(line);
+    if (before?.groups === groups) return before.boxes;
+    const boxes = this.measure(line, groups);
+    this.measured.set(line, { groups, boxes });
+    return boxes;
+  }
+
+  private measure(line: Line, groups: Group[]): Box[] {
     const origin = this.element.getBoundingClientRect();
     return groups.map((group) => {
       const a = (line.buttons[group.first] as HTMLElement).getBoundingClientRect();

@@ -89,7 +89,7 @@ class WalkView implements Show {
   private stage(walk: Walk, chapters: Chapter[], at: number, head: number): void {
     const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...chapters.map((chapter, i) => h("li", { "aria-current": i === at ? "step" : false },
-      h("button", { type: "button", class: "chapter", "data-step": i, click: () => this.app.choose({ step: i, cell: "" }) }, chapter.title),
+      h("button", { type: "button", class: "chapter", "data-step": i, click: () => this.app.choose({ step: i, cell: "" }) }, h("span", { class: "count" }, i + 1), chapter.title),
       h("div", { class: "formulas" }, ...chapter.steps.map((step) => this.formula(step, walk))))));
     if (focused) this.list.querySelector<HTMLElement>(`[data-step="${at}"]`)?.focus();
     const chapter = chapters[at] as Chapter;
