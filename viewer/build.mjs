@@ -1,8 +1,8 @@
-// node build.mjs: makes ../share/viewer/page.html, the page without its data, of src/. The result depends on the sources and on
-// package-lock.json alone; it is committed, so that the tool builds without node.
+// node build.mjs [FILE]: makes FILE, by default ../share/viewer/page.html, the page without its data, of src/. The result depends on
+// the sources and on package-lock.json alone; it is committed, so that the tool builds without node.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -22,7 +22,7 @@ const page = readFileSync(join(here, "src/page.html"), "utf8")
   .replace("{policy}", () => policy)
   .replace("{style}", () => style)
   .replace("{script}", () => script);
-const to = join(here, "../share/viewer/page.html");
+const to = process.argv[2] ?? join(here, "../share/viewer/page.html");
 mkdirSync(dirname(to), { recursive: true });
 writeFileSync(to, page);
-console.log(`share/viewer/page.html: ${Buffer.byteLength(page)} bytes`);
+console.log(`${relative(process.cwd(), to)}: ${Buffer.byteLength(page)} bytes`);
