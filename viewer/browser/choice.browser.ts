@@ -1,0 +1,151 @@
+// A choice holds everywhere: by keyboard, in the address, through Undo.
+import { describe, expect, it } from "vitest";
+import { in_each_browser } from "./each";
+import { all, has, page } from "./made";
+import { choose, drawn, fragment, go, heading, ready, settled, until, view, views } from "./reader";
+import type { Tab } from "./driver";
+
+/** Presses `key` until the focus is on an element that `selector` matches; returns how often. */
+async function reach(tab: Tab, key: string, selector: string, most: number): Promise<number> {
+  for (let times = 1; times <= most; ++times) {
+    await tab.press(key);
+    if (await tab.evaluate((what) => document.activeElement?.matches(what) ?? false, selector)) return times;
+  }
+  const last = await tab.evaluate(() => document.activeElement?.outerHTML.slice(0, 120) ?? "nothing", null);
+  throw new Error(`${tab.where}: expected ${key} to reach ${selector} within ${most} times; it ended on ${last}`);
+}
+
+/** Whether the element in focus shows that it is. */
+function focus_is_seen(tab: Tab): Promise<boolean> {
+  return tab.evaluate(() => {
+    const element = document.activeElement;
+    if (!element) return false;
+    const style = getComputedStyle(element);
+    return (style.outlineStyle !== "none" && style.outlineWidth !== "0px") || style.boxShadow !== "none";
+  }, null);
+}
+
+function pressed_head(tab: Tab): Promise<string[]> {
+  return tab.evaluate(() => {
+    const chosen = [...document.querySelectorAll<HTMLElement>('[data-head][aria-pressed="true"]')];
+    return [...new Set(chosen.map((element) => element.dataset["head"] ?? ""))];
+  }, null);
+}
+
+describe.runIf(has("demo"))("keyboard", () => in_each_browser((open) => {
+  it("reaches the grid by Tab; arrow keys choose other heads; Undo and Redo go back and forth", async () => {
+    const tab = await ready(await open(page("demo").path));
+    const first = await drawn(tab);
+    await reach(tab, "Tab", "[data-head]", 60);
+    expect(await focus_is_seen(tab), `${tab.where}: the thumbnail in focus has an outline`).toBe(true);
+    const passed = [first.head];
+    for (const key of ["ArrowRight", "ArrowDown"]) {
+      await tab.press(key);
+      await tab.press("Enter");
+      const next = await until(tab, `another head than ${passed.at(-1)} after ${key}`, (before) => {
+        const text = document.querySelector("[data-weights]")?.getAttribute("data-weights");
+        const head = text ? (JSON.parse(text) as { head: string }).head : before;
+        return head === before ? null : head;
+      }, passed.at(-1) ?? "");
+      passed.push(next);
+      expect(await pressed_head(tab), `${tab.where}: the thumbnail that is pressed`).toEqual([next]);
+    }
+    for (const head of [passed[1], passed[0]]) {
+      await reach(tab, "Shift+Tab", 'button[data-do="undo"]', 60);
+      await tab.press("Enter");
+      await until(tab, `${head} after Undo`, (name) => document.querySelector("[data-weights]")
+        ?.getAttribute("data-weights")?.includes(`"${name}"`), head);
+      if (head === passed[1]) await reach(tab, "Tab", "[data-head]", 60);
+    }
+    await reach(tab, "Tab", 'button[data-do="redo"]', 60);
+    await tab.press("Enter");
+    await until(tab, `${passed[1]} after Redo`, (name) => document.querySelector("[data-weights]")
+      ?.getAttribute("data-weights")?.includes(`"${name}"`), passed[1]);
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  it("chooses a token and a view", async () => {
+    const tab = await ready(await open(page("demo").path));
+    const before = await drawn(tab);
+    await reach(tab, "Tab", `[data-token]:not([data-token$=":${before.query}"])`, 80);
+    const token = await tab.evaluate(() => (document.activeElement as HTMLElement).dataset["token"] ?? "", null);
+    await tab.press("Enter");
+    await settled(tab);
+    const after = await drawn(tab);
+    expect(`${after.query}`, `${tab.where}: the query after Enter on the token ${token}`).toBe(token.split(":")[1]);
+    for (const name of await views(tab)) {
+      await tab.evaluate(() => (document.activeElement as HTMLElement | null)?.blur(), null);
+      await tab.evaluate((to) => document.querySelector<HTMLElement>(`nav button[data-view="${to}"]`)?.focus(), name);
+      await tab.press("Enter");
+      await until(tab, `the view ${name} after Enter on its button`, (to) => location.hash.includes(`view=${to}`), name);
+    }
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+}));
+
+in_each_browser((open) => {
+  it.each(all)("a link to a choice in $name.html shows the same", async ({ path, weights }) => {
+    const tab = await ready(await open(path));
+    const heads = Object.keys(weights ?? {});
+    const other = heads[Math.floor(heads.length / 2)] ?? (await drawn(tab)).head;
+    const shown = await choose(tab, other);
+    const link = await fragment(tab);
+    expect(link, `${tab.where}: the fragment after choosing ${other}`).toContain(`head=${other}`);
+    const friend = await ready(await open(path, {}, link));
+    expect(await drawn(friend), `${friend.where}: weights at #${link}`).toEqual(shown);
+    expect(await heading(friend), `${friend.where}: heading at #${link}`).toBe(await heading(tab));
+    expect(await pressed_head(friend), `${friend.where}: the thumbnail pressed at #${link}`).toEqual([other]);
+    for (const name of await views(tab)) {
+      await go(tab, name);
+      const place = await fragment(tab);
+      const there = await open(path, {}, place);
+      await until(there, "views in nav", () => document.querySelector("nav button[data-view]") !== null, null);
+      expect(await view(there), `${there.where}: the view at #${place}`).toBe(name);
+      expect(there.faults, `${there.where} at #${place}`).toEqual([]);
+      await there.close();
+    }
+  });
+
+  it.each(all)("changing the address of $name.html changes the choice; nonsense in it does no harm", async ({ path, weights }) => {
+    const tab = await ready(await open(path, {}, "view=nowhere&head=encoder.99.self_attention.0&query=-7&text=1e9&%ff"));
+    expect((await heading(tab)).length, `${tab.where}: a heading in spite of a broken fragment`).toBeGreaterThan(3);
+    const last = Object.keys(weights ?? {}).at(-1);
+    if (last) {
+      await tab.evaluate((head) => { location.hash = `#view=head&head=${head}`; }, last);
+      await until(tab, `${last} after a change of the address`, (head) => document.querySelector("[data-weights]")
+        ?.getAttribute("data-weights")?.includes(`"${head}"`), last);
+    }
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  it.skipIf(!has("demo"))("Undo takes back every switch, choice and field of every view", async () => {
+    const tab = await ready(await open(page("demo").path));
+    for (const name of await views(tab)) {
+      await go(tab, name);
+      const controls = await tab.evaluate(() => {
+        const all = [...document.querySelectorAll<HTMLElement>("main :is(input[type=checkbox], select, button[aria-pressed]:not([data-head], [data-token]))")];
+        return all.filter((control) => control.offsetParent !== null && !control.closest("nav")).length;
+      }, null);
+      for (let i = 0; i < controls; ++i) {
+        const before = await fragment(tab);
+        const control = await tab.evaluate((index) => {
+          const all = [...document.querySelectorAll<HTMLElement>("main :is(input[type=checkbox], select, button[aria-pressed]:not([data-head], [data-token]))")];
+          const one = all.filter((element) => element.offsetParent !== null && !element.closest("nav"))[index];
+          if (one instanceof HTMLSelectElement) {
+            one.selectedIndex = (one.selectedIndex + 1) % one.options.length;
+            one.dispatchEvent(new Event("change", { bubbles: true }));
+          } else {
+            one?.click();
+          }
+          return one?.outerHTML.slice(0, 100) ?? "none";
+        }, i);
+        await settled(tab);
+        if ((await fragment(tab)) === before) continue;  // pressed already
+        await tab.click('button[data-do="undo"]');
+        await settled(tab);
+        expect(await fragment(tab), `${tab.where}, view ${name}: the fragment after Undo of ${control}`).toBe(before);
+      }
+    }
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+});

@@ -1,0 +1,110 @@
+// Text that wants to be more than text, and data that are not a page's.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import type { Page } from "../src/page";
+import { alter, spoil } from "./altered";
+import { in_each_browser } from "./each";
+import { all, has, page } from "./made";
+import { drawn, go, ready, seen, settled, until, views } from "./reader";
+
+const folder = mkdtempSync(join(tmpdir(), "viewer-hostile-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const labels: { what: string; label: string; seen: string }[] = [
+  { what: "a script", label: "<script>window.stranger=1</script>", seen: "<script>window.stranger=1</script>" },
+  { what: "a picture with a handler", label: '"><img src=x onerror="window.stranger=1">', seen: "onerror=" },
+  { what: "quotes", label: "'\"`\\", seen: "'\"`\\" },
+  { what: "entities", label: "&lt;b&gt; &amp;", seen: "&lt;b&gt; &amp;" },
+  { what: "the end of a comment and of data", label: "--></script>]]>", seen: "--></script>]]>" },
+  { what: "marks of direction", label: "\u202eabc\u2066def", seen: "abc" },
+  { what: "right-to-left words", label: "שלום", seen: "שלום" },
+  { what: "an emoji with joiners", label: "👩‍👩‍👧‍👦", seen: "👩" },
+  { what: "NUL", label: "a\u0000b", seen: "a" },
+  { what: "marks that combine", label: "z\u0351\u0367\u0352".repeat(30), seen: "z" },
+  { what: "a line's end", label: "one\ntwo", seen: "one" },
+  { what: "10,000 characters", label: "long".repeat(2500), seen: "longlong" },
+  { what: "nothing", label: "", seen: "" },
+];
+
+/** Every word of the text becomes the label, wherever the page has words. */
+function poison(label: string): (page: Page) => void {
+  return (data) => {
+    for (const run of data.runs) {
+      run.name = label;
+      for (const { source, target } of run.texts) {
+        for (const side of [source, target]) {
+          if (!side) continue;
+          for (const token of side.tokens) {
+            token.label = label;
+            token.token = label;
+          }
+        }
+      }
+    }
+    data.opens.words = `${label} → noun, 97 %`;
+    data.made.command = `multihead view '${label}'`;
+  };
+}
+
+in_each_browser((open, browser) => {
+  it.runIf(has("demo")).each(labels)("$what as text", async ({ what, label, seen: part }) => {
+    const path = join(folder, `${browser}-${what.replace(/\W+/g, "-")}.html`);
+    alter(page("demo").path, path, poison(label));
+    const tab = await ready(await open(path, { width: 390, height: 844 }));
+    for (const view of await views(tab)) {
+      await go(tab, view);
+      const place = `${tab.where}, view ${view}`;
+      const found = await tab.evaluate(() => ({
+        ran: "stranger" in window,
+        strangers: document.querySelectorAll("main img:not([alt]), main script").length,
+        wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      }), null);
+      expect(found.ran, `${place}: a script in a token ran`).toBe(false);
+      expect(found.strangers, `${place}: elements that a token made`).toBe(0);
+      expect(found.wide, `${place}: pixels of horizontal scrolling`).toBeLessThanOrEqual(0);
+    }
+    expect(await seen(tab), `${tab.where}: the label is shown as text`).toContain(part);
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  it.runIf(has("hostile"))("what a command line can carry", async () => {
+    const tab = await ready(await open(page("hostile").path));
+    await drawn(tab);
+    for (const view of await views(tab)) await go(tab, view);
+    const text = await seen(tab);
+    expect(text, tab.where).toContain("script");
+    expect(await tab.evaluate(() => "stranger" in window, null), `${tab.where}: the text ran`).toBe(false);
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  const spoiled: { what: string; make: (to: string) => void; says: RegExp }[] = [
+    { what: "another schema", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.schema = 999; }), says: /schema.*999|999.*schema/i },
+    { what: "a header without runs", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.runs = []; }), says: /runs/ },
+    {
+      what: "numbers outside the data",
+      make: (to) => alter(all[0]?.path ?? "", to, (data) => {
+        const maps = data.runs[0]?.texts[0]?.maps[0];
+        const block = maps?.roots ?? maps?.products?.q;
+        if (block) block.offset = 2 ** 40;
+      }),
+      says: /offset|bytes|outside|numbers/i,
+    },
+    { what: "data that are no data", make: (to) => spoil(all[0]?.path ?? "", to, "bm9uc2Vuc2U="), says: /data|read|damaged/i },
+    { what: "no data", make: (to) => spoil(all[0]?.path ?? "", to, ""), says: /data/i },
+  ];
+  it.each(spoiled)("a page with $what says so in one line", async ({ what, make, says }) => {
+    const path = join(folder, `${browser}-${what.replace(/\W+/g, "-")}.html`);
+    make(path);
+    const tab = await open(path);
+    await settled(tab);
+    const text = await until(tab, `a line that matches ${says}`, () => {
+      const shown = document.body.innerText.trim();
+      return shown && !shown.startsWith("Opening") ? shown : null;
+    }, null);
+    expect(text, tab.where).toMatch(says);
+    expect(text.split("\n").length, `${tab.where}: lines of "${text}"`).toBeLessThanOrEqual(2);
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+});

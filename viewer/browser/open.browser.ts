@@ -1,0 +1,100 @@
+// What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to itself.
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { in_each_browser } from "./each";
+import { all, has, page, type Made } from "./made";
+import { choose, drawn, heading, ready, seen, settled } from "./reader";
+import type { Tab } from "./driver";
+
+const within = 0.004;  // the page's stated error
+
+function compare(tab: Tab, made: Made, shown: { head: string; query: number; weights: number[] }): void {
+  const right = made.weights?.[shown.head]?.[shown.query];
+  const place = `${tab.where}: query ${shown.query} of ${shown.head}`;
+  expect(right, `${place} is none that the tool knows`).toBeDefined();
+  // A causal query sees a part of the keys; the page may leave the rest out.
+  (right ?? []).forEach((weight, key) => {
+    expect(Math.abs((shown.weights[key] ?? 0) - weight), `${place}, key ${key}: shown ${shown.weights[key]}, the tool's ${weight}`)
+      .toBeLessThan(within);
+  });
+}
+
+describe.each(all)("the policy of $name.html", ({ path }) => {
+  const html = readFileSync(path, "utf8");
+  const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? "";
+  const hash = (text: string): string => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
+  const directive = (name: string): string => policy.split(";").map((part) => part.trim()).find((part) => part.startsWith(name)) ?? "";
+
+  it("allows its own script and style by their hashes, and nothing else", () => {
+    const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? "";
+    const style = /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? "";
+    expect(directive("default-src")).toBe("default-src 'none'");
+    expect(directive("script-src")).toBe(`script-src ${hash(script)}`);
+    expect(directive("style-src")).toBe(`style-src ${hash(style)}`);
+    expect(policy).not.toMatch(/unsafe|https?:|\*|connect-src (?!'none')/);
+  });
+});
+
+in_each_browser((open) => {
+  it.each(all)("$name.html opens without an error and asks nobody for anything", async ({ path }) => {
+    const tab = await ready(await open(path));
+    await settled(tab);
+    expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  it.each(all)("$name.html names a head, and its weights are the tool's", async (made) => {
+    const tab = await ready(await open(made.path));
+    const shown = await drawn(tab);
+    const [, stack, layer, head] = /^(\w+)\.(\d+)\.\w+\.(\d+)$/.exec(shown.head) ?? [];
+    const words = await heading(tab);
+    expect(words.toLowerCase(), `${tab.where}: the heading names the head whose weights are drawn`)
+      .toMatch(new RegExp(`^(${stack}|cross) ${layer}, head ${head}: .{3,}`));
+    if (made.weights) compare(tab, made, shown);
+  });
+
+  it.each(all.filter((made) => made.weights))("$name.html shows the tool's weights of other heads, too", async (made) => {
+    const tab = await ready(await open(made.path));
+    const heads = Object.keys(made.weights ?? {});
+    const some = heads.filter((_, i) => i % Math.ceil(heads.length / 12) === 0);
+    for (const head of some) compare(tab, made, await choose(tab, head));
+  });
+
+  it.skipIf(!has("demo"))("the first screen's words alone tell which head goes from an article to its noun", async () => {
+    const made = page("demo");
+    const tab = await ready(await open(made.path));
+    const words = await heading(tab);
+    const found = /^Encoder (\d+), head (\d+): article → noun, (\d+) ?%$/.exec(words);
+    expect(found, `${tab.where}: the heading is "${words}"`).not.toBeNull();
+    expect(Number(found?.[3]), `${tab.where}: ${words}`).toBeGreaterThan(80);
+    // And it is true: "the small dog sees a cat .", where both articles look at their nouns.
+    const rows = made.weights?.[`encoder.${found?.[1]}.self_attention.${found?.[2]}`] ?? [];
+    const strongest = [0, 4].map((article) => rows[article]?.indexOf(Math.max(...(rows[article] ?? []))));
+    expect(strongest, `${tab.where}: keys that the articles of the sentence look at`).toEqual([2, 5]);
+  });
+
+  it.each(all)("$name.html says what made it, and that attention is no explanation", async ({ path }) => {
+    const tab = await ready(await open(path));
+    const text = await seen(tab);
+    expect(text, tab.where).toMatch(/multihead view/);
+    expect(text, tab.where).toMatch(/\b[0-9a-f]{8,64}\b/);
+    expect(text.toLowerCase(), tab.where).toMatch(/not .*explanation|no explanation/);
+  });
+
+  it("refuses a script and a picture that are not its own", async () => {
+    const tab = await ready(await open((all[0] as Made).path));
+    const ran = await tab.evaluate(async () => {
+      const script = document.createElement("script");
+      script.textContent = "window.stranger = true";
+      document.body.append(script);
+      const picture = new Image();
+      const refused = new Promise<boolean>((done) => {
+        picture.onload = () => done(false);
+        picture.onerror = () => done(true);
+      });
+      picture.src = "https://example.org/picture.png";
+      return { script: "stranger" in window, picture: !(await refused) };
+    }, null);
+    expect(ran, tab.where).toEqual({ script: false, picture: false });
+  });
+});
