@@ -77,7 +77,7 @@ class Chromium implements Browser {
   }
 }
 
-const program = first_of(["/usr/bin/chromium", "/usr/bin/chromium-browser"]);
+const program = first_of(["/usr/bin/chromium"]);
 
 export const kind: Kind = {
   name: "Chromium",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AxeResults } from "axe-core";
 import { expect, it } from "vitest";
 import { phone, type Looks, type Tab } from "./driver";
-import { in_each_browser } from "./each";
+import type { Open } from "./each";
 import { all, shots } from "./made";
 import { go, ready, seen, settled, views } from "./reader";
 
@@ -39,9 +39,9 @@ const modes: { name: string; looks: Looks }[] = [
   { name: "phone", looks: { ...phone } },
 ];
 
-in_each_browser((open, browser) => {
+export function looks(open: Open, browser: string): void {
   for (const { name: mode, looks } of modes) {
-    it.each(all)(`each view of $name.html, ${mode}`, async ({ name, path }) => {
+    it.each(all)(`each view of $name, ${mode}`, async ({ name, path }) => {
       const tab = await ready(await open(path, looks));
       const found: string[] = [];
       const names = await views(tab);
@@ -56,7 +56,7 @@ in_each_browser((open, browser) => {
     });
   }
 
-  it.each(all.slice(0, 1))("$name.html is dark where the reader wants it so", async ({ path }) => {
+  it.each(all.slice(0, 1))("$name is dark where the reader wants it so", async ({ path }) => {
     const light_of = async (looks: Looks): Promise<number> => {
       const tab = await ready(await open(path, looks));
       return tab.evaluate(() => {
@@ -69,7 +69,7 @@ in_each_browser((open, browser) => {
     expect(await light_of({ dark: true }), `${browser}: the background in dark mode, 0 to 255`).toBeLessThan(64);
   });
 
-  it.each(all.slice(0, 1))("nothing in $name.html moves under reduced motion", async ({ path }) => {
+  it.each(all.slice(0, 1))("nothing in $name moves under reduced motion", async ({ path }) => {
     const tab = await ready(await open(path, { still: true }));
     for (const view of await views(tab)) {
       await go(tab, view);
@@ -85,7 +85,7 @@ in_each_browser((open, browser) => {
     }
   });
 
-  it.each(all)("$name.html prints", async ({ name, path }) => {
+  it.each(all)("$name prints", async ({ name, path }) => {
     const tab = await ready(await open(path, { dark: true }));
     for (const view of await views(tab)) {
       await go(tab, view);
@@ -107,4 +107,4 @@ in_each_browser((open, browser) => {
       await tab.as_printed(false);
     }
   });
-});
+}

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { in_each_browser } from "./each";
+import type { Open } from "./each";
 import { all, shots } from "./made";
 import { go, ready, views } from "./reader";
 import type { Tab } from "./driver";
@@ -13,8 +13,8 @@ async function there(tab: Tab, what: string): Promise<boolean> {
   return tab.evaluate((selector) => (document.querySelector<HTMLElement>(selector)?.offsetParent ?? null) !== null, button(what));
 }
 
-in_each_browser((open, browser) => {
-  it.each(all)("SVG, PNG and figures of each view of $name.html", async ({ name, path }) => {
+export function exports_of_views(open: Open, browser: string): void {
+  it.each(all)("SVG, PNG and figures of each view of $name", async ({ name, path }) => {
     const tab = await ready(await open(path));
     let copied = 0;
     for (const view of await views(tab)) {
@@ -51,4 +51,4 @@ in_each_browser((open, browser) => {
     expect(copied, `${tab.where}: views whose figures can be copied`).toBeGreaterThan(0);
     expect(tab.faults, tab.where).toEqual([]);
   });
-});
+}

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import type { Page } from "../src/page";
 import { alter, spoil } from "./altered";
-import { in_each_browser } from "./each";
+import type { Open } from "./each";
 import { all, has, page } from "./made";
+import { phone } from "./driver";
 import { drawn, go, ready, seen, settled, until, views } from "./reader";
 
 const folder = mkdtempSync(join(tmpdir(), "viewer-hostile-"));
@@ -24,35 +25,42 @@ const labels: { what: string; label: string; seen: string }[] = [
   { what: "NUL", label: "a\u0000b", seen: "a" },
   { what: "marks that combine", label: "z\u0351\u0367\u0352".repeat(30), seen: "z" },
   { what: "a line's end", label: "one\ntwo", seen: "one" },
-  { what: "10,000 characters", label: "long".repeat(2500), seen: "longlong" },
   { what: "nothing", label: "", seen: "" },
+  { what: "10,000 characters", label: "long".repeat(2500), seen: "longlong" },
 ];
 
-/** Every word of the text becomes the label, wherever the page has words. */
-function poison(label: string): (page: Page) => void {
+// The demo's sentence has eight tokens: as many labels stand in it at once.
+const groups = [
+  { name: "markup", some: labels.slice(0, 6) },
+  { name: "strange characters", some: labels.slice(6, 12) },
+  { name: "10,000 characters", some: labels.slice(12) },
+];
+
+/** Labels take turns as the words of the text, and the first of them stands wherever else the page has words. */
+function poison(labels: string[]): (page: Page) => void {
   return (data) => {
+    const [first] = labels;
     for (const run of data.runs) {
-      run.name = label;
+      run.name = first ?? "";
       for (const { source, target } of run.texts) {
         for (const side of [source, target]) {
-          if (!side) continue;
-          for (const token of side.tokens) {
-            token.label = label;
-            token.token = label;
-          }
+          side?.tokens.forEach((token, i) => {
+            token.label = labels[i % labels.length] ?? "";
+            token.token = token.label;
+          });
         }
       }
     }
-    data.opens.words = `${label} → noun, 97 %`;
-    data.made.command = `multihead view '${label}'`;
+    data.opens.words = `${first} → noun, 97 %`;
+    data.made.command = `multihead view '${first}'`;
   };
 }
 
-in_each_browser((open, browser) => {
-  it.runIf(has("demo")).each(labels)("$what as text", async ({ what, label, seen: part }) => {
-    const path = join(folder, `${browser}-${what.replace(/\W+/g, "-")}.html`);
-    alter(page("demo").path, path, poison(label));
-    const tab = await ready(await open(path, { width: 390, height: 844 }));
+export function hostile(open: Open, browser: string): void {
+  it.runIf(has("demo")).each(groups)("$name as text", async ({ name, some }) => {
+    const path = join(folder, `${browser}-${name.replace(/\W+/g, "-")}.html`);
+    alter(page("demo").path, path, poison(some.map(({ label }) => label)));
+    const tab = await ready(await open(path, { ...phone }));
     for (const view of await views(tab)) {
       await go(tab, view);
       const place = `${tab.where}, view ${view}`;
@@ -65,7 +73,8 @@ in_each_browser((open, browser) => {
       expect(found.strangers, `${place}: elements that a token made`).toBe(0);
       expect(found.wide, `${place}: pixels of horizontal scrolling`).toBeLessThanOrEqual(0);
     }
-    expect(await seen(tab), `${tab.where}: the label is shown as text`).toContain(part);
+    const text = await tab.evaluate(() => document.body.textContent ?? "", null);
+    for (const { what, seen: part } of some) expect(text, `${tab.where}: ${what}`).toContain(part);
     expect(tab.faults, tab.where).toEqual([]);
   });
 
@@ -105,6 +114,7 @@ in_each_browser((open, browser) => {
     }, null);
     expect(text, tab.where).toMatch(says);
     expect(text.split("\n").length, `${tab.where}: lines of "${text}"`).toBeLessThanOrEqual(2);
-    expect(tab.faults, tab.where).toEqual([]);
+    // Firefox tells of a damaged stream even when the page has caught the error.
+    expect(tab.faults.filter((fault) => !fault.includes("ReadableStream")), tab.where).toEqual([]);
   });
-});
+}

@@ -1,8 +1,8 @@
 // What is seen before anything is clicked: the head in words, the tool's own weights; and that the page keeps to itself.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
-import { in_each_browser } from "./each";
+import { expect, it } from "vitest";
+import type { Open } from "./each";
 import { all, has, page, type Made } from "./made";
 import { choose, drawn, heading, ready, seen, settled } from "./reader";
 import type { Tab } from "./driver";
@@ -20,30 +20,28 @@ function compare(tab: Tab, made: Made, shown: { head: string; query: number; wei
   });
 }
 
-describe.each(all)("the policy of $name.html", ({ path }) => {
-  const html = readFileSync(path, "utf8");
-  const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? "";
-  const hash = (text: string): string => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
-  const directive = (name: string): string => policy.split(";").map((part) => part.trim()).find((part) => part.startsWith(name)) ?? "";
+const hash = (text: string): string => `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 
-  it("allows its own script and style by their hashes, and nothing else", () => {
+export function first_screen(open: Open): void {
+  it.each(all)("the policy of $name allows its own script and style by their hashes, and nothing else", ({ path }) => {
+    const html = readFileSync(path, "utf8");
+    const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? "";
+    const directive = (name: string): string => policy.split(";").map((part) => part.trim()).find((part) => part.startsWith(name)) ?? "";
     const script = /<script>([\s\S]*?)<\/script>/.exec(html)?.[1] ?? "";
     const style = /<style>([\s\S]*?)<\/style>/.exec(html)?.[1] ?? "";
-    expect(directive("default-src")).toBe("default-src 'none'");
-    expect(directive("script-src")).toBe(`script-src ${hash(script)}`);
-    expect(directive("style-src")).toBe(`style-src ${hash(style)}`);
-    expect(policy).not.toMatch(/unsafe|https?:|\*|connect-src (?!'none')/);
+    expect(directive("default-src"), path).toBe("default-src 'none'");
+    expect(directive("script-src"), path).toBe(`script-src ${hash(script)}`);
+    expect(directive("style-src"), path).toBe(`style-src ${hash(style)}`);
+    expect(policy, path).not.toMatch(/unsafe|https?:|\*|connect-src (?!'none')/);
   });
-});
 
-in_each_browser((open) => {
-  it.each(all)("$name.html opens without an error and asks nobody for anything", async ({ path }) => {
+  it.each(all)("$name opens without an error and asks nobody for anything", async ({ path }) => {
     const tab = await ready(await open(path));
     await settled(tab);
     expect(tab.faults, tab.where).toEqual([]);
   });
 
-  it.each(all)("$name.html names a head, and its weights are the tool's", async (made) => {
+  it.each(all)("$name names a head, and its weights are the tool's", async (made) => {
     const tab = await ready(await open(made.path));
     const shown = await drawn(tab);
     const [, stack, layer, head] = /^(\w+)\.(\d+)\.\w+\.(\d+)$/.exec(shown.head) ?? [];
@@ -53,7 +51,7 @@ in_each_browser((open) => {
     if (made.weights) compare(tab, made, shown);
   });
 
-  it.each(all.filter((made) => made.weights))("$name.html shows the tool's weights of other heads, too", async (made) => {
+  it.each(all.filter((made) => made.weights))("$name shows the tool's weights of other heads, too", async (made) => {
     const tab = await ready(await open(made.path));
     const heads = Object.keys(made.weights ?? {});
     const some = heads.filter((_, i) => i % Math.ceil(heads.length / 12) === 0);
@@ -73,7 +71,7 @@ in_each_browser((open) => {
     expect(strongest, `${tab.where}: keys that the articles of the sentence look at`).toEqual([2, 5]);
   });
 
-  it.each(all)("$name.html says what made it, and that attention is no explanation", async ({ path }) => {
+  it.each(all)("$name says what made it, and that attention is no explanation", async ({ path }) => {
     const tab = await ready(await open(path));
     const text = await seen(tab);
     expect(text, tab.where).toMatch(/multihead view/);
@@ -97,4 +95,4 @@ in_each_browser((open) => {
     }, null);
     expect(ran, tab.where).toEqual({ script: false, picture: false });
   });
-});
+}
