@@ -32,6 +32,19 @@ function pressed_head(tab: Tab): Promise<string[]> {
   }, null);
 }
 
+/** A head of the grid that is not the chosen one. */
+async function another_head(tab: Tab): Promise<string> {
+  const { head } = await drawn(tab);
+  return until(tab, "a thumbnail of another head", (now) => {
+    const names = [...document.querySelectorAll<HTMLElement>("[data-head]")].map((element) => element.dataset["head"]);
+    return names.filter((name) => name !== now).at(-1);
+  }, head);
+}
+
+function weights_are_of(head: string): boolean {
+  return document.querySelector("[data-weights]")?.getAttribute("data-weights")?.includes(`"${head}"`) ?? false;
+}
+
 export function choice(open: Open): void {
   it.skipIf(!has("demo"))("the keyboard reaches the grid by Tab; arrow keys choose other heads; Undo and Redo go back and forth", async () => {
     const tab = await ready(await open(page("demo").path));
@@ -39,40 +52,46 @@ export function choice(open: Open): void {
     await reach(tab, "Tab", "[data-head]", 60);
     expect(await focus_is_seen(tab), `${tab.where}: the thumbnail in focus has an outline`).toBe(true);
     const passed = [first.head];
-    for (const key of ["ArrowRight", "ArrowDown"]) {
-      await tab.press(key);
-      await tab.press("Enter");
-      const next = await until(tab, `another head than ${passed.at(-1)} after ${key}`, (before) => {
-        const text = document.querySelector("[data-weights]")?.getAttribute("data-weights");
-        const head = text ? (JSON.parse(text) as { head: string }).head : before;
-        return head === before ? null : head;
-      }, passed.at(-1) ?? "");
-      passed.push(next);
+    for (const keys of [["ArrowRight", "ArrowLeft"], ["ArrowDown", "ArrowUp"]]) {
+      let next = passed.at(-1);
+      for (const key of keys) {  // the second leads back from the grid's last column or row
+        await tab.press(key);
+        await tab.press("Enter");
+        await settled(tab);
+        next = (await drawn(tab)).head;
+        if (next !== passed.at(-1)) break;
+      }
+      expect(next, `${tab.where}: the head after ${keys.join(" or ")} on ${passed.at(-1)}`).not.toBe(passed.at(-1));
+      passed.push(next ?? "");
       expect(await pressed_head(tab), `${tab.where}: the thumbnail that is pressed`).toEqual([next]);
     }
     for (const head of [passed[1], passed[0]]) {
       await reach(tab, "Shift+Tab", 'button[data-do="undo"]', 60);
       await tab.press("Enter");
-      await until(tab, `${head} after Undo`, (name) => document.querySelector("[data-weights]")
-        ?.getAttribute("data-weights")?.includes(`"${name}"`), head);
+      await until(tab, `${head} after Undo`, weights_are_of, head ?? "");
       if (head === passed[1]) await reach(tab, "Tab", "[data-head]", 60);
     }
     await reach(tab, "Tab", 'button[data-do="redo"]', 60);
     await tab.press("Enter");
-    await until(tab, `${passed[1]} after Redo`, (name) => document.querySelector("[data-weights]")
-      ?.getAttribute("data-weights")?.includes(`"${name}"`), passed[1]);
+    await until(tab, `${passed[1]} after Redo`, weights_are_of, passed[1] ?? "");
     expect(tab.faults, tab.where).toEqual([]);
   });
 
   it.skipIf(!has("demo"))("the keyboard chooses a token and a view", async () => {
     const tab = await ready(await open(page("demo").path));
     const before = await drawn(tab);
-    await reach(tab, "Tab", `[data-token]:not([data-token$=":${before.query}"])`, 80);
-    const token = await tab.evaluate(() => (document.activeElement as HTMLElement).dataset["token"] ?? "", null);
-    await tab.press("Enter");
+    const side = before.head.startsWith("encoder") ? "source" : "target";  // where the queries are
+    await reach(tab, "Tab", `[data-token^="${side}:"]`, 80);
+    for (const key of ["ArrowRight", "ArrowLeft"]) {
+      await tab.press(key);
+      await tab.press("Enter");
+    }
+    await tab.press(before.query === 0 ? "ArrowRight" : "ArrowLeft");
     await settled(tab);
+    const token = await tab.evaluate(() => (document.activeElement as HTMLElement).dataset["token"] ?? "nothing", null);
     const after = await drawn(tab);
-    expect(`${after.query}`, `${tab.where}: the query after Enter on the token ${token}`).toBe(token.split(":")[1]);
+    expect(token, `${tab.where}: the token in focus is the query`).toBe(`${side}:${after.query}`);
+    expect(after.query, `${tab.where}: the query after an arrow key`).not.toBe(before.query);
     for (const name of await views(tab)) {
       await tab.evaluate(() => (document.activeElement as HTMLElement | null)?.blur(), null);
       await tab.evaluate((to) => document.querySelector<HTMLElement>(`nav button[data-view="${to}"]`)?.focus(), name);
@@ -82,10 +101,9 @@ export function choice(open: Open): void {
     expect(tab.faults, tab.where).toEqual([]);
   });
 
-  it.each(all)("a link to a choice in $name shows the same", async ({ path, weights }) => {
+  it.each(all)("a link to a choice in $name shows the same", async ({ path }) => {
     const tab = await ready(await open(path));
-    const heads = Object.keys(weights ?? {});
-    const other = heads[Math.floor(heads.length / 2)] ?? (await drawn(tab)).head;
+    const other = await another_head(tab);
     const shown = await choose(tab, other);
     const link = await fragment(tab);
     expect(link, `${tab.where}: the fragment after choosing ${other}`).toContain(`head=${other}`);
@@ -108,20 +126,19 @@ export function choice(open: Open): void {
     }
   });
 
-  it.each(all)("changing the address of $name changes the choice; nonsense in it does no harm", async ({ path, weights }) => {
-    const tab = await ready(await open(path, {}, "view=nowhere&head=encoder.99.self_attention.0&query=-7&text=1e9&%ff"));
+  it.each(all)("changing the address of $name changes the choice; nonsense in it does no harm", async ({ path }) => {
+    const tab = await open(path, {}, "view=nowhere&head=encoder.99.self_attention.0&query=-7&text=1e9&run=x&%ff");
+    await ready(tab);
     expect((await heading(tab)).length, `${tab.where}: a heading in spite of a broken fragment`).toBeGreaterThan(3);
-    const last = Object.keys(weights ?? {}).at(-1);
-    if (last) {
-      await tab.evaluate((head) => { location.hash = `#view=head&head=${head}`; }, last);
-      await until(tab, `${last} after a change of the address`, (head) => document.querySelector("[data-weights]")
-        ?.getAttribute("data-weights")?.includes(`"${head}"`), last);
-    }
+    const other = await another_head(tab);
+    await tab.evaluate((head) => { location.hash = `#view=head&head=${head}`; }, other);
+    await until(tab, `${other} after a change of the address`, weights_are_of, other);
     expect(tab.faults, tab.where).toEqual([]);
   });
 
   it.skipIf(!has("demo"))("Undo takes back every switch, choice and field of every view", async () => {
     const tab = await ready(await open(page("demo").path));
+    await choose(tab, await another_head(tab));
     for (const name of await views(tab)) {
       await go(tab, name);
       const controls = await tab.evaluate(() => {

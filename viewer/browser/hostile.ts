@@ -44,9 +44,15 @@ function poison(labels: string[]): (page: Page) => void {
       run.name = first ?? "";
       for (const { source, target } of run.texts) {
         for (const side of [source, target]) {
-          side?.tokens.forEach((token, i) => {
+          if (!side) continue;
+          side.text = "";
+          side.tokens.forEach((token, i) => {
             token.label = labels[i % labels.length] ?? "";
             token.token = token.label;
+            token.begin = [...side.text].length;
+            side.text += token.label;
+            token.end = [...side.text].length;
+            side.text += " ";
           });
         }
       }
@@ -90,7 +96,7 @@ export function hostile(open: Open, browser: string): void {
 
   const spoiled: { what: string; make: (to: string) => void; says: RegExp }[] = [
     { what: "another schema", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.schema = 999; }), says: /schema.*999|999.*schema/i },
-    { what: "a header without runs", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.runs = []; }), says: /runs/ },
+    { what: "a header without runs", make: (to) => alter(all[0]?.path ?? "", to, (data) => { data.runs = []; }), says: /cannot be shown.*(run|model|nothing|no )/i },
     {
       what: "numbers outside the data",
       make: (to) => alter(all[0]?.path ?? "", to, (data) => {
