@@ -7,7 +7,7 @@ import { expect, it } from "vitest";
 import { phone, type Looks, type Tab } from "./driver";
 import type { Open } from "./each";
 import { all, shots } from "./made";
-import { go, ready, seen, settled, views } from "./reader";
+import { go, overflowing, ready, seen, settled, views } from "./reader";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -19,17 +19,6 @@ async function faults(tab: Tab): Promise<string[]> {
     const serious = (await axe.run()).violations.filter(({ impact }) => impact === "serious" || impact === "critical");
     return serious.flatMap(({ id, nodes }) => nodes.slice(0, 5).map(({ target, failureSummary }) =>
       `${id} at ${target.join(" ")}: ${(failureSummary ?? "").replace(/\s+/g, " ")}`));
-  }, null);
-}
-
-/** What is wider than the screen. */
-function overflowing(tab: Tab): Promise<string[]> {
-  return tab.evaluate(() => {
-    const width = document.documentElement.clientWidth;
-    if (document.documentElement.scrollWidth <= width) return [];
-    const wide = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > width + 1);
-    const names = wide.slice(0, 5).map((element) => element.outerHTML.slice(0, 80));
-    return [`${document.documentElement.scrollWidth} px on ${width} px`, ...names];
   }, null);
 }
 

@@ -73,6 +73,7 @@ export function first_screen(open: Open): void {
     const rows = made.weights?.[`encoder.${found?.[1]}.self_attention.${found?.[2]}`] ?? [];
     const strongest = [0, 4].map((article) => rows[article]?.indexOf(Math.max(...(rows[article] ?? []))));
     expect(strongest, `${tab.where}: keys that the articles of the sentence look at`).toEqual([2, 5]);
+    expect([0, 4], `${tab.where}: the word in focus is an article`).toContain((await drawn(tab)).query);
   });
 
   it("refuses a script and a picture that are not its own", async () => {

@@ -87,3 +87,14 @@ export async function choose(tab: Tab, head: string): Promise<Drawn> {
 export function seen(tab: Tab): Promise<string> {
   return tab.evaluate(() => document.body.innerText, null);
 }
+
+/** What is wider than the screen. */
+export function overflowing(tab: Tab): Promise<string[]> {
+  return tab.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const wide = [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > width + 1);
+    const names = wide.slice(0, 5).map((element) => element.outerHTML.slice(0, 80));
+    return [`${document.documentElement.scrollWidth} px on ${width} px`, ...names];
+  }, null);
+}
