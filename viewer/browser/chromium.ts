@@ -1,7 +1,7 @@
 // Debian's Chromium by playwright-core.
 import { readFileSync } from "node:fs";
 import { chromium, type Browser as Program, type Page } from "playwright-core";
-import { address, call, described, first_of, patience, stays, tell_refusals, wide } from "./driver";
+import { address, call, described, first_of, note, patience, stays, tell_refusals, wide } from "./driver";
 import type { Browser, Kind, Looks, Tab } from "./driver";
 
 class ChromiumTab implements Tab {
@@ -9,11 +9,11 @@ class ChromiumTab implements Tab {
 
   constructor(private readonly page: Page, readonly where: string, own: string) {
     page.on("console", (message) => {
-      if (message.type() === "error") this.faults.push(`console: ${message.text()}`);
+      if (message.type() === "error") note(this.faults, `console: ${message.text()}`);
     });
-    page.on("pageerror", (error) => this.faults.push(`exception: ${error.message}`));
+    page.on("pageerror", (error) => note(this.faults, `exception: ${error.message}`));
     page.on("request", (request) => {
-      if (!stays(request.url(), own)) this.faults.push(`request: ${request.url()}`);
+      if (!stays(request.url(), own)) note(this.faults, `request: ${request.url()}`);
     });
   }
 

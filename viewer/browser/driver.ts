@@ -77,6 +77,12 @@ export function stays(url: string, page: string): boolean {
   return url.startsWith("data:") || url.startsWith("blob:") || url.split("#")[0] === page.split("#")[0];
 }
 
+/** Keeps a fault once, in one line. */
+export function note(faults: string[], fault: string): void {
+  const line = fault.replace(/\s+/g, " ").slice(0, 300);
+  if (!faults.includes(line)) faults.push(line);
+}
+
 /** Runs before the page's own script: writes what the policy refuses to the console, where the tab collects it. */
 export function tell_refusals(): void {
   document.addEventListener("securitypolicyviolation", (event) => {

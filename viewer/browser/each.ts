@@ -1,4 +1,4 @@
-// All tests in one browser; chromium.browser.ts and firefox.browser.ts run them beside each other.
+// The tests of one browser, in two halves that take about as long; *.browser.ts run all halves beside each other.
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { choice } from "./choice";
 import { exports_of_views } from "./export";
@@ -10,7 +10,12 @@ import type { Browser, Kind, Looks, Tab } from "./driver";
 /** Opens a page in the browser of the tests, which closes it after the test. */
 export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<Tab>;
 
-export function all_tests_in(kind: Kind): void {
+type Tests = (open: Open, browser: string) => void;
+
+export const does: Tests[] = [first_screen, choice, exports_of_views, hostile];
+export const seems: Tests[] = [looks];
+
+export function tests_in(kind: Kind, some: Tests[]): void {
   if (!kind.program) {
     describe.skip(`${kind.name} is not installed`, () => {});
     return;
@@ -30,5 +35,5 @@ export function all_tests_in(kind: Kind): void {
     tabs.push(tab);
     return tab;
   };
-  for (const tests of [first_screen, choice, looks, exports_of_views, hostile]) tests(open, kind.name);
+  for (const tests of some) tests(open, kind.name);
 }

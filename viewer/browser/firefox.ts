@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import puppeteer, { type Browser as Program, type KeyInput, type Page } from "puppeteer-core";
-import { address, call, described, first_of, patience, stays, tell_refusals, wide } from "./driver";
+import { address, call, described, first_of, note, patience, stays, tell_refusals, wide } from "./driver";
 import type { Browser, Download, Kind, Looks, Tab } from "./driver";
 
 const pause = (milliseconds: number): Promise<void> => new Promise((done) => setTimeout(done, milliseconds));
@@ -14,11 +14,11 @@ class FirefoxTab implements Tab {
 
   constructor(private readonly page: Page, readonly where: string, own: string, private readonly saved: string) {
     page.on("console", (message) => {
-      if (message.type() === "error") this.faults.push(`console: ${message.text()}`);
+      if (message.type() === "error") note(this.faults, `console: ${message.text()}`);
     });
-    page.on("pageerror", (error) => this.faults.push(`exception: ${error instanceof Error ? error.message : String(error)}`));
+    page.on("pageerror", (error) => note(this.faults, `exception: ${error instanceof Error ? error.message : String(error)}`));
     page.on("request", (request) => {
-      if (!stays(request.url(), own)) this.faults.push(`request: ${request.url()}`);
+      if (!stays(request.url(), own)) note(this.faults, `request: ${request.url()}`);
     });
   }
 

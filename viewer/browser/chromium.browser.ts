@@ -1,4 +1,0 @@
-import { kind } from "./chromium";
-import { all_tests_in } from "./each";
-
-all_tests_in(kind);

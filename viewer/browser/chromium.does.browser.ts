@@ -1,0 +1,4 @@
+import { kind } from "./chromium";
+import { does, tests_in } from "./each";
+
+tests_in(kind, does);

@@ -1,4 +1,0 @@
-import { kind } from "./firefox";
-import { all_tests_in } from "./each";
-
-all_tests_in(kind);
