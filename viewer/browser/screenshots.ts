@@ -6,7 +6,7 @@ const [page, picture] = process.argv.slice(2);
 if (!page || !picture) throw new Error("usage: screenshots.ts PAGE.html PICTURE.png");
 if (!kind.program) throw new Error("Chromium is not installed; scripts/packages viewer installs it");
 const browser = await kind.launch();
-const tab = await ready(await browser.open(page, { width: 1200, height: 760 }));
+const tab = await ready(await browser.open(page, { width: 1280, height: 850 }));
 await settled(tab);
 await tab.screenshot(picture, false);
 await browser.close();
