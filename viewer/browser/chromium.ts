@@ -47,6 +47,7 @@ class ChromiumTab implements Tab {
   }
   async as_printed(on: boolean): Promise<boolean> {
     await this.page.emulateMedia({ media: on ? "print" : "screen" });
+    await this.evaluate((event) => { window.dispatchEvent(new Event(event)); }, on ? "beforeprint" : "afterprint");
     return true;
   }
   close(): Promise<void> {

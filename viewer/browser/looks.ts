@@ -95,6 +95,7 @@ export function looks(open: Open, browser: string): void {
       expect(buttons, `${tab.where}, view ${view}: buttons of nav when printed`).toBe(0);
       const back = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor, null);
       expect(["rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"], `${tab.where}, view ${view}: paper is white`).toContain(back);
+      expect(await faults(tab), `${tab.where}, view ${view}, printed`).toEqual([]);
       await tab.screenshot(join(shots, `${name}-${view}-print-${browser.toLowerCase()}.png`), true);
       await tab.as_printed(false);
     }
