@@ -142,16 +142,20 @@ export function choice(open: Open): void {
     for (const name of await views(tab)) {
       await go(tab, name);
       const controls = await tab.evaluate(() => {
-        const all = [...document.querySelectorAll<HTMLElement>("main :is(input[type=checkbox], select, button[aria-pressed]:not([data-head], [data-token]))")];
+        const all = [...document.querySelectorAll<HTMLElement>("main :is(input, select, button[aria-pressed]:not([data-head], [data-token]))")];
         return all.filter((control) => control.offsetParent !== null && !control.closest("nav")).length;
       }, null);
       for (let i = 0; i < controls; ++i) {
         const before = await fragment(tab);
         const control = await tab.evaluate((index) => {
-          const all = [...document.querySelectorAll<HTMLElement>("main :is(input[type=checkbox], select, button[aria-pressed]:not([data-head], [data-token]))")];
+          const all = [...document.querySelectorAll<HTMLElement>("main :is(input, select, button[aria-pressed]:not([data-head], [data-token]))")];
           const one = all.filter((element) => element.offsetParent !== null && !element.closest("nav"))[index];
           if (one instanceof HTMLSelectElement) {
             one.selectedIndex = (one.selectedIndex + 1) % one.options.length;
+            one.dispatchEvent(new Event("change", { bubbles: true }));
+          } else if (one instanceof HTMLInputElement && one.type !== "checkbox") {
+            one.value = one.type === "range" ? (one.value === one.min ? one.max : one.min) : "0";
+            one.dispatchEvent(new Event("input", { bubbles: true }));
             one.dispatchEvent(new Event("change", { bubbles: true }));
           } else {
             one?.click();
@@ -166,5 +170,20 @@ export function choice(open: Open): void {
       }
     }
     expect(tab.faults, tab.where).toEqual([]);
+  });
+
+  it.skipIf(!has("demo"))("the pointer shows another word for as long as it is there", async () => {
+    const tab = await ready(await open(page("demo").path));
+    const chosen = await drawn(tab);
+    const before = await fragment(tab);
+    const side = chosen.head.startsWith("encoder") ? "source" : "target";
+    const other = chosen.query === 3 ? 2 : 3;
+    await tab.point(`[data-token="${side}:${other}"]`);
+    await settled(tab);
+    expect((await drawn(tab)).query, `${tab.where}: the query under the pointer`).toBe(other);
+    await tab.point("h1");
+    await settled(tab);
+    expect(await drawn(tab), `${tab.where}: what is drawn when the pointer has left`).toEqual(chosen);
+    expect(await fragment(tab), `${tab.where}: pointing chooses nothing`).toBe(before);
   });
 }

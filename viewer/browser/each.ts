@@ -5,6 +5,7 @@ import { exports_of_views } from "./export";
 import { hostile } from "./hostile";
 import { looks } from "./looks";
 import { first_screen } from "./open";
+import { walk } from "./walk";
 import type { Browser, Kind, Looks, Tab } from "./driver";
 
 /** Opens a page in the browser of the tests, which closes it after the test. */
@@ -12,7 +13,7 @@ export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<T
 
 type Tests = (open: Open, browser: string) => void;
 
-export const does: Tests[] = [first_screen, choice, exports_of_views, hostile];
+export const does: Tests[] = [first_screen, choice, walk, exports_of_views, hostile];
 export const seems: Tests[] = [looks];
 
 export function tests_in(kind: Kind, some: Tests[]): void {
