@@ -1,7 +1,7 @@
 // A choice holds everywhere: by keyboard, in the address, through Undo.
 import { expect, it } from "vitest";
 import type { Open } from "./each";
-import { all, has, page } from "./made";
+import { each_view, has, page } from "./made";
 import { choose, drawn, fragment, go, heading, ready, settled, until, view, views } from "./reader";
 import type { Tab } from "./driver";
 
@@ -101,7 +101,7 @@ export function choice(open: Open): void {
     expect(tab.faults, tab.where).toEqual([]);
   });
 
-  it.each(all)("a link to a choice in $name shows the same", async ({ path }) => {
+  it.each(each_view)("a link to a choice in $name shows the same", async ({ path }) => {
     const tab = await ready(await open(path));
     const other = await another_head(tab);
     const shown = await choose(tab, other);
@@ -126,7 +126,7 @@ export function choice(open: Open): void {
     }
   });
 
-  it.each(all)("changing the address of $name changes the choice; nonsense in it does no harm", async ({ path }) => {
+  it.each(each_view)("changing the address of $name changes the choice; nonsense in it does no harm", async ({ path }) => {
     const tab = await open(path, {}, "view=nowhere&head=encoder.99.self_attention.0&query=-7&text=1e9&run=x&%ff");
     await ready(tab);
     expect((await heading(tab)).length, `${tab.where}: a heading in spite of a broken fragment`).toBeGreaterThan(3);

@@ -6,7 +6,7 @@ import type { AxeResults } from "axe-core";
 import { expect, it } from "vitest";
 import { phone, type Looks, type Tab } from "./driver";
 import type { Open } from "./each";
-import { all, shots, type Made } from "./made";
+import { all, each_view, shots, type Made } from "./made";
 import { go, overflowing, ready, seen, settled, views } from "./reader";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -22,12 +22,9 @@ async function faults(tab: Tab): Promise<string[]> {
   }, null);
 }
 
-// In the dark the pages that have each view once: the others differ in their data.
-const in_the_dark = all.filter(({ name }) => ["demo", "minilm", "compare", "time"].includes(name));
-
 const modes: { name: string; looks: Looks; pages: Made[] }[] = [
   { name: "light", looks: {}, pages: all },
-  { name: "dark", looks: { dark: true }, pages: in_the_dark },
+  { name: "dark", looks: { dark: true }, pages: each_view },
   { name: "phone", looks: { ...phone }, pages: all },
 ];
 
@@ -77,7 +74,7 @@ export function looks(open: Open, browser: string): void {
     }
   });
 
-  it.each(all)("$name prints", async ({ name, path }) => {
+  it.each(each_view)("$name prints", async ({ name, path }) => {
     const tab = await ready(await open(path, { dark: true }));
     for (const view of await views(tab)) {
       await go(tab, view);

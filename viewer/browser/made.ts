@@ -30,6 +30,9 @@ function read(file: string): Made {
 
 export const all: Made[] = readdirSync(folder).filter((file) => file.endsWith(".html")).sort().map(read);
 
+/** Pages that together have each view; the others differ in their texts alone. */
+export const each_view: Made[] = all.filter(({ name }) => ["demo", "minilm", "compare", "time"].includes(name));
+
 export function page(name: string): Made {
   const found = all.find((made) => made.name === name);
   if (!found) throw new Error(`no page ${name}.html in ${folder}`);
