@@ -230,6 +230,10 @@ void MultiHeadAttention::visit(const std::string& name, const ConstParameterVisi
   const_cast<MultiHeadAttention*>(this)->visit(name, ParameterVisitor(visitor));
 }
 
+void MultiHeadAttention::visit_shared(const std::string& name, const ConstParameterVisitor& visitor) const {
+  if (positions_ && !owns_positions_) positions_->visit(name, ParameterVisitor(visitor));
+}
+
 void MultiHeadAttention::visit(const std::string& name, const ParameterVisitor& visitor) {
   heads_->visit(name, visitor);
   if (positions_ && owns_positions_) positions_->visit(name, visitor);

@@ -103,6 +103,8 @@ class MultiHeadAttention {
   void initialise(Random& random);
   void visit(const std::string& name, const ParameterVisitor& visitor);
   void visit(const std::string& name, const ConstParameterVisitor& visitor) const;
+  /// Calls the visitor with the parameters that it shares with another attention (share_positions()), which visit() leaves out.
+  void visit_shared(const std::string& name, const ConstParameterVisitor& visitor) const;
 
  private:
   Var output_of(Context& context, Var heads) const;

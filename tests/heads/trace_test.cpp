@@ -7,10 +7,12 @@
 
 #include <cmath>
 
+#include "multihead/folders/model_folder.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/initialise.h"
 #include "multihead/tensor/linear_algebra.h"
+#include "tests/support/goldens.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -264,6 +266,15 @@ TEST(Trace, WalksThroughTheLayersOfAModel) {
 }
 
 // The first step that overflows is named; what a mask hides is -infinity and no mistake.
+// MPNet: the first layer has the table of distances of all.
+TEST(Trace, ShowsABiasThatAnotherLayerHas) {
+  const ModelFolder folder = load_model_folder(kGoldens / "mpnet/masked");
+  const std::vector<int32_t> ids = {0, 7, 11, 3, 29, 2};
+  const AttentionTrace trace = trace_attention(*folder.model, "encoder.1.self_attention", ids, {});
+  EXPECT_LT(trace.difference, 1e-5);
+  EXPECT_THAT(trace.step("bias_0").formula, HasSubstr("distance_bias[0"));
+}
+
 TEST(Trace, NumbersThatAreNotFiniteAreAnError) {
   Tensor x(3, 4), none;
   x.fill(1);

@@ -10,9 +10,11 @@ namespace mh {
 
 LayerParameters::LayerParameters(const MultiHeadAttention& layer, int d_model)
     : geometry_(layer.geometry()), d_model_(d_model) {
-  layer.visit("", [&](const std::string& name, const Parameter& p) {
+  const ConstParameterVisitor keep = [&](const std::string& name, const Parameter& p) {
     all_.push_back({name.substr(1), &p.value.tensor()});
-  });
+  };
+  layer.visit("", keep);
+  layer.visit_shared("", keep);
 }
 
 const LayerParameters::Named* LayerParameters::find_named(std::string_view name) const {
