@@ -117,7 +117,7 @@ class CompareView implements Show {
     this.buttons = new Map(found.map(({ name, by, canvas }) => {
       const at = findHead(run, name) as { attention: number; head: number };
       const of = run.attentions[at.attention] as Attention;
-      const button = h("button", { type: "button", "data-head": name, "aria-pressed": String(name === now.head), tabindex: name === now.head ? 0 : -1, title: placeInWords(of, at.head), "aria-label": `${placeInWords(of, at.head)}: ${percent(by)} changed`,
+      const button = h("button", { type: "button", "data-head": name, "aria-pressed": String(name === now.head), tabindex: name === now.head ? 0 : -1, title: placeInWords(of, at.head), "aria-label": `${of.layer}.${at.head} ${percent(by)} changed: ${placeInWords(of, at.head)}`,
         click: () => this.app.choose({ head: name }),
         keydown: (event: KeyboardEvent) => {
           const wide = getComputedStyle(this.cells).gridTemplateColumns.split(" ").length;
@@ -126,7 +126,7 @@ class CompareView implements Show {
           event.preventDefault();
           this.app.choose({ head: names[to] as string });
           this.buttons.get(names[to] as string)?.focus();
-        } }, canvas, h("span", { class: "value" }, `${of.layer}.${at.head}  ${percent(by)}`));
+        } }, canvas, h("span", { class: "value" }, `${of.layer}.${at.head} ${percent(by)}`));
       return [name, button];
     }));
     this.cells.replaceChildren(...(found.length > 0 ? this.buttons.values() : [h("p", { class: "quiet" }, "The two have no heads in common that read the same tokens.")]));

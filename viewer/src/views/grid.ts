@@ -107,11 +107,12 @@ export class Grid {
     const words = headInWords(run, one.name);
     const value = column && one.value !== null ? valueText(column, one.value) : "";
     const place = placeInWords(of, one.head);
-    set(button, "aria-label", [place, value && `${column?.title} ${value}`, words].filter(Boolean).join(": "));
+    const written = column ? `${of.layer}.${one.head} ${value}`.trim() : "";
+    set(button, "aria-label", [written && `${written}, ${column?.title}`, place, words].filter(Boolean).join(": "));
     set(button, "title", words ? `${place}: ${words}` : place);
     button.classList.toggle("dim", one.dim);
     const span = button.querySelector(".value");
-    if (span) span.textContent = column ? `${of.layer}.${one.head}  ${value}` : "";
+    if (span) span.textContent = written;
     if (this.below) button.querySelector(".below")?.replaceChildren(this.below(one.name, this.app.now()));
     button.onkeydown = (event) => {
       const to = arrowTo(event.key, names.indexOf(one.name), names.length, columns);

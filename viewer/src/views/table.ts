@@ -68,11 +68,11 @@ export function tableView(app: App): Show {
         if (value !== undefined) cell.style.setProperty("--part", `${Math.round((100 * Math.abs(value)) / (most.get(one.id) as number))}%`);
         return cell;
       });
-      const row = h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", "data-row": name, click: () => app.choose({ head: name }) }, name)), ...cells, h("td", { class: "words" }, h("bdi", {}, headInWords(run, name))));
+      const row = h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", "data-row": name, click: () => app.choose({ head: name }) }, name)), h("td", { class: "words" }, h("bdi", {}, headInWords(run, name))), ...cells);
       return [name, row];
     }));
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.sort : undefined;
-    table.replaceChildren(h("thead", {}, h("tr", {}, title("", "head", "In the order of the model"), ...all.map((one) => title(one.id, one.title, one.about)), h("th", { scope: "col", class: "words" }, "in words"))), h("tbody", {}, ...rows.values()));
+    table.replaceChildren(h("thead", {}, h("tr", {}, title("", "head", "In the order of the model"), h("th", { scope: "col", class: "words" }, "in words"), ...all.map((one) => title(one.id, one.title, one.about)))), h("tbody", {}, ...rows.values()));
     if (focus) table.querySelector<HTMLElement>(`[data-sort="${CSS.escape(focus)}"]`)?.focus();
   };
 
