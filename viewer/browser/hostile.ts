@@ -42,8 +42,8 @@ function poison(labels: string[]): (page: Page) => void {
     const [first] = labels;
     for (const run of data.runs) {
       run.name = first ?? "";
-      for (const { source, target } of run.texts) {
-        for (const side of [source, target]) {
+      for (const { source, target, predicted } of run.texts) {
+        for (const side of [source, target, predicted]) {
           if (!side) continue;
           side.text = "";
           side.tokens.forEach((token, i) => {
