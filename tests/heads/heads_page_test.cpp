@@ -140,7 +140,7 @@ TEST(HeadsPage, PlacesTheTokensOfAGreedyTranslation) {
   EXPECT_EQ(target["tokens"][0]["special"], true);
 }
 
-TEST(HeadsPage, ShowsTheWeightsOfRealModels) {
+TEST(SlowHeadsPage, ShowsTheWeightsOfRealModels) {
   const char* models = std::getenv("MULTIHEAD_MODELS");
   if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models makes";
   const std::string sentence = "The chef who ran the kitchen cooked the meal for the guests.";
