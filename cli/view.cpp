@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "cli/common.h"
 #include "cli/head_changes.h"
+#include "cli/heads/corpus_flags.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/open_file.h"
@@ -94,29 +94,27 @@ std::string walked_attention(const Model& model, const std::string& walk) {
 }
 
 CorpusFiles corpus_files(const ViewFlags& flags) {
-  if (!flags.alignment.empty() && flags.corpus_target.empty() && flags.target_conllu.empty())
-    throw UsageError(
-        "--alignment needs the translations it speaks of: give --corpus-target or --target-conllu");
-  return {.input = flags.corpus,
-          .target = flags.corpus_target,
-          .conllu = flags.conllu,
-          .target_conllu = flags.target_conllu,
-          .alignment = flags.alignment};
+  check_alignment(flags.alignment, flags.corpus_target, flags.target_conllu, "--corpus-target");
+  return readable_again({.input = flags.corpus,
+                         .target = flags.corpus_target,
+                         .conllu = flags.conllu,
+                         .target_conllu = flags.target_conllu,
+                         .alignment = flags.alignment});
 }
 
+/// corpus: null: the texts themselves are measured.
 PageEvidence evidence_of(const ViewFlags& flags, const ModelFolder& folder,
-                         const std::vector<PageText>& texts, SiteValues* changed) {
+                         const std::vector<PageText>& texts, HeadsCorpus* corpus, SiteValues* changed) {
   Progress progress("measured", "sentences");
   PageEvidenceOptions options{
       .observe = {.observe = {.sites = changed, .progress = [&](int64_t done) { progress.show(done); }},
                   .remark = [](const std::string& line) { remark(line); }},
       .model = flags.model};
-  if (flags.has_corpus()) {
-    FilesCorpus corpus(corpus_files(flags));
-    options.corpus = std::filesystem::path(corpus.name()).filename().string();
+  if (corpus != nullptr) {
+    options.corpus = std::filesystem::path(corpus->name()).filename().string();
     options.relations = !flags.conllu.empty() || !flags.target_conllu.empty();
     options.alignment = !flags.alignment.empty();
-    return page_evidence(folder, corpus, options);
+    return page_evidence(folder, *corpus, options);
   }
   options.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
   HeadsText own;
@@ -124,8 +122,8 @@ PageEvidence evidence_of(const ViewFlags& flags, const ModelFolder& folder,
   if (!texts.front().target.empty()) {
     for (const PageText& text : texts) own.targets.push_back(text.target);
   }
-  TextCorpus corpus(own);
-  return page_evidence(folder, corpus, options);
+  TextCorpus texts_alone(own);
+  return page_evidence(folder, texts_alone, options);
 }
 
 struct RunToShow {
@@ -179,6 +177,8 @@ void run(ViewFlags& flags) {
       throw UsageError(fmt::format("{} is of a corpus: give its sentences with --corpus or --conllu", flag));
   }
   std::vector<PageText> texts = texts_of(flags);
+  std::optional<FilesCorpus> corpus;
+  if (flags.has_corpus()) corpus.emplace(corpus_files(flags));
   SiteValues changed = changed_heads(flags.changes);
   HeadsPage page({.command = command_of(flags),
                   .mode = !flags.checkpoints.empty() ? PageMode::kTime
@@ -199,7 +199,7 @@ void run(ViewFlags& flags) {
                   .folder = &folder,
                   .update = shown.update,
                   .hash = weights_hash(folder),
-                  .evidence = evidence_of(flags, folder, texts, sites),
+                  .evidence = evidence_of(flags, folder, texts, corpus ? &*corpus : nullptr, sites),
                   .walk = walked_attention(*folder.model, flags.walk),
                   .sites = sites,
                   .remark = [](const std::string& line) { remark(line); }},

@@ -23,29 +23,37 @@ bool is_pipe(const std::string& path) {
 }
 
 CorpusFiles files_of(const CorpusFlags& flags) {
-  if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty())
-    throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
-  CorpusFiles files{.input = flags.input,
-                    .target = flags.target,
-                    .pairs = flags.pairs,
-                    .conllu = flags.conllu,
-                    .target_conllu = flags.target_conllu,
-                    .alignment = flags.alignment,
-                    .limits = text_limits()};
-  // Some verbs read a corpus twice, which standard input and pipes cannot be.
-  if (flags.input.empty() ? flags.conllu.empty() : is_pipe(flags.input)) {
-    files.lines = read_text(flags.input);
-    files.name = name_of(flags.input);
+  check_alignment(flags.alignment, flags.target, flags.target_conllu);
+  return readable_again({.input = flags.input,
+                         .target = flags.target,
+                         .pairs = flags.pairs,
+                         .conllu = flags.conllu,
+                         .target_conllu = flags.target_conllu,
+                         .alignment = flags.alignment});
+}
+
+}  // namespace
+
+void check_alignment(const std::string& alignment, const std::string& target,
+                     const std::string& target_conllu, std::string_view target_flag) {
+  if (alignment.empty() || !target.empty() || !target_conllu.empty()) return;
+  throw UsageError(fmt::format("--alignment needs the translations it speaks of: give {} or --target-conllu",
+                               target_flag));
+}
+
+CorpusFiles readable_again(CorpusFiles files) {
+  files.limits = text_limits();
+  if (files.input.empty() ? files.conllu.empty() : is_pipe(files.input)) {
+    files.lines = read_text(files.input);
+    files.name = name_of(files.input);
     files.input.clear();
   }
   for (const std::string& path :
-       {flags.target, flags.pairs, flags.conllu, flags.target_conllu, flags.alignment}) {
+       {files.target, files.pairs, files.conllu, files.target_conllu, files.alignment}) {
     if (is_pipe(path)) throw UsageError(path + " is a pipe, and may be read twice; write it to a file first");
   }
   return files;
 }
-
-}  // namespace
 
 void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes) {
   add_model(verb, flags.model, "The model folder, a .gguf file, or demo")->required();

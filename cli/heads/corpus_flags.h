@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/head_changes.h"
@@ -34,6 +35,13 @@ struct CorpusVerb {
   bool pairs = false;      // --input-pair
 };
 void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes);
+
+/// Throws UsageError on an alignment without translations; target_flag: the other flag that gives these.
+void check_alignment(const std::string& alignment, const std::string& target,
+                     const std::string& target_conllu, std::string_view target_flag = "--target");
+/// Files for a measure that reads its corpus more than once, with the limits that the flags set: sentences from standard input or
+/// from a pipe are read here. Throws UsageError on other files that are pipes.
+CorpusFiles readable_again(CorpusFiles files);
 
 /// The model and the corpus that the flags name.
 class CorpusRun {

@@ -10,6 +10,7 @@
 #include "cli/common.h"
 #include "cli/file_endings.h"
 #include "cli/head_changes.h"
+#include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
 #include "cli/help_format.h"
@@ -57,9 +58,7 @@ std::vector<HeadName> heads_of(const Model& model, const std::vector<HeadPattern
 }
 
 void run(HeadsFlags& flags) {
-  if (!flags.alignment.empty() && flags.target.empty() && flags.target_conllu.empty()) {
-    throw UsageError("--alignment needs the translations it speaks of: give --target or --target-conllu");
-  }
+  check_alignment(flags.alignment, flags.target, flags.target_conllu);
   const bool on_text = !flags.text.empty();
   for (const char* flag : {"--head", "--save", "--svg", "--numbers", "--target-text", "--text-pair"}) {
     if (!on_text && flags.given(flag))

@@ -63,6 +63,17 @@ TEST(View, ShowsTwoModelsOnOneText) {
   EXPECT_EQ(read_page(scratch.read("two.html")).header["mode"], "compare");
 }
 
+TEST(View, MeasuresTwoModelsOnOnePipe) {
+  const ScratchFolder scratch;
+  const ToolResult result =
+      run_shell("mkfifo '" + scratch / "pipe" + "'; printf 'a cat runs .\\na dog sees a cat .\\n' >'" +
+                scratch / "pipe" + "' & $MULTIHEAD view demo 'a cat runs .' --with demo --corpus '" +
+                scratch / "pipe" + "' -o '" + scratch / "two.html" + "'");
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const json& run : read_page(scratch.read("two.html")).header["runs"])
+    EXPECT_EQ(run["evidence"]["of"], "2 sentences of pipe");
+}
+
 TEST(View, RefusesInOneLineAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string page = " -o '" + scratch / "heads.html" + "'";

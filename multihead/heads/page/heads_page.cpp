@@ -58,10 +58,6 @@ void place_in(const Tokenizer& tokenizer, const std::string& text, size_t first,
   for (size_t i = 0; i < again.ids.size(); ++i) tokens.offsets[first + i] = again.offsets[i];
 }
 
-bool same_kinds(const HeadsJson& run, const HeadsJson& other) {
-  return run["family"] == other["family"];
-}
-
 /// "Encoder 0, head 2".
 std::string place_in_words(const std::string& head) {
   const HeadName name = parse_head_name(head);
@@ -81,8 +77,10 @@ struct HeadsPage::Data {
   int query = 0;
   size_t products = 0;  // bytes of those that stand beside roots
 
-  HeadsJson text(const PageRun& run, const PageText& text, PageMapCollector& maps, bool first);
-  static int focus(const Observation& seen, const HeadName& head, const PageEvidence& evidence);
+  /// seen: what the model has inside while it reads the text, with the values at the sites of `keep`.
+  HeadsJson text(const PageRun& run, const PageText& text, const std::vector<std::string>& keep,
+                 PageMapCollector& maps, Observation& seen);
+  static int focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence);
 };
 
 HeadsPage::HeadsPage(HeadsPageOptions options)
@@ -91,7 +89,7 @@ HeadsPage::~HeadsPage() = default;
 
 /// The query of the text whose largest weight on another token that is none of the special ones is largest; of those tokens first at
 /// which the head is sure more often than at others in the corpus, if the text has any.
-int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const PageEvidence& evidence) {
+int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence) {
   const std::vector<int32_t> sure_at =
       tokens_of_head(evidence, fmt::format("{}.{}", head.attention, head.head));
   const ConstMatrixView weights = seen.weights(head);
@@ -121,13 +119,10 @@ int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const 
   return best;
 }
 
-HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, PageMapCollector& maps,
-                                bool first) {
+HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text,
+                                const std::vector<std::string>& keep, PageMapCollector& maps,
+                                Observation& seen) {
   const ModelFolder& folder = *run.folder;
-  const bool walks = first && !run.walk.empty();
-  std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
-  const HeadName opened = parse_head_name(opens.head);
-  if (first && runs.empty()) keep.push_back(weights_site(opened));
   const size_t before = numbers.bytes().size();
   const size_t tokens = folder.source_tokens().encode_ids(text.source).size();
   const bool many = static_cast<int64_t>(tokens) >= kManyTokens;
@@ -135,7 +130,7 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, PageMa
              : products < kMostProducts ? PageCoding::kRootsAndProducts
                                         : PageCoding::kRoots);
   SitesInTurn sites(run.sites, maps);
-  Observation seen =
+  seen =
       observe_text(folder, text.source, text.target, {.keep = keep, .sites = &sites, .remark = run.remark});
   HeadsJson json;
   const bool causal = is_causal(folder);
@@ -151,8 +146,6 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, PageMa
   for (const Model::AttentionName& attention : seen.attentions)
     json["maps"].push_back(mh::json_of(maps.maps().find(attention.name)->second));
   if (!many) products += numbers.bytes().size() - before;
-  if (first && runs.empty()) query = focus(seen, opened, run.evidence);
-  if (walks) json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), numbers);
   return json;
 }
 
@@ -162,13 +155,13 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (text.source.empty()) throw FormatError("a text is empty; give one with words");
   }
   if (texts.empty()) throw FormatError("there is no text; give one");
-  if (data_->runs.empty()) {
-    if (!options_.head.empty()) {
-      const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
-      data_->opens = opening_at(run.evidence, fmt::format("{}.{}", head.attention, head.head));
-    } else {
-      data_->opens = best_opening(run.evidence);
-    }
+  const HeadsJson evidence = json_of(run.evidence);
+  const bool opens = data_->runs.empty();  // the page opens at this run
+  if (opens && !options_.head.empty()) {
+    const HeadName head = folder.model->heads_named(HeadPattern(options_.head)).front();
+    data_->opens = opening_at(evidence, fmt::format("{}.{}", head.attention, head.head));
+  } else if (opens) {
+    data_->opens = best_opening(evidence);
   }
   if (!run.walk.empty()) folder.model->attention(run.walk);
   HeadsJson json{{"name", run.name},
@@ -177,13 +170,13 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
                  {"family", family_of(folder)},
                  {"attentions", HeadsJson::array()},
                  {"texts", HeadsJson::array()},
-                 {"evidence", json_of(run.evidence)},
+                 {"evidence", evidence},
                  {"walk", nullptr}};
   for (const Model::AttentionName& attention : folder.model->attentions())
     json["attentions"].push_back(json_of_attention(*folder.model, attention));
   if (!data_->runs.empty()) {
     const HeadsJson& first = data_->runs.front();
-    if (!same_kinds(first, json))
+    if (first["family"] != json["family"])
       throw UsageError(fmt::format("{} is of another kind ({}) than {} ({}); compare models of one kind",
                                    run.name, json["family"].get<std::string>(),
                                    first["name"].get<std::string>(), first["family"].get<std::string>()));
@@ -193,13 +186,16 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
                       run.name, first["name"].get<std::string>()));
   }
   PageMapCollector maps(*folder.model, data_->numbers);
+  const HeadName opened = parse_head_name(data_->opens.head);
   for (size_t t = 0; t < texts.size(); ++t) {
-    HeadsJson text = data_->text(run, texts[t], maps, t == 0);
-    if (text.contains("walk")) {
-      json["walk"] = std::move(text["walk"]);
-      text.erase("walk");
-    }
-    json["texts"].push_back(std::move(text));
+    const bool walks = t == 0 && !run.walk.empty(), focuses = t == 0 && opens;
+    std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
+    if (focuses) keep.push_back(weights_site(opened));
+    Observation seen;
+    json["texts"].push_back(data_->text(run, texts[t], keep, maps, seen));
+    if (focuses) data_->query = Data::focus(seen, opened, evidence);
+    if (walks)
+      json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), data_->numbers);
     // Deflating and base64 leave about as much as there was.
     if (data_->numbers.bytes().size() > options_.most_bytes)
       throw UsageError(

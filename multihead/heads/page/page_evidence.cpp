@@ -30,29 +30,24 @@ EvidenceOptions evidence_of(int64_t sentences) {
 PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
                            const PageEvidenceOptions& options) {
   PageEvidence found;
-  const auto begins = [&](const char* measure) {
-    if (options.begins) options.begins(measure);
-    corpus.restart();
-  };
-  begins("stats");
   const HeadStatsReport stats = head_stats(folder, corpus, options.observe);
   found.stats = stats_json(stats, options.model);
   found.of = stats.read.sentences == 1 ? "1 sentence" : fmt::format("{} sentences", stats.read.sentences);
   if (!options.corpus.empty()) found.of += " of " + options.corpus;
   ObserveHeadsOptions quiet = options.observe;  // what there was to remark has been said
   quiet.remark = nullptr;
-  begins("similar");
+  corpus.restart();
   found.similar = similar_json(similar_heads(folder, corpus, {.observe = quiet}), options.model);
-  begins("where");
+  corpus.restart();
   found.where =
       where_json(head_evidence(folder, corpus, evidence_of(stats.read.sentences), quiet), options.model);
   if (options.relations) {
-    begins("relations");
+    corpus.restart();
     found.relations =
         relations_json(head_relations(folder, corpus, {.observe = quiet, .random = false}), options.model);
   }
   if (options.alignment) {
-    begins("alignment");
+    corpus.restart();
     found.alignment = alignment_json(head_alignment(folder, corpus, quiet), options.model);
   }
   try {

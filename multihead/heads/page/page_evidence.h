@@ -1,7 +1,6 @@
 // What a page shows of a head beyond its texts: what the verbs of `multihead heads` print as JSON.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "multihead/folders/model_folder.h"
@@ -21,8 +20,6 @@ struct PageEvidenceOptions {
   std::string corpus = {};  // what `of` calls it
   bool relations = false;   // the corpus has trees
   bool alignment = false;   // the corpus has alignments
-  /// Called before each measure with its name, e.g. "similar".
-  std::function<void(const std::string&)> begins = nullptr;
 };
 
 /// Reads the corpus once for each measure. Throws as they do.

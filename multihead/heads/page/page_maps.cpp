@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -10,8 +9,8 @@
 #include "multihead/base/stored_matrix.h"
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/measures/circuit_weights.h"
+#include "multihead/kernels/gemm.h"
 #include "multihead/nn/multi_head_attention.h"
-#include "multihead/tensor/linear_algebra.h"
 
 namespace mh {
 namespace {
@@ -40,14 +39,13 @@ void round_to_halves(std::vector<float>& numbers) {
   for (float& number : numbers) number = from_float16(to_float16(number));
 }
 
-/// scale q.k, [queries, keys].
+/// scale Q K^T, [queries, keys].
 std::vector<float> scaled_products(ConstMatrixView q, ConstMatrixView k, float scale) {
-  std::vector<float> scores;
-  scores.reserve(static_cast<size_t>(q.rows * k.rows));
-  for (int64_t i = 0; i < q.rows; ++i) {
-    for (int64_t j = 0; j < k.rows; ++j)
-      scores.push_back(scale * std::inner_product(q.row(i), q.row(i) + q.cols, k.row(j), 0.0f));
-  }
+  PackedMatrix keys;
+  keys.pack_transposed(k);
+  std::vector<float> scores(static_cast<size_t>(q.rows * k.rows));
+  multiply(q, keys, {scores.data(), q.rows, k.rows});
+  for (float& score : scores) score *= scale;
   return scores;
 }
 
@@ -195,27 +193,35 @@ std::optional<PageMaps::Products> PageMapCollector::products(std::string_view na
   return kept;
 }
 
+const PageMapCollector::Outputs& PageMapCollector::outputs(std::string_view name) {
+  const auto known = outputs_.find(name);
+  if (known != outputs_.end()) return known->second;
+  Outputs found;
+  try {
+    const CircuitWeights weights = CircuitModel(model_).weights(std::string(name));
+    found.value_heads = std::ssize(weights.values);
+    for (const DoubleMatrix& out : weights.outputs)
+      found.squares.push_back(product(out.view(), transposed(out.view()).view()));
+  } catch (const UsageError&) {  // heads without matrices of their own
+  }
+  return outputs_.emplace(name, std::move(found)).first->second;
+}
+
 std::optional<PageNumbers::Block> PageMapCollector::value_lengths(std::string_view name,
                                                                   const Attention& seen) {
-  CircuitWeights weights;
-  try {
-    weights = CircuitModel(model_).weights(std::string(name));
-  } catch (const UsageError&) {  // heads without matrices of their own
-    return std::nullopt;
-  }
-  const auto heads = std::ssize(seen.weights), groups = std::ssize(weights.values);
-  const int64_t d_value = weights.outputs.front().rows();
-  if (seen.values.cols != groups * d_value) return std::nullopt;
+  const Outputs& of = outputs(name);
+  const auto heads = std::ssize(of.squares);
+  if (heads == 0 || seen.values.cols != of.value_heads * of.squares.front().rows()) return std::nullopt;
+  const int64_t d_value = of.squares.front().rows();
   std::vector<float> lengths;
   for (int64_t h = 0; h < heads; ++h) {
-    const DoubleMatrix& out = weights.outputs[static_cast<size_t>(h)];
-    const DoubleMatrix gram = product(out.view(), transposed(out.view()).view());  // |v W|^2 = v (W W^T) v^T
+    const DoubleMatrix& square = of.squares[static_cast<size_t>(h)];
     for (int64_t j = 0; j < seen.values.rows; ++j) {
-      const float* v = seen.values.row(j) + h * groups / heads * d_value;
+      const float* v = seen.values.row(j) + h * of.value_heads / heads * d_value;
       double squares = 0;
       for (int64_t a = 0; a < d_value; ++a) {
         for (int64_t b = 0; b < d_value; ++b)
-          squares += static_cast<double>(v[a]) * gram(a, b) * static_cast<double>(v[b]);
+          squares += static_cast<double>(v[a]) * square(a, b) * static_cast<double>(v[b]);
       }
       lengths.push_back(static_cast<float>(std::sqrt(std::max(squares, 0.0))));
     }

@@ -13,6 +13,7 @@
 #include "multihead/heads/page/page_numbers.h"
 #include "multihead/models/model.h"
 #include "multihead/nn/sites.h"
+#include "multihead/tensor/linear_algebra.h"
 
 namespace mh {
 
@@ -63,6 +64,12 @@ class PageMapCollector final : public Sites {
     std::vector<std::vector<float>> scores = {}, weights = {};  // of each head, [queries, keys]
     std::vector<Mask::Range> visible = {};                      // of each query
   };
+  /// What the lengths of v W^O need of an attention, the same for all texts: |v W|^2 = v (W W^T) v^T.
+  struct Outputs {
+    std::vector<DoubleMatrix> squares = {};  // of each head, [d_value, d_value]; empty: it has no such matrix
+    int64_t value_heads = 0;
+  };
+  const Outputs& outputs(std::string_view name);
   void finish(std::string_view name);
   std::optional<PageMaps::Products> products(std::string_view name, const Attention& seen);
   std::optional<PageNumbers::Block> value_lengths(std::string_view name, const Attention& seen);
@@ -72,6 +79,7 @@ class PageMapCollector final : public Sites {
   PageNumbers& numbers_;
   PageCoding coding_ = PageCoding::kRoots;
   Attention seen_ = {};
+  std::map<std::string, Outputs, std::less<>> outputs_ = {};
   std::map<std::string, PageMaps, std::less<>> maps_ = {};
 };
 

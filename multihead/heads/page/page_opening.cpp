@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace mh {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// A relation of Universal Dependencies by the words at its two ends.
 struct RelationWords {
@@ -67,10 +65,10 @@ void keep_better(std::optional<Candidate>& best, Candidate other) {
 }
 
 /// Of the heads that read; `head`: of this one alone, or "".
-std::optional<Candidate> best_relation(const ordered_json& report, const std::string& head) {
+std::optional<Candidate> best_relation(const HeadsJson& report, const std::string& head) {
   constexpr int64_t kLeastWords = 50;
   std::optional<Candidate> best;
-  for (const ordered_json& score : report[head.empty() ? "best" : "relations"]) {
+  for (const HeadsJson& score : report[head.empty() ? "best" : "relations"]) {
     const std::string direction = score["direction"], relation = score["relation"];
     if (relation == "all" || direction == "read_by_head" || score["support"].get<int64_t>() < kLeastWords ||
         score["gain_half_width"].is_null() || (!head.empty() && score["head"] != head))
@@ -88,10 +86,10 @@ std::optional<Candidate> best_relation(const ordered_json& report, const std::st
   return best;
 }
 
-std::optional<Candidate> best_alignment(const ordered_json& report, const std::string& head) {
+std::optional<Candidate> best_alignment(const HeadsJson& report, const std::string& head) {
   std::optional<Candidate> best;
   const double baseline = report["alignment_baseline"]["accuracy"];
-  for (const ordered_json& score : report["alignment"]) {
+  for (const HeadsJson& score : report["alignment"]) {
     if (!head.empty() && score["head"] != head) continue;
     const double accuracy = score["accuracy"];
     if (accuracy <= baseline) continue;
@@ -105,35 +103,34 @@ std::optional<Candidate> best_alignment(const ordered_json& report, const std::s
   return best;
 }
 
-/// What a head gives most of its weight to.
-std::vector<Candidate> roles(const ordered_json& stats) {
+/// What a head gives its weight to: the one before, the next, itself, the first; in cross-attention the first alone.
+constexpr size_t kRoles = 4;
+std::array<std::optional<Candidate>, kRoles> roles(const HeadsJson& stats) {
   const auto candidate = [&](const char* to, double share) {
     return Candidate{{.head = stats["head"],
                       .words = fmt::format("each token → {}, {}", to, percent(share)),
                       .by = "role"},
                      share};
   };
-  std::vector<Candidate> found;
-  const bool cross = stats["head"].get<std::string>().find("cross") != std::string::npos;
-  if (!cross) {
-    found.push_back(candidate("the one before", stats["at_offset"]["-1"]));
-    found.push_back(candidate("the next one", stats["at_offset"]["+1"]));
-    found.push_back(candidate("itself", stats["at_offset"]["+0"]));
-  }
-  found.push_back(candidate("the first token", stats["on_first"]));
+  std::array<std::optional<Candidate>, kRoles> found;
+  found[3] = candidate("the first token", stats["on_first"]);
+  if (stats["head"].get<std::string>().find("cross") != std::string::npos) return found;
+  found[0] = candidate("the one before", stats["at_offset"]["-1"]);
+  found[1] = candidate("the next one", stats["at_offset"]["+1"]);
+  found[2] = candidate("itself", stats["at_offset"]["+0"]);
   return found;
 }
 
-PageOpening best_role(const ordered_json& report, const std::string& head) {
+PageOpening best_role(const HeadsJson& report, const std::string& head) {
   constexpr double kMostly = 0.5;
-  std::vector<std::optional<Candidate>> best(
-      4);  // from the end: the first token, itself, the next, the one before
-  for (const ordered_json& stats : report["heads"]) {
+  std::array<std::optional<Candidate>, kRoles> best;
+  for (const HeadsJson& stats : report["heads"]) {
     if (!head.empty() && stats["head"] != head) continue;
-    std::vector<Candidate> of_head = roles(stats);
-    for (size_t r = 0; r < of_head.size(); ++r) keep_better(best[of_head.size() - 1 - r], of_head[r]);
+    const auto of_head = roles(stats);
+    for (size_t r = 0; r < kRoles; ++r) {
+      if (of_head[r]) keep_better(best[r], *of_head[r]);
+    }
   }
-  std::reverse(best.begin(), best.end());
   std::optional<Candidate> strongest;
   for (const auto& role : best) {
     if (role && role->strength >= kMostly && head.empty()) return role->opening;
@@ -142,34 +139,32 @@ PageOpening best_role(const ordered_json& report, const std::string& head) {
   return strongest ? strongest->opening : PageOpening();
 }
 
-PageOpening opening(const PageEvidence& evidence, const std::string& head) {
+PageOpening opening(const HeadsJson& evidence, const std::string& head) {
   std::optional<Candidate> best;
-  if (!evidence.relations.empty()) best = best_relation(ordered_json::parse(evidence.relations), head);
-  if (!best && !evidence.alignment.empty())
-    best = best_alignment(ordered_json::parse(evidence.alignment), head);
-  return best ? best->opening : best_role(ordered_json::parse(evidence.stats), head);
+  if (!evidence["relations"].is_null()) best = best_relation(evidence["relations"], head);
+  if (!best && !evidence["alignment"].is_null()) best = best_alignment(evidence["alignment"], head);
+  return best ? best->opening : best_role(evidence["stats"], head);
 }
 
 }  // namespace
 
-PageOpening best_opening(const PageEvidence& evidence) {
+PageOpening best_opening(const HeadsJson& evidence) {
   return opening(evidence, "");
 }
 
-PageOpening opening_at(const PageEvidence& evidence, const std::string& head) {
+PageOpening opening_at(const HeadsJson& evidence, const std::string& head) {
   PageOpening found = opening(evidence, head);
   found.head = head;
   found.by = "given";
   return found;
 }
 
-std::vector<int32_t> tokens_of_head(const PageEvidence& evidence, const std::string& head) {
+std::vector<int32_t> tokens_of_head(const HeadsJson& evidence, const std::string& head) {
   std::vector<int32_t> ids;
-  if (evidence.where.empty()) return ids;
-  const ordered_json where = ordered_json::parse(evidence.where);
-  for (const ordered_json& of : where["heads"]) {
+  if (evidence["where"].is_null()) return ids;
+  for (const HeadsJson& of : evidence["where"]["heads"]) {
     if (of["head"] != head) continue;
-    for (const ordered_json& token : of["query_tokens"]) ids.push_back(token["id"]);
+    for (const HeadsJson& token : of["query_tokens"]) ids.push_back(token["id"]);
   }
   return ids;
 }

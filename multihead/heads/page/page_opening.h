@@ -1,11 +1,12 @@
-// The head at which a page opens, and what it does in words.
+// The head at which a page opens, and what it does in words, from the evidence of a run as the header of the page has it. Only the
+// sources of this room include it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "multihead/heads/page/page_evidence.h"
+#include "multihead/heads/json_parts.h"
 
 namespace mh {
 
@@ -19,12 +20,12 @@ struct PageOpening {
 /// are not known, the score); without, the one that gives most weight to the token before, the next, its own or the
 /// first, in this order from a half on. Heads of an encoder come before others, and of equal ones
 /// the first.
-PageOpening best_opening(const PageEvidence& evidence);
+PageOpening best_opening(const HeadsJson& evidence);
 /// A head that the user named: its strongest relation, or else what it does most.
-PageOpening opening_at(const PageEvidence& evidence, const std::string& head);
+PageOpening opening_at(const HeadsJson& evidence, const std::string& head);
 
 /// The ids of the query tokens at which a head is sure more often than elsewhere, the first of which stands out most; empty where
 /// evidence does not say.
-std::vector<int32_t> tokens_of_head(const PageEvidence& evidence, const std::string& head);
+std::vector<int32_t> tokens_of_head(const HeadsJson& evidence, const std::string& head);
 
 }  // namespace mh
