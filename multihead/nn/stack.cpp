@@ -30,14 +30,14 @@ Stack::Stack(const StackConfig& config, DropoutSites& sites) : config_(config) {
 }
 
 template <class Layer>
-Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
+Var Stack::one_after_another(Context& context, Var x, size_t first, Layer run_layer) const {
   Tape& tape = context.tape;
   const auto all_stay = [&] {
     return tape.recording();
   };  // perhaps since a layer in which a value is watched
   const Var state = all_stay() ? Var() : tape.constant(tape.arena().matrix<float>(x.rows(), x.cols()));
   const Arena::Mark inside = tape.arena().mark();
-  for (size_t i = 0; i < layers_.size(); ++i) {
+  for (size_t i = first; i < layers_.size(); ++i) {
     const Var y = run_layer(i, x);
     if (all_stay()) {
       x = y;
@@ -55,7 +55,16 @@ Var Stack::one_after_another(Context& context, Var x, Layer run_layer) const {
 Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory* memory) const {
   MH_ASSERT((memory != nullptr) == config_.cross_attention);
   const RowPlaces places{.offsets = rows.ragged->offsets()};
-  x = one_after_another(context, begun(context, x, places),
+  size_t first = 0;
+  if (const LayerStart* start = context.start_of(config_.name)) {
+    MH_ASSERT(start->layer >= 0 && static_cast<size_t>(start->layer) <= layers_.size());
+    MH_ASSERT(start->input.rows == x.rows() && start->input.cols == x.cols());
+    first = static_cast<size_t>(start->layer);
+    x = context.tape.constant(start->input);
+  } else {
+    x = begun(context, x, places);
+  }
+  x = one_after_another(context, x, first,
                         [&](size_t i, Var in) { return layers_[i].forward(context, in, rows, memory); });
   return finished(context, x, places);
 }
@@ -74,7 +83,7 @@ Var Stack::extend(Context& context, Var x, const NewRows& rows, StackCache& cach
   MH_ASSERT(rows.rows->rows() == x.rows());
   cache.append(rows);
   const RowPlaces places = cache.new_places();
-  x = one_after_another(context, begun(context, x, places), [&](size_t i, Var in) {
+  x = one_after_another(context, begun(context, x, places), 0, [&](size_t i, Var in) {
     return layers_[i].extend(context, in, cache.layers_[i], cache);
   });
   cache.rows_written_ += static_cast<int32_t>(x.rows());

@@ -32,7 +32,8 @@ class Stack {
 
   const StackConfig& config() const { return config_; }
 
-  /// Runs whole sequences: [N, d_model] -> [N, d_model]. memory: null without cross-attention.
+  /// Runs whole sequences: [N, d_model] -> [N, d_model], from where context.starts says in place of x. memory: null without
+  /// cross-attention.
   Var forward(Context& context, Var x, const Sequences& rows, const Memory* memory = nullptr) const;
 
   /// Prepares a cache for new sequences: it holds the keys and values of `memory`, and no rows yet.
@@ -52,9 +53,9 @@ class Stack {
   MultiHeadAttention* find_attention(std::string_view name);
 
  private:
-  /// x through run_layer(i, x) of every layer i.
+  /// x through run_layer(i, x) of every layer i from `first`.
   template <class Layer>
-  Var one_after_another(Context& context, Var x, Layer run_layer) const;
+  Var one_after_another(Context& context, Var x, size_t first, Layer run_layer) const;
   Var begun(const Context& context, Var x, const RowPlaces& places) const {
     return context.at({config_.name, SitePart::kEmbeddings}, {.value = x, .rows = places});
   }
