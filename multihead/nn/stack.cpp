@@ -60,7 +60,7 @@ Var Stack::forward(Context& context, Var x, const Sequences& rows, const Memory*
     MH_ASSERT(start->layer >= 0 && static_cast<size_t>(start->layer) <= layers_.size());
     MH_ASSERT(start->input.rows == x.rows() && start->input.cols == x.cols());
     first = static_cast<size_t>(start->layer);
-    x = context.tape.constant(start->input);
+    for (int64_t i = 0; i < x.rows(); ++i) std::copy_n(start->input.row(i), x.cols(), x.value().row(i));
   } else {
     x = begun(context, x, places);
   }
