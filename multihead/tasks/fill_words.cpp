@@ -38,14 +38,6 @@ std::string without_space(std::string word) {
 
 }  // namespace
 
-std::string mask_token(const ModelFolder& folder) {
-  const Tokenizer& tokenizer = folder.source_tokens();
-  for (const std::string& token : {folder.mask_token, std::string("[MASK]"), std::string("<mask>")}) {
-    if (!token.empty() && tokenizer.id_of(token)) return token;
-  }
-  throw UsageError(fmt::format("the tokenizer of {} has no mask token", folder.path.string()));
-}
-
 std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
                                                              const std::vector<std::string>& texts,
                                                              const FillOptions& options) {

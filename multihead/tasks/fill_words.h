@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "multihead/folders/mask_token.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/nn/context.h"
 #include "multihead/text/long_lines.h"
@@ -43,9 +44,5 @@ struct FillOptions {
 std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& folder,
                                                              const std::vector<std::string>& texts,
                                                              const FillOptions& options = {});
-
-/// The token that stands for a missing word: the `mask_token` of the folder, else "[MASK]" or "<mask>" if the
-/// tokenizer has it. Throws UsageError when there is none.
-std::string mask_token(const ModelFolder& folder);
 
 }  // namespace mh
