@@ -11,6 +11,7 @@
 //   const mh::HeadsText text{.sources = lines};                                        // or mh::FilesCorpus: files of any size
 //   mh::TextCorpus corpus(text);
 //   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
+//   mh::head_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
@@ -22,6 +23,7 @@
 #include "multihead/heads/head_relations.h"
 #include "multihead/heads/head_similarity.h"
 #include "multihead/heads/head_stats.h"
+#include "multihead/heads/importance/pruning_curve.h"
 #include "multihead/heads/inspect_heads.h"
 #include "multihead/heads/measures/circuits.h"
 #include "multihead/heads/measures/observe_corpus.h"

@@ -13,6 +13,7 @@
 #include "cli/load_model.h"
 #include "cli/options.h"
 #include "multihead/base/error.h"
+#include "multihead/heads/importance/scored_texts.h"
 
 namespace mh::cli {
 namespace {
@@ -30,6 +31,12 @@ CorpusFiles files_of(const CorpusFlags& flags) {
                          .conllu = flags.conllu,
                          .target_conllu = flags.target_conllu,
                          .alignment = flags.alignment});
+}
+
+SentenceModel load_scored(const std::string& path) {
+  SentenceModel model = load_scored_model(path);
+  for (const std::string& line : model.remarks) remark(line);
+  return model;
 }
 
 }  // namespace
@@ -86,12 +93,12 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
   rare_flags(verb, {"--max-batch-tokens"});
 }
 
-CorpusRun::CorpusRun(const CorpusFlags& flags)
-    : folder_(load_model(flags.model)),
+CorpusRun::CorpusRun(const CorpusFlags& flags, bool scored)
+    : model_(scored ? load_scored(flags.model) : SentenceModel{.folder = load_model(flags.model)}),
       changed_(changed_heads(flags.changes)),
       max_batch_tokens_(flags.max_batch_tokens),
       corpus_(files_of(flags)) {
-  folder_.model->check(changed_);
+  model_.folder.model->check(changed_);
 }
 
 ObserveHeadsOptions CorpusRun::options() {

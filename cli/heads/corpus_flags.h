@@ -9,7 +9,7 @@
 
 #include "cli/head_changes.h"
 #include "cli/progress.h"
-#include "multihead/folders/model_folder.h"
+#include "multihead/folders/sentence_model.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/site_values.h"
@@ -46,14 +46,16 @@ CorpusFiles readable_again(CorpusFiles files);
 /// The model and the corpus that the flags name.
 class CorpusRun {
  public:
-  explicit CorpusRun(const CorpusFlags& flags);
+  /// scored: what load_scored_model() opens.
+  explicit CorpusRun(const CorpusFlags& flags, bool scored = false);
 
-  const ModelFolder& folder() const { return folder_; }
+  const ModelFolder& folder() const { return model_.folder; }
+  const SentenceModel& model() const { return model_; }
   HeadsCorpus& corpus() { return corpus_; }
   ObserveHeadsOptions options();
 
  private:
-  ModelFolder folder_;
+  SentenceModel model_;  // where it is not scored, its folder alone
   SiteValues changed_;
   int64_t max_batch_tokens_;
   FilesCorpus corpus_;

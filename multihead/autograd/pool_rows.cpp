@@ -60,6 +60,20 @@ Var weigh_rows(Tape& tape, Var x, std::span<const int32_t> given_offsets,
   return y;
 }
 
+Var take_rows(Tape& tape, Var x, std::span<const int32_t> rows) {
+  // Each is the last row of its part but the last part's, which ends with x; the others weigh nothing.
+  std::vector<int32_t> offsets(rows.size() + 1, 0);
+  std::vector<double> weights(static_cast<size_t>(x.rows()), 0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    MH_ASSERT(rows[i] >= offsets[i] && rows[i] < x.rows());
+    offsets[i + 1] = rows[i] + 1;
+    weights[static_cast<size_t>(rows[i])] = 1;
+  }
+  MH_ASSERT(!rows.empty());
+  offsets.back() = static_cast<int32_t>(x.rows());
+  return weigh_rows(tape, x, offsets, weights);
+}
+
 Var max_rows(Tape& tape, Var x, std::span<const int32_t> offsets) {
   Var y = tape.make(static_cast<int64_t>(offsets.size()) - 1, x.cols(), {x});
   const auto rows = tape.arena().array<int32_t>(y.rows() * y.cols());  // of the largest; -1: none

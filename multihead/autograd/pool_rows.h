@@ -11,6 +11,8 @@ namespace mh {
 /// The sum of weights[r] * x_r over the rows r of each sequence, in double: [N, d] -> [S, d]; zeros for a sequence
 /// without rows. Rows of weight 0 are not read. The spans are copied.
 Var weigh_rows(Tape& tape, Var x, std::span<const int32_t> offsets, std::span<const double> weights);
+/// The rows of x with these numbers, which rise: [N, d] -> [rows, d].
+Var take_rows(Tape& tape, Var x, std::span<const int32_t> rows);
 /// The largest number of each column, whose row (ties: the first) gets the gradient: [N, d] -> [S, d]; zeros for a
 /// sequence without rows.
 Var max_rows(Tape& tape, Var x, std::span<const int32_t> offsets);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "multihead/heads/report_json.h"
 
 namespace mh {
@@ -18,6 +20,14 @@ const char* query_name(AlignedQuery query) {
 }
 
 }  // namespace
+
+HeadsJson half_or_null(const Interval& interval) {
+  return std::isfinite(interval.half) ? HeadsJson(interval.half) : HeadsJson();
+}
+
+HeadsJson json_of(const Interval& interval) {
+  return {{"mean", interval.mean}, {"half", half_or_null(interval)}};
+}
 
 Json json_of_model(const std::string& model) {
   return {{"schema", kHeadsSchema}, {"model", model}};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_heads.h"
 #include "multihead/heads/measures/head_statistics.h"
 #include "multihead/heads/measures/relations.h"
@@ -20,6 +21,10 @@ HeadsJson json_of_model(const std::string& model);
 /// "sentences" and, of a translator, "targets".
 void add_read(HeadsJson& json, const CorpusRead& read);
 HeadsJson json_of(const HeadFigures& head);
+/// Half the width of an interval; null where it is not known.
+HeadsJson half_or_null(const Interval& interval);
+/// {"mean", "half"}.
+HeadsJson json_of(const Interval& interval);
 HeadsJson json_of(const RelationScore& score);
 HeadsJson json_of(const AlignmentScore& score);
 /// Of what is a share of the corpus, and may not be there: null.

@@ -8,10 +8,6 @@ namespace mh {
 namespace {
 
 /// Half a width that is not finite is null: one fold alone.
-HeadsJson half_or_null(const Interval& interval) {
-  return std::isfinite(interval.half) ? HeadsJson(interval.half) : HeadsJson();
-}
-
 HeadsJson with_intervals(const RelationScore& score) {
   HeadsJson json = json_of(score);
   json["score_half_width"] = half_or_null(score.interval);

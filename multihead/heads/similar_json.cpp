@@ -10,26 +10,21 @@
 namespace mh {
 namespace {
 
-HeadsJson similar_interval(const Interval& interval) {
-  return {{"mean", interval.mean},
-          {"half", std::isfinite(interval.half) ? HeadsJson(interval.half) : HeadsJson()}};
-}
-
 HeadsJson pairs_json(const std::optional<PairsMean>& mean) {
   if (!mean) return {};
   return {{"pairs", mean->pairs},
-          {"divergence", similar_interval(mean->divergence)},
-          {"null_divergence", similar_interval(mean->null_divergence)},
-          {"difference", similar_interval(mean->difference)},
-          {"ratio", mean->ratio ? similar_interval(*mean->ratio) : HeadsJson()}};
+          {"divergence", json_of(mean->divergence)},
+          {"null_divergence", json_of(mean->null_divergence)},
+          {"difference", json_of(mean->difference)},
+          {"ratio", mean->ratio ? json_of(*mean->ratio) : HeadsJson()}};
 }
 
 HeadsJson shared_keys_json(const std::optional<SharedKeysMean>& mean) {
   if (!mean) return {};
   return {{"sharing", pairs_json(mean->sharing)},
           {"others", pairs_json(mean->others)},
-          {"difference", similar_interval(mean->difference)},
-          {"null_difference", similar_interval(mean->null_difference)}};
+          {"difference", json_of(mean->difference)},
+          {"null_difference", json_of(mean->null_difference)}};
 }
 
 HeadsJson pair_json(const ComparedHeads& compared, size_t head, size_t other) {

@@ -33,7 +33,7 @@ struct LayerStart {
 struct Context {
   Tape& tape;
   std::optional<DropoutKey> dropout = std::nullopt;
-  Sites* sites = nullptr;  // who is called at the places of docs/sites.md
+  Sites* sites = nullptr;                   // who is called at the places of docs/sites.md
   std::span<const LayerStart> starts = {};  // at most one of a stack; no site below it is called
 
   /// Where a stack begins; null: at its first layer.

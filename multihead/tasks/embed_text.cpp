@@ -16,6 +16,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/tensor/cosine.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -130,13 +131,8 @@ double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
       throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
     require_finite_rows(rows, row, row + 1, "cosine");
   }
-  double product = 0, of_i = 0, of_j = 0;
-  for (int64_t c = 0; c < rows.cols; ++c) {
-    const double a = rows(i, c), b = rows(j, c);
-    product += a * b, of_i += a * a, of_j += b * b;
-  }
-  const double lengths = std::sqrt(of_i) * std::sqrt(of_j);
-  return lengths > 0 ? product / lengths : 0;
+  const auto size = static_cast<size_t>(rows.cols);
+  return cosine({rows.row(i), size}, {rows.row(j), size});
 }
 
 std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,

@@ -1,0 +1,165 @@
+#include "multihead/heads/importance/head_ablation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "multihead/base/error.h"
+#include "multihead/base/finite.h"
+#include "multihead/heads/attention_name.h"
+#include "multihead/heads/importance/score_pass.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/nn/multi_head_attention.h"
+
+namespace mh {
+namespace {
+
+/// How many layers each stack has, by its name.
+std::map<std::string, int> layers_of_stacks(const Model& model) {
+  std::map<std::string, int> layers;
+  for (const auto& [name, heads] : model.attentions()) {
+    const std::string stack = name.substr(0, name.find('.'));
+    layers[stack] = std::max(layers[stack], attention_place(name).layer + 1);
+  }
+  return layers;
+}
+
+/// The streams of a pass by which others begin at a layer.
+class LayerInputs {
+ public:
+  explicit LayerInputs(const Model& model) : layers_(layers_of_stacks(model)) {
+    for (const auto& [stack, layers] : layers_) {
+      for (int i = 0; i < layers; ++i) values_.keep(input_site(stack, i));
+      values_.keep(fmt::format("{}.{}.output", stack, layers - 1));
+    }
+  }
+
+  SiteValues& sites() { return values_; }
+
+  /// Where a pass begins that differs from the kept one at this attention.
+  std::vector<LayerStart> starts_at(const std::string& attention) const {
+    const std::string stack = attention.substr(0, attention.find('.'));
+    const auto own = layers_.find(stack);
+    const int layer = attention_place(attention).layer;
+    std::vector<LayerStart> starts{
+        {.stack = own->first, .layer = layer, .input = values_.value(input_site(stack, layer)).view()}};
+    if (const auto encoder = layers_.find("encoder"); stack == "decoder" && encoder != layers_.end()) {
+      const std::string last = fmt::format("encoder.{}.output", encoder->second - 1);
+      starts.push_back(
+          {.stack = encoder->first, .layer = encoder->second, .input = values_.value(last).view()});
+    }
+    return starts;
+  }
+
+ private:
+  static std::string input_site(const std::string& stack, int layer) {
+    return fmt::format("{}.{}.input", stack, layer);
+  }
+
+  std::map<std::string, int> layers_;
+  SiteValues values_;
+};
+
+/// What takes a head away, or all others of its attention.
+SiteValues ablated(const HeadName& head, int heads, const HeadAblationOptions& options,
+                   std::span<const HeadName> all, std::span<const Tensor> means) {
+  SiteValues values;
+  for (int h = 0; h < heads; ++h) {
+    if ((h == head.head) == options.all_others) continue;
+    if (options.to == AblatedTo::kZero) {
+      values.mute(fmt::format("{}.{}", head.attention, h));
+      continue;
+    }
+    const auto found = std::find(all.begin(), all.end(), HeadName{head.attention, h});
+    values.replace({.site = head.attention + ".heads",
+                    .head = h,
+                    .numbers = copied(means[static_cast<size_t>(found - all.begin())].view())});
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& texts,
+                                 std::span<const HeadName> heads, int64_t max_batch_tokens, Sites* sites) {
+  std::map<std::string, std::vector<double>> sums;  // of the columns of all heads of an attention
+  for (const HeadName& head : heads) sums[head.attention];
+  std::map<std::string, int64_t> rows;
+  for (const auto& numbers : plan_scored(texts, max_batch_tokens)) {
+    SiteValues values;
+    for (const auto& [attention, sum] : sums) values.keep(attention + ".heads");
+    SitesInTurn both(sites, values);
+    const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
+    const ScorePass pass(model, texts.kind, batch, {.sites = &both});
+    for (auto& [attention, sum] : sums) {
+      const Tensor& output = values.value(attention + ".heads");
+      sum.resize(static_cast<size_t>(output.cols()));
+      for (int64_t i = 0; i < output.rows(); ++i) {
+        for (size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(output.view().row(i)[c]);
+      }
+      rows[attention] += output.rows();
+    }
+  }
+  std::vector<Tensor> means;
+  for (const HeadName& head : heads) {
+    const std::vector<double>& sum = sums[head.attention];
+    const int64_t size =
+        std::ssize(sum) / model.folder.model->attention(head.attention).geometry().heads;
+    Tensor& mean = means.emplace_back(1, size);
+    for (int64_t c = 0; c < size; ++c) {
+      const double all = sum[static_cast<size_t>(head.head * size + c)];
+      mean.view()(0, c) = static_cast<float>(all / static_cast<double>(rows[head.attention]));
+    }
+  }
+  return means;
+}
+
+HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts, std::span<const HeadName> heads,
+                          const HeadAblationOptions& options) {
+  const Model& all = *model.folder.model;
+  std::map<std::string, int> heads_of;
+  std::vector<HeadName> with_means;  // all heads of the attentions
+  for (const HeadName& head : heads) {
+    all.heads_named(HeadPattern(fmt::format("{}.{}", head.attention, head.head)));
+    const int count = all.attention(head.attention).geometry().heads;
+    if (!heads_of.emplace(head.attention, count).second) continue;
+    for (int h = 0; h < count; ++h) with_means.push_back({head.attention, h});
+  }
+  std::vector<Tensor> means;
+  if (options.to == AblatedTo::kMean)
+    means = mean_outputs(model, texts, with_means, options.max_batch_tokens, options.sites);
+
+  const auto count = std::ssize(texts.texts);
+  HeadAblation found{.scores = std::vector<double>(static_cast<size_t>(count)),
+                     .losses = Tensor(count, std::ssize(heads))};
+  VocabularyScratch scratch;
+  for (const auto& numbers : plan_scored(texts, options.max_batch_tokens)) {
+    const ScoredBatch batch = scored_batch(all, texts, numbers);
+    LayerInputs inputs(all);
+    SitesInTurn whole_sites(options.sites, inputs.sites());
+    ScorePass whole(model, texts.kind, batch, {.sites = &whole_sites});
+    const ConstMatrixView references =
+        texts.kind == ScoreKind::kVectors ? whole.vectors() : ConstMatrixView();
+    const std::vector<double> before = whole.scores(references, scratch);
+    for (size_t s = 0; s < numbers.size(); ++s) found.scores[static_cast<size_t>(numbers[s])] = before[s];
+    for (size_t h = 0; h < heads.size(); ++h) {
+      SiteValues without = ablated(heads[h], heads_of[heads[h].attention], options, with_means, means);
+      SitesInTurn sites(options.sites, without);
+      const std::vector<LayerStart> starts = inputs.starts_at(heads[h].attention);
+      ScorePass pass(model, texts.kind, batch, {.sites = &sites, .starts = starts});
+      const std::vector<double> after = pass.scores(references, scratch);
+      for (size_t s = 0; s < numbers.size(); ++s)
+        found.losses.view()(numbers[s], static_cast<int64_t>(h)) = static_cast<float>(before[s] - after[s]);
+      if (options.progress)
+        options.progress(numbers.front() * std::ssize(heads) +
+                         std::ssize(numbers) * (static_cast<int64_t>(h) + 1));
+    }
+  }
+  require_finite(found.losses.view(), "scores without a head");
+  return found;
+}
+
+}  // namespace mh

@@ -1,0 +1,75 @@
+// How much each head matters on a corpus, ranked: `multihead heads importance`.
+//
+//   const mh::SentenceModel model = mh::load_scored_model("demo");
+//   mh::TextCorpus corpus(text);
+//   const mh::HeadImportanceReport report = mh::head_importance(model, corpus, {.read = {.max_batch_tokens = 2048}});
+//   for (const mh::HeadImportance& head : report.heads) ... head.name.attention, head.name.head, head.importance.mean ...
+//
+// With s the score of a text (heads/importance/scored_texts.h), g_h the gate of a head and E the mean over texts:
+//
+//   gradient    E |ds / dg_h| at gates of 1                         Michel et al. 2019, section 4.1
+//   ablation    E [s - s without head h]                            their section 3.2, by text
+//   alone       E [s - s without the attention's other heads]       their section 3.3: the least is the best head
+//
+// in nats, or for ScoreKind::kVectors in cosine. A gradient says how fast the score changes at first, an ablation how far it
+// has moved where the head is gone; neither says what a head does, nor what two heads are worth together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "multihead/base/enum_names.h"
+#include "multihead/base/interval.h"
+#include "multihead/heads/importance/head_ablation.h"
+#include "multihead/heads/importance/scored_texts.h"
+#include "multihead/nn/head_name.h"
+
+namespace mh {
+
+enum class ImportanceMeasure { kGradient, kAblation, kAlone };
+inline constexpr EnumNames<ImportanceMeasure> kImportanceMeasureNames = {
+    {"gradient", ImportanceMeasure::kGradient},
+    {"ablation", ImportanceMeasure::kAblation},
+    {"alone", ImportanceMeasure::kAlone}};
+
+struct HeadImportanceOptions {
+  ImportanceMeasure measure = ImportanceMeasure::kGradient;
+  AblatedTo to = AblatedTo::kZero;  // of ablations
+  /// Of gradients: divide the importance of each attention's heads by sqrt(sum of their squares), as Michel et al. do.
+  bool normalised = false;
+  /// Rank the heads of each attention among themselves, attention by attention.
+  bool within_attentions = false;
+  std::vector<HeadPattern> heads = {};  // none: all
+  ScoredTextsOptions texts = {};
+};
+
+struct HeadImportance {
+  HeadName name = {};
+  /// The mean over texts with its 95 % interval (Student's t), infinite for one text.
+  Interval importance = {};
+  int rank = 0;  // from 1, among all heads or those of its attention
+};
+
+struct HeadImportanceReport {
+  CorpusRead read = {};
+  ScoreKind kind = ScoreKind::kVectors;
+  int64_t predictions = 0;  // tokens that the scores speak of
+  double score = 0;         // E s of the whole model
+  ImportanceMeasure measure = ImportanceMeasure::kGradient;
+  AblatedTo to = AblatedTo::kZero;
+  bool normalised = false, within_attentions = false;
+  std::vector<HeadImportance> heads = {};  // the most important first; ties in the order of the model
+};
+
+/// Reads the corpus from where it is to its end; the ids of its tokens stay in memory. Throws UsageError, listing what exists, on
+/// heads that the model does not have, on `normalised` with ablations or with a choice of heads, and on what read_scored_texts()
+/// and gate_gradients() refuse; Error when a score or a gradient is not finite.
+HeadImportanceReport head_importance(const SentenceModel& model, HeadsCorpus& corpus,
+                                     const HeadImportanceOptions& options = {});
+/// The same of texts that were read.
+HeadImportanceReport head_importance(const SentenceModel& model, const ScoredTexts& texts,
+                                     const HeadImportanceOptions& options = {});
+
+}  // namespace mh

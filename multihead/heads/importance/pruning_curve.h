@@ -1,0 +1,47 @@
+// The score of a model against the number of heads that are muted, in some order: `multihead heads importance --curve`.
+//
+// The order comes from one half of the corpus (texts 1, 3, 5, ...), the scores from the other one, so that no head is kept
+// because of the sentences on which it is scored. The least important head goes first; the order is made once, as that of Michel
+// et al. 2019, section 4.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "multihead/heads/importance/head_importance.h"
+
+namespace mh {
+
+struct PruningCurveOptions {
+  int points = 10;         // scores besides that of the whole model, at equal steps; the last one without any head
+  int random_orders = 10;  // orders at random, whose mean and interval stand beside; 0: none
+  uint64_t seed = 1;       // of these
+};
+
+/// The score with so many heads muted.
+struct PruningPoint {
+  int64_t muted = 0;
+  Interval score = {};    // mean over texts, per predicted token (of vectors: their cosine to the whole model's)
+  Interval loss = {};     // of the whole model's score less this one, paired by text
+  Interval random = {};   // mean over the random orders of their mean loss
+};
+
+struct PruningCurve {
+  HeadImportanceReport importance = {};  // of the first half, with the order
+  int64_t scored = 0;                    // texts of the other half
+  std::vector<HeadName> order = {};      // as they are muted
+  std::vector<PruningPoint> points = {};
+};
+
+/// Throws UsageError on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
+/// `within_attentions` every attention loses its least head before any loses a second one.
+PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
+                           const HeadImportanceOptions& options, const PruningCurveOptions& curve = {});
+
+/// The mean score of each text with these heads muted, per predicted token. whole: [texts, dimension] of ScoreKind::kVectors, the
+/// whole model's vectors.
+std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts& texts,
+                                   const std::vector<HeadName>& muted, const ObserveOptions& read,
+                                   ConstMatrixView whole);
+
+}  // namespace mh

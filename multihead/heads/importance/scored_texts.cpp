@@ -1,0 +1,127 @@
+#include "multihead/heads/importance/scored_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/random.h"
+#include "multihead/batch/check_ids.h"
+#include "multihead/folders/mask_token.h"
+
+namespace mh {
+namespace {
+
+/// Every row predicts the token after it: all tokens of a text but the first are predicted.
+void predict_next(ScoredText& text) {
+  for (size_t i = 1; i < text.ids.size(); ++i) {
+    text.rows.push_back(static_cast<int32_t>(i - 1));
+    text.tokens.push_back(text.ids[i]);
+  }
+}
+
+void predict_target(ScoredText& text, int32_t end) {
+  text.tokens = text.target;
+  text.tokens.push_back(end);
+  text.rows.resize(text.tokens.size());
+  std::iota(text.rows.begin(), text.rows.end(), 0);
+}
+
+/// Puts masks in the places of some words. special: the places of special tokens.
+void mask_words(ScoredText& text, const std::vector<std::pair<int32_t, int32_t>>& offsets, int32_t mask,
+                double share, Random& random) {
+  std::vector<int32_t> places;
+  for (size_t i = 0; i < text.ids.size(); ++i) {
+    if (offsets[i] != std::pair(0, 0)) places.push_back(static_cast<int32_t>(i));
+  }
+  if (places.empty()) return;
+  for (auto left = static_cast<uint32_t>(places.size()); left > 1; --left)
+    std::swap(places[left - 1], places[random.below(left)]);
+  const double wanted = std::round(share * static_cast<double>(places.size()));
+  places.resize(std::clamp<size_t>(static_cast<size_t>(wanted), 1, places.size()));
+  std::sort(places.begin(), places.end());
+  for (const int32_t place : places) {
+    text.rows.push_back(place);
+    text.tokens.push_back(std::exchange(text.ids[static_cast<size_t>(place)], mask));
+  }
+}
+
+}  // namespace
+
+ScoreKind score_kind(const ModelFolder& folder) {
+  if (translates(folder)) return ScoreKind::kTranslation;
+  if (!folder.model->predicts()) return ScoreKind::kVectors;
+  return is_causal(folder) ? ScoreKind::kNextTokens : ScoreKind::kMaskedWords;
+}
+
+SentenceModel load_scored_model(const std::filesystem::path& path) {
+  ModelFolder folder = load_model_folder(path);
+  if (score_kind(folder) == ScoreKind::kVectors) return load_sentence_model(path);
+  SentenceModel model;
+  if (const std::string line = folder.remark(); !line.empty()) model.remarks.push_back(line);
+  model.folder = std::move(folder);
+  return model;
+}
+
+int64_t ScoredText::size() const {
+  return std::ssize(ids) + std::ssize(target);
+}
+
+int64_t ScoredTexts::predictions() const {
+  int64_t sum = 0;
+  for (const ScoredText& text : texts) sum += std::ssize(text.tokens);
+  return sum;
+}
+
+ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
+                              const ScoredTextsOptions& options) {
+  if (!(options.masked > 0 && options.masked <= 1))
+    throw UsageError(
+        fmt::format("`masked` is {}; expected a share above 0 and at most 1 of the tokens", options.masked));
+  const ModelFacts facts = folder.model->facts();
+  ScoredTexts found{.kind = score_kind(folder)};
+  std::optional<int32_t> mask;
+  if (found.kind == ScoreKind::kMaskedWords) mask = folder.source_tokens().id_of(mask_token(folder));
+  Random random(options.seed);
+  CorpusReader reader(folder, corpus, {.sites = options.read.observe.sites, .remark = options.read.remark});
+  while (std::optional<CorpusBlock> block = reader.next()) {
+    check_ids(block->source.ids, {.what = "source",
+                                  .longest = facts.max_positions,
+                                  .vocabulary = facts.vocabulary_read(),
+                                  .may_be_empty = false});
+    check_ids(block->target.ids, {.what = "target",
+                                  .longest = facts.max_positions - 1,  // the start token comes before
+                                  .vocabulary = facts.vocabulary});
+    for (size_t i = 0; i < block->source.ids.size(); ++i) {
+      ScoredText text{.ids = std::move(block->source.ids[i])};
+      if (!block->source.types.empty()) text.types = std::move(block->source.types[i]);
+      switch (found.kind) {
+        case ScoreKind::kTranslation:
+          text.target = std::move(block->target.ids[i]);
+          predict_target(text, facts.eos_id);
+          break;
+        case ScoreKind::kNextTokens:
+          predict_next(text);
+          break;
+        case ScoreKind::kMaskedWords:
+          mask_words(text, block->source.offsets[i], *mask, options.masked, random);
+          break;
+        case ScoreKind::kVectors:
+          break;
+      }
+      if (found.kind == ScoreKind::kVectors || !text.tokens.empty()) found.texts.push_back(std::move(text));
+    }
+  }
+  found.read = {.sentences = std::ssize(found.texts), .targets = reader.targets_read()};
+  if (found.texts.empty())
+    throw FormatError(fmt::format("{} has no line of which something can be scored; a causal model needs "
+                                  "lines of at least two tokens",
+                                  corpus.name()));
+  return found;
+}
+
+}  // namespace mh

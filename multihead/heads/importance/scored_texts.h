@@ -1,0 +1,68 @@
+// ScoredTexts: a corpus with what a model is to say of each sentence. A sentence's score is what the kind of model has:
+//
+//   a translator                    log p(translation | source), its end token with it
+//   a causal model                  log p of each token after the first, given those before it, summed
+//   an encoder that predicts words  log p of the words behind masks: about 15 % of the sentence's tokens are masked at once
+//                                   (Devlin et al. 2019), special tokens never, at least one, chosen by the seed
+//   any other                       the cosine of the sentence's vector to another vector
+//
+// Logarithms are natural.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "multihead/base/enum_names.h"
+#include "multihead/folders/sentence_model.h"
+#include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/heads/corpus/observe_heads.h"
+
+namespace mh {
+
+enum class ScoreKind { kTranslation, kNextTokens, kMaskedWords, kVectors };
+inline constexpr EnumNames<ScoreKind> kScoreKindNames = {{"translation", ScoreKind::kTranslation},
+                                                         {"next-tokens", ScoreKind::kNextTokens},
+                                                         {"masked-words", ScoreKind::kMaskedWords},
+                                                         {"vectors", ScoreKind::kVectors}};
+
+/// What can be scored of a model.
+ScoreKind score_kind(const ModelFolder& folder);
+
+/// The model with what its score needs: how a sentence's vector is made where nothing else can be scored
+/// (load_sentence_model()), or the folder alone. Throws as load_model_folder() and load_sentence_model() do.
+SentenceModel load_scored_model(const std::filesystem::path& path);
+
+struct ScoredText {
+  std::vector<int32_t> ids = {};     // what the encoder or the causal model reads; masks in their places
+  std::vector<int32_t> types = {};   // of pairs (batch/batch.h); empty: all of type 0
+  std::vector<int32_t> target = {};  // of a translator, without end token
+  std::vector<int32_t> rows = {};    // the rows of the text, or of the target, that predict something
+  std::vector<int32_t> tokens = {};  // what they should predict
+
+  /// What counts against the size of a batch.
+  int64_t size() const;
+};
+
+struct ScoredTexts {
+  ScoreKind kind = ScoreKind::kVectors;
+  CorpusRead read = {};
+  std::vector<ScoredText> texts = {};
+
+  /// How many tokens are predicted.
+  int64_t predictions() const;
+};
+
+struct ScoredTextsOptions {
+  double masked = 0.15;  // share of the tokens that are masked
+  uint64_t seed = 1;     // of which
+  ObserveHeadsOptions read = {};
+};
+
+/// Reads the corpus from where it is to its end; its token ids stay in memory. Sentences of which nothing can be predicted (a
+/// causal model's of one token, none but special tokens) are left out. Throws as CorpusReader does, FormatError when no sentence
+/// is left, and UsageError where words are to be masked and the tokenizer has no mask token.
+ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus, const ScoredTextsOptions& options);
+
+}  // namespace mh
