@@ -31,8 +31,9 @@ void run_importance(ImportanceFlags& flags) {
     if (options.measure == ImportanceMeasure::kGradient)
       throw UsageError("--one-per-layer takes heads away; add --by ablation");
     if (flags.with_curve)
-      throw UsageError("--one-per-layer ranks each attention's heads as the only one; a --curve mutes them in one "
-                       "order, so leave one of the two out");
+      throw UsageError(
+          "--one-per-layer ranks each attention's heads as the only one; a --curve mutes them in one "
+          "order, so leave one of the two out");
     options.measure = ImportanceMeasure::kAlone;
     options.within_attentions = true;
   }
@@ -41,9 +42,9 @@ void run_importance(ImportanceFlags& flags) {
   options.texts.read = run.options();
   if (!flags.with_curve) {
     const HeadImportanceReport report = head_importance(run.model(), run.corpus(), options);
-    return write_text(flags.corpus.output,
-                      flags.corpus.json ? importance_json(report, flags.corpus.model)
-                                        : importance_table(report, static_cast<size_t>(flags.top)));
+    return write_text(flags.corpus.output, flags.corpus.json
+                                               ? importance_json(report, flags.corpus.model)
+                                               : importance_table(report, static_cast<size_t>(flags.top)));
   }
   const PruningCurve curve = pruning_curve(run.model(), run.corpus(), options, flags.curve);
   write_text(flags.corpus.output,
@@ -64,15 +65,18 @@ void add_heads_importance(CLI::App& heads) {
       "importance", "How much each head matters on a corpus, ranked; the score as heads are muted");
   add_corpus_flags(*verb, flags->corpus, {.pairs = true});
   HeadImportanceOptions& options = flags->options;
-  add_choice(*verb, "--by", options.measure, kMeasures, "Gradients of gates (fast), or leaving each head out");
+  add_choice(*verb, "--by", options.measure, kMeasures,
+             "Gradients of gates (fast), or leaving each head out");
   add_choice(*verb, "--to", options.to, kAblatedToNames, "What a head's output becomes when it is left out");
   verb->add_option("--heads", flags->heads, "These heads alone, e.g. 'encoder.*'; may be given again")
       ->type_name("HEAD")
       ->take_all()
       ->allow_extra_args(false);
   verb->add_flag("--normalised", options.normalised, "Divide by the length of its attention's gradients");
-  verb->add_flag("--layer-by-layer", options.within_attentions, "Rank the heads of each attention by themselves");
-  verb->add_flag("--one-per-layer", flags->one_per_layer, "Leave out all others of an attention instead of one");
+  verb->add_flag("--layer-by-layer", options.within_attentions,
+                 "Rank the heads of each attention by themselves");
+  verb->add_flag("--one-per-layer", flags->one_per_layer,
+                 "Leave out all others of an attention instead of one");
   add_number(*verb, "--top", flags->top, {.low = 0, .high = 1000000}, "Heads shown; 0: all");
   verb->add_flag("--curve", flags->with_curve,
                  "Rank on every second line; mute heads and score the other lines");

@@ -58,7 +58,8 @@ std::string bar(double share, int columns) {
 
 std::string importance_table(const HeadImportanceReport& report, size_t shown) {
   std::string text = what_was_read(report.read);
-  text += wrapped(fmt::format("score of a sentence: {}; its mean: {:.4f}", score_in_words(report.kind), report.score));
+  text += wrapped(
+      fmt::format("score of a sentence: {}; its mean: {:.4f}", score_in_words(report.kind), report.score));
   text += wrapped("importance: " + measure_in_words(report));
   double most = 0;
   size_t widest = 4;
@@ -76,10 +77,9 @@ std::string importance_table(const HeadImportanceReport& report, size_t shown) {
     if (shown > 0 && place > shown) continue;
     ++lines;
     const int columns = std::max(0, 80 - static_cast<int>(widest) - 29);
-    std::string line = fmt::format("{:>4}  {:<{}}  {}{}", head.rank,
-                                   fmt::format("{}.{}", head.name.attention, head.name.head), widest,
-                                   interval_cell(head.importance),
-                                   bar(most > 0 ? head.importance.mean / most : 0, columns));
+    std::string line = fmt::format(
+        "{:>4}  {:<{}}  {}{}", head.rank, fmt::format("{}.{}", head.name.attention, head.name.head), widest,
+        interval_cell(head.importance), bar(most > 0 ? head.importance.mean / most : 0, columns));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -90,11 +90,12 @@ std::string importance_table(const HeadImportanceReport& report, size_t shown) {
 
 std::string curve_table(const PruningCurve& curve) {
   const bool vectors = curve.importance.kind == ScoreKind::kVectors;
-  std::string text =
-      "\n" + wrapped(fmt::format("heads muted from the last rank up; {} on {} other sentences:",
-                                 vectors ? "cosine to the whole model's vector" : "score of a predicted token",
-                                 grouped(curve.scored)));
-  text += fmt::format("\n{:>5} {:>4}  {:>10}  {:<20}  {}\n", "muted", "%", "score", "     loss", "loss of random orders");
+  std::string text = "\n" + wrapped(fmt::format(
+                                "heads muted from the last rank up; {} on {} other sentences:",
+                                vectors ? "cosine to the whole model's vector" : "score of a predicted token",
+                                grouped(curve.scored)));
+  text += fmt::format("\n{:>5} {:>4}  {:>10}  {:<20}  {}\n", "muted", "%", "score", "     loss",
+                      "loss of random orders");
   const auto heads = static_cast<double>(std::max<size_t>(1, curve.order.size()));
   for (const PruningPoint& point : curve.points) {
     std::string line = fmt::format("{:>5} {:>4.0f}  {:>10.4f}  {}", point.muted,

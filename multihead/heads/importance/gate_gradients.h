@@ -21,7 +21,8 @@ struct GateGradients {
 struct GateGradientOptions {
   int64_t max_batch_tokens = 2048;
   Sites* sites = nullptr;
-  std::function<void(int64_t done)> progress = nullptr;  // called after each batch, with the texts that are done
+  std::function<void(int64_t done)> progress =
+      nullptr;  // called after each batch, with the texts that are done
 };
 
 /// Throws UsageError on one text alone of ScoreKind::kVectors, Error when a gradient is not finite.

@@ -106,8 +106,7 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
   std::vector<Tensor> means;
   for (const HeadName& head : heads) {
     const std::vector<double>& sum = sums[head.attention];
-    const int64_t size =
-        std::ssize(sum) / model.folder.model->attention(head.attention).geometry().heads;
+    const int64_t size = std::ssize(sum) / model.folder.model->attention(head.attention).geometry().heads;
     Tensor& mean = means.emplace_back(1, size);
     for (int64_t c = 0; c < size; ++c) {
       const double all = sum[static_cast<size_t>(head.head * size + c)];
@@ -117,8 +116,8 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
   return means;
 }
 
-HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts, std::span<const HeadName> heads,
-                          const HeadAblationOptions& options) {
+HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
+                          std::span<const HeadName> heads, const HeadAblationOptions& options) {
   const Model& all = *model.folder.model;
   std::map<std::string, int> heads_of;
   std::vector<HeadName> with_means;  // all heads of the attentions

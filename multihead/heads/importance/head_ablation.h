@@ -23,7 +23,8 @@ enum class AblatedTo {
   kZero,  // 0
   kMean,  // the mean of the head's output over all rows of the corpus
 };
-inline constexpr EnumNames<AblatedTo> kAblatedToNames = {{"zero", AblatedTo::kZero}, {"mean", AblatedTo::kMean}};
+inline constexpr EnumNames<AblatedTo> kAblatedToNames = {{"zero", AblatedTo::kZero},
+                                                         {"mean", AblatedTo::kMean}};
 
 struct HeadAblationOptions {
   AblatedTo to = AblatedTo::kZero;
@@ -40,8 +41,8 @@ struct HeadAblation {
 };
 
 /// Throws UsageError on heads that the model does not have, Error when a score is not finite.
-HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts, std::span<const HeadName> heads,
-                          const HeadAblationOptions& options = {});
+HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
+                          std::span<const HeadName> heads, const HeadAblationOptions& options = {});
 
 /// The mean of each head's output over the rows of the corpus, [1, d_value], in the order of `heads`.
 std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& texts,

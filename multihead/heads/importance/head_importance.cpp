@@ -41,7 +41,8 @@ void normalise_attentions(std::vector<HeadImportance>& heads) {
 void rank(std::vector<HeadImportance>& heads, const HeadImportanceReport& report) {
   std::map<std::string, size_t> place;  // of attentions, in the order of the model
   for (const HeadImportance& head : heads) place.emplace(head.name.attention, place.size());
-  const double sign = report.measure == ImportanceMeasure::kAlone ? -1 : 1;  // the least loss is the best head
+  const double sign =
+      report.measure == ImportanceMeasure::kAlone ? -1 : 1;  // the least loss is the best head
   std::stable_sort(heads.begin(), heads.end(), [&](const HeadImportance& a, const HeadImportance& b) {
     const size_t of_a = place.at(a.name.attention), of_b = place.at(b.name.attention);
     if (report.within_attentions && of_a != of_b) return of_a < of_b;
@@ -78,8 +79,9 @@ HeadImportanceReport head_importance(const SentenceModel& model, const ScoredTex
                                      const HeadImportanceOptions& options) {
   const bool gradients = options.measure == ImportanceMeasure::kGradient;
   if (options.normalised && (!gradients || !options.heads.empty()))
-    throw UsageError("the norm of an attention is that of its heads' gradients; leave `normalised` out, or take the "
-                     "gradients of all heads");
+    throw UsageError(
+        "the norm of an attention is that of its heads' gradients; leave `normalised` out, or take the "
+        "gradients of all heads");
   const std::vector<HeadName> heads = heads_wanted(*model.folder.model, options.heads);
   const ObserveOptions& read = options.texts.read.observe;
   HeadImportanceReport report{.read = texts.read,

@@ -39,7 +39,8 @@ std::string importance_json(const HeadImportanceReport& report, const std::strin
 
 std::string importance_json(const PruningCurve& curve, const std::string& model) {
   HeadsJson json = json_of_report(curve.importance, model);
-  json["curve"] = {{"sentences", curve.scored}, {"order", HeadsJson::array()}, {"points", HeadsJson::array()}};
+  json["curve"] = {
+      {"sentences", curve.scored}, {"order", HeadsJson::array()}, {"points", HeadsJson::array()}};
   for (const HeadName& head : curve.order) json["curve"]["order"].push_back(full_name(head));
   for (const PruningPoint& point : curve.points) {
     json["curve"]["points"].push_back({{"muted", point.muted},

@@ -101,9 +101,10 @@ PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
   const ScoredTexts &ranked = halves.first, &scored = halves.second;
   const bool vectors = ranked.kind == ScoreKind::kVectors;
   if (scored.texts.empty() || (vectors && ranked.texts.size() < 2))
-    throw UsageError(fmt::format("a curve ranks heads on one half of the lines and scores them on the other; give "
-                                 "at least {} lines of text",
-                                 vectors ? 3 : 2));
+    throw UsageError(
+        fmt::format("a curve ranks heads on one half of the lines and scores them on the other; give "
+                    "at least {} lines of text",
+                    vectors ? 3 : 2));
   PruningCurve found{.importance = head_importance(model, ranked, options),
                      .scored = std::ssize(scored.texts)};
   found.order = muting_order(found.importance);

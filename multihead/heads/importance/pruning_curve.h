@@ -13,7 +13,7 @@
 namespace mh {
 
 struct PruningCurveOptions {
-  int points = 10;         // scores besides that of the whole model, at equal steps; the last one without any head
+  int points = 10;  // scores besides that of the whole model, at equal steps; the last one without any head
   int random_orders = 10;  // orders at random, whose mean and interval stand beside; 0: none
   uint64_t seed = 1;       // of these
 };
@@ -21,9 +21,10 @@ struct PruningCurveOptions {
 /// The score with so many heads muted.
 struct PruningPoint {
   int64_t muted = 0;
-  Interval score = {};    // mean over texts, per predicted token (of vectors: their cosine to the whole model's)
-  Interval loss = {};     // of the whole model's score less this one, paired by text
-  Interval random = {};   // mean over the random orders of their mean loss
+  Interval score =
+      {};              // mean over texts, per predicted token (of vectors: their cosine to the whole model's)
+  Interval loss = {};  // of the whole model's score less this one, paired by text
+  Interval random = {};  // mean over the random orders of their mean loss
 };
 
 struct PruningCurve {

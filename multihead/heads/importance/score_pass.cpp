@@ -22,8 +22,7 @@ ScoredBatch scored_batch(const Model& model, const ScoredTexts& texts, std::span
   for (const int64_t n : numbers) {
     const ScoredText& text = texts.texts[static_cast<size_t>(n)];
     batch.text.add(text.ids, n, text.types);
-    if (translates)
-      batch.target.add(text.target, n, {.start_id = facts.start_id, .end_id = facts.eos_id});
+    if (translates) batch.target.add(text.target, n, {.start_id = facts.start_id, .end_id = facts.eos_id});
     const Batch& read = translates ? batch.target.input : batch.text;
     const int32_t begin = read.ragged.begin(read.ragged.sequences() - 1);
     for (const int32_t row : text.rows) {

@@ -118,9 +118,10 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
   }
   found.read = {.sentences = std::ssize(found.texts), .targets = reader.targets_read()};
   if (found.texts.empty())
-    throw FormatError(fmt::format("{} has no line of which something can be scored; a causal model needs "
-                                  "lines of at least two tokens",
-                                  corpus.name()));
+    throw FormatError(
+        fmt::format("{} has no line of which something can be scored; a causal model needs "
+                    "lines of at least two tokens",
+                    corpus.name()));
   return found;
 }
 

@@ -1,0 +1,77 @@
+// Models of each kind of score with a few lines of text, and their scores by one pass over all lines.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "multihead/heads/importance/score_pass.h"
+#include "tests/heads/small_translator.h"
+#include "tests/support/small_model.h"
+
+namespace mh {
+
+inline std::filesystem::path golden_of_importance(const char* name) {
+  return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+}
+
+inline HeadsText lines_of_importance(bool targets) {
+  HeadsText text{.sources = {"two dogs run in the park", "a cat sees the small dogs", "the end", "",
+                             "two small cats and two dogs see a park", "the cat runs and runs"}};
+  if (targets)
+    text.targets = {"two cats run", "a park", "the dog sees the cat and the small dogs", "", "see",
+                    "dogs run and run"};
+  return text;
+}
+
+/// A model of each kind of score.
+struct ScoredFamily {
+  std::string name;
+  SentenceModel model;
+  ScoredTexts texts;
+};
+
+inline std::vector<ScoredFamily> scored_families() {
+  std::vector<ScoredFamily> all;
+  const auto add = [&](const char* name, SentenceModel model, bool targets = false) {
+    const HeadsText text = lines_of_importance(targets);
+    TextCorpus corpus(text);
+    ScoredTexts texts = read_scored_texts(model.folder, corpus, {});
+    all.push_back({name, std::move(model), std::move(texts)});
+  };
+  SentenceModel translator;
+  translator.folder = small_translator(lines_of_importance(true).sources, 2);
+  sharpen(translator.folder.translator(), 3);
+  add("translator", std::move(translator), true);
+  add("gpt2", load_scored_model(golden_of_importance("generate/gpt2")));
+  add("bert", load_scored_model(golden_of_importance("fill/bert")));
+  add("sentences", load_scored_model(golden_of_importance("sentences/modes")));
+  return all;
+}
+
+/// The score of each text with these sites; of vectors beside `references`.
+inline std::vector<double> scores_with(const ScoredFamily& family, Sites* sites, ConstMatrixView references = {}) {
+  VocabularyScratch scratch;
+  std::vector<int64_t> numbers;
+  for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
+  const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
+  ScorePass pass(family.model, family.texts.kind, batch, {.sites = sites});
+  return pass.scores(references, scratch);
+}
+
+inline Tensor vectors_of_family(const ScoredFamily& family) {
+  if (family.texts.kind != ScoreKind::kVectors) return {};
+  std::vector<int64_t> numbers;
+  for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
+  const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
+  return copied(ScorePass(family.model, family.texts.kind, batch, {}).vectors());
+}
+
+inline std::string named(const HeadName& head) {
+  return head.attention + "." + std::to_string(head.head);
+}
+
+}  // namespace mh
