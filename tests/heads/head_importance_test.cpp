@@ -107,7 +107,8 @@ TEST(HeadImportance, AHeadMayBecomeItsMean) {
         ablate_heads(family.model, family.texts, heads, {.to = AblatedTo::kMean, .max_batch_tokens = 19});
     for (size_t h = 0; h < heads.size(); ++h) {
       const Tensor& output = seen.value(heads[h].attention + ".heads");
-      const int64_t size = output.cols() / std::ranges::count(heads, heads[h].attention, &HeadName::attention);
+      const int64_t size =
+          output.cols() / std::ranges::count(heads, heads[h].attention, &HeadName::attention);
       Tensor mean(1, size);
       for (int64_t c = 0; c < size; ++c) {
         double sum = 0;
@@ -202,7 +203,8 @@ TEST(HeadImportance, OfThreeTokensIsAsCalculatedByHand) {
   SentenceModel model;
   auto causal = std::make_unique<CausalModel>(config);
   test::fill_parameters(*causal, 5);
-  test::put_numbers(*causal, "decoder.0.feed_forward.w_2", std::vector<std::vector<float>>(3, std::vector<float>(5, 0)));
+  test::put_numbers(*causal, "decoder.0.feed_forward.w_2",
+                    std::vector<std::vector<float>>(3, std::vector<float>(5, 0)));
   const test::WholeMatrices weights(*causal);
   model.folder.model = std::move(causal);
   const std::vector<int32_t> ids = {3, 1, 6};
@@ -211,16 +213,18 @@ TEST(HeadImportance, OfThreeTokensIsAsCalculatedByHand) {
                           .texts = {{.ids = ids, .rows = {0, 1}, .tokens = {1, 6}}}};
   const auto log_p = [&](std::vector<double> gates) { return log_p_of_three(weights, ids, 3, gates); };
   const HeadImportanceReport gradients = head_importance(model, texts, {});
-  const HeadImportanceReport ablations = head_importance(model, texts, {.measure = ImportanceMeasure::kAblation});
+  const HeadImportanceReport ablations =
+      head_importance(model, texts, {.measure = ImportanceMeasure::kAblation});
   EXPECT_NEAR(gradients.score, log_p({1, 1, 1}), 1e-5);
   EXPECT_NEAR(ablations.score, log_p({1, 1, 1}), 1e-5);
   for (size_t h = 0; h < 3; ++h) {
     std::vector<double> above(3, 1), below(3, 1), without(3, 1);
     above[h] += 1e-5, below[h] -= 1e-5, without[h] = 0;
     const auto of = [&](const HeadImportanceReport& report) {
-      return std::ranges::find_if(report.heads, [&](const HeadImportance& head) {
-               return head.name.head == static_cast<int>(h);
-             })->importance;
+      return std::ranges::find_if(
+                 report.heads,
+                 [&](const HeadImportance& head) { return head.name.head == static_cast<int>(h); })
+          ->importance;
     };
     EXPECT_NEAR(of(gradients).mean, std::fabs(log_p(above) - log_p(below)) / 2e-5, 2e-5);
     EXPECT_NEAR(of(ablations).mean, log_p({1, 1, 1}) - log_p(without), 1e-5);
@@ -238,8 +242,10 @@ TEST(HeadImportance, RanksAmongAllOrWithinAttentions) {
       EXPECT_GE(all.heads[i - 1].importance.mean, all.heads[i].importance.mean);
     }
   }
-  const HeadImportanceReport within = head_importance(family.model, family.texts, {.within_attentions = true});
-  for (size_t i = 0; i < within.heads.size(); ++i) EXPECT_EQ(within.heads[i].rank, static_cast<int>(i % 3) + 1);
+  const HeadImportanceReport within =
+      head_importance(family.model, family.texts, {.within_attentions = true});
+  for (size_t i = 0; i < within.heads.size(); ++i)
+    EXPECT_EQ(within.heads[i].rank, static_cast<int>(i % 3) + 1);
   EXPECT_EQ(within.heads[0].name.attention, "encoder.0.self_attention");
 
   const HeadImportanceReport normalised = head_importance(family.model, family.texts, {.normalised = true});
@@ -260,8 +266,9 @@ TEST(HeadImportance, RanksAmongAllOrWithinAttentions) {
 
 TEST(HeadImportance, TheOnlyHeadOfAnAttentionIsTheBestWhereTheOthersCostLeast) {
   const auto families = scored_families();
-  const HeadImportanceReport alone = head_importance(
-      families[1].model, families[1].texts, {.measure = ImportanceMeasure::kAlone, .within_attentions = true});
+  const HeadImportanceReport alone =
+      head_importance(families[1].model, families[1].texts,
+                      {.measure = ImportanceMeasure::kAlone, .within_attentions = true});
   double last = 0;
   for (const HeadImportance& head : alone.heads) {
     if (head.rank > 1) {
@@ -334,7 +341,8 @@ TEST(HeadImportance, RefusesWhatCannotBe) {
   EXPECT_THAT(message(families[3], one, {}), HasSubstr("give at least two lines"));
   EXPECT_EQ(message(families[3], one, {.measure = ImportanceMeasure::kAblation}), "");
   EXPECT_EQ(message(families[1], one, {}), "") << "one sentence is enough where words are predicted";
-  EXPECT_THAT(message(families[1], many, {.heads = {HeadPattern("encoder.*")}}), HasSubstr("no head 'encoder.*'"));
+  EXPECT_THAT(message(families[1], many, {.heads = {HeadPattern("encoder.*")}}),
+              HasSubstr("no head 'encoder.*'"));
   EXPECT_THAT(message(families[1], many, {.measure = ImportanceMeasure::kAblation, .normalised = true}),
               HasSubstr("leave `normalised` out"));
   EXPECT_THAT(message(families[2], many, {.texts = {.masked = 0}}), HasSubstr("`masked` is 0"));

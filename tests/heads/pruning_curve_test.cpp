@@ -57,8 +57,8 @@ TEST(PruningCurve, WithinAttentionsEachLosesItsLeastFirst) {
   const auto families = scored_families();
   const HeadsText text = lines_of_importance(true);
   TextCorpus corpus(text);
-  const PruningCurve curve =
-      pruning_curve(families[0].model, corpus, {.within_attentions = true}, {.points = 2, .random_orders = 0});
+  const PruningCurve curve = pruning_curve(families[0].model, corpus, {.within_attentions = true},
+                                           {.points = 2, .random_orders = 0});
   for (size_t i = 0; i < curve.order.size(); ++i) {
     const auto head = std::ranges::find(curve.importance.heads, curve.order[i], &HeadImportance::name);
     EXPECT_EQ(head->rank, 3 - static_cast<int>(i / 6));

@@ -22,8 +22,8 @@ inline HeadsText lines_of_importance(bool targets) {
   HeadsText text{.sources = {"two dogs run in the park", "a cat sees the small dogs", "the end", "",
                              "two small cats and two dogs see a park", "the cat runs and runs"}};
   if (targets)
-    text.targets = {"two cats run", "a park", "the dog sees the cat and the small dogs", "", "see",
-                    "dogs run and run"};
+    text.targets = {"two cats run", "a park",          "the dog sees the cat and the small dogs", "",
+                    "see",          "dogs run and run"};
   return text;
 }
 
@@ -53,7 +53,8 @@ inline std::vector<ScoredFamily> scored_families() {
 }
 
 /// The score of each text with these sites; of vectors beside `references`.
-inline std::vector<double> scores_with(const ScoredFamily& family, Sites* sites, ConstMatrixView references = {}) {
+inline std::vector<double> scores_with(const ScoredFamily& family, Sites* sites,
+                                       ConstMatrixView references = {}) {
   VocabularyScratch scratch;
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
