@@ -8,6 +8,7 @@ class App;
 namespace mh::cli {
 
 void add_heads_alignment(CLI::App& heads);
+void add_heads_attribution(CLI::App& heads);
 void add_heads_circuits(CLI::App& heads);
 void add_heads_importance(CLI::App& heads);
 void add_heads_relations(CLI::App& heads);

@@ -6,11 +6,17 @@
 
 namespace mh {
 
+std::optional<int32_t> mask_id(const ModelFolder& folder, const Tokenizer& tokenizer) {
+  for (const std::string& token : {folder.mask_token, std::string("[MASK]"), std::string("<mask>")}) {
+    if (token.empty()) continue;
+    if (const auto id = tokenizer.id_of(token)) return id;
+  }
+  return std::nullopt;
+}
+
 std::string mask_token(const ModelFolder& folder) {
   const Tokenizer& tokenizer = folder.source_tokens();
-  for (const std::string& token : {folder.mask_token, std::string("[MASK]"), std::string("<mask>")}) {
-    if (!token.empty() && tokenizer.id_of(token)) return token;
-  }
+  if (const auto id = mask_id(folder, tokenizer)) return tokenizer.token_of(*id);
   throw UsageError(fmt::format("the tokenizer of {} has no mask token", folder.path.string()));
 }
 

@@ -39,7 +39,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads circuits",
                                          "heads similar",
                                          "heads where",
-                                         "heads importance"};
+                                         "heads importance",
+                                         "heads attribution"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
