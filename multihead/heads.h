@@ -11,6 +11,7 @@
 //   const mh::HeadsText text{.sources = lines};                                        // or mh::FilesCorpus: files of any size
 //   mh::TextCorpus corpus(text);
 //   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
+//   mh::patch_heads(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
@@ -19,6 +20,7 @@
 
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/head_alignment.h"
+#include "multihead/heads/head_patching.h"
 #include "multihead/heads/head_relations.h"
 #include "multihead/heads/head_similarity.h"
 #include "multihead/heads/head_stats.h"

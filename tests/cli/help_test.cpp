@@ -38,7 +38,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads alignment",
                                          "heads circuits",
                                          "heads similar",
-                                         "heads where"};
+                                         "heads where",
+                                         "heads patch"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
@@ -132,8 +133,9 @@ TEST(Help, SaysHowManyFlagsItLeavesOut) {
 }
 
 TEST(Help, NamesWhatAFlagTakes) {
-  const std::set<std::string> texts = {"--text",   "--target-text", "--text-pair",
-                                       "--prompt", "--stop",        "--system"};
+  const std::set<std::string> texts = {"--text",   "--target-text", "--text-pair", "--prompt",
+                                       "--stop",   "--system",      "--clean",     "--corrupt",
+                                       "--answer", "--wrong",       "--prefix"};
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
     for (const std::string& flag : flags_in(help, " +TEXT"))
