@@ -12,6 +12,7 @@
 //   mh::TextCorpus corpus(text);
 //   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
 //   mh::head_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
+//   mh::patch_heads(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
@@ -20,6 +21,7 @@
 
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/head_alignment.h"
+#include "multihead/heads/head_patching.h"
 #include "multihead/heads/head_relations.h"
 #include "multihead/heads/head_similarity.h"
 #include "multihead/heads/head_stats.h"

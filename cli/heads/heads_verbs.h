@@ -11,6 +11,7 @@ void add_heads_alignment(CLI::App& heads);
 void add_heads_attribution(CLI::App& heads);
 void add_heads_circuits(CLI::App& heads);
 void add_heads_importance(CLI::App& heads);
+void add_heads_patch(CLI::App& heads);
 void add_heads_relations(CLI::App& heads);
 void add_heads_stats(CLI::App& heads);
 void add_heads_similar(CLI::App& heads);

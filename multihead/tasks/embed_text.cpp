@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "multihead/autograd/pool_rows.h"
@@ -14,48 +15,14 @@
 #include "multihead/base/finite.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/batch/plan_batches.h"
-#include "multihead/folders/text_tokens.h"
+#include "multihead/folders/sentence_tokens.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/tensor/cosine.h"
-#include "multihead/text/unicode.h"
 
 namespace mh {
 namespace {
 
 constexpr int64_t kLeastBatchTokens = 512;
-
-/// The sentences as the model reads them.
-std::vector<TextTokens> tokens_of(const SentenceModel& model, const std::vector<std::string>& lines,
-                                  const EmbedTextOptions& options) {
-  if (!options.pairs.empty() && !model.prompt.empty()) {
-    throw UsageError(
-        fmt::format("{} has a prompt for a single text, and none for two; leave the second texts out",
-                    model.folder.path.string()));
-  }
-  std::function<std::string(const std::string&)> prepare = nullptr;
-  if (model.lowercase || !model.prompt.empty()) {
-    prepare = [&model](const std::string& line) {
-      return model.lowercase ? lower_case(model.prompt + line) : model.prompt + line;
-    };
-  }
-  return read_lines(TextReader(model.folder, static_cast<size_t>(model.longest)), lines,
-                    {.from = options.from,
-                     .seconds = options.pairs,
-                     .prepare = prepare,
-                     .remark = options.remark,
-                     .strict = options.strict});
-}
-
-/// A model that load_sentence_model() made is always so.
-void check_model(const SentenceModel& model) {
-  if (!model.folder.model)
-    throw UsageError("this sentence model has no model; load_sentence_model() reads one");
-  const auto special = static_cast<int32_t>(model.folder.source_tokens().encode_ids("").size());
-  if (model.longest <= special) {
-    throw UsageError(fmt::format("`longest` is {}; sentences need more than the {} special tokens",
-                                 model.longest, special));
-  }
-}
 
 /// Of numbers that the caller has from anywhere; embed_text() gives no others.
 void require_finite_rows(ConstMatrixView rows, int64_t begin, int64_t end, const char* what) {
@@ -76,9 +43,11 @@ Tensor normalised(ConstMatrixView rows) {
 
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
                   const EmbedTextOptions& options) {
-  check_model(model);
+  check_sentence_model(model);
   if (options.sites) model.folder.model->check(*options.sites, model.sites());
-  const std::vector<TextTokens> sentences = tokens_of(model, lines, options);
+  const std::vector<TextTokens> sentences = sentence_tokens(
+      model, lines,
+      {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict});
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
   int64_t all_tokens = 0;
@@ -131,8 +100,8 @@ double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
       throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
     require_finite_rows(rows, row, row + 1, "cosine");
   }
-  const auto size = static_cast<size_t>(rows.cols);
-  return cosine({rows.row(i), size}, {rows.row(j), size});
+  const auto row = [&](int64_t n) { return std::span(rows.row(n), static_cast<size_t>(rows.cols)); };
+  return cosine(row(i), row(j));
 }
 
 std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,

@@ -40,7 +40,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads similar",
                                          "heads where",
                                          "heads importance",
-                                         "heads attribution"};
+                                         "heads attribution",
+                                         "heads patch"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
@@ -134,8 +135,9 @@ TEST(Help, SaysHowManyFlagsItLeavesOut) {
 }
 
 TEST(Help, NamesWhatAFlagTakes) {
-  const std::set<std::string> texts = {"--text",   "--target-text", "--text-pair",
-                                       "--prompt", "--stop",        "--system"};
+  const std::set<std::string> texts = {"--text",   "--target-text", "--text-pair", "--prompt",
+                                       "--stop",   "--system",      "--clean",     "--corrupt",
+                                       "--answer", "--wrong",       "--prefix"};
   for (const std::string& verb : kVerbs) {
     const std::string help = help_of(verb);
     for (const std::string& flag : flags_in(help, " +TEXT"))

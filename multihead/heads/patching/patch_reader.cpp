@@ -1,0 +1,131 @@
+#include "multihead/heads/patching/patch_reader.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "multihead/batch/batch.h"
+#include "multihead/folders/sentence_tokens.h"
+#include "multihead/heads/inspected_texts.h"
+#include "multihead/models/encoder_model.h"
+#include "multihead/models/next_words.h"
+#include "multihead/tensor/cosine.h"
+
+namespace mh {
+namespace {
+
+Batch copies_of(const PatchText& text, int64_t copies) {
+  Batch batch;
+  for (int64_t copy = 0; copy < copies; ++copy) batch.add(text.ids, copy, text.types);
+  return batch;
+}
+
+class WordReader final : public PatchReader {
+ public:
+  WordReader(const ModelFolder& folder, const PatchTexts& texts)
+      : folder_(folder), texts_(texts), translates_(translates(folder)) {}
+
+  const Model& model() const override { return *folder_.model; }
+  void check(const Sites& sites) const override { model().check(sites); }
+
+  std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
+    const Batch source = copies_of(text, copies),
+                target = translates_ ? copies_of(texts_.target, copies) : Batch();
+    const Var states = model().read(context, source.view(), translates_ ? target.view() : Sequences());
+    const std::vector<float> found = log_probabilities(context, states, translates_ ? target : source);
+    std::vector<AnswerScores> scores;
+    for (size_t copy = 0; copy < static_cast<size_t>(copies); ++copy)
+      scores.push_back({.answer = found[2 * copy], .wrong = found[2 * copy + 1]});
+    return scores;
+  }
+
+ private:
+  /// Of the answer and the wrong one, copy by copy.
+  std::vector<float> log_probabilities(const Context& context, Var states, const Batch& predicts) const {
+    const int32_t copies = predicts.ragged.sequences();
+    std::vector<int32_t> rows, tokens;
+    for (int32_t copy = 0; copy < copies; ++copy) {
+      for (const PatchAnswer* answer : {&texts_.answer, &texts_.wrong}) {
+        rows.push_back(predicts.ragged.begin(copy) + texts_.predicting);
+        tokens.push_back(*answer->token);
+      }
+    }
+    VocabularyScratch scratch;
+    if (const auto* language = dynamic_cast<const LanguageModel*>(folder_.model.get()))
+      return language->next_words(context, states, predicts.view()).log_probabilities(rows, tokens, scratch);
+    return of_masks(context, states, rows, tokens, scratch);
+  }
+
+  std::vector<float> of_masks(Context context, Var states, std::vector<int32_t> rows,
+                              const std::vector<int32_t>& tokens, VocabularyScratch& scratch) const {
+    const auto& encoder = dynamic_cast<const EncoderModel&>(model());
+    const auto copies = static_cast<int64_t>(rows.size()) / 2;
+    Tensor masks(copies, states.cols());
+    Ragged one_each;
+    for (int64_t copy = 0; copy < copies; ++copy) {
+      std::copy_n(states.value().row(rows[static_cast<size_t>(2 * copy)]), masks.cols(),
+                  masks.view().row(copy));
+      rows[static_cast<size_t>(2 * copy)] = rows[static_cast<size_t>(2 * copy + 1)] =
+          static_cast<int32_t>(copy);
+      one_each.add(1);
+    }
+    const std::vector<int32_t> positions(static_cast<size_t>(copies), texts_.predicting);
+    const Var before = encoder.before_words(context, context.tape.constant(masks.view()));
+    return NextWords(encoder.masked_words(), context, before,
+                     {.offsets = one_each.offsets(), .positions = positions})
+        .log_probabilities(rows, tokens, scratch);
+  }
+
+  const ModelFolder& folder_;
+  const PatchTexts& texts_;
+  bool translates_;
+};
+
+class VectorReader final : public PatchReader {
+ public:
+  VectorReader(const SentenceModel& model, const PatchQuestion& question, Sites* sites) : model_(model) {
+    if (sites != nullptr) check(*sites);
+    const std::vector<std::string> answers = {question.answer, question.wrong};
+    Batch batch;
+    for (const TextTokens& answer :
+         sentence_tokens(model, answers, {.from = {.one = "answer"}, .strict = true}))
+      batch.add(answer.ids, 0, answer.types);
+    Tape tape;
+    Context context{.tape = tape, .sites = sites};
+    answers_ = copied(model.vectors(context, batch.view()).value());
+  }
+
+  const Model& model() const override { return *model_.folder.model; }
+  void check(const Sites& sites) const override { model().check(sites, model_.sites()); }
+
+  std::vector<AnswerScores> read(Context& context, const PatchText& text, int64_t copies) const override {
+    const Batch batch = copies_of(text, copies);
+    const ConstMatrixView vectors = model_.vectors(context, batch.view()).value();
+    const auto row = [](ConstMatrixView all, int64_t i) {
+      return std::span(all.row(i), static_cast<size_t>(all.cols));
+    };
+    const ConstMatrixView answers = answers_.view();
+    std::vector<AnswerScores> scores;
+    for (int64_t copy = 0; copy < copies; ++copy)
+      scores.push_back({.answer = cosine(row(vectors, copy), row(answers, 0)),
+                        .wrong = cosine(row(vectors, copy), row(answers, 1))});
+    return scores;
+  }
+
+ private:
+  const SentenceModel& model_;
+  Tensor answers_;  // [2, dimension]
+};
+
+}  // namespace
+
+std::unique_ptr<PatchReader> patch_reader(const ModelFolder& folder, const PatchTexts& texts) {
+  return std::make_unique<WordReader>(folder, texts);
+}
+
+std::unique_ptr<PatchReader> patch_reader(const SentenceModel& model, const PatchQuestion& question,
+                                          Sites* sites) {
+  return std::make_unique<VectorReader>(model, question, sites);
+}
+
+}  // namespace mh

@@ -1,0 +1,214 @@
+#include "multihead/heads/patching/patch_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/base/terminal_text.h"
+#include "multihead/folders/mask_token.h"
+#include "multihead/folders/sentence_tokens.h"
+#include "multihead/folders/text_tokens.h"
+#include "multihead/heads/inspected_texts.h"
+#include "multihead/models/encoder_decoder.h"
+
+namespace mh {
+namespace {
+
+PatchText labelled_text(const Tokenizer& tokenizer, TextTokens tokens) {
+  PatchText text{.ids = std::move(tokens.ids), .types = std::move(tokens.types)};
+  for (const int32_t id : text.ids) text.labels.push_back(tokenizer.shown(id));
+  return text;
+}
+
+void check_equally_long(const PatchTexts& texts) {
+  const size_t clean = texts.clean.ids.size(), corrupt = texts.corrupt.ids.size();
+  if (clean != corrupt) {
+    throw UsageError(fmt::format(
+        "the clean text has {} tokens and the corrupt one {}; a value is put at the position that "
+        "it has: exchange words for others of as many tokens (`multihead tokenize` shows them)",
+        clean, corrupt));
+  }
+  if (clean == 0) throw UsageError("the clean and the corrupt text have no tokens; give texts");
+}
+
+void refuse_prefix(const PatchQuestion& question) {
+  if (!question.prefix.empty())
+    throw UsageError(
+        "`prefix`: this model translates nothing, so that no target begins with it; leave it out");
+}
+
+bool begins_word(std::string_view text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0 ||
+      std::ispunct(static_cast<unsigned char>(text[0])) != 0)
+    return false;
+  return terminal_characters(text)[0].width == 1;  // wide: East Asian, written without spaces
+}
+
+bool wants_space_behind(std::string_view text) {
+  if (text.empty()) return false;
+  const auto last = static_cast<unsigned char>(text.back());
+  if (last >= 0x80) return terminal_characters(text).back().width == 1;
+  return std::isalnum(last) != 0 || std::string_view(".,;:!?)").find(text.back()) != std::string_view::npos;
+}
+
+/// The tokens of an answer between two texts; `without` are the tokens without it, where `before` of them come first and
+/// `after` last.
+std::vector<int32_t> tokens_of_answer(const Tokenizer& tokenizer, const std::string& with,
+                                      const std::string& answer, const std::vector<int32_t>& without,
+                                      size_t before, size_t after) {
+  std::vector<int32_t> ids = tokenizer.encode_ids(with, false);
+  const auto first = static_cast<std::ptrdiff_t>(before), last = static_cast<std::ptrdiff_t>(after);
+  if (ids.size() > before + after && std::equal(without.begin(), without.begin() + first, ids.begin()) &&
+      std::equal(without.end() - last, without.end(), ids.end() - last))
+    return {ids.begin() + first, ids.end() - last};
+  return tokenizer.encode_ids(answer, false);  // the text's own tokens would be others with it
+}
+
+/// The text around the place of an answer, and the mask's position in its tokens.
+struct AnswerPlace {
+  const Tokenizer& tokenizer;
+  std::string before, after = {};
+  std::string mask = {};
+
+  std::vector<int32_t> tokens(const std::string& answer) const {
+    if (!mask.empty()) {
+      const std::vector<int32_t> without = tokenizer.encode_ids(before + mask + after, false);
+      const auto at = std::find(without.begin(), without.end(), tokenizer.id_of(mask).value());
+      const auto first = static_cast<size_t>(at - without.begin());
+      return tokens_of_answer(tokenizer, before + answer + after, answer, without, first,
+                              without.size() - first - 1);
+    }
+    const std::vector<int32_t> without = tokenizer.encode_ids(before, false);
+    const char* const space = wants_space_behind(before) && begins_word(answer) ? " " : "";
+    return tokens_of_answer(tokenizer, before + space + answer, answer, without, without.size(), 0);
+  }
+};
+
+PatchAnswer word_answer(const AnswerPlace& place, const char* field, const std::string& text,
+                        const PatchRemark& remark) {
+  const std::vector<int32_t> tokens = place.tokens(text);
+  if (tokens.empty()) throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a word", field, text));
+  const int32_t token = tokens[0];
+  if (token == place.tokenizer.unknown_id())
+    throw UsageError(fmt::format("`{}`: the tokenizer does not know '{}'; take another word", field, text));
+  PatchAnswer answer{
+      .text = text, .token = token, .label = place.tokenizer.shown(token), .tokens = std::ssize(tokens)};
+  if (answer.tokens > 1 && remark)
+    remark(
+        fmt::format("'{}' has {} tokens; the first, {}, is what counts", text, answer.tokens, answer.label));
+  return answer;
+}
+
+void read_word_answers(const AnswerPlace& place, const PatchQuestion& question, const PatchRemark& remark,
+                       PatchTexts& texts) {
+  texts.answer = word_answer(place, "answer", question.answer, remark);
+  texts.wrong = word_answer(place, "wrong", question.wrong, remark);
+  if (texts.answer.token == texts.wrong.token) {
+    throw UsageError(
+        fmt::format("`answer` and `wrong` both begin with the token {}, so that no run prefers one; take "
+                    "words of different first tokens",
+                    texts.answer.label));
+  }
+}
+
+/// The one mask of a text.
+int32_t mask_position(const std::vector<int32_t>& ids, int32_t mask, const std::string& token,
+                      const char* which) {
+  const auto masks = std::count(ids.begin(), ids.end(), mask);
+  if (masks != 1) {
+    throw UsageError(fmt::format("the {} text has {} masks; write {} once, where the answer is missing",
+                                 which, masks, token));
+  }
+  return static_cast<int32_t>(std::find(ids.begin(), ids.end(), mask) - ids.begin());
+}
+
+void read_masks(const ModelFolder& folder, const PatchQuestion& question, const PatchRemark& remark,
+                PatchTexts& texts) {
+  const Tokenizer& tokenizer = folder.source_tokens();
+  const std::string mask = mask_token(folder);
+  const int32_t id = tokenizer.id_of(mask).value();
+  const int32_t clean = mask_position(texts.clean.ids, id, mask, "clean"),
+                corrupt = mask_position(texts.corrupt.ids, id, mask, "corrupt");
+  if (clean != corrupt) {
+    throw UsageError(fmt::format(
+        "{} is token {} of the clean text and token {} of the corrupt one; put it at the same place", mask,
+        clean, corrupt));
+  }
+  texts.predicting = clean;
+  const size_t at = question.clean.find(mask);
+  if (at == std::string::npos) throw UsageError(fmt::format("the clean text has no {}", mask));
+  read_word_answers({.tokenizer = tokenizer,
+                     .before = question.clean.substr(0, at),
+                     .after = question.clean.substr(at + mask.size()),
+                     .mask = mask},
+                    question, remark, texts);
+}
+
+}  // namespace
+
+PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
+                            const PatchRemark& remark) {
+  if (!folder.model->predicts()) {
+    throw UsageError(fmt::format(
+        "{} holds a {} model that predicts no words; patch it as a sentence model, by its vectors",
+        folder.path.string(), folder.model_type));
+  }
+  const bool translator = translates(folder);
+  if (!translator) refuse_prefix(question);
+  const auto longest = static_cast<size_t>(folder.model->facts().max_positions);
+  std::vector<TextTokens> read =
+      read_lines(TextReader(folder, {.longest = longest, .of_translator = translator}),
+                 std::vector<std::string>{question.clean, question.corrupt},
+                 {.from = {.one = "text"}, .remark = remark, .strict = true});
+  PatchTexts texts;
+  for (TextTokens& tokens : read) {
+    if (translator) tokens.ids.push_back(folder.translator().config().eos_id);
+  }
+  texts.clean = labelled_text(folder.source_tokens(), std::move(read[0]));
+  texts.corrupt = labelled_text(folder.source_tokens(), std::move(read[1]));
+  check_equally_long(texts);
+  if (translator) {
+    const Tokenizer& tokenizer = folder.target_tokens();
+    const TextReader reader(folder, {.longest = longest, .tokenizer = &tokenizer, .of_translator = true});
+    texts.target = labelled_text(
+        tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
+                              {.from = {.one = "prefix"}, .remark = remark, .strict = true})[0]);
+    texts.target.ids.insert(texts.target.ids.begin(), folder.translator().config().decoder_start_id);
+    texts.target.labels.insert(texts.target.labels.begin(), "<start>");
+    texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;
+    read_word_answers({.tokenizer = tokenizer, .before = question.prefix}, question, remark, texts);
+  } else if (is_causal(folder)) {
+    texts.predicting = static_cast<int32_t>(texts.clean.ids.size()) - 1;
+    read_word_answers({.tokenizer = folder.source_tokens(), .before = question.clean}, question, remark,
+                      texts);
+  } else {
+    read_masks(folder, question, remark, texts);
+  }
+  return texts;
+}
+
+PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
+                            const PatchRemark& remark) {
+  refuse_prefix(question);
+  std::vector<TextTokens> read =
+      sentence_tokens(model, std::vector<std::string>{question.clean, question.corrupt},
+                      {.from = {.one = "text"}, .remark = remark, .strict = true});
+  PatchTexts texts{.clean = labelled_text(model.folder.source_tokens(), std::move(read[0])),
+                   .corrupt = labelled_text(model.folder.source_tokens(), std::move(read[1])),
+                   .answer = {.text = question.answer},
+                   .wrong = {.text = question.wrong}};
+  check_equally_long(texts);
+  for (const auto& [field, text] :
+       {std::pair("answer", &question.answer), std::pair("wrong", &question.wrong)}) {
+    if (text->find_first_not_of(" \t\n") == std::string::npos)
+      throw UsageError(fmt::format("`{}`: '{}' has no tokens; give a text", field, *text));
+  }
+  if (question.answer == question.wrong)
+    throw UsageError("`answer` and `wrong` are the same text, so that no run prefers one; take two texts");
+  return texts;
+}
+
+}  // namespace mh

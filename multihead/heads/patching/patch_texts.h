@@ -1,0 +1,61 @@
+// What activation patching reads: a clean and a corrupt text of equally many tokens, and two answers between which the model
+// decides. Of every kind of model that predicts words:
+//
+//   a causal model        the word after the text
+//   a translator          the first word of the target, or the one after `prefix`
+//   an encoder            the word in the place of the mask token (folders/mask_token.h), which the text has once
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "multihead/folders/sentence_model.h"
+
+namespace mh {
+
+struct PatchQuestion {
+  std::string clean, corrupt;
+  std::string answer, wrong;  // words; of a sentence model texts
+  std::string prefix = {};    // of a translator: what its decoder has read, the same in all runs
+};
+
+/// A text as the model reads it.
+struct PatchText {
+  std::vector<int32_t> ids;
+  std::vector<int32_t> types = {};       // batch/batch.h; empty: all of type 0
+  std::vector<std::string> labels = {};  // of each token, as people read it
+};
+
+/// An answer. A word of several tokens counts by its first one.
+struct PatchAnswer {
+  std::string text;
+  std::optional<int32_t> token = {};  // none: the answer is a text of a sentence model
+  std::string label = {};             // of that token
+  int64_t tokens = 0;                 // that the word has
+};
+
+struct PatchTexts {
+  PatchText clean, corrupt;
+  PatchText target = {};   // of a translator: what the decoder reads, the start token first
+  int32_t predicting = 0;  // the position whose state predicts the answer, of a translator in the target
+  PatchAnswer answer, wrong;
+};
+
+using PatchRemark = std::function<void(const std::string&)>;
+
+/// Reads the texts for a model that predicts words. The tokens of an answer are those that it has in its place in the clean
+/// text: between two words a space is put where neither has one. `remark` hears which answers have several tokens. Throws
+/// UsageError on texts of different lengths, on a model that predicts no words, a prefix for a model that translates nothing,
+/// masks that are not there, are several or stand at different positions, and on answers of no tokens, of the unknown token, or
+/// of the same first token; FormatError on texts that are not UTF-8 or longer than the model reads.
+PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& question,
+                            const PatchRemark& remark);
+/// The same for a model that makes vectors; answers are left to the reader of vectors. Throws UsageError on a prefix, on answers
+/// without text or that are the same, and on texts of different lengths.
+PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& question,
+                            const PatchRemark& remark);
+
+}  // namespace mh

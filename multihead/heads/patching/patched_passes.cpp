@@ -1,0 +1,156 @@
+#include "multihead/heads/patching/patched_passes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "multihead/heads/attention_name.h"
+#include "multihead/heads/observe_text.h"
+
+namespace mh {
+namespace {
+
+constexpr const char* kEncoderStack = "encoder";
+constexpr const char* kDecoderStack = "decoder";
+
+std::string heads_site(const std::string& attention) {
+  return Site{attention, SitePart::kHeads}.name();
+}
+
+std::string stream_name(const std::string& stack, int layer, int layers) {
+  return layer < layers ? fmt::format("{}.{}.input", stack, layer)
+                        : fmt::format("{}.{}.output", stack, layers - 1);
+}
+
+}  // namespace
+
+std::string PatchPlace::name(int layers) const {
+  return attention.empty() ? stream_name(stack, layer, layers) : fmt::format("{}.{}", attention, head);
+}
+
+PatchedPasses::PatchedPasses(const PatchReader& reader, const PatchTexts& texts, const Options& options)
+    : reader_(reader), texts_(texts), options_(options) {
+  if (options.sites != nullptr) reader.check(*options.sites);
+  for (const Model::AttentionName& attention : reader.model().attentions()) {
+    const AttentionPlace place = attention_place(attention.name);
+    int& layers = layers_[place.kind == AttentionKind::kEncoderSelf ? kEncoderStack : kDecoderStack];
+    layers = std::max(layers, place.layer + 1);
+  }
+  for (const SiteShape& site : reader.model().sites()) {
+    if (site.name.ends_with("attention.heads")) head_columns_[site.name] = site.columns / site.blocks;
+  }
+  const auto keep_stream = [&](SiteValues& values) {
+    for (const auto& [stack, layers] : layers_) {
+      values.keep(stack + ".*.input");
+      values.keep(stream_name(stack, layers, layers));
+    }
+  };
+  const auto keep_part = [&](SiteValues& values) {
+    if (options_.part == PatchedPart::kHeads) values.keep("*.heads");
+    if (options_.part == PatchedPart::kPattern) values.keep("*.weights.*");
+  };
+  keep_part(clean_);
+  if (options_.part == PatchedPart::kStream) keep_stream(clean_);
+  keep_part(corrupt_);
+  keep_stream(corrupt_);
+  const auto run = [&](const PatchText& text, SiteValues& kept) {
+    SitesInTurn sites(options_.sites, kept);
+    Context context{.tape = tape_, .sites = &sites};
+    const AnswerScores scores = reader_.read(context, text, 1)[0];
+    tape_.clear();
+    return scores;
+  };
+  clean_score_ = run(texts.clean, clean_);
+  corrupt_score_ = run(texts.corrupt, corrupt_);
+}
+
+int32_t PatchedPasses::positions(const std::string& stack) const {
+  const bool reads_target = stack == kDecoderStack && !texts_.target.ids.empty();
+  return static_cast<int32_t>((reads_target ? texts_.target : texts_.corrupt).ids.size());
+}
+
+std::vector<AnswerScores> PatchedPasses::patched(std::span<const PatchPlace> places) {
+  const int64_t tokens = std::ssize(texts_.corrupt.ids) + std::ssize(texts_.target.ids);
+  const auto at_once = static_cast<size_t>(std::max<int64_t>(1, options_.max_batch_tokens / tokens));
+  std::vector<AnswerScores> all;
+  for (size_t begin = 0; begin < places.size(); begin += at_once) {
+    const std::vector<AnswerScores> some =
+        patched_batch(places.subspan(begin, std::min(at_once, places.size() - begin)));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+template <class ColumnsOf>
+Tensor PatchedPasses::mixed(const std::string& site, std::span<const PatchPlace> places,
+                            const ColumnsOf& columns_of) const {
+  const ConstMatrixView corrupt = corrupt_.value(site).view();
+  Tensor all(corrupt.rows * std::ssize(places), corrupt.cols);
+  for (size_t copy = 0; copy < places.size(); ++copy) {
+    const auto first = static_cast<int64_t>(copy) * corrupt.rows;
+    const MatrixView own = all.view().rows_between(first, first + corrupt.rows);
+    for (int64_t i = 0; i < corrupt.rows; ++i) std::copy_n(corrupt.row(i), corrupt.cols, own.row(i));
+    const Columns from_clean = columns_of(places[copy]);
+    if (from_clean.begin == from_clean.end) continue;
+    const ConstMatrixView clean = clean_.value(site).view();
+    for (int64_t i = 0; i < corrupt.rows; ++i) {
+      if (!places[copy].position || *places[copy].position == i)
+        std::copy(clean.row(i) + from_clean.begin, clean.row(i) + from_clean.end,
+                  own.row(i) + from_clean.begin);
+    }
+  }
+  return all;
+}
+
+void PatchedPasses::put_part(std::span<const PatchPlace> places, SiteValues& put) const {
+  const std::string& attention = places[0].attention;
+  if (options_.part == PatchedPart::kHeads) {
+    const std::string site = heads_site(attention);
+    const int64_t width = head_columns_.at(site);
+    put.replace({.site = site, .numbers = mixed(site, places, [&](const PatchPlace& place) {
+                                 return Columns{place.head * width, (place.head + 1) * width};
+                               })});
+    return;
+  }
+  std::set<int> heads;
+  for (const PatchPlace& place : places) heads.insert(place.head);
+  for (const int head : heads) {
+    const std::string site = weights_site({attention, head});
+    const int64_t keys = corrupt_.value(site).cols();
+    put.replace({.site = site, .numbers = mixed(site, places, [&](const PatchPlace& place) {
+                                 return Columns{0, place.head == head ? keys : 0};
+                               })});
+  }
+}
+
+std::vector<AnswerScores> PatchedPasses::patched_batch(std::span<const PatchPlace> places) {
+  const PatchPlace& first = places[0];
+  const auto none = [](const PatchPlace&) { return Columns(); };
+  const std::string stream = stream_name(first.stack, first.layer, layers_.at(first.stack));
+  SiteValues put;
+  Tensor input, memory;
+  if (options_.part == PatchedPart::kStream) {
+    const int64_t columns = corrupt_.value(stream).cols();
+    input = mixed(stream, places, [&](const PatchPlace&) { return Columns{0, columns}; });
+  } else {
+    input = mixed(stream, places, none);
+    put_part(places, put);
+  }
+  std::vector<LayerStart> starts{
+      {.stack = first.stack, .layer = first.layer, .input = std::as_const(input).view()}};
+  if (const auto encoder = layers_.find(kEncoderStack);
+      first.stack == kDecoderStack && encoder != layers_.end()) {
+    memory = mixed(stream_name(encoder->first, encoder->second, encoder->second), places, none);
+    starts.push_back(
+        {.stack = encoder->first, .layer = encoder->second, .input = std::as_const(memory).view()});
+  }
+  SitesInTurn sites(options_.sites, put);
+  Context context{.tape = tape_, .sites = &sites, .starts = starts};
+  std::vector<AnswerScores> scores = reader_.read(context, texts_.corrupt, std::ssize(places));
+  tape_.clear();
+  return scores;
+}
+
+}  // namespace mh

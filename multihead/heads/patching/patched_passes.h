@@ -1,0 +1,85 @@
+// PatchedPasses: runs of a corrupt text with values of the clean text's run put in. What stands below the value's layer is the
+// corrupt run's own and is not computed again: a pass begins at that layer (LayerStart, nn/context.h). Runs of one layer that
+// differ in the head or the position are sequences of one batch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multihead/base/enum_names.h"
+#include "multihead/heads/patching/patch_reader.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/tensor/tensor.h"
+
+namespace mh {
+
+/// What of the clean run is put into the corrupt one.
+enum class PatchedPart {
+  kHeads,    // what a head gives before W^O, the site ATTENTION.heads
+  kPattern,  // a head's weights, the site ATTENTION.weights.HEAD
+  kStream,   // the input of a layer, LAYER.input, or what the last layer of a stack gives, LAYER.output
+};
+inline constexpr EnumNames<PatchedPart> kPatchedPartNames = {
+    {"heads", PatchedPart::kHeads}, {"patterns", PatchedPart::kPattern}, {"stream", PatchedPart::kStream}};
+
+/// Where.
+struct PatchPlace {
+  std::string stack;           // "encoder", "decoder"
+  int layer = 0;               // of the stream also the number of layers: the last one's output
+  std::string attention = {};  // empty: the stream
+  int head = 0;
+  std::optional<int32_t> position = {};  // none: all positions
+
+  /// "decoder.3.self_attention.5"; of the stream "decoder.3.input".
+  std::string name(int layers) const;
+};
+
+class PatchedPasses {
+ public:
+  struct Options {
+    PatchedPart part = PatchedPart::kHeads;
+    Sites* sites = nullptr;  // called in all runs before values are kept or put in
+    int64_t max_batch_tokens = 2048;
+  };
+  /// Runs the clean and the corrupt text. REQUIRES: reader, texts and sites outlive this. Throws UsageError on sites that the
+  /// model does not have.
+  PatchedPasses(const PatchReader& reader, const PatchTexts& texts, const Options& options);
+
+  const AnswerScores& clean() const { return clean_score_; }
+  const AnswerScores& corrupt() const { return corrupt_score_; }
+  /// The layers of each stack of the model.
+  const std::map<std::string, int>& layers() const { return layers_; }
+  /// Positions that a stack reads.
+  int32_t positions(const std::string& stack) const;
+  /// The scores of the corrupt run with the clean value at one place, for each of these places: all of one attention, or of
+  /// the stream before one layer.
+  std::vector<AnswerScores> patched(std::span<const PatchPlace> places);
+
+ private:
+  std::vector<AnswerScores> patched_batch(std::span<const PatchPlace> places);
+  /// Puts the clean values at the sites of heads or of weights.
+  void put_part(std::span<const PatchPlace> places, SiteValues& put) const;
+  struct Columns {
+    int64_t begin = 0, end = 0;
+  };
+  /// The corrupt run's value at a site for each place, one below the other; in these columns of the rows that the place means
+  /// the clean run's.
+  template <class ColumnsOf>
+  Tensor mixed(const std::string& site, std::span<const PatchPlace> places,
+               const ColumnsOf& columns_of) const;
+
+  const PatchReader& reader_;
+  const PatchTexts& texts_;
+  Options options_;
+  std::map<std::string, int> layers_;
+  std::map<std::string, int64_t> head_columns_;  // of the site of heads of an attention
+  SiteValues clean_, corrupt_;
+  AnswerScores clean_score_, corrupt_score_;
+  Tape tape_;
+};
+
+}  // namespace mh
