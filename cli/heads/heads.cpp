@@ -212,6 +212,7 @@ void add_heads(CLI::App& app) {
   add_heads_circuits(*verb);
   add_heads_similar(*verb);
   add_heads_where(*verb);
+  add_heads_prune(*verb);
   verb->callback([flags] {
     if (!flags->verb->get_subcommands().empty()) return;
     if (flags->model.empty()) throw CLI::RequiredError("--model");

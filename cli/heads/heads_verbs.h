@@ -9,6 +9,7 @@ namespace mh::cli {
 
 void add_heads_alignment(CLI::App& heads);
 void add_heads_circuits(CLI::App& heads);
+void add_heads_prune(CLI::App& heads);
 void add_heads_relations(CLI::App& heads);
 void add_heads_stats(CLI::App& heads);
 void add_heads_similar(CLI::App& heads);

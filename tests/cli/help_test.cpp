@@ -38,7 +38,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads alignment",
                                          "heads circuits",
                                          "heads similar",
-                                         "heads where"};
+                                         "heads where",
+                                         "heads prune"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);
