@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -181,14 +180,6 @@ std::vector<Cost> costs_of(const Model& before, const Model& after) {
   return costs;
 }
 
-void check_out(const ConvertFlags& flags) {
-  std::error_code code;
-  if (std::filesystem::exists(flags.out, code)) {
-    throw UsageError(fmt::format("--out {} exists; name a new folder, so that no model is lost", flags.out));
-  }
-  check_can_write_folder(flags.out);
-}
-
 void save(const ConvertFlags& flags, const ModelFolder& folder) {
   StopSignals::stoppable([&](const auto& stop) {
     save_model_folder(flags.out, folder,
@@ -213,7 +204,7 @@ void save_as_it_is(const ConvertFlags& flags, const ModelFolder& folder) {
 
 void run(const ConvertFlags& flags) {
   const std::optional<Plan> plan = plan_of(flags);
-  check_out(flags);
+  check_new_folder(flags.out);
   ModelFolder folder = load_model(flags.model);
   if (!plan) return save_as_it_is(flags, folder);
   const CompareOn on{.source = flags.source,

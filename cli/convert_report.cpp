@@ -45,15 +45,6 @@ std::vector<NamedDifference> named(const ModelDifference& difference) {
   return all;
 }
 
-Json json_of(const ModelDifference& difference) {
-  Json json;
-  for (const auto& [key, name, found] : named(difference)) {
-    json[key] = found->largest;
-    json[fmt::format("{}_magnitude", key)] = found->magnitude;
-  }
-  return json;
-}
-
 template <class T>
 Json json_of(const BeforeAfter<T>& both) {
   return {{"before", both.before}, {"after", both.after}};
@@ -68,6 +59,22 @@ bool is_rounding(const ModelDifference& difference) {
   });
 }
 
+nlohmann::ordered_json difference_json(const ModelDifference& difference) {
+  Json json;
+  for (const auto& [key, name, found] : named(difference)) {
+    json[key] = found->largest;
+    json[fmt::format("{}_magnitude", key)] = found->magnitude;
+  }
+  return json;
+}
+
+std::string difference_lines(const ModelDifference& difference) {
+  std::string text;
+  for (const auto& [key, name, found] : named(difference))
+    text += fmt::format("  {:<18}{:.2e}, of numbers up to {:.3g}\n", name, found->largest, found->magnitude);
+  return text;
+}
+
 std::string in_words(const ConvertReport& report) {
   std::string text = fmt::format("{} -> {}\n{}\n\n{:<34}{:>16}{:>16}\n", report.model, report.out,
                                  report.conversion, "", "before", "after");
@@ -75,8 +82,7 @@ std::string in_words(const ConvertReport& report) {
     text += fmt::format("{:<34}{:>16}{:>16}\n", name, grouped(count.before), grouped(count.after));
   }
   text += fmt::format("\nlargest difference from the given model on {}\n", report.compared_on);
-  for (const auto& [key, name, found] : named(report.difference))
-    text += fmt::format("  {:<18}{:.2e}, of numbers up to {:.3g}\n", name, found->largest, found->magnitude);
+  text += difference_lines(report.difference);
   if (const auto& mean = report.mean_log_probability)
     text += fmt::format("mean log-probability of a target token: {:.4f} before, {:.4f} after\n", mean->before,
                         mean->after);
@@ -89,8 +95,8 @@ std::string as_json(const ConvertReport& report) {
             {"conversion", report.conversion},
             {"exact", report.promise == Promise::kSame},
             {"on", report.compared_on}};
-  json["difference"] = json_of(report.difference);
-  if (report.from_muted) json["difference_from_muted"] = json_of(*report.from_muted);
+  json["difference"] = difference_json(report.difference);
+  if (report.from_muted) json["difference_from_muted"] = difference_json(*report.from_muted);
   if (report.mean_log_probability) json["mean_log_probability"] = json_of(*report.mean_log_probability);
   for (const Cost& cost : report.costs) json[cost.key] = json_of(cost.count);
   return json.dump(2) + "\n";

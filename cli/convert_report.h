@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,10 @@ struct ConvertReport {
 /// The largest difference that rounding explains, as a share of the largest number.
 inline constexpr double kRounding = 1e-3;
 bool is_rounding(const ModelDifference& difference);
+
+/// A line for each output that was compared; and the same with the largest magnitudes as JSON.
+std::string difference_lines(const ModelDifference& difference);
+nlohmann::ordered_json difference_json(const ModelDifference& difference);
 
 std::string in_words(const ConvertReport& report);
 std::string as_json(const ConvertReport& report);

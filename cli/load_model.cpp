@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "cli/common.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {
@@ -21,6 +25,13 @@ ModelFolder load_translator(const std::string& path, std::string_view verb, std:
       fmt::format("{} holds a {} model, but {} takes the folder of a translator (made by multihead train, or "
                   "Marian's); {}",
                   path, folder.model_type, verb, instead));
+}
+
+void check_new_folder(const std::string& out) {
+  std::error_code code;
+  if (std::filesystem::exists(out, code))
+    throw UsageError(fmt::format("--out {} exists; name a new folder, so that no model is lost", out));
+  check_can_write_folder(out);
 }
 
 }  // namespace mh::cli

@@ -16,4 +16,7 @@ ModelFolder load_model(const std::string& path);
 /// do with that one.
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead);
 
+/// Refuses a --out that exists, so that no model is lost, and one that could not be made. Throws UsageError or FileError.
+void check_new_folder(const std::string& out);
+
 }  // namespace mh::cli

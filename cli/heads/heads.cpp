@@ -215,6 +215,7 @@ void add_heads(CLI::App& app) {
   add_heads_importance(*verb);
   add_heads_attribution(*verb);
   add_heads_patch(*verb);
+  add_heads_prune(*verb);
   verb->callback([flags] {
     if (!flags->verb->get_subcommands().empty()) return;
     if (flags->model.empty()) throw CLI::RequiredError("--model");

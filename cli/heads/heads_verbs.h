@@ -12,6 +12,7 @@ void add_heads_attribution(CLI::App& heads);
 void add_heads_circuits(CLI::App& heads);
 void add_heads_importance(CLI::App& heads);
 void add_heads_patch(CLI::App& heads);
+void add_heads_prune(CLI::App& heads);
 void add_heads_relations(CLI::App& heads);
 void add_heads_stats(CLI::App& heads);
 void add_heads_similar(CLI::App& heads);

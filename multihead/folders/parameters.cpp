@@ -139,7 +139,10 @@ std::string tensor_of(const TensorFiles& files, const FolderPlan& plan, std::str
 std::unique_ptr<Model> make_model(const TensorFiles& files, const FolderPlan& plan) {
   refuse_far_too_large(files, plan);
   std::unique_ptr<Model> model = plan.make(files);
-  if (plan.own_heads.empty()) return model;
+  if (plan.own_heads.empty()) {
+    if (plan.pruned_heads.empty()) return model;
+    return model->with_heads(without_pruned_heads(*model, plan.pruned_heads, plan.description));
+  }
   HeadsOfAttentions heads;
   for (const OwnHeads& own : plan.own_heads) heads[own.attention] = own.geometry;
   try {

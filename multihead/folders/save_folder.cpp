@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/parameters.h"
+#include "multihead/folders/saved_config.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
 #include "multihead/folders/write_parameters.h"
@@ -28,7 +28,6 @@ namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 // A folder that multihead may replace: files only, a model's among them.
 bool is_model_folder(const fs::path& path) {
@@ -67,76 +66,6 @@ void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, con
       fmt::format("the {} tokenizer does not match the model: {}", whose, fmt::join(mismatches, "; ")));
 }
 
-const char* name_of(NumberType type) {
-  return type == NumberType::kFloat32 ? "float32" : "bfloat16";
-}
-
-/// "torch_dtype" was its name before transformers 5.
-void put_type(Json& config, NumberType type) {
-  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] = name_of(type);
-}
-std::string with_type(std::string config, NumberType type) {
-  if (type == NumberType::kFloat32) return config;  // as it was written
-  Json document = Json::parse(config);
-  put_type(document, type);
-  return document.dump(2) + "\n";
-}
-
-/// The heads of attentions that are not those which the folder was read with.
-HeadsOfAttentions changed_heads(const Model& as_read, const Model& now) {
-  HeadsOfAttentions changed;
-  for (const Model::AttentionName& named : now.attentions()) {
-    const HeadGeometry& heads = now.attention(named.name).geometry();
-    if (heads != as_read.attention(named.name).geometry()) changed[named.name] = heads;
-  }
-  return changed;
-}
-
-/// The fields of config.json that say so. Throws UsageError when the family's format cannot.
-std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& as_read, const Model& now,
-                                          const HeadsOfAttentions& changed) {
-  const auto& [first, heads] = *changed.begin();
-  for (const Model::AttentionName& named : now.attentions()) {
-    const HeadGeometry& others = now.attention(named.name).geometry();
-    if (others == heads) continue;
-    throw UsageError(fmt::format("it gives all layers the same heads, but {} has {} and {} has {}", first,
-                                 heads.heads, named.name, others.heads));
-  }
-  HeadGeometry before = as_read.attention(first).geometry(), after = heads;
-  const auto numbers = [](HeadGeometry& g) { g.heads = g.key_heads = g.value_heads = 0; };
-  numbers(before), numbers(after);
-  if (before != after) throw UsageError("it has heads of one kind only");
-  return plan.fields_of_heads(heads, now.facts().d_model);
-}
-
-/// The folder's config.json for the model as it is now.
-std::string config_of(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
-                      const SaveFolderOptions& options) {
-  Json config = Json::parse(folder.source->read(kConfigFile));
-  const HeadsOfAttentions changed = changed_heads(as_read, *folder.model);
-  if (!changed.empty()) {
-    config.erase(kOwnHeads);
-    try {
-      for (const auto& [field, value] : fields_for(plan, as_read, *folder.model, changed))
-        config[field] = value;
-    } catch (const UsageError& error) {
-      if (options.own_format == OwnFormat::kRefused) {
-        throw UsageError(
-            fmt::format("the config.json of {} cannot hold these heads: {}; allow a folder in our own "
-                        "format, which Transformers does not open: `own_format`",
-                        folder.model_type, error.what()));
-      }
-      OwnHeadsField own;
-      for (const Model::AttentionName& named : folder.model->attentions())
-        own.heads.push_back(
-            {.attention = named.name, .geometry = folder.model->attention(named.name).geometry()});
-      config[kOwnHeads] = Json::parse(to_json(own))[kOwnHeads];
-    }
-  }
-  put_type(config, options.type);
-  return config.dump(2) + "\n";
-}
-
 void refuse_its_own_folder(const fs::path& path, const ModelFolder& folder) {
   std::error_code code;
   if (!fs::equivalent(path, folder.path, code)) return;
@@ -170,7 +99,8 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
     if (!options.extra_files.contains(name)) own_files.push_back(name);
   }
   std::sort(own_files.begin(), own_files.end());
-  files[kConfigFile] = with_type(write_encoder_decoder_config(config, type, tying, own_files), options.type);
+  files[kConfigFile] =
+      with_number_type(write_encoder_decoder_config(config, type, tying, own_files), options.type);
   for (const auto& [name, bytes] : files) folder.add(name, bytes);
 }
 
@@ -199,7 +129,14 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
   const FolderPlan plan = read_plan(source.read(kConfigFile), source.path_of(kConfigFile));
   const TensorFiles files = source.tensors();
   const std::unique_ptr<Model> as_read = make_model(files, plan);  // its parameters take no memory
-  const std::string config = config_of(plan, *as_read, folder, options);
+  const SavedFormat format = saved_format(plan, *as_read, *folder.model, options.removed);
+  if (format.kind == SavedFormat::Kind::kOwn && options.own_format == OwnFormat::kRefused) {
+    throw UsageError(
+        fmt::format("the config.json of {} cannot hold these heads: {}; allow a folder in our own "
+                    "format, which Transformers does not open: `own_format`",
+                    folder.model_type, format.why));
+  }
+  const std::string config = saved_config(plan, *as_read, folder, format, options);
   FolderWriter writer(path, options.stop);
   writer.add(kConfigFile, config);
   for (const std::string& name : source.small_files()) {
@@ -218,6 +155,19 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
                     .copied_from = &files,
                     .copied = folder.not_read});
   writer.commit();
+}
+
+SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed) {
+  if (const auto* translator = dynamic_cast<const EncoderDecoder*>(folder.model.get())) {
+    if (natural_model_type(translator->config()) == "marian") return {};
+    return {.kind = SavedFormat::Kind::kOwn,
+            .why = "MarianMTModel has the same heads in all layers, of d_model / heads columns"};
+  }
+  if (!folder.source)
+    throw UsageError("this model was not read from a folder, whose format it could be written in; load one");
+  const FolderSource& source = *folder.source;
+  const FolderPlan plan = read_plan(source.read(kConfigFile), source.path_of(kConfigFile));
+  return saved_format(plan, *make_model(source.tensors(), plan), *folder.model, removed);
 }
 
 }  // namespace mh

@@ -9,10 +9,13 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "multihead/base/stored_matrix.h"
 #include "multihead/folders/model_folder.h"
+#include "multihead/nn/head_name.h"
 
 namespace mh {
 
@@ -41,10 +44,24 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 /// What a folder may be that Transformers cannot open, since its family's config.json cannot say which heads the model has.
 enum class OwnFormat { kRefused, kAllowed };
 
+/// In which format a folder is written.
+struct SavedFormat {
+  enum class Kind {
+    kFamily,  // the family's: Transformers opens it
+    kPrunedHeads,  // the family's with "pruned_heads" (folders/pruned_heads.h): Transformers 4 opens it, 5 does not
+    kOwn,          // "multihead_heads", which load_model_folder() reads and Transformers does not
+  };
+  Kind kind = Kind::kFamily;
+  std::string why = {};  // with kOwn: why the family's format cannot hold the heads
+};
+
 struct SaveFolderOptions {
   NumberType type = NumberType::kFloat32;
   int64_t largest_file = 5'000'000'000;
   OwnFormat own_format = OwnFormat::kRefused;
+  /// Heads of the model that was read which this one does not have, where these are all that differs: families with "pruned_heads"
+  /// say which they were.
+  std::vector<HeadName> removed = {};
   std::function<bool()> stop = nullptr;
 };
 
@@ -56,5 +73,9 @@ struct SaveFolderOptions {
 /// columns. OwnFormat::kAllowed writes these under "multihead_heads", which load_model_folder() reads.
 void save_model_folder(const std::filesystem::path& path, const ModelFolder& folder,
                        const SaveFolderOptions& options = {});
+
+/// What save_model_folder() would write, before it does. removed: SaveFolderOptions::removed. Throws UsageError on a model that was
+/// not read from files.
+SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed = {});
 
 }  // namespace mh

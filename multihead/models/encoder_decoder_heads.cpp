@@ -53,19 +53,33 @@ EncoderDecoderConfig config_for(const EncoderDecoderConfig& before, const HeadsO
   const HeadGeometry &encoder = all.at("encoder.0.self_attention"),
                      &decoder = all.at("decoder.0.self_attention");
   EncoderDecoderConfig after = before;
-  after.encoder_heads = encoder.heads;
-  after.decoder_heads = decoder.heads;
   after.own_heads.clear();
   int64_t most = -1;
-  for (const HeadGeometry& candidate : {shortest(encoder, d_model), shortest(decoder, d_model)}) {
+  // The description must be possible with the heads of either side, which with keys of as many of the other side is not: then
+  // both sides get the heads of one.
+  const auto consider = [&](const HeadGeometry& described_by, int encoder_heads, int decoder_heads) {
+    const HeadGeometry candidate = shortest(described_by, d_model);
+    for (const int heads : {encoder_heads, decoder_heads}) {
+      HeadGeometry one = candidate;
+      one.heads = heads;
+      if (!problems_of(one, d_model).empty()) return;
+    }
     const int64_t described = std::count_if(all.begin(), all.end(), [&](const auto& attention) {
-      return attention.second.heads == (of_encoder(attention.first) ? encoder : decoder).heads &&
+      return attention.second.heads == (of_encoder(attention.first) ? encoder_heads : decoder_heads) &&
              describes(candidate, attention.second, d_model);
     });
-    if (described <= most) continue;
+    if (described <= most) return;
     most = described;
     after.geometry = candidate;
     after.geometry.heads = HeadGeometry().heads;  // the sides have their own
+    after.encoder_heads = encoder_heads;
+    after.decoder_heads = decoder_heads;
+  };
+  consider(encoder, encoder.heads, decoder.heads);
+  consider(decoder, encoder.heads, decoder.heads);
+  if (most < 0) {
+    consider(encoder, encoder.heads, encoder.heads);
+    consider(decoder, decoder.heads, decoder.heads);
   }
   for (const auto& [name, heads] : all) {
     const HeadGeometry shared = after.heads_of(name);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
@@ -125,6 +126,8 @@ void CheckpointStore::save(const Objective& objective, Adam& adam, const Trainin
     };
     add("first", adam.moments(i).first);
     add("second", adam.moments(i).second);
+    if (objective.saved_apart(adam.parameters()[i].name))
+      add("value", adam.parameters()[i].parameter->value.tensor());
   }
   objective.save_model(path(state.update),
                        {.tokenizer = tokenizer_,
@@ -158,9 +161,20 @@ void CheckpointStore::restore(const Checkpoint& checkpoint, Trainer& trainer) co
     const SafetensorsFile& file = checkpoint.moments;
     std::vector<std::string> problems;
     std::vector<std::pair<std::string, Tensor*>> wanted;
+    std::vector<NamedParameter> of_folder = adam.parameters();
+    const Model& model = *checkpoint.folder.model;
+    std::set<std::string> in_folder;
+    model.visit(
+        ConstParameterVisitor([&](const std::string& name, const Parameter&) { in_folder.insert(name); }));
+    std::erase_if(of_folder, [&](const NamedParameter& named) {
+      return trainer.objective().saved_apart(named.name) && !in_folder.contains(named.name);
+    });
     for (size_t i = 0; i < adam.parameters().size(); ++i) {
       wanted.emplace_back("first." + adam.parameters()[i].name, &adam.moments(i).first);
       wanted.emplace_back("second." + adam.parameters()[i].name, &adam.moments(i).second);
+      if (trainer.objective().saved_apart(adam.parameters()[i].name))
+        wanted.emplace_back("value." + adam.parameters()[i].name,
+                            &adam.parameters()[i].parameter->value.tensor());
     }
     for (const auto& [name, tensor] : wanted) {
       if (!file.contains(name)) {
@@ -179,10 +193,11 @@ void CheckpointStore::restore(const Checkpoint& checkpoint, Trainer& trainer) co
       break;
     }
     throw_if_any(problems, path(update) / kMoments);
-    copy_parameters(named_parameters(*checkpoint.folder.model), adam.parameters(), path(update).string());
+    copy_parameters(named_parameters(*checkpoint.folder.model), of_folder, path(update).string());
     for (const auto& [name, tensor] : wanted) {
       file.read_floats(name, {tensor->data(), static_cast<size_t>(tensor->size())});
     }
+    for (const NamedParameter& named : adam.parameters()) named.parameter->changed();
     adam.set_updates(update);
     trainer.state() = checkpoint.state;
   });

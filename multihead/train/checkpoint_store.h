@@ -4,7 +4,8 @@
 //   update-500/   config.json, model.safetensors, tokenizer.json, ...   opens like any model folder
 //                 training_state.json                                   TrainingState
 //                 training_state.safetensors                            Adam's moments: first.NAME,
-//                                                                       second.NAME
+//                                                                       second.NAME; value.NAME of what the
+//                                                                       model's file does not hold as trained
 //
 // A folder appears as a whole (FolderWriter), so after a kill at any moment the newest checkpoint is
 // complete.

@@ -113,6 +113,7 @@ void MetricsLog::add(const TrainingLine& line) {
       {"train/target_tokens_per_second", static_cast<float>(line.target_tokens_per_second)}};
   if (line.head_similarity)
     values.push_back({"train/head_similarity", static_cast<float>(*line.head_similarity)});
+  if (line.heads_open) values.push_back({"train/heads_open", static_cast<float>(*line.heads_open)});
   scalars(line.update, values);
 }
 

@@ -37,6 +37,9 @@ struct TrainingLine {
   double seconds = 0;  // since this process began to train
   /// The similarity of heads that a disagreement penalises, per target token, of the last update.
   std::optional<double> head_similarity = {};
+  /// With gates of heads: how many are open without noise after the last update, and the sum of their probabilities to be open.
+  std::optional<int64_t> heads_open = {};
+  std::optional<double> heads_expected = {};
   std::optional<RanksLine> ranks = {};
 
   template <class V>
@@ -53,6 +56,8 @@ struct TrainingLine {
     v("target_tokens_per_second", target_tokens_per_second);
     v("seconds", seconds);
     if (head_similarity) v("head_similarity", head_similarity);
+    if (heads_open) v("heads_open", heads_open);
+    if (heads_expected) v("heads_expected", heads_expected);
     if (!ranks) return;
     v("ranks", ranks->ranks);
     v("slowest_tokens_per_second", ranks->slowest_tokens_per_second);

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "multihead/autograd/parameter.h"
@@ -54,6 +56,15 @@ class Objective {
   virtual LossSums loss(Context& context, std::span<const int64_t> batch, float scale) = 0;
   /// Whether LossSums::head_similarity is set.
   virtual bool compares_heads() const { return false; }
+  /// How many heads are open, of an objective that learns it.
+  struct OpenHeads {
+    int64_t open = 0;     // by the gates without noise
+    double expected = 0;  // sum of the probabilities of being open
+  };
+  virtual std::optional<OpenHeads> open_heads() const { return std::nullopt; }
+  /// Whether save_model() writes other numbers of this parameter than those that are trained, or none: a checkpoint holds these beside
+  /// Adam's moments.
+  virtual bool saved_apart(std::string_view /*parameter*/) const { return false; }
   /// Writes the model as a folder that load_model_folder() reads.
   virtual void save_model(const std::filesystem::path& folder, const SaveOptions& options) const = 0;
   /// Frees memory that the next loss() will allocate again.

@@ -128,6 +128,10 @@ class Run {
     line.gradient_norm = last_report_->gradient_norm;
     if (trainer_.objective().compares_heads())
       line.head_similarity = last_report_->head_similarity / static_cast<double>(last_report_->target_tokens);
+    if (const auto heads = trainer_.objective().open_heads()) {
+      line.heads_open = heads->open;
+      line.heads_expected = heads->expected;
+    }
     line.target_tokens = state.target_tokens;
     line.target_tokens_per_second = static_cast<double>(line_tokens_) / std::max(line_seconds_, 1e-9);
     line.seconds = seconds_since(start_);

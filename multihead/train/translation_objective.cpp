@@ -31,6 +31,31 @@ TranslationObjective::TranslationObjective(EncoderDecoder& model, const Training
     check_ids(corpus.tokens.source[i], corpus.lines[i], source);
     check_ids(corpus.tokens.target[i], corpus.lines[i], target);
   }
+  if (options.head_gates) gates_ = std::make_unique<HeadGates>(model);
+}
+
+void TranslationObjective::visit(const ParameterVisitor& visitor) {
+  model_.visit(visitor);
+  if (gates_) gates_->visit(visitor);
+}
+
+std::optional<Objective::OpenHeads> TranslationObjective::open_heads() const {
+  if (!gates_) return std::nullopt;
+  const HeadGates::Open found = gates_->open();
+  return OpenHeads{.open = found.open, .expected = found.expected};
+}
+
+bool TranslationObjective::saved_apart(std::string_view parameter) const {
+  return gates_ && (parameter.starts_with("head_gates.") || parameter.ends_with(".w_o"));
+}
+
+std::unique_ptr<FoldedGates> TranslationObjective::fold() const {
+  return gates_ ? std::make_unique<FoldedGates>(model_, *gates_) : nullptr;
+}
+
+void TranslationObjective::save_model(const std::filesystem::path& folder, const SaveOptions& options) const {
+  const auto folded = fold();
+  save_model_folder(folder, model_, options);
 }
 
 std::vector<std::vector<int64_t>> TranslationObjective::plan(uint64_t epoch) const {
@@ -63,7 +88,17 @@ std::vector<int64_t> TranslationObjective::lines(std::span<const int64_t> batch)
 
 LossSums TranslationObjective::loss(Context& context, std::span<const int64_t> batch, float scale) {
   gather(corpus_, batch, model_.config().decoder_start_id, source_, target_);
-  const Loss loss = model_.loss(context, source_.view(), target_.input.view(), target_.next,
+  Context own = context;
+  std::optional<SitesInTurn> sites;
+  if (gates_) {
+    // The price of an update is spread over its batches by their target tokens, as the loss is.
+    const DropoutKey key = context.dropout.value_or(DropoutKey{});
+    gates_->draw(key.seed, key.update);
+    gates_->add_price(static_cast<double>(*options_.head_gates) * static_cast<double>(scale) *
+                      static_cast<double>(target_.next.size()));
+    own.sites = &sites.emplace(context.sites, *gates_);
+  }
+  const Loss loss = model_.loss(own, source_.view(), target_.input.view(), target_.next,
                                 {.label_smoothing = options_.label_smoothing,
                                  .scale = scale,
                                  .disagreement = options_.disagreement,

@@ -41,7 +41,8 @@ const std::vector<std::string> kVerbs = {"bleu",
                                          "heads where",
                                          "heads importance",
                                          "heads attribution",
-                                         "heads patch"};
+                                         "heads patch",
+                                         "heads prune"};
 
 std::string help_of(const std::string& verb, const std::string& flag = "--help-all") {
   const ToolResult result = run_tool(verb + " " + flag);

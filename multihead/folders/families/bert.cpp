@@ -168,6 +168,7 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
                 return std::find(others.begin(), others.end(), tensor) != others.end();
               },
           .other_heads = names.other_heads,
+          .prunes_heads = names.prunes_heads,
           .fields_of_heads = [field = std::string(names.heads)](
                                  const HeadGeometry& changed,
                                  int32_t d_model) { return heads_that_divide(changed, d_model, field); }};

@@ -103,6 +103,7 @@ FolderPlan read_plan(std::string_view json, std::string_view name) {
     if (family->model_type == type) {
       FolderPlan plan = family->read(json, name);
       if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(json, name);
+      if (plan.prunes_heads) plan.pruned_heads = read_pruned_heads(json, name);
       return plan;
     }
     known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "multihead/folders/pruned_heads.h"
 #include "multihead/folders/tensor_files.h"
 #include "multihead/models/encoder_decoder_config.h"
 #include "multihead/models/model.h"
@@ -58,6 +59,10 @@ struct FolderPlan {
   std::vector<std::string> files = {};  // other files that must be in the folder
   /// Attentions whose heads are others than the family's config.json can say ("multihead_heads", docs/file-formats.md).
   std::vector<OwnHeads> own_heads = {};
+  /// Whether Transformers 4 prunes heads of the family; and those that are gone by "pruned_heads", which counts where there are no
+  /// own_heads (folders/pruned_heads.h).
+  bool prunes_heads = false;
+  PrunedHeads pruned_heads = {};
   /// The fields with which the family's config.json says that all attentions have these heads. Throws UsageError, saying
   /// why, when it cannot. Not set for encoder-decoders, which families/marian.h writes.
   std::function<std::map<std::string, int32_t>(const HeadGeometry& heads, int32_t d_model)> fields_of_heads =

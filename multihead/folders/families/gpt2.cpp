@@ -135,6 +135,7 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
                 return tensor.ends_with(".attn.bias") || tensor.ends_with(".attn.masked_bias") ||
                        tensor == "lm_head.weight";
               },
+          .prunes_heads = true,
           .fields_of_heads = [](const HeadGeometry& heads,
                                 int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); }};
 }

@@ -150,6 +150,7 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
                        .tensors = kModernBertTensors,
                        .masked_words = "decoder.bias",
                        .no_weights = kModernBertOthers,
+                       .prunes_heads = false,
                        .other_heads = {"classifier.", "head."}},
                       name, wrong);
 }

@@ -66,7 +66,8 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
                        .tensors = kMpnetTensors,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
-                       .no_weights = kLmHeadOthers},
+                       .no_weights = kLmHeadOthers,
+                       .prunes_heads = false},
                       name, wrong);
 }
 

@@ -48,26 +48,26 @@ std::string arrow(const std::string& relation, bool to_head) {
   return to_head ? fmt::format("{} → {}", dependent, head) : fmt::format("{} → {}", head, dependent);
 }
 
-struct Candidate {
+struct OpeningHead {
   PageOpening opening = {};
   double strength = 0;
 };
 
-bool is_encoder(const Candidate& candidate) {
+bool is_encoder(const OpeningHead& candidate) {
   return candidate.opening.head.starts_with("encoder");
 }
 
 /// Heads of the encoder come first: they read both ways, and what they find is in the text that was given.
-void keep_better(std::optional<Candidate>& best, Candidate other) {
+void keep_better(std::optional<OpeningHead>& best, OpeningHead other) {
   const bool better =
       !best || (is_encoder(*best) == is_encoder(other) ? other.strength > best->strength : is_encoder(other));
   if (better) best = std::move(other);
 }
 
 /// Of the heads that read; `head`: of this one alone, or "".
-std::optional<Candidate> best_relation(const HeadsJson& report, const std::string& head) {
+std::optional<OpeningHead> best_relation(const HeadsJson& report, const std::string& head) {
   constexpr int64_t kLeastWords = 50;
-  std::optional<Candidate> best;
+  std::optional<OpeningHead> best;
   for (const HeadsJson& score : report[head.empty() ? "best" : "relations"]) {
     const std::string direction = score["direction"], relation = score["relation"];
     if (relation == "all" || direction == "read_by_head" || score["support"].get<int64_t>() < kLeastWords ||
@@ -86,8 +86,8 @@ std::optional<Candidate> best_relation(const HeadsJson& report, const std::strin
   return best;
 }
 
-std::optional<Candidate> best_alignment(const HeadsJson& report, const std::string& head) {
-  std::optional<Candidate> best;
+std::optional<OpeningHead> best_alignment(const HeadsJson& report, const std::string& head) {
+  std::optional<OpeningHead> best;
   const double baseline = report["alignment_baseline"]["accuracy"];
   for (const HeadsJson& score : report["alignment"]) {
     if (!head.empty() && score["head"] != head) continue;
@@ -105,14 +105,14 @@ std::optional<Candidate> best_alignment(const HeadsJson& report, const std::stri
 
 /// What a head gives its weight to: the one before, the next, itself, the first; in cross-attention the first alone.
 constexpr size_t kRoles = 4;
-std::array<std::optional<Candidate>, kRoles> roles(const HeadsJson& stats) {
+std::array<std::optional<OpeningHead>, kRoles> roles(const HeadsJson& stats) {
   const auto candidate = [&](const char* to, double share) {
-    return Candidate{{.head = stats["head"],
+    return OpeningHead{{.head = stats["head"],
                       .words = fmt::format("each token → {}, {}", to, percent(share)),
                       .by = "role"},
                      share};
   };
-  std::array<std::optional<Candidate>, kRoles> found;
+  std::array<std::optional<OpeningHead>, kRoles> found;
   found[3] = candidate("the first token", stats["on_first"]);
   if (stats["head"].get<std::string>().find("cross") != std::string::npos) return found;
   found[0] = candidate("the one before", stats["at_offset"]["-1"]);
@@ -123,7 +123,7 @@ std::array<std::optional<Candidate>, kRoles> roles(const HeadsJson& stats) {
 
 PageOpening best_role(const HeadsJson& report, const std::string& head) {
   constexpr double kMostly = 0.5;
-  std::array<std::optional<Candidate>, kRoles> best;
+  std::array<std::optional<OpeningHead>, kRoles> best;
   for (const HeadsJson& stats : report["heads"]) {
     if (!head.empty() && stats["head"] != head) continue;
     const auto of_head = roles(stats);
@@ -131,7 +131,7 @@ PageOpening best_role(const HeadsJson& report, const std::string& head) {
       if (of_head[r]) keep_better(best[r], *of_head[r]);
     }
   }
-  std::optional<Candidate> strongest;
+  std::optional<OpeningHead> strongest;
   for (const auto& role : best) {
     if (role && role->strength >= kMostly && head.empty()) return role->opening;
     if (role) keep_better(strongest, *role);
@@ -140,7 +140,7 @@ PageOpening best_role(const HeadsJson& report, const std::string& head) {
 }
 
 PageOpening opening(const HeadsJson& evidence, const std::string& head) {
-  std::optional<Candidate> best;
+  std::optional<OpeningHead> best;
   if (!evidence["relations"].is_null()) best = best_relation(evidence["relations"], head);
   if (!best && !evidence["alignment"].is_null()) best = best_alignment(evidence["alignment"], head);
   return best ? best->opening : best_role(evidence["stats"], head);

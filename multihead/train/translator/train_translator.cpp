@@ -30,6 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kClosedHeads = "closed_heads.txt";
+
 // Checkpoints must agree with the kept settings, which have absolute paths.
 TranslatorSettings settled(const TranslatorSettings& given) {
   TranslatorSettings settings = resolved(given);
@@ -87,6 +89,7 @@ class Training {
     TranslationObjective objective(model, corpus_, translation_options(settings_));
     Trainer trainer(objective, trainer_options(settings_, group_));
     if (first_) begin(model, trainer, *store, std::move(saved));
+    objective_ = &objective;
     trainer.start_as_first_rank();
     if (any_rank(group_, first_ && goes_on && was_finished(trainer, *store))) return result_;
     std::unique_ptr<MetricsLog> metrics;
@@ -280,8 +283,7 @@ class Training {
     trainer.state().settings = fixed_settings(settings_);
     trainer.state().data = data_;
     if (begin_with_) {
-      copy_parameters(named_parameters(*begin_with_->model), trainer.adam().parameters(),
-                      settings_.init_from);
+      copy_parameters(named_parameters(*begin_with_->model), named_parameters(model), settings_.init_from);
       begin_with_.reset();
     } else {
       model.initialise(settings_.seed, settings_.embedding_init);
@@ -293,7 +295,11 @@ class Training {
                    .progress = watcher_.progress,
                    .validated = watcher_.validated,
                    .stop = watcher_.stop};
-    if (validation_) hooks.validate = [this, &model] { return (*validation_)(model, group_); };
+    if (validation_)
+      hooks.validate = [this, &model] {
+        const auto folded = objective_->fold();
+        return (*validation_)(model, group_);
+      };
     return hooks;
   }
 
@@ -312,7 +318,9 @@ class Training {
         }
       }
     } else {
-      if (first_) store->average(result_.averaged, trainer.adam().parameters());
+      if (first_) store->average(result_.averaged, named_parameters(model));
+      // What was averaged has its gates folded in.
+      if (HeadGates* const gates = objective_->gates()) gates->reset();
       all_are_well();
       trainer.parameters_of_first_rank();
       if (validation_) {
@@ -322,8 +330,29 @@ class Training {
       }
       if (first_) store->publish(trainer.objective());
     }
+    if (first_ && settings_.head_gates) list_closed_heads();
     if (first_) summarise(trainer, *metrics);
     all_are_well();
+  }
+
+  // As `heads prune --heads-from` takes them.
+  void list_closed_heads() const {
+    const ModelFolder folder = load_model_folder(settings_.model);
+    int64_t heads = 0;
+    for (const auto& attention : folder.model->attentions()) heads += attention.heads;
+    const std::vector<std::string> closed = closed_heads(*folder.model);
+    std::string list;
+    for (const std::string& head : closed) list += head + "\n";
+    const fs::path file = fs::path(settings_.model) / kClosedHeads;
+    write_file_atomically(file, list);
+    if (std::ssize(closed) == heads) {
+      remark(fmt::format(
+          "`head_gates` {} closed all {} heads, so that no attention is left; a smaller one keeps some",
+          *settings_.head_gates, heads));
+    } else {
+      remark(fmt::format("{} of {} heads are closed; {} names them, for multihead heads prune --heads-from",
+                         closed.size(), heads, file.string()));
+    }
   }
 
   // Ranks that wait for another one learn here that it has failed.
@@ -349,7 +378,8 @@ class Training {
   std::optional<ModelFolder> begin_with_;
   TrainingCorpus corpus_;
   std::unique_ptr<TranslatorValidation> validation_;
-  std::string data_;  // fingerprint of both texts
+  std::string data_;                           // fingerprint of both texts
+  TranslationObjective* objective_ = nullptr;  // while run() is
   TrainingResult result_;
 };
 

@@ -19,7 +19,8 @@ TranslationOptions translation_options(const TranslatorSettings& s) {
   return {.batches = {.max_tokens = *s.batch_tokens, .count = s.batch_count, .seed = s.seed},
           .label_smoothing = *s.label_smoothing,
           .disagreement = s.disagreement,
-          .disagreement_weight = s.disagreement_weight};
+          .disagreement_weight = s.disagreement_weight,
+          .head_gates = s.head_gates};
 }
 
 TrainerOptions trainer_options(const TranslatorSettings& s, ProcessGroup& group) {

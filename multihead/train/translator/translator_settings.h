@@ -75,6 +75,8 @@ struct TranslatorSettings {
   std::optional<float> label_smoothing;
   Disagreement disagreement = {};  // a regulariser that makes heads differ
   float disagreement_weight = 1;
+  std::optional<float>
+      head_gates;  // the price of an open head, whose gates are learned; none: heads have no gates
   double adam_beta1 = 0.9, adam_beta2 = 0.98, adam_epsilon = 1e-9;
   double weight_decay = 0;
   double clip_norm = 1;
@@ -221,6 +223,10 @@ struct TranslatorSettings {
            "their outputs (output), or in several of these"});
     v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
       {.group = kLearning, .help = "Weight of the regulariser of `disagreement` in the loss"});
+    v("head_gates", head_gates, {.low = 0, .high = 1000},
+      {.group = kLearning,
+       .help = "Learn gates that close heads: the price of an open head in the loss, in nats a target token",
+       .otherwise = "no gates"});
     v("adam_beta1", adam_beta1, {.low = 0, .high = 0.999999},
       {.group = kLearning, .help = "Adam's beta_1, the decay of the first moment"});
     v("adam_beta2", adam_beta2, {.low = 0, .high = 0.999999},

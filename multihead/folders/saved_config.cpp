@@ -1,0 +1,116 @@
+#include "multihead/folders/saved_config.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "multihead/base/error.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/pruned_heads.h"
+#include "multihead/io/config.h"
+#include "multihead/nn/multi_head_attention.h"
+
+namespace mh {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+constexpr const char* kPrunedHeadsField = "pruned_heads";
+
+void put_number_type(OrderedJson& config, NumberType type) {
+  config[config.contains("torch_dtype") ? "torch_dtype" : "dtype"] =
+      type == NumberType::kFloat32 ? "float32" : "bfloat16";
+}
+
+/// The heads of attentions that are not those which the folder was read with.
+HeadsOfAttentions changed_heads_of(const Model& as_read, const Model& now) {
+  HeadsOfAttentions changed;
+  for (const Model::AttentionName& named : now.attentions()) {
+    const HeadGeometry& heads = now.attention(named.name).geometry();
+    if (heads != as_read.attention(named.name).geometry()) changed[named.name] = heads;
+  }
+  return changed;
+}
+
+/// The fields of config.json that say so. Throws UsageError when the family's format cannot.
+std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& as_read, const Model& now,
+                                          const HeadsOfAttentions& changed) {
+  const auto& [first, heads] = *changed.begin();
+  for (const Model::AttentionName& named : now.attentions()) {
+    const HeadGeometry& others = now.attention(named.name).geometry();
+    if (others == heads) continue;
+    throw UsageError(fmt::format("it gives all layers the same heads, but {} has {} and {} has {}", first,
+                                 heads.heads, named.name, others.heads));
+  }
+  HeadGeometry before = as_read.attention(first).geometry(), after = heads;
+  const auto numbers = [](HeadGeometry& g) { g.heads = g.key_heads = g.value_heads = 0; };
+  numbers(before), numbers(after);
+  if (before != after) throw UsageError("it has heads of one kind only");
+  return plan.fields_of_heads(heads, now.facts().d_model);
+}
+
+OrderedJson own_heads_of(const Model& model) {
+  OwnHeadsField own;
+  for (const Model::AttentionName& named : model.attentions())
+    own.heads.push_back({.attention = named.name, .geometry = model.attention(named.name).geometry()});
+  return OrderedJson::parse(to_json(own))[kOwnHeads];
+}
+
+}  // namespace
+
+SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Model& now,
+                         std::span<const HeadName> removed) {
+  using enum SavedFormat::Kind;
+  const HeadsOfAttentions changed = changed_heads_of(as_read, now);
+  if (changed.empty()) {
+    if (!plan.own_heads.empty()) return {.kind = kOwn, .why = "its heads were our own already"};
+    return {.kind = plan.pruned_heads.empty() ? kFamily : kPrunedHeads};
+  }
+  try {
+    fields_for(plan, as_read, now, changed);
+    return {};
+  } catch (const UsageError& error) {
+    if (plan.prunes_heads && plan.own_heads.empty() &&
+        pruned_heads_after(plan.pruned_heads, as_read, now, removed))
+      return {.kind = kPrunedHeads};
+    return {.kind = kOwn, .why = error.what()};
+  }
+}
+
+std::string saved_config(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
+                         const SavedFormat& format, const SaveFolderOptions& options) {
+  OrderedJson config = OrderedJson::parse(folder.source->read(kConfigFile));
+  const HeadsOfAttentions changed = changed_heads_of(as_read, *folder.model);
+  if (!changed.empty()) {
+    config.erase(kOwnHeads);
+    config.erase(kPrunedHeadsField);
+    switch (format.kind) {
+      case SavedFormat::Kind::kFamily:
+        for (const auto& [field, value] : fields_for(plan, as_read, *folder.model, changed))
+          config[field] = value;
+        break;
+      case SavedFormat::Kind::kPrunedHeads: {
+        const PrunedHeads gone =
+            pruned_heads_after(plan.pruned_heads, as_read, *folder.model, options.removed).value();
+        for (const auto& [layer, heads] : gone) config[kPrunedHeadsField][std::to_string(layer)] = heads;
+        break;
+      }
+      case SavedFormat::Kind::kOwn:
+        config[kOwnHeads] = own_heads_of(*folder.model);
+    }
+  }
+  put_number_type(config, options.type);
+  return config.dump(2) + "\n";
+}
+
+std::string with_number_type(std::string config, NumberType type) {
+  if (type == NumberType::kFloat32) return config;  // as it was written
+  OrderedJson document = OrderedJson::parse(config);
+  put_number_type(document, type);
+  return document.dump(2) + "\n";
+}
+
+}  // namespace mh
