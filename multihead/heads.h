@@ -12,11 +12,15 @@
 //   mh::TextCorpus corpus(text);
 //   mh::head_stats(folder, corpus);  // head_relations, head_alignment, similar_heads, head_evidence, head_circuits (docs/heads)
 //
+//   mh::attribute(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
+//
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
 #pragma once
 
+#include "multihead/heads/attribution/attribution.h"
+#include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/head_alignment.h"
 #include "multihead/heads/head_relations.h"
