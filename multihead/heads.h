@@ -14,6 +14,8 @@
 //   mh::head_importance(mh::load_scored_model(path), corpus);  // which heads matter, ranked; pruning_curve: as they are muted
 //   mh::patch_heads(folder, {.clean = a, .corrupt = b, .answer = "Paris", .wrong = "Rome"});  // which heads decide
 //
+//   mh::attribute(folder, "two dogs run .");  // which tokens count for the last one; faithfulness() measures the methods
+//
 // SiteValues keeps, replaces and differentiates any value inside a model (docs/sites.md).
 // observe_corpus() shows the weights of a corpus batch by batch. examples/see_head.cpp and examples/mute_head.cpp are whole
 // programs.
@@ -21,6 +23,8 @@
 
 #include "multihead/heads/conversion/compare_speed.h"
 #include "multihead/heads/conversion/prune_heads.h"
+#include "multihead/heads/attribution/attribution.h"
+#include "multihead/heads/attribution/faithfulness.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/head_alignment.h"
 #include "multihead/heads/head_patching.h"

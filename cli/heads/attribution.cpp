@@ -107,7 +107,7 @@ void add_heads_attribution(CLI::App& heads) {
   verb->add_option("--target-text", flags->options.target,
                    "Translation of --text; without: the model's greedy translation");
   add_number(*verb, "--token", flags->position, {.low = 0},
-             "Token whose log-probability is explained, counted from 0; without: the last one")
+             "Token whose log-probability is explained, counted from 0; without: the last word")
       ->default_str("");
   verb->add_option("--target-token", flags->options.target_token,
                    "Another token there; without --token, a causal model's next token");

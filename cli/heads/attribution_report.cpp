@@ -18,17 +18,19 @@ std::string padded(std::string text, int columns) {
   return text;
 }
 
+/// As many digits as 8 columns have room for, and a space.
 std::string number_of(double score) {
-  const bool small = score > -100 && score < 1000;
-  return small ? fmt::format("{:8.3f}", score) : fmt::format("{:8.1e}", score);
+  const double size = std::abs(score);
+  if (size >= 1000) return fmt::format("{:8.0e}", score);
+  return fmt::format("{:8.{}f}", score, size >= 100 ? 2 : size >= 10 ? 3 : 4);
 }
 
 std::string what_is_explained(const Attributions& found) {
   if (found.explained.empty())
-    return fmt::format("The cosine with \"{}\": {:.4f}; {:.4f} when every token is {}.", found.second,
+    return fmt::format("The cosine with \"{}\": {:.4f}; {:.4f} when every token read is {}.", found.second,
                        found.score, found.replaced_score, found.source_replacement);
   std::string text =
-      fmt::format("log p of token {}, '{}': {:.4f}; {:.4f} when every token before it is {}.", found.position,
+      fmt::format("log p of token {}, '{}': {:.4f}; {:.4f} when every token read is {}.", found.position,
                   found.explained, found.score, found.replaced_score, found.source_replacement);
   if (!found.target_replacement.empty() && found.target_replacement != found.source_replacement)
     text += fmt::format(" Target tokens become {}.", found.target_replacement);
@@ -82,9 +84,12 @@ std::string attribution_table(const Attributions& found) {
     text += line + "\n";
   }
   std::string below = "* never replaced.";
-  if (found.completeness_error)
+  if (found.completeness_error) {
     below += fmt::format(" integr sums to the first score less the second, but for {:.1e}.",
                          *found.completeness_error);
+    if (std::abs(*found.completeness_error) > 0.05 * std::abs(found.score - found.replaced_score))
+      below += " That is much: give more --steps, or do not trust it.";
+  }
   return text + "\n" +
          wrapped(
              below +
@@ -97,7 +102,7 @@ std::string attribution_table(const Attributions& found) {
 std::string faithfulness_table(const Faithfulness& found) {
   std::string text = counted(found.sentences, "sentence");
   if (found.left_out > 0) text += fmt::format(", {} left out", counted(found.left_out, "line"));
-  text += fmt::format(". Score {:.4f}; {:.4f} when every token is {}", found.score.mean,
+  text += fmt::format(". Score {:.4f}; {:.4f} when every token read is {}", found.score.mean,
                       found.replaced_score.mean, found.source_replacement);
   if (!found.target_replacement.empty() && found.target_replacement != found.source_replacement)
     text += fmt::format(" or {}", found.target_replacement);

@@ -19,7 +19,7 @@ import torch
 import transformers
 
 TOLERANCE = 1e-4
-STEPS = 16
+STEPS = 8
 
 
 class Layer:
@@ -78,8 +78,12 @@ class Explained:
         def keep(side, number):
             return lambda module, args, out: seen.__setitem__((side, number), (out[0] if isinstance(out, tuple) else out)[0].detach().numpy())
 
+        def keep_call(side, number):
+            return lambda module, args, kwargs: seen.__setitem__((side, number, "call"), (args, kwargs))
+
         for side, layers in self.stacks.items():
             handles.append(layers[0].module.register_forward_pre_hook(replace_input(side), with_kwargs=True))
+            handles += [layer.module.register_forward_pre_hook(keep_call(side, number), with_kwargs=True) for number, layer in enumerate(layers)]
             handles += [layer.module.register_forward_hook(keep(side, number)) for number, layer in enumerate(layers)]
         given = dict(input_ids=torch.tensor([ids["source"]]), output_attentions=True)
         if self.translates:
@@ -203,10 +207,13 @@ def value_zeroing(explained):
             out = out.clone()
             out[0, j] = 0
             return out
-        value = explained.stacks[side][number].attentions[kind][0]
+        layer = explained.stacks[side][number]
+        args, kwargs = whole[side, number, "call"]
+        handle = layer.attentions[kind][0].register_forward_hook(hook)
         with torch.no_grad():
-            _, _, seen = explained.run(hooks=[value.register_forward_hook(hook)])
-        a, b = whole[side, number], seen[side, number]
+            out = layer.module(*args, **kwargs)
+        handle.remove()
+        a, b = whole[side, number], (out[0] if isinstance(out, tuple) else out)[0].numpy()
         return 1 - (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
 
     def make(side, number, kind):

@@ -1,6 +1,6 @@
 // How much each token that a model reads counts for one thing that it says: eight answers to that question.
 //
-//   mh::Attributions found = mh::attribute(folder, "two dogs run .");          // of the last token's log-probability
+//   mh::Attributions found = mh::attribute(folder, "two dogs run .");          // of the last word's log-probability
 //   found.of(mh::AttributionMethod::kRollout)[2]                               // of token 2 of found.tokens
 //
 // What is explained, F: the log-probability (natural logarithm) of one token; of two texts of an encoder, the cosine of their
@@ -65,7 +65,7 @@ struct AttributionOptions {
   /// Empty: all; flow only where the text is short enough.
   std::vector<AttributionMethod> methods = {};
   /// Which token's probability is explained, counted from 0 in the text, of a translator in what it predicts (its end token
-  /// last); none: the last one that is no special token. Of an encoder the token is replaced by the mask token where the
+  /// last); none: the last one with a letter or a digit (a full stop is certain anyway). Of an encoder it is replaced by the mask token where the
   /// tokenizer has one. Not of two texts.
   std::optional<int> position = {};
   /// Another token in its place, as the vocabulary or as a text has it. Of a causal model without `position`: what comes after
@@ -115,8 +115,7 @@ struct Attributions {
   const std::vector<double>& of(AttributionMethod method) const;
 };
 
-/// A text's last token is read by the passes but not explained away: see AttributionOptions. Throws UsageError on a text without
-/// tokens, a position or token that is not there, an encoder without a head for words (give two texts), a text too long for a
+/// Throws UsageError on a text without tokens, a position or token that is not there, an encoder without a head for words (give two texts), a text too long for a
 /// flow that was asked for, and on differential heads where norms are asked for; Error on what is not finite.
 Attributions attribute(const ModelFolder& folder, const std::string& text,
                        const AttributionOptions& options = {});

@@ -7,11 +7,9 @@
 namespace mh {
 namespace {
 
-HeadsJson json_of_interval(const Interval& interval) {
+HeadsJson attribution_interval(const Interval& interval) {
   const bool known = std::isfinite(interval.half);  // of one sentence it is not
-  return {{"mean", interval.mean},
-          {"low", known ? HeadsJson(interval.low()) : HeadsJson()},
-          {"high", known ? HeadsJson(interval.high()) : HeadsJson()}};
+  return {{"mean", interval.mean}, {"half", known ? HeadsJson(interval.half) : HeadsJson()}};
 }
 
 }  // namespace
@@ -55,17 +53,17 @@ std::string faithfulness_json(const Faithfulness& found, const std::string& mode
   json["left_out"] = found.left_out;
   json["replacement"] = found.source_replacement;
   if (!found.target_replacement.empty()) json["target_replacement"] = found.target_replacement;
-  json["score"] = json_of_interval(found.score);
-  json["replaced_score"] = json_of_interval(found.replaced_score);
+  json["score"] = attribution_interval(found.score);
+  json["replaced_score"] = attribution_interval(found.replaced_score);
   json["methods"] = HeadsJson::array();
   for (const MethodFaithfulness& one : found.methods) {
     HeadsJson& method = json["methods"].emplace_back();
     method["method"] = one.method ? name_of(*one.method, kAttributionMethodNames) : "random";
-    method["deletion"] = json_of_interval(one.deletion);
-    method["insertion"] = json_of_interval(one.insertion);
+    method["deletion"] = attribution_interval(one.deletion);
+    method["insertion"] = attribution_interval(one.insertion);
     if (!one.method) continue;
-    method["deletion_gain"] = json_of_interval(one.deletion_gain);
-    method["insertion_gain"] = json_of_interval(one.insertion_gain);
+    method["deletion_gain"] = attribution_interval(one.deletion_gain);
+    method["insertion_gain"] = attribution_interval(one.insertion_gain);
   }
   return written(json);
 }

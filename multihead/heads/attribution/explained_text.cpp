@@ -57,6 +57,22 @@ void require_tokens(const std::vector<ReadToken>& tokens) {
         "there is no token to attribute anything to but special ones; give a text of more words");
 }
 
+/// The last token from `first` on that has a letter or a digit, else the last one; special tokens, of which a translation has but
+/// its end, do not count.
+int default_position(const ObservedTokens& tokens, int first, bool translation) {
+  int last = -1;
+  for (int i = static_cast<int>(tokens.ids.size()) - (translation ? 2 : 1); i >= first; --i) {
+    const auto at = static_cast<size_t>(i);
+    if (!translation && tokens.offsets[at] == std::pair(0, 0)) continue;
+    const std::string& label = tokens.labels[at];
+    for (size_t c = 0; c < label.size();) {
+      if (is_word(next_character(label, c))) return i;
+    }
+    last = std::max(last, i);
+  }
+  return std::max(last, first);
+}
+
 }  // namespace
 
 Replacement replacement_of(const ModelFolder& folder, const Tokenizer& tokenizer) {
@@ -98,17 +114,9 @@ void ExplainedText::choose(const ModelFolder& folder, const Observation& seen,
   const ObservedTokens& predicted = mh::translates(folder) ? seen.predicted : text;
   const auto all = static_cast<int>(predicted.ids.size());
   const int first = causal ? 1 : 0, end = causal && other ? all + 1 : all;
-  int position = all - 1;
-  if (options.position) {
-    position = *options.position;
-  } else if (causal && other) {
-    position = all;
-  } else if (mh::translates(folder)) {
-    position = std::max(0, all - 2);  // before the end token
-  } else {
-    while (position > first && predicted.offsets[static_cast<size_t>(position)] == std::pair(0, 0))
-      --position;
-  }
+  const int position = options.position  ? *options.position
+                       : causal && other ? all
+                                         : default_position(predicted, first, mh::translates(folder));
   if (causal && end <= first)
     throw UsageError("a causal model predicts a text's tokens after the first; give at least two");
   if (position < first || position >= end)

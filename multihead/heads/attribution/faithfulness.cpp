@@ -103,7 +103,7 @@ void check_faithfulness(const FaithfulnessOptions& options) {
   const AttributionOptions& asked = options.attribution;
   if (asked.position || !asked.target_token.empty() || !asked.target.empty())
     throw UsageError(
-        "over a corpus the last token of each text is explained; leave the token and the target out");
+        "over a corpus the last word of each text is explained; leave the token and the target out");
   if (options.points < 1)
     throw UsageError(fmt::format("`points`: expected 1 or more, got {}", options.points));
   if (options.draws < 1) throw UsageError(fmt::format("`draws`: expected 1 or more, got {}", options.draws));

@@ -27,7 +27,7 @@
 namespace mh {
 
 struct FaithfulnessOptions {
-  /// Methods (empty: all), steps, batch_tokens and remark; F is that of the last token of each text, or of a text's translation.
+  /// Methods (empty: all), steps, batch_tokens and remark; F is that of the default token of each text.
   AttributionOptions attribution = {};
   int points = 20;    // most steps of a curve: of more tokens several are replaced at once
   int draws = 5;      // random orders of a sentence, whose mean is the floor
