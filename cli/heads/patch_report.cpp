@@ -125,8 +125,10 @@ PatchTable layers_of_stream(const std::vector<const PatchedValue*>& values) {
 }
 
 std::string answer_words(const PatchAnswer& answer) {
-  return answer.token ? fmt::format("'{}' ({})", answer.text, answer.label)
-                      : fmt::format("'{}'", answer.text);
+  constexpr int kLongest = 100;
+  const std::string text = cell_text(answer.text, kLongest);
+  return answer.token ? fmt::format("'{}' ({})", text, cell_text(answer.label, kLongest))
+                      : fmt::format("'{}'", text);
 }
 
 std::string scores_line(const char* which, const AnswerScores& scores) {
@@ -143,11 +145,11 @@ std::string what_is_patched(PatchedPart part) {
 std::string strongest_part(const HeadPatching& patching, int64_t count) {
   const std::vector<const PatchedValue*> values = patching.strongest(static_cast<size_t>(count));
   if (values.empty()) return "";
-  std::string text = fmt::format("\n{:<32}{:>10}{:>12}{}\n", "strongest", "restored %", "score",
+  std::string text = fmt::format("\n{:<30}{:>10}{:>10}{}\n", "strongest", "restored %", "score",
                                  patching.by_position ? "  position" : "");
   for (const PatchedValue* value : values) {
     text +=
-        fmt::format("{:<32}{:>10.1f}{:>12.4f}", value->name, 100 * value->restored, value->scores.score());
+        fmt::format("{:<30}{:>10.1f}{:>10.4f}", value->name, 100 * value->restored, value->scores.score());
     if (value->place.position)
       text += "  " + position_label(patching, value->place.stack, *value->place.position);
     text += "\n";
