@@ -187,7 +187,7 @@ def trust(results):
     text = """# Which explanation of a text is faithful?
 
 Tokens are replaced from the one that a method finds most important down (deletion), or put back into a text of replaced tokens (insertion);
-the area under the score's curve, scaled to 1 for the whole text and 0 for the replaced one. Small areas of deletion and large areas of
+what counts is the area under the curve of what is explained. Small areas of deletion and large areas of
 insertion are faithful ([the measure](../attribution.md)). Means over sentences with 95 % intervals; p against random orders and against
 raw attention, paired by sentence, one-sided, after Holm.
 
@@ -206,7 +206,7 @@ raw attention, paired by sentence, one-sided, after Holm.
         raw = against("attention", [m for m in methods if m not in ("random", "attention")])
         below[label] = [m for m, p in chance.items() if p < 0.05]
         above[label] = [m for m, p in raw.items() if p < 0.05]
-        interval = lambda i: f"{i['mean']:.3f} ± {i['mean'] - i['low']:.3f}"
+        interval = lambda i: f"{i['mean']:.3f} ± {i['half']:.3f}"
         ordered = sorted(methods, key=lambda m: methods[m]["deletion"]["mean"])
         text += f"## {label}, {report['sentences']} sentences, tokens replaced by `{report['replacement']}`\n\n"
         text += table(["method", "deletion", "insertion", "p, random", "p, attention"],

@@ -32,7 +32,10 @@ inline const std::vector<std::string> kWords = {"two", "dogs", "cats", "run", "s
                                                 "see", "park", "the",  "a",   "small"};
 
 inline ModelFolder folder_of(std::unique_ptr<Model> model, const char* type) {
-  ModelFolder folder{.path = "small", .model_type = type, .model = std::move(model)};
+  ModelFolder folder;
+  folder.path = "small";
+  folder.model_type = type;
+  folder.model = std::move(model);
   folder.tokenizer = word_tokenizer(kWords);
   return folder;
 }

@@ -113,7 +113,9 @@ TEST(Patch, AtPositionsAndLayersThatAreNotReadNothingIsRestored) {
       patch_heads(folder, kContinued, {.part = PatchedPart::kStream, .by_position = true});
   for (const PatchedValue& value : stream.values) {
     const bool last = *value.place.position == stream.texts.predicting;
-    if (value.name == "decoder.2.output") EXPECT_NEAR(value.restored, last ? 1 : 0, 1e-5);
+    if (value.name == "decoder.2.output") {
+      EXPECT_NEAR(value.restored, last ? 1 : 0, 1e-5);
+    }
     if (value.name == "decoder.0.input" && (*value.place.position == 0 || last)) {
       EXPECT_NEAR(value.restored, 0, 1e-5) << "the same token in both texts";
     }

@@ -1,19 +1,8 @@
 #include "multihead/heads/attribution/attribution_json.h"
 
-#include <cmath>
-
 #include "multihead/heads/json_parts.h"
 
 namespace mh {
-namespace {
-
-HeadsJson attribution_interval(const Interval& interval) {
-  const bool known = std::isfinite(interval.half);  // of one sentence it is not
-  return {{"mean", interval.mean}, {"half", known ? HeadsJson(interval.half) : HeadsJson()}};
-}
-
-}  // namespace
-
 std::string attribution_json(const Attributions& found, const std::string& model, const std::string& text) {
   HeadsJson json = json_of_model(model);
   json["text"] = text;
@@ -53,17 +42,19 @@ std::string faithfulness_json(const Faithfulness& found, const std::string& mode
   json["left_out"] = found.left_out;
   json["replacement"] = found.source_replacement;
   if (!found.target_replacement.empty()) json["target_replacement"] = found.target_replacement;
-  json["score"] = attribution_interval(found.score);
-  json["replaced_score"] = attribution_interval(found.replaced_score);
+  json["score"] = json_of(found.score);
+  json["replaced_score"] = json_of(found.replaced_score);
   json["methods"] = HeadsJson::array();
   for (const MethodFaithfulness& one : found.methods) {
     HeadsJson& method = json["methods"].emplace_back();
     method["method"] = one.method ? name_of(*one.method, kAttributionMethodNames) : "random";
-    method["deletion"] = attribution_interval(one.deletion);
-    method["insertion"] = attribution_interval(one.insertion);
+    method["deletion"] = json_of(one.deletion);
+    method["insertion"] = json_of(one.insertion);
+    method["deletion_by_sentence"] = one.deletions;
+    method["insertion_by_sentence"] = one.insertions;
     if (!one.method) continue;
-    method["deletion_gain"] = attribution_interval(one.deletion_gain);
-    method["insertion_gain"] = attribution_interval(one.insertion_gain);
+    method["deletion_gain"] = json_of(one.deletion_gain);
+    method["insertion_gain"] = json_of(one.insertion_gain);
   }
   return written(json);
 }

@@ -69,6 +69,8 @@ class AreaSums {
     for (size_t m = 0; m < deletion_.size(); ++m) {
       MethodFaithfulness& one = all.methods.emplace_back();
       if (m < methods_.size()) one.method = methods_[m];
+      one.deletions = deletion_[m];
+      one.insertions = insertion_[m];
       one.deletion = interval_of(deletion_[m]);
       one.insertion = interval_of(insertion_[m]);
       one.deletion_gain = interval_of(differences(deletion_.back(), deletion_[m]));
