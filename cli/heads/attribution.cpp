@@ -133,6 +133,7 @@ void add_heads_attribution(CLI::App& heads) {
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
   add_limit_flags(*verb);
   name_values(*verb, "FILE", {"--input", "--target", "--input-pair"});
+  name_values(*verb, "METHOD", {"--method"});
   group_flags(*verb, "One text", {"--text", "--second", "--target-text", "--token", "--target-token"});
   group_flags(*verb, "A corpus", {"--input", "--target", "--input-pair", "--points", "--draws", "--seed"});
   rare_flags(*verb, {"--steps", "--points", "--draws", "--seed", "--max-batch-tokens"});

@@ -113,6 +113,10 @@ TEST(Attribution, RefusesWhatCannotBeExplained) {
               ThrowsMessage<UsageError>(HasSubstr("a cosine is explained, which has neither a token")));
   EXPECT_THAT([&] { attribute(sentences, "", "a cat"); },
               ThrowsMessage<UsageError>(HasSubstr("there is no token to attribute anything to")));
+  SentenceModel translator{.folder = test::attribution_translator()};
+  translator.longest = 41;
+  EXPECT_THAT([&] { attribute(translator, kExplainedText, "a cat"); },
+              ThrowsMessage<UsageError>(HasSubstr("a translator has no vector of a text")));
   const ModelFolder causal = test::attribution_llama();
   std::string longest;
   for (int i = 0; i < 41; ++i) longest += "park ";

@@ -119,7 +119,7 @@ struct Attributions {
 /// flow that was asked for, and on differential heads where norms are asked for; Error on what is not finite.
 Attributions attribute(const ModelFolder& folder, const std::string& text,
                        const AttributionOptions& options = {});
-/// Of the cosine between the vectors of two texts. Throws UsageError, too, on a position, a token or a target.
+/// Of the cosine between the vectors of two texts. Throws UsageError, too, on a translator, and on a position, a token or a target.
 Attributions attribute(const SentenceModel& model, const std::string& text, const std::string& second,
                        const AttributionOptions& options = {});
 

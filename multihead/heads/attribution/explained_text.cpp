@@ -176,6 +176,8 @@ ExplainedText::ExplainedText(const ModelFolder& folder, const std::string& text,
 ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text, const std::string& second,
                              const AttributionOptions& options)
     : model_(*model.folder.model), sentences_(&model) {
+  if (mh::translates(model.folder))
+    throw UsageError("a translator has no vector of a text; leave the second text out");
   if (options.position || !options.target_token.empty() || !options.target.empty())
     throw UsageError("of two texts a cosine is explained, which has neither a token nor a translation");
   const Tokenizer& tokenizer = model.folder.source_tokens();
