@@ -34,11 +34,12 @@ void visit_output_weights(Visited& model, const Use& use) {
 
 HeadGates::HeadGates(const Model& model) {
   std::map<std::string, int> with_output;
-  visit_output_weights(model, [&](const std::string& attention, const Parameter&) { with_output[attention] = 1; });
+  visit_output_weights(model,
+                       [&](const std::string& attention, const Parameter&) { with_output[attention] = 1; });
   for (const auto& [name, heads] : model.attentions()) {
     if (!with_output.contains(name))
-      throw UsageError(
-          fmt::format("{}: a gate of a head is a factor of its rows of W^O, and these heads have none", name));
+      throw UsageError(fmt::format(
+          "{}: a gate of a head is a factor of its rows of W^O, and these heads have none", name));
     Attention& attention = attentions_.emplace_back();
     attention.name = name;
     attention.parameter = std::make_unique<Parameter>(1, heads);
@@ -119,7 +120,8 @@ Var HeadGates::at(Tape& tape, const Site& site, const SiteValue& value) {
     for (int64_t h = 0; h < heads; ++h) {
       double sum = 0;
       for (int64_t s = 0; s < sentences; ++s) sum += static_cast<double>(gates.gradient()(s, h));
-      gradient(0, h) += static_cast<float>(sum * static_cast<double>(attention.slope[static_cast<size_t>(h)]));
+      gradient(0, h) +=
+          static_cast<float>(sum * static_cast<double>(attention.slope[static_cast<size_t>(h)]));
     }
   });
   return gates;
@@ -134,7 +136,8 @@ FoldedGates::FoldedGates(Model& model, const HeadGates& gates) {
       const double gate = z[static_cast<size_t>(r / size)];
       if (gate == 1) continue;
       float* const row = w_o.value.data() + r * columns;
-      for (int64_t c = 0; c < columns; ++c) row[c] = gate == 0 ? 0 : static_cast<float>(gate * static_cast<double>(row[c]));
+      for (int64_t c = 0; c < columns; ++c)
+        row[c] = gate == 0 ? 0 : static_cast<float>(gate * static_cast<double>(row[c]));
     }
     w_o.changed();
   });
@@ -149,8 +152,8 @@ FoldedGates::~FoldedGates() {
 
 std::vector<std::string> closed_heads(const Model& model) {
   std::map<std::string, const Parameter*> weights;
-  visit_output_weights(model,
-                       [&](const std::string& attention, const Parameter& w_o) { weights[attention] = &w_o; });
+  visit_output_weights(
+      model, [&](const std::string& attention, const Parameter& w_o) { weights[attention] = &w_o; });
   std::vector<std::string> closed;
   for (const auto& [name, heads] : model.attentions()) {
     const auto found = weights.find(name);

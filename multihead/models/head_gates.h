@@ -56,7 +56,9 @@ class HeadGates final : public Sites {
     std::string name;
     std::unique_ptr<Parameter> parameter;  // [1, heads]; layers keep its place
     std::vector<float> z, slope;           // as drawn; slope by p
-    double log_alpha(int head) const { return kStart + kSpeed * static_cast<double>(parameter->value(0, head)); }
+    double log_alpha(int head) const {
+      return kStart + kSpeed * static_cast<double>(parameter->value(0, head));
+    }
   };
   std::vector<Attention> attentions_;
 };

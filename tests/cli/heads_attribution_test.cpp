@@ -27,9 +27,9 @@ class HeadsAttribution : public SmallFolder {
 TEST_F(HeadsAttribution, ShowsALineForEachTokenAndAColumnForEachMethod) {
   const ToolResult result = attribution(kText);
   ASSERT_EQ(result.status, 0) << result.err;
-  for (const char* part : {"translation: a cat runs\n", "log p of token ", " when every token read is ", "attn",
-                           "norm", "rollout", "relev", "flow", "grad*x", "integr", "zeroing", "\n   target\n",
-                           "<start>*", "\n* never replaced."})
+  for (const char* part : {"translation: a cat runs\n", "log p of token ", " when every token read is ",
+                           "attn", "norm", "rollout", "relev", "flow", "grad*x", "integr", "zeroing",
+                           "\n   target\n", "<start>*", "\n* never replaced."})
     EXPECT_THAT(result.out, HasSubstr(part));
   for (const std::string& line : lines_of(result.out)) EXPECT_LE(display_width(line), 80) << line;
 }

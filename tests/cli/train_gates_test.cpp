@@ -14,10 +14,11 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<std::string> gates_command(const ScratchFolder& folder, const std::string& model, const char* price,
-                                       const char* updates) {
-  return train_command(folder, model,
-                       {"--head-gates", price, "--updates", updates, "--learning-rate", "0.01", "--warmup", "5"});
+std::vector<std::string> gates_command(const ScratchFolder& folder, const std::string& model,
+                                       const char* price, const char* updates) {
+  return train_command(
+      folder, model,
+      {"--head-gates", price, "--updates", updates, "--learning-rate", "0.01", "--warmup", "5"});
 }
 
 /// The last line of metrics about training.
@@ -43,11 +44,13 @@ TEST(TrainGates, ClosedHeadsAreListedAndCanBePruned) {
   const nlohmann::json line = last_training_line(folder / "gated");
   EXPECT_LT(line["heads_open"], 8);
   EXPECT_GT(line["heads_expected"], 0);
-  const ToolResult pruned = run_tool("heads prune '" + folder / "gated" + "' --heads-from '" +
-                                     folder / "gated/closed_heads.txt" + "' --out '" + folder / "pruned" + "' --json");
+  const ToolResult pruned =
+      run_tool("heads prune '" + folder / "gated" + "' --heads-from '" + folder / "gated/closed_heads.txt" +
+               "' --out '" + folder / "pruned" + "' --json");
   ASSERT_EQ(pruned.status, 0) << pruned.err;
   const auto report = nlohmann::json::parse(pruned.out);
-  EXPECT_LT(report["difference"]["logits"].get<double>(), 1e-5 * report["difference"]["logits_magnitude"].get<double>())
+  EXPECT_LT(report["difference"]["logits"].get<double>(),
+            1e-5 * report["difference"]["logits_magnitude"].get<double>())
       << "closed heads do nothing";
 }
 
@@ -78,8 +81,8 @@ TEST(TrainGates, ARunThatGoesOnEndsWithTheSameBits) {
   EXPECT_EQ(read_file(folder / "halves/closed_heads.txt"), read_file(folder / "straight/closed_heads.txt"));
   // Another price is another run; and gates begin from any trained model.
   EXPECT_EQ(tool({"train", "--model", folder / "halves", "--head-gates", "0.3"}).status, 2);
-  const Outcome from = tool(train_command(folder, "from",
-                                          {"--init-from", folder / "straight", "--head-gates", "0.1", "--updates", "10"}));
+  const Outcome from = tool(train_command(
+      folder, "from", {"--init-from", folder / "straight", "--head-gates", "0.1", "--updates", "10"}));
   EXPECT_EQ(from.status, 0) << from.errors;
 }
 

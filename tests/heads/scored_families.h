@@ -10,7 +10,6 @@
 
 #include "multihead/heads/importance/score_pass.h"
 #include "tests/heads/small_translator.h"
-#include "tests/support/small_model.h"
 
 namespace mh {
 
@@ -44,7 +43,6 @@ inline std::vector<ScoredFamily> scored_families() {
   };
   SentenceModel translator;
   translator.folder = small_translator(lines_of_importance(true).sources, 2);
-  sharpen(translator.folder.translator(), 3);
   add("translator", std::move(translator), true);
   add("gpt2", load_scored_model(golden_of_importance("generate/gpt2")));
   add("bert", load_scored_model(golden_of_importance("fill/bert")));

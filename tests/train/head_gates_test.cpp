@@ -109,7 +109,8 @@ TEST(HeadGates, GradientIsThatOfTheLossAndThePrice) {
   std::vector<Parameter*> parameters;
   run.gates().visit([&](const std::string&, Parameter& p) {
     parameters.push_back(&p);
-    for (int64_t h = 0; h < p.value.cols(); ++h) p.value(0, h) = static_cast<float>(0.05 * random.normal() - 0.25);
+    for (int64_t h = 0; h < p.value.cols(); ++h)
+      p.value(0, h) = static_cast<float>(0.05 * random.normal() - 0.25);
   });
   const std::vector<int64_t> batch = objective.plan(0).front();
   const float scale = 1.0f / static_cast<float>(objective.target_tokens(batch));

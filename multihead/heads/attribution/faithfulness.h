@@ -41,7 +41,8 @@ struct MethodFaithfulness {
   Interval deletion_gain =
       {};  // random's deletion less this one's, sentence by sentence: above 0 where it beats chance
   Interval insertion_gain = {};  // this one's insertion less random's
-  std::vector<double> deletions = {}, insertions = {};  // of each sentence, to compare methods sentence by sentence
+  std::vector<double> deletions = {},
+                      insertions = {};  // of each sentence, to compare methods sentence by sentence
 };
 
 struct Faithfulness {

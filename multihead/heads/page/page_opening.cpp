@@ -108,9 +108,9 @@ constexpr size_t kRoles = 4;
 std::array<std::optional<OpeningHead>, kRoles> roles(const HeadsJson& stats) {
   const auto candidate = [&](const char* to, double share) {
     return OpeningHead{{.head = stats["head"],
-                      .words = fmt::format("each token → {}, {}", to, percent(share)),
-                      .by = "role"},
-                     share};
+                        .words = fmt::format("each token → {}, {}", to, percent(share)),
+                        .by = "role"},
+                       share};
   };
   std::array<std::optional<OpeningHead>, kRoles> found;
   found[3] = candidate("the first token", stats["on_first"]);
