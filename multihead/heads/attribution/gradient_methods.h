@@ -1,6 +1,7 @@
 // Attributions by gradients with respect to what the first layer reads (attribution.h).
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "multihead/heads/attribution/explained_text.h"

@@ -1,6 +1,8 @@
 // Value zeroing (Mohebbi et al. 2023): how much each row of a layer's output turns when one token gives no value there.
 #pragma once
 
+#include <cstdint>
+
 #include "multihead/heads/attribution/layer_mixes.h"
 
 namespace mh {

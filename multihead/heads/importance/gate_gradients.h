@@ -5,6 +5,8 @@
 // to the first one's), which does not move: its cosine to the vector of the whole model would be at its maximum.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 

@@ -5,6 +5,7 @@
 //   a sentence model                 the cosines of the text's vector v with those of two texts, cos(v, answer), cos(v, wrong)
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
