@@ -108,4 +108,15 @@ TEST(SlowReadme, RelationsNameTheHeadFromVerbsToObjects) {
       << result.out;
 }
 
+// The ranking that README shows.
+TEST(SlowReadme, ImportanceRanksTheHeadsAsShown) {
+  const char *models = std::getenv("MULTIHEAD_MODELS"), *data = std::getenv("MULTIHEAD_DATA");
+  if (models == nullptr || data == nullptr) GTEST_SKIP() << "no MULTIHEAD_MODELS or no MULTIHEAD_DATA";
+  const mh::ToolResult result =
+      mh::run_tool("heads importance '" + std::string(models) + "/minilm' --conllu '" + data +
+                   "/ud-ewt/en_ewt-ud-dev.conllu.gz' --top 5");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, testing::HasSubstr(block_behind("ranks the 72 heads of MiniLM")));
+}
+
 }  // namespace
