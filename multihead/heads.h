@@ -23,7 +23,6 @@
 
 #include "multihead/heads/attribution/attribution.h"
 #include "multihead/heads/attribution/faithfulness.h"
-#include "multihead/heads/conversion/compare_speed.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/head_alignment.h"
