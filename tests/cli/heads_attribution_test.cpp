@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -58,8 +57,8 @@ TEST_F(HeadsAttribution, JsonHasTheMethodsThatAreAskedForAndTheToken) {
 
 TEST_F(HeadsAttribution, MeasuresMethodsOnACorpus) {
   const std::string lines = folder + "/lines.en", targets = folder + "/lines.de";
-  write_file(lines, "the small dog sees a cat\na dog runs\n");
-  write_file(targets, "a cat sees the dog\nthe cat runs\n");
+  write_file_atomically(lines, "the small dog sees a cat\na dog runs\n");
+  write_file_atomically(targets, "a cat sees the dog\nthe cat runs\n");
   const std::string flags = "-i '" + lines + "' --target '" + targets + "' --method attention --method flow ";
   const ToolResult result = attribution(flags);
   ASSERT_EQ(result.status, 0) << result.err;
