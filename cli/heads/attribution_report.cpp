@@ -38,7 +38,7 @@ std::string what_is_explained(const Attributions& found) {
 }
 
 /// "0.1234 +- 0.0123"
-std::string with_interval(const Interval& interval) {
+std::string gain_cell(const Interval& interval) {
   return std::isfinite(interval.half) ? fmt::format("{:.4f} ± {:.4f}", interval.mean, interval.half)
                                       : fmt::format("{:.4f} ± ?", interval.mean);
 }
@@ -112,9 +112,9 @@ std::string faithfulness_table(const Faithfulness& found) {
     text +=
         fmt::format("{:<21}{:>9.4f}", one.method ? name_of(*one.method, kAttributionMethodNames) : "random",
                     one.deletion.mean);
-    text += fmt::format("{:>20}{:>10.4f}", one.method ? with_interval(one.deletion_gain) : "",
+    text += fmt::format("{:>20}{:>10.4f}", one.method ? gain_cell(one.deletion_gain) : "",
                         one.insertion.mean);
-    text += one.method ? fmt::format("{:>20}\n", with_interval(one.insertion_gain)) : "\n";
+    text += one.method ? fmt::format("{:>20}\n", gain_cell(one.insertion_gain)) : "\n";
   }
   return text + "\n" +
          wrapped(

@@ -28,9 +28,9 @@ std::string restored_cell(const std::optional<double>& restored) {
 
 /// Rows and columns of figures, cut into parts that fit.
 struct PatchTable {
-  std::string corner;
-  std::vector<std::string> rows, columns;
-  std::vector<std::vector<std::optional<double>>> cells;  // [rows][columns]
+  std::string corner = {};
+  std::vector<std::string> rows = {}, columns = {};
+  std::vector<std::vector<std::optional<double>>> cells = {};  // [rows][columns]
 
   std::string text() const {
     int width = display_width(corner);

@@ -46,7 +46,7 @@ std::string listed(const std::vector<int>& heads) {
   return fmt::format("{}, ... ({})", fmt::join(heads.begin(), heads.begin() + kMost, ", "), heads.size());
 }
 
-const char* name_of(SavedFormat::Kind kind) {
+const char* format_name(SavedFormat::Kind kind) {
   switch (kind) {
     case SavedFormat::Kind::kFamily:
       return "family";
@@ -102,7 +102,7 @@ std::string prune_json(const PruneReport& report) {
   Json json{{"schema", 1},
             {"model", report.model},
             {"out", report.out},
-            {"format", name_of(report.format.kind)},
+            {"format", format_name(report.format.kind)},
             {"dtype", report.type == NumberType::kFloat32 ? "float32" : "bfloat16"},
             {"heads", counts(heads_of(report.plan))},
             {"silent", report.plan.silent()},

@@ -50,9 +50,9 @@ struct HeadPatching {
   PatchedPart part = PatchedPart::kHeads;
   bool by_position = false;
   bool of_vectors = false;  // scores are cosines
-  PatchTexts texts;
-  AnswerScores clean, corrupt;
-  std::vector<PatchedValue> values;  // in the order of the model; of one head or layer by position
+  PatchTexts texts = {};
+  AnswerScores clean = {}, corrupt = {};
+  std::vector<PatchedValue> values = {};  // in the order of the model; of one head or layer by position
 
   /// Those that change the score most, up or down.
   std::vector<const PatchedValue*> strongest(size_t count) const;

@@ -18,13 +18,13 @@ namespace mh {
 
 /// Texts as one batch.
 struct ScoredBatch {
-  std::vector<int64_t> texts;  // their numbers in the corpus
-  Batch text;                  // what the encoder or the causal model reads
-  TeacherForced target;        // of a translator
-  std::vector<int32_t> rows;   // of what is read last, rising: those that predict something
-  std::vector<int32_t> tokens;
-  std::vector<int32_t> positions;  // of these rows in their texts
-  Ragged predictions;              // how many each text has
+  std::vector<int64_t> texts = {};  // their numbers in the corpus
+  Batch text = {};                  // what the encoder or the causal model reads
+  TeacherForced target = {};        // of a translator
+  std::vector<int32_t> rows = {};   // of what is read last, rising: those that predict something
+  std::vector<int32_t> tokens = {};
+  std::vector<int32_t> positions = {};  // of these rows in their texts
+  Ragged predictions = {};              // how many each text has
 };
 
 ScoredBatch scored_batch(const Model& model, const ScoredTexts& texts, std::span<const int64_t> numbers);
