@@ -112,8 +112,8 @@ std::string faithfulness_table(const Faithfulness& found) {
     text +=
         fmt::format("{:<21}{:>9.4f}", one.method ? name_of(*one.method, kAttributionMethodNames) : "random",
                     one.deletion.mean);
-    text += fmt::format("{:>20}{:>10.4f}", one.method ? gain_cell(one.deletion_gain) : "",
-                        one.insertion.mean);
+    text +=
+        fmt::format("{:>20}{:>10.4f}", one.method ? gain_cell(one.deletion_gain) : "", one.insertion.mean);
     text += one.method ? fmt::format("{:>20}\n", gain_cell(one.insertion_gain)) : "\n";
   }
   return text + "\n" +

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,7 +128,9 @@ void run_prune(const PruneFlags& flags) {
         flags.out, folder,
         {.type = report.type, .own_format = OwnFormat::kAllowed, .removed = removed, .stop = stop});
   });
-  report.weight_bytes = {weight_bytes_in(folder.path), weight_bytes_in(flags.out)};
+  report.weight_bytes = {
+      folder.shipped ? std::ssize(folder.source->read("model.safetensors")) : weight_bytes_in(folder.path),
+      weight_bytes_in(flags.out)};
   write_text("", flags.json ? prune_json(report) : prune_table(report));
 }
 
