@@ -21,7 +21,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kRounding = 2e-5;  // of float32 scores of a few units
+constexpr double kPrunedRounding = 2e-5;  // of float32 scores of a few units
 
 void expect_as_whole_passes(const ModelFolder& folder, const PatchQuestion& question) {
   for (const auto& [name, part] : kPatchedPartNames) {
@@ -33,17 +33,17 @@ void expect_as_whole_passes(const ModelFolder& folder, const PatchQuestion& ques
       clean.keep("*");
       const double of_clean = whole_score(folder, patching.texts, patching.texts.clean, &clean),
                    of_corrupt = whole_score(folder, patching.texts, patching.texts.corrupt, nullptr);
-      EXPECT_NEAR(patching.clean.score(), of_clean, kRounding);
-      EXPECT_NEAR(patching.corrupt.score(), of_corrupt, kRounding);
+      EXPECT_NEAR(patching.clean.score(), of_clean, kPrunedRounding);
+      EXPECT_NEAR(patching.corrupt.score(), of_corrupt, kPrunedRounding);
       ASSERT_GT(std::abs(of_clean - of_corrupt), 0.01) << "take other texts";
       std::set<double> different;
       for (const PatchedValue& value : patching.values) {
         SiteValues put;
         put_clean(clean, value, part, heads_of(*folder.model, value.place.attention), put);
         const double score = whole_score(folder, patching.texts, patching.texts.corrupt, &put);
-        EXPECT_NEAR(value.scores.score(), score, kRounding) << value.name;
+        EXPECT_NEAR(value.scores.score(), score, kPrunedRounding) << value.name;
         EXPECT_NEAR(value.restored, (score - of_corrupt) / (of_clean - of_corrupt),
-                    4 * kRounding / std::abs(of_clean - of_corrupt))
+                    4 * kPrunedRounding / std::abs(of_clean - of_corrupt))
             << value.name;
         different.insert(std::round(1000 * value.restored));
       }
@@ -155,7 +155,7 @@ TEST(Patch, ATranslatorWithoutAPrefixDecidesItsFirstWord) {
   EXPECT_EQ(patching.texts.target.ids, std::vector<int32_t>{kPad});
   EXPECT_EQ(patching.texts.predicting, 0);
   EXPECT_NEAR(patching.clean.score(), whole_score(folder, patching.texts, patching.texts.clean, nullptr),
-              kRounding);
+              kPrunedRounding);
 }
 
 TEST(Patch, HeadsThatAreMutedInAllRunsRestoreNothing) {
@@ -164,7 +164,7 @@ TEST(Patch, HeadsThatAreMutedInAllRunsRestoreNothing) {
   muted.mute("decoder.1.self_attention.1");
   const HeadPatching patching = patch_heads(folder, kContinued, {.sites = &muted});
   EXPECT_NEAR(patching.clean.score(), whole_score(folder, patching.texts, patching.texts.clean, &muted),
-              kRounding);
+              kPrunedRounding);
   size_t seen = 0;
   for (const PatchedValue& value : patching.values) {
     if (value.name != "decoder.1.self_attention.1") continue;
