@@ -130,7 +130,8 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
   const TensorFiles files = source.tensors();
   const std::unique_ptr<Model> as_read = make_model(files, plan);  // its parameters take no memory
   const SavedFormat format = saved_format(plan, *as_read, *folder.model, options.removed);
-  if (format.kind == SavedFormat::Kind::kOwn && options.own_format == OwnFormat::kRefused) {
+  if (format.kind == SavedFormat::Kind::kOwn && !format.as_read &&
+      options.own_format == OwnFormat::kRefused) {
     throw UsageError(
         fmt::format("the config.json of {} cannot hold these heads: {}; allow a folder in our own "
                     "format, which Transformers does not open: `own_format`",

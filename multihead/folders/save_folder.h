@@ -53,6 +53,7 @@ struct SavedFormat {
   };
   Kind kind = Kind::kFamily;
   std::string why = {};  // with kOwn: why the family's format cannot hold the heads
+  bool as_read = false;  // the format in which the heads were read, unchanged
 };
 
 struct SaveFolderOptions {

@@ -66,8 +66,9 @@ SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Mod
   using enum SavedFormat::Kind;
   const HeadsOfAttentions changed = changed_heads_of(as_read, now);
   if (changed.empty()) {
-    if (!plan.own_heads.empty()) return {.kind = kOwn, .why = "its heads were our own already"};
-    return {.kind = plan.pruned_heads.empty() ? kFamily : kPrunedHeads};
+    if (!plan.own_heads.empty())
+      return {.kind = kOwn, .why = "its heads were our own already", .as_read = true};
+    return {.kind = plan.pruned_heads.empty() ? kFamily : kPrunedHeads, .as_read = true};
   }
   try {
     fields_for(plan, as_read, now, changed);
