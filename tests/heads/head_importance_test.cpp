@@ -54,15 +54,16 @@ TEST(HeadImportance, GradientsAreWhatTheScoreChangesByAGate) {
     for (const double score : scores_with(family, nullptr, next.view())) sum += score;
     EXPECT_NEAR(found.score, sum, 1e-4 * std::fabs(sum));
     for (size_t h = 0; h < found.heads.size(); ++h) {
-      constexpr float kStep = 0.03f;
+      // Short where the score bends: the translator's rectifiers. A shorter one drowns cosines in rounding.
+      const float step = family.texts.kind == ScoreKind::kTranslation ? 0.002f : 0.03f;
       SiteValues above, below;
-      above.set_gate(named(found.heads[h]), 1 + kStep);
-      below.set_gate(named(found.heads[h]), 1 - kStep);
+      above.set_gate(named(found.heads[h]), 1 + step);
+      below.set_gate(named(found.heads[h]), 1 - step);
       const auto high = scores_with(family, &above, next.view()),
                  low = scores_with(family, &below, next.view());
       for (size_t s = 0; s < high.size(); ++s) {
         EXPECT_NEAR(found.gradients(static_cast<int64_t>(s), static_cast<int64_t>(h)),
-                    (high[s] - low[s]) / (2 * static_cast<double>(kStep)), 1e-2 * largest)
+                    (high[s] - low[s]) / (2 * static_cast<double>(step)), 1e-2 * largest)
             << named(found.heads[h]) << ", text " << s;
       }
     }
