@@ -70,7 +70,7 @@ TEST_F(HeadsPatch, HostileTextStaysInItsLine) {
 TEST_F(HeadsPatch, SaysInOneLineWhatIsWrong) {
   expect_error(patch(kAnswers, "the small dog sees", "a cat"), 2, "tokens and the corrupt one");
   expect_error(patch(kAnswers, "the dog", "the dog"), 2, "too small to say how much of it is restored");
-  expect_error(patch("--answer '' --wrong cats"), 2, "--answer: '' has no tokens");
+  expect_error(patch("--answer '' --wrong cats"), 2, "--answer: expected a text, got nothing");
   expect_error(patch("--answer dogs --wrong dogs"), 2, "--answer and --wrong both begin with");
   expect_error(patch("--answer dogs"), 2, "--wrong");
   expect_error(patch(std::string(kAnswers) + "--what layers"), 2, "heads|patterns|stream");
