@@ -18,7 +18,7 @@ std::vector<std::string> gates_command(const ScratchFolder& folder, const std::s
                                        const char* price, const char* updates) {
   return train_command(
       folder, model,
-      {"--head-gates", price, "--updates", updates, "--learning-rate", "0.01", "--warmup", "5"});
+      {"--head-gates", price, "--updates", updates, "--learning-rate", "0.03", "--warmup", "5"});
 }
 
 /// The last line of metrics about training.
@@ -34,7 +34,7 @@ nlohmann::json last_training_line(const std::string& folder) {
 TEST(TrainGates, ClosedHeadsAreListedAndCanBePruned) {
   const ScratchFolder folder;
   write_text(folder);
-  const Outcome outcome = tool(gates_command(folder, "gated", "0.2", "120"));
+  const Outcome outcome = tool(gates_command(folder, "gated", "0.02", "130"));
   ASSERT_EQ(outcome.status, 0) << outcome.errors;
   const std::string list = read_file(folder / "gated/closed_heads.txt");
   const auto closed = std::count(list.begin(), list.end(), '\n');

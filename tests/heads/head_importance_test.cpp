@@ -37,8 +37,6 @@ TEST(HeadImportance, KnowsWhatEachKindOfModelIsScoredBy) {
 
 TEST(HeadImportance, GradientsAreWhatTheScoreChangesByAGate) {
   for (const ScoredFamily& family : scored_families()) {
-    // The small translator's score bends too much for differences; tests/oracles/importance_check.py compares a translator's.
-    if (family.texts.kind == ScoreKind::kTranslation) continue;
     SCOPED_TRACE(family.name);
     Tensor next = vectors_of_family(family);
     if (next.rows() > 0) {  // each text beside the one after it
@@ -56,7 +54,8 @@ TEST(HeadImportance, GradientsAreWhatTheScoreChangesByAGate) {
     for (const double score : scores_with(family, nullptr, next.view())) sum += score;
     EXPECT_NEAR(found.score, sum, 1e-4 * std::fabs(sum));
     for (size_t h = 0; h < found.heads.size(); ++h) {
-      constexpr float step = 0.03f;
+      // Short where the score bends: the translator's rectifiers. A shorter one drowns cosines in rounding.
+      const float step = family.texts.kind == ScoreKind::kTranslation ? 0.002f : 0.03f;
       SiteValues above, below;
       above.set_gate(named(found.heads[h]), 1 + step);
       below.set_gate(named(found.heads[h]), 1 - step);

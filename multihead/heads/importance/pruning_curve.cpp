@@ -41,12 +41,6 @@ std::vector<HeadName> muting_order(const HeadImportanceReport& report) {
   return order;
 }
 
-std::vector<HeadName> random_order(std::vector<HeadName> heads, Random& random) {
-  for (auto left = static_cast<uint32_t>(heads.size()); left > 1; --left)
-    std::swap(heads[left - 1], heads[random.below(left)]);
-  return heads;
-}
-
 Tensor whole_vectors(const SentenceModel& model, const ScoredTexts& texts, const ObserveOptions& read) {
   Tensor all(std::ssize(texts.texts), model.dimension);
   for (const auto& numbers : plan_scored(texts, read.max_batch_tokens)) {
@@ -113,7 +107,7 @@ PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
 
   std::vector<std::vector<HeadName>> at_random;
   Random random(curve.seed);
-  for (int i = 0; i < curve.random_orders; ++i) at_random.push_back(random_order(found.order, random));
+  for (int i = 0; i < curve.random_orders; ++i) random.shuffle(at_random.emplace_back(found.order));
   const auto heads = std::ssize(found.order);
   for (int point = 0; point <= curve.points; ++point) {
     const int64_t muted = heads * point / curve.points;

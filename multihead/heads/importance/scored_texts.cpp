@@ -39,8 +39,7 @@ void mask_words(ScoredText& text, const std::vector<std::pair<int32_t, int32_t>>
     if (offsets[i] != std::pair(0, 0)) places.push_back(static_cast<int32_t>(i));
   }
   if (places.empty()) return;
-  for (auto left = static_cast<uint32_t>(places.size()); left > 1; --left)
-    std::swap(places[left - 1], places[random.below(left)]);
+  random.shuffle(places);
   const double wanted = std::round(share * static_cast<double>(places.size()));
   places.resize(std::clamp<size_t>(static_cast<size_t>(wanted), 1, places.size()));
   std::sort(places.begin(), places.end());
