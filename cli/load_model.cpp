@@ -8,6 +8,7 @@
 #include "cli/common.h"
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/heads/importance/scored_texts.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh::cli {
@@ -16,6 +17,12 @@ ModelFolder load_model(const std::string& path) {
   ModelFolder folder = load_model_folder(path);
   if (const std::string line = folder.remark(); !line.empty()) remark(line);
   return folder;
+}
+
+SentenceModel load_scored(const std::string& path) {
+  SentenceModel model = load_scored_model(path);
+  for (const std::string& line : model.remarks) remark(line);
+  return model;
 }
 
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead) {

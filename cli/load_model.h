@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/sentence_model.h"
 
 namespace mh::cli {
 
@@ -12,7 +13,10 @@ namespace mh::cli {
 /// training.
 ModelFolder load_model(const std::string& path);
 
-/// The same, for a verb that takes translators only. Throws UsageError on another model; `instead` tells what to
+/// load_scored_model() (heads/importance/scored_texts.h), with remarks likewise.
+SentenceModel load_scored(const std::string& path);
+
+/// load_model(), for a verb that takes translators only. Throws UsageError on another model; `instead` tells what to
 /// do with that one.
 ModelFolder load_translator(const std::string& path, std::string_view verb, std::string_view instead);
 

@@ -25,6 +25,7 @@
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/page/heads_page.h"
+#include "multihead/heads/page/page_attribution.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/tasks/translate_text.h"
 
@@ -37,7 +38,7 @@ struct ViewFlags {
   std::string corpus, corpus_target, conllu, target_conllu, alignment;
   HeadChangeFlags changes = {};
   int64_t most_megabytes = 32;
-  bool open = false;
+  bool no_importance = false, open = false;
 
   bool has_corpus() const { return !corpus.empty() || !conllu.empty(); }
 };
@@ -62,6 +63,7 @@ std::string command_of(const ViewFlags& flags) {
   for (const std::string& heads : flags.changes.mute) add("--mute", heads);
   for (const std::string& gate : flags.changes.gate) add("--gate", gate);
   for (const std::string& rule : flags.changes.replace) add("--replace", rule);
+  if (flags.no_importance) command += " --no-importance";
   return command;
 }
 
@@ -102,28 +104,46 @@ CorpusFiles corpus_files(const ViewFlags& flags) {
                          .alignment = flags.alignment});
 }
 
+/// What the page shows, as the text of a corpus.
+HeadsText own_text(const std::vector<PageText>& texts) {
+  HeadsText own;
+  for (const PageText& text : texts) own.sources.push_back(text.source);
+  if (!texts.front().target.empty()) {
+    for (const PageText& text : texts) own.targets.push_back(text.target);
+  }
+  return own;
+}
+
 /// corpus: null: the texts themselves are measured.
-PageEvidence evidence_of(const ViewFlags& flags, const ModelFolder& folder,
+PageEvidence evidence_of(const ViewFlags& flags, const SentenceModel& model,
                          const std::vector<PageText>& texts, HeadsCorpus* corpus, SiteValues* changed) {
   Progress progress("measured", "sentences");
   PageEvidenceOptions options{
       .observe = {.observe = {.sites = changed, .progress = [&](int64_t done) { progress.show(done); }},
                   .remark = [](const std::string& line) { remark(line); }},
       .model = flags.model};
+  const HeadsText shown = own_text(texts);
+  TextCorpus own(shown);
   if (corpus != nullptr) {
     options.corpus = std::filesystem::path(corpus->name()).filename().string();
     options.relations = !flags.conllu.empty() || !flags.target_conllu.empty();
     options.alignment = !flags.alignment.empty();
-    return page_evidence(folder, *corpus, options);
+  } else {
+    options.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
+    corpus = &own;
   }
-  options.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
-  HeadsText own;
-  for (const PageText& text : texts) own.sources.push_back(text.source);
-  if (!texts.front().target.empty()) {
-    for (const PageText& text : texts) own.targets.push_back(text.target);
-  }
-  TextCorpus texts_alone(own);
-  return page_evidence(folder, texts_alone, options);
+  PageEvidence evidence = page_evidence(model.folder, *corpus, options);
+  if (!flags.no_importance) add_importance(model, *corpus, own, options, evidence);
+  return evidence;
+}
+
+std::vector<std::string> attributions_of(const ViewFlags& flags, const SentenceModel& model,
+                                         const std::vector<PageText>& texts, bool changed) {
+  if (flags.no_importance) return {};
+  if (changed)
+    return no_attributions(texts,
+                           "Heads are changed on this page, and attributions are made of unchanged models.");
+  return page_attributions(model, texts, flags.model);
 }
 
 struct RunToShow {
@@ -192,14 +212,16 @@ void run(ViewFlags& flags) {
     translate_missing(load_model(flags.checkpoints.empty() ? runs.front().path : runs.back().path), sites,
                       texts);
   for (const RunToShow& shown : runs) {
-    const ModelFolder folder = load_model(shown.path);
+    const SentenceModel model = load_scored(shown.path);
+    const ModelFolder& folder = model.folder;
     folder.model->check(changed);
     if (!flags.head.empty()) folder.model->heads_named(HeadPattern(flags.head));
     page.add_run({.name = shown.name,
                   .folder = &folder,
                   .update = shown.update,
                   .hash = weights_hash(folder),
-                  .evidence = evidence_of(flags, folder, texts, corpus ? &*corpus : nullptr, sites),
+                  .evidence = evidence_of(flags, model, texts, corpus ? &*corpus : nullptr, sites),
+                  .attributions = attributions_of(flags, model, texts, sites != nullptr),
                   .walk = walked_attention(*folder.model, flags.walk),
                   .sites = sites,
                   .remark = [](const std::string& line) { remark(line); }},
@@ -242,6 +264,8 @@ void add_view(CLI::App& app) {
       "step by step, on the first text");
   add_head_change_flags(*verb, flags->changes);
   add_number(*verb, "--max-size", flags->most_megabytes, {.low = 1, .high = 1024}, "Largest page, in MB");
+  verb->add_flag("--no-importance", flags->no_importance,
+                 "Leave out what heads and tokens count for, which takes longest");
   verb->add_flag("--open", flags->open, "Open the page when it is written");
   name_values(*verb, "TEXT", {"TEXT", "--target"});
   name_values(*verb, "FILE",

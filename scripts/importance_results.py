@@ -21,7 +21,9 @@ def pruning(results):
     systems = {s["system"]: s for s in results.read("bleu")["systems"]}
     whole = systems["translations_gradient.0"]["score"]
     names = ["gradient", "ablation", *(f"random{i}" for i in range(1, RANDOM_ORDERS + 1))]
-    counts = sorted({int(s.rsplit(".", 1)[1]) for s in systems})
+    counts = sorted(int(s.rsplit(".", 1)[1]) for s in systems if s.startswith("translations_gradient."))
+    gates = sorted((float(price), int(count), s) for s in systems if s.startswith("translations_gates")
+                   for price, count in [s.removeprefix("translations_gates").rsplit(".", 1)])
 
     def loss(name, count):
         return whole - systems[f"translations_{name}.{count}"]["score"] if count else 0.0
@@ -40,6 +42,7 @@ def pruning(results):
         axis.plot(counts, [whole - loss(name, c) for c in counts], color=colour, label=f"by {name}")
     at_random = [statistics.mean(whole - loss(n, c) for n in names[2:]) for c in counts]
     axis.plot(counts, at_random, color=GREY, label=f"at random (mean of {RANDOM_ORDERS})")
+    axis.plot([count for _, count, _ in gates], [systems[s]["score"] for _, _, s in gates], "o", color="black", label="by gates, trained on")
     axis.set_xlabel("heads muted, of 48")
     axis.set_ylabel("BLEU")
     axis.legend(frameon=False)
@@ -75,9 +78,28 @@ against the whole model.
             row.append(f"{count} ({loss(name, count):+.2f}, p = {p_text(paired['p_value'])})" if count else "0")
         rows.append(row)
     text += table(["order", "0.1 BLEU", "0.5 BLEU", "1 BLEU"], rows)
+    text += f"""
+## Heads that gates close
+
+The translator trained on for 600 updates with gates on its heads (Voita et al. 2019; `train --init-from --head-gates`) at three prices of an
+open head, in nats a target token. These have learned to do without the heads they lost, and have seen 600 updates more than the others:
+of the whole model's {whole:.2f} BLEU the p is the paired bootstrap's.
+
+"""
+    text += table(["price of a head", "heads closed", "BLEU", "p", "muted by gradients"],
+                  [[f"{price:g}", f"{count} of 48", f"{systems[s]['score']:.2f}", p_text(systems[s]["p_value"]),
+                    f"{whole - loss('gradient', count - count % 2):.2f}"] for price, count, s in gates])
+    survivors = {s: set(order) - closed_heads(results, price) for price, _, s in gates}
+    text += "\nOf the heads that stay open, " + "; ".join(
+        f"at {price:g} {sum(bool(roles[h]) for h in survivors[s])} of {len(survivors[s])} have a role" for price, _, s in gates)
+    text += f" ({len(with_role)} of 48 in the whole model).\n"
     text += "\n## The last ten heads\n\nThe last first, by gradients; roles are those of `heads stats`.\n\n"
     text += table(["head", "role"], [[f"`{h}`", roles[h] or ""] for h in last[::-1]])
     results.save("pruning", text, figure)
+
+
+def closed_heads(results, price):
+    return set((results.directory / f"gated_{price:g}" / "closed_heads.txt").read_text().split())
 
 
 def lines_of(results, name):

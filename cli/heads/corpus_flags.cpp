@@ -33,12 +33,6 @@ CorpusFiles files_of(const CorpusFlags& flags) {
                          .alignment = flags.alignment});
 }
 
-SentenceModel load_scored(const std::string& path) {
-  SentenceModel model = load_scored_model(path);
-  for (const std::string& line : model.remarks) remark(line);
-  return model;
-}
-
 }  // namespace
 
 void check_alignment(const std::string& alignment, const std::string& target,

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { choice } from "./choice";
 import { exports_of_views } from "./export";
 import { hostile } from "./hostile";
+import { importance } from "./importance";
 import { looks } from "./looks";
 import { first_screen } from "./open";
 import { walk } from "./walk";
@@ -13,7 +14,7 @@ export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<T
 
 type Tests = (open: Open, browser: string) => void;
 
-export const does: Tests[] = [first_screen, choice, walk, exports_of_views, hostile];
+export const does: Tests[] = [first_screen, choice, walk, importance, exports_of_views, hostile];
 export const seems: Tests[] = [looks];
 
 export function tests_in(kind: Kind, some: Tests[]): void {

@@ -131,6 +131,7 @@ function run(value: unknown, total: number, where: string): void {
     const source = tokens(one.source, `${at}.source`);
     const target = one.target === null ? 0 : tokens(one.target, `${at}.target`);
     one.predicted ??= null;
+    one.attribution ??= null;
     if (one.predicted !== null && tokens(one.predicted, `${at}.predicted`) !== target) throw new BadPage(`${at}.predicted has not as many tokens as target.`);
     const all = list(one.maps, `${at}.maps`);
     if (all.length !== attentions.length) throw new BadPage(`${at} has ${all.length} maps for ${attentions.length} attentions.`);
@@ -143,6 +144,7 @@ function run(value: unknown, total: number, where: string): void {
   });
   const evidence = fields(it.evidence, `${where}.evidence`);
   text(evidence.of, `${where}.evidence.of`);
+  for (const later of ["importance", "ablation"]) evidence[later] ??= null;
   if (it.walk !== null) walk(it.walk, total, `${where}.walk`);
 }
 

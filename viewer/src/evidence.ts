@@ -1,4 +1,5 @@
 // What the verbs of `multihead heads` said about the heads, read field by field from their JSON.
+import { figure, visible } from "./names";
 import type { Json, Run } from "./page";
 
 export type Fields = { [key: string]: Json };
@@ -107,6 +108,41 @@ export function relationsOf(run: Run): Column[] {
     .filter((one): one is Column => one !== null);
 }
 
+/** What a score is of a text, and what it is counted in. */
+const scores: { [kind: string]: [string, string] } = {
+  translation: ["the log-probability of the translation", "nats"],
+  "next-tokens": ["the log-probability of the text's tokens", "nats"],
+  "masked-words": ["the log-probability of masked words", "nats"],
+  vectors: ["the cosine of the text's vector to the whole model's", "cosine"],
+};
+
+function scoreOf(report: Json): [string, string] {
+  return scores[text(object(report)?.score) ?? ""] ?? ["the score", "its unit"];
+}
+
+const unitOf = (report: Json): string => scoreOf(report)[1];
+
+/** What is known of a head's importance: a sentence for its ablation, and one for its gradient. */
+export function importanceInWords(run: Run, head: string): string[] {
+  const { ablation, importance, of } = run.evidence;
+  const place = (report: Json, one: Fields) => `rank ${number(one.rank) ?? "?"} of ${entries(report, "heads").length}`;
+  const to: string[] = [];
+  const gone = ofHead(ablation, "heads", head);
+  const loss = number(gone?.importance);
+  if (gone && loss !== null) {
+    const [what, unit] = scoreOf(ablation);
+    const half = number(gone.importance_half_width);
+    const size = `${figure(Math.abs(loss))}${half === null ? "" : ` ± ${figure(half)}`}${unit === "nats" ? " nats" : ""}`;
+    const change = loss === 0 ? "does not change" : `${loss > 0 ? "falls" : "rises"} by ${size}`;
+    const texts = number(object(ablation)?.sentences);
+    to.push(`Without it ${what} ${change} on ${texts === 1 ? "this page's text" : `the ${texts ?? ""} texts of this page, on average`}: ${place(ablation, gone)}.`);
+  }
+  const gradient = ofHead(importance, "heads", head);
+  const mean = number(gradient?.importance);
+  if (gradient && mean !== null) to.push(`By the gradient of its gate on ${visible(of)}: ${figure(mean)}, ${place(importance, gradient)}.`);
+  return to;
+}
+
 /** The columns of the table and of the finder. */
 export function columnsOf(run: Run): Column[] {
   const stats = entries(run.evidence.stats, "heads");
@@ -121,10 +157,14 @@ export function columnsOf(run: Run): Column[] {
   bestLink.delete("mean");
   const circuits = entries(run.evidence.circuits, "circuits");
   const heads = stats.map(nameOf);
+  const importance = (name: "importance" | "ablation") =>
+    entries(run.evidence[name], "heads").map((one): [string, number | null] => [nameOf(one), number(one.importance)]);
   return [
     column("relation", "best relation", "Words for which the head is right, of the relation that it is surest of", "share",
       run.evidence.relations ? heads.map((head) => [head, number(bestRelation(run, head)?.score)]) : []),
     column("alignment", "alignment", "Aligned words whose largest weight is on a word that they are aligned with", "share", bestLink),
+    column("importance", "importance", `How fast the score changes with the head's gate: mean |∂score/∂gate|, ${unitOf(run.evidence.importance)}`, "number", importance("importance")),
+    column("ablation", "loss without it", `What the score of these texts loses without the head, ${unitOf(run.evidence.ablation)}`, "number", importance("ablation")),
     column("previous", "previous token", "Weight on the token before", "share", at("-1")),
     column("same", "same token", "Weight on the token itself, or at the same place", "share", at("+0")),
     column("next", "next token", "Weight on the token after", "share", at("+1")),

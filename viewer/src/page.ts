@@ -79,6 +79,8 @@ export interface Text {
   predicted: Tokens | null;
   /** By attention, in the order of Run.attentions. */
   maps: Maps[];
+  /** What `multihead heads attribution --json` prints, or {why} where there is none; null: it was left out. */
+  attribution: Json;
 }
 
 export interface Tokens {
@@ -134,6 +136,10 @@ export interface Evidence {
   alignment: Json | null;
   where: Json | null;
   circuits: Json | null;
+  /** By gradients of gates, on what `of` says. */
+  importance: Json | null;
+  /** Without each head, on the texts of this page. */
+  ablation: Json | null;
 }
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

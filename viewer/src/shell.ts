@@ -12,12 +12,13 @@ export interface Doing {
   redo(): void;
 }
 
-const titles: { [view in View]: string } = { text: "Text", table: "Table", head: "Head", walk: "Walk", compare: "Compare", time: "Time" };
+const titles: { [view in View]: string } = { text: "Text", table: "Table", head: "Head", attribution: "Attribution", walk: "Walk", compare: "Compare", time: "Time" };
 
 const sentences: { [view in View]: string } = {
   text: "Arcs go from the word in focus to what this head reads there; the thicker, the more weight. Choose another word, or another head.",
   table: "The figures of all heads; choose a column's name to sort by it, and a row to see its head.",
   head: "One head in full: what each word reads, the scores that its weights come from, and what is known of the head elsewhere.",
+  attribution: "Which words count for what the model says here, by each method; blue speaks for it, red against, and methods need not agree.",
   walk: "One attention in real numbers, step by step; choose a cell to see the sum that it comes from.",
   compare: "The same head in two models, and the difference; heads whose weights change most come first.",
   time: "The heads through training; move the slider, and the grid follows.",

@@ -2,7 +2,7 @@
 import { findHead } from "./names";
 import type { Page, Run, Text } from "./page";
 
-export const views = ["text", "table", "head", "walk", "compare", "time"] as const;
+export const views = ["text", "table", "head", "attribution", "walk", "compare", "time"] as const;
 export type View = (typeof views)[number];
 
 export interface Choice {
@@ -40,6 +40,7 @@ export function firstChoice(page: Page): Choice {
 /** The views that the page has data for. */
 export function viewsOf(page: Page): View[] {
   return views.filter((view) => {
+    if (view === "attribution") return page.runs.some((run) => run.texts.some((text) => text.attribution !== null));
     if (view === "walk") return page.runs.some((run) => run.walk !== null && run.walk.steps.length > 0);
     if (view === "compare") return page.runs.length > 1;
     if (view === "time") return page.mode === "time" && page.runs.length > 1;

@@ -1,4 +1,5 @@
 // What a head does, in the few words of the heading.
+import { explainedInWords } from "./attribution";
 import { bestRelation, entries, number, object, ofHead, text } from "./evidence";
 import { findHead, placeInWords } from "./names";
 import type { Attention, Page, Run } from "./page";
@@ -56,9 +57,10 @@ function find(run: Run, head: string): string {
   return distance === null ? "" : `${distance.toFixed(1)} tokens away on average`;
 }
 
-/** What stands in the heading: of the walk the head that is walked through. */
+/** What stands in the heading: of the walk the head that is walked through, of attribution what is explained. */
 export function heading(page: Page, choice: Choice): { place: string; words: string } {
   const run = page.runs[choice.run] as Run;
+  if (choice.view === "attribution") return { place: "Attribution", words: explainedInWords(run.texts[choice.text]) };
   const walk = choice.view === "walk" ? (run.walk ?? page.runs.find((one) => one.walk)?.walk) : null;
   const head = walk ? `${walk.attention}.${walkedHead(walk, choice.head)}` : choice.head;
   const at = findHead(run, head);

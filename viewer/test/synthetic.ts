@@ -137,7 +137,7 @@ export function textOf(numbers: Numbers, attentions: Attention[], source: Tokens
     return mapsOf(numbers, of, decoder ? t : s, of.kind !== "cross" && decoder ? t : s, how, shift);
   });
   const predicted = target && { text: target.text, tokens: [...target.tokens.slice(1), { label: "</s>", token: "</s>", begin: 0, end: 0, word: -1, special: true }] };
-  return { source, target, predicted, maps };
+  return { source, target, predicted, maps, attribution: null };
 }
 
 export function walkOf(numbers: Numbers, attention: string, rows: number, wide: number, heads: number): Walk {
@@ -183,7 +183,7 @@ export function statsOf(attentions: Attention[]): Json {
 export function runOf(family: Run["family"], attentions: Attention[], texts: Text[], more: Partial<Run> = {}): Run {
   return {
     name: "made up", update: null, hash: "0123456789abcdef".repeat(4), family, attentions, texts, walk: null,
-    evidence: { of: "the texts of this page", stats: statsOf(attentions), similar: null, relations: null, alignment: null, where: null, circuits: null },
+    evidence: { of: "the texts of this page", stats: statsOf(attentions), similar: null, relations: null, alignment: null, where: null, circuits: null, importance: null, ablation: null },
     ...more,
   };
 }

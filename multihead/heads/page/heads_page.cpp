@@ -45,7 +45,9 @@ HeadsJson json_of(const PageEvidence& evidence) {
           {"relations", parsed(evidence.relations)},
           {"alignment", parsed(evidence.alignment)},
           {"where", parsed(evidence.where)},
-          {"circuits", parsed(evidence.circuits)}};
+          {"circuits", parsed(evidence.circuits)},
+          {"importance", parsed(evidence.importance)},
+          {"ablation", parsed(evidence.ablation)}};
 }
 
 /// Where the tokens of a translation lie that a search made: as its text is cut again, if that gives the same tokens.
@@ -155,6 +157,9 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (text.source.empty()) throw FormatError("a text is empty; give one with words");
   }
   if (texts.empty()) throw FormatError("there is no text; give one");
+  if (!run.attributions.empty() && run.attributions.size() != texts.size())
+    throw FormatError(
+        fmt::format("{} attributions for {} texts; give one for each", run.attributions.size(), texts.size()));
   const HeadsJson evidence = json_of(run.evidence);
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
@@ -193,6 +198,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
     json["texts"].push_back(data_->text(run, texts[t], keep, maps, seen));
+    json["texts"].back()["attribution"] = run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
     if (focuses) data_->query = Data::focus(seen, opened, evidence);
     if (walks)
       json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), data_->numbers);

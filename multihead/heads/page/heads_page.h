@@ -40,6 +40,8 @@ struct PageRun {
   std::optional<int64_t> update = std::nullopt;  // of a checkpoint
   std::string hash = {};                         // SHA-256 of the weights (folders/weights_hash.h)
   PageEvidence evidence = {};
+  /// By text, JSON as page_attributions() gives it (heads/page/page_attribution.h); empty: none.
+  std::vector<std::string> attributions = {};
   /// The attention of the first text that is walked through step by step; empty: none.
   std::string walk = {};
   Sites* sites = nullptr;                                    // e.g. SiteValues that mute heads
@@ -60,7 +62,8 @@ class HeadsPage {
 
   /// Runs the model on the texts. Throws UsageError on a run whose attentions are not those of the first (of PageMode::kTime), on
   /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_bytes, saying
-  /// what to leave out; FormatError on an empty text; and as observe_text() does.
+  /// what to leave out; FormatError on an empty text and on another number of attributions
+  /// than of texts; and as observe_text() does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
   /// Throws UsageError on a head that the model does not have, and when there is no run.
   std::string html() const;

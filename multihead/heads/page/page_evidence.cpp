@@ -7,6 +7,8 @@
 #include "multihead/heads/head_relations.h"
 #include "multihead/heads/head_similarity.h"
 #include "multihead/heads/head_stats.h"
+#include "multihead/heads/importance/head_importance.h"
+#include "multihead/heads/importance/importance_json.h"
 #include "multihead/heads/measures/circuits.h"
 #include "multihead/heads/measures/circuits_json.h"
 #include "multihead/heads/measures_json.h"
@@ -55,6 +57,20 @@ PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
   } catch (const UsageError&) {  // heads of a geometry without circuits
   }
   return found;
+}
+
+void add_importance(const SentenceModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
+                    const PageEvidenceOptions& options, PageEvidence& evidence) {
+  HeadImportanceOptions importance{.texts = {.read = options.observe}};
+  importance.texts.read.remark = nullptr;  // what there was to remark has been said
+  corpus.restart();
+  const ScoredTexts scored = read_scored_texts(model.folder, corpus, importance.texts);
+  if (scored.kind != ScoreKind::kVectors || scored.texts.size() > 1)
+    evidence.importance = importance_json(head_importance(model, scored, importance), options.model);
+  importance.measure = ImportanceMeasure::kAblation;
+  importance.texts.read.observe.progress = nullptr;  // it counts texts times heads
+  texts.restart();
+  evidence.ablation = importance_json(head_importance(model, texts, importance), options.model);
 }
 
 }  // namespace mh

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/folders/sentence_model.h"
 #include "multihead/heads/corpus/observe_heads.h"
 
 namespace mh {
@@ -12,6 +13,7 @@ namespace mh {
 struct PageEvidence {
   std::string of = {};  // what it was measured on, in words: "2,001 sentences of en_ewt-ud-dev.conllu"
   std::string stats = {}, similar = {}, relations = {}, alignment = {}, where = {}, circuits = {};
+  std::string importance = {}, ablation = {};  // by gradients on the corpus; without each head on the page's texts
 };
 
 struct PageEvidenceOptions {
@@ -25,5 +27,9 @@ struct PageEvidenceOptions {
 /// Reads the corpus once for each measure. Throws as they do.
 PageEvidence page_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
                            const PageEvidenceOptions& options);
+/// `importance` and `ablation`. corpus: as for page_evidence(); texts: those of the page, which are few. The gradient of a text's
+/// vector needs another text's: of a single one it stays empty.
+void add_importance(const SentenceModel& model, HeadsCorpus& corpus, HeadsCorpus& texts,
+                    const PageEvidenceOptions& options, PageEvidence& evidence);
 
 }  // namespace mh

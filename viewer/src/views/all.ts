@@ -1,6 +1,7 @@
 // Each view's maker.
 import type { App, Show } from "../app";
 import type { View } from "../state";
+import { attributionView } from "./attribution";
 import { compareView } from "./compare";
 import { headView } from "./head";
 import { tableView } from "./table";
@@ -9,5 +10,5 @@ import { timeView } from "./time";
 import { walkView } from "./walk";
 
 export const makers: { [view in View]: (app: App) => Show } = {
-  text: textView, table: tableView, head: headView, walk: walkView, compare: compareView, time: timeView,
+  text: textView, table: tableView, head: headView, attribution: attributionView, walk: walkView, compare: compareView, time: timeView,
 };

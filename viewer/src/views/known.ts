@@ -2,7 +2,7 @@
 import type { App } from "../app";
 import { spectrum } from "../draw/bars";
 import { h, type Child } from "../dom";
-import { entries, list, number, object, ofHead, text, type Fields } from "../evidence";
+import { entries, importanceInWords, list, number, object, ofHead, text, type Fields } from "../evidence";
 import { figure, findHead, percent, placeInWords, shown, visible } from "../names";
 import type { Attention, Run } from "../page";
 import type { Choice } from "../state";
@@ -43,6 +43,11 @@ function strongest(where: Fields): HTMLElement | null {
         h("p", { class: "quiet" }, h("span", { class: "q" }, pair("query")), " reads ", h("span", { class: "k" }, pair("key")), `, line ${number(one.line) ?? "?"}`)));
   });
   return section("Where it fires most", "Sentences of the corpus by their largest weight, strongest first: the query in blue, the key that it reads in red.", h("ol", { class: "strong" }, ...lines));
+}
+
+function importance(run: Run, head: string): HTMLElement | null {
+  const lines = importanceInWords(run, head);
+  return lines.length === 0 ? null : section("Does the model need it?", "Of one head at a time: two that do the same can each be spared.", ...lines.map((line) => h("p", {}, line)));
 }
 
 function tokens(where: Fields, name: string, title: string, about: string): HTMLElement | null {
@@ -105,6 +110,7 @@ export class Known {
     const where = ofHead(run.evidence.where, "heads", now.head);
     const about = "By how much more often than expected";
     const all = [
+      importance(run, now.head),
       where && strongest(where),
       where && tokens(where, "key_tokens", "What it reads", `Tokens that its queries choose. ${about} (×).`),
       where && tokens(where, "query_tokens", "Who reads", `Tokens whose queries are sure of their key. ${about} (×).`),
