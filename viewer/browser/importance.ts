@@ -23,7 +23,7 @@ export function importance(open: Open): void {
   it.skipIf(!has("demo"))("tokens are coloured by each method, and what is explained stands in the heading", async () => {
     const tab = await ready(await open(page("demo").path));
     await go(tab, "attribution");
-    expect(await heading(tab), tab.where).toMatch(/^Attribution: log-probability of “.+”, −?[\d.]+ nats$/);
+    expect(await heading(tab), tab.where).toMatch(/^Attribution: log-probability of “.+”, −?[\d.]+(e[−-]\d+)? nats$/);
     const methods = await tab.evaluate(shown, null);
     expect(methods.map((one) => one.method), tab.where).toEqual(
       ["attention", "norm-weighted", "rollout", "relevance", "flow", "gradient-x-input", "integrated-gradients", "value-zeroing"]);
@@ -43,16 +43,16 @@ export function importance(open: Open): void {
   });
 
   it.skipIf(!has("demo"))("the finder puts the heads that matter first, and a head's view says what is lost without it", async () => {
-    const tab = await ready(await open(page("demo").path, {}, "#by=ablation"));
+    const tab = await ready(await open(page("demo").path, {}, "by=ablation"));
     const values = await until(tab, "heads ordered by what is lost without them", () => {
       const band = document.querySelector(".band");
-      const all = [...(band?.querySelectorAll(".value") ?? [])].map((value) => Number((value.textContent ?? "").split(" ")[1]?.replace("−", "-")));
+      const all = [...(band?.querySelectorAll(".value") ?? [])].map((value) => Number((value.textContent ?? "").split(" ")[1]?.replaceAll("−", "-")));
       return all.length > 3 && all.every(Number.isFinite) ? all : null;
     }, null);
     expect(values, `${tab.where}: largest first`).toEqual([...values].sort((a, b) => b - a));
     await go(tab, "head");
     await settled(tab);
-    expect(await seen(tab), tab.where).toMatch(/Without it the log-probability of the translation (falls|rises) by [\d.]+ nats on this page's text: rank \d+ of 24\./);
+    expect(await seen(tab), tab.where).toMatch(/Without it the log-probability of the translation (falls|rises) by [\d.e−-]+ nats on this page's text: rank \d+ of 24\./);
     expect(tab.faults, tab.where).toEqual([]);
   });
 }

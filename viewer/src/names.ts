@@ -42,7 +42,7 @@ export function figure(value: number): string {
   if (!Number.isFinite(value)) return value === -Infinity ? "−∞" : value === Infinity ? "∞" : "–";
   const size = Math.abs(value);
   const text = size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(1) : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
 
 const directions = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;

@@ -47,7 +47,7 @@ function strongest(where: Fields): HTMLElement | null {
 
 function importance(run: Run, head: string): HTMLElement | null {
   const lines = importanceInWords(run, head);
-  return lines.length === 0 ? null : section("Does the model need it?", "Of one head at a time: two that do the same can each be spared.", ...lines.map((line) => h("p", {}, line)));
+  return lines.length === 0 ? null : section("Does the model need it?", "Of one head at a time: two that do the same can each be spared.", h("div", { class: "need" }, ...lines.map((line) => h("p", {}, line))));
 }
 
 function tokens(where: Fields, name: string, title: string, about: string): HTMLElement | null {
