@@ -36,6 +36,28 @@ TEST(View, WritesAPageAndSaysWhatItShows) {
   EXPECT_EQ(run["hash"].get<std::string>().size(), 64u);
 }
 
+TEST(View, SaysWhatCountsUnlessToldNotTo) {
+  const ScratchFolder scratch;
+  const auto page_of = [&](const std::string& flags) {
+    const ToolResult result =
+        run_tool("view demo 'a cat runs .' " + flags + " -o '" + scratch / "a.html" + "'");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return read_page(scratch.read("a.html")).header;
+  };
+  const json run = page_of("")["runs"][0];
+  EXPECT_EQ(run["evidence"]["importance"]["heads"].size(), 24u);
+  EXPECT_EQ(run["evidence"]["ablation"]["heads"].size(), 24u);
+  EXPECT_TRUE(run["texts"][0]["attribution"]["tokens"][0]["scores"].contains("rollout"));
+  const json header = page_of("--no-importance"), without = header["runs"][0];
+  EXPECT_TRUE(without["evidence"]["importance"].is_null());
+  EXPECT_TRUE(without["evidence"]["ablation"].is_null());
+  EXPECT_TRUE(without["texts"][0]["attribution"].is_null());
+  EXPECT_THAT(header["made"]["command"].get<std::string>(), HasSubstr("--no-importance"));
+  const json muted = page_of("--mute encoder.0.self_attention.1")["runs"][0];
+  EXPECT_THAT(muted["texts"][0]["attribution"]["why"].get<std::string>(), HasSubstr("Heads are changed"));
+  EXPECT_FALSE(muted["evidence"]["ablation"].is_null());
+}
+
 TEST(View, NamesTheHeadThatGoesFromTheArticleToItsNoun) {
   const ScratchFolder scratch;
   ASSERT_EQ(run_tool("data grammar --out '" + scratch / "corpus" +

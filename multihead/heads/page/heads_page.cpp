@@ -158,8 +158,8 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
   }
   if (texts.empty()) throw FormatError("there is no text; give one");
   if (!run.attributions.empty() && run.attributions.size() != texts.size())
-    throw FormatError(
-        fmt::format("{} attributions for {} texts; give one for each", run.attributions.size(), texts.size()));
+    throw FormatError(fmt::format("{} attributions for {} texts; give one for each", run.attributions.size(),
+                                  texts.size()));
   const HeadsJson evidence = json_of(run.evidence);
   const bool opens = data_->runs.empty();  // the page opens at this run
   if (opens && !options_.head.empty()) {
@@ -198,7 +198,8 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
     json["texts"].push_back(data_->text(run, texts[t], keep, maps, seen));
-    json["texts"].back()["attribution"] = run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
+    json["texts"].back()["attribution"] =
+        run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
     if (focuses) data_->query = Data::focus(seen, opened, evidence);
     if (walks)
       json["walk"] = json_of_walk(trace_attention(*folder.model, run.walk, seen.values), data_->numbers);

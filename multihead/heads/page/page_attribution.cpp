@@ -40,17 +40,17 @@ std::vector<std::string> page_attributions(const SentenceModel& model, const std
     size_t tokens = model.folder.source_tokens().encode_ids(text).size();
     if (!texts[i].target.empty()) tokens += model.folder.target_tokens().encode_ids(texts[i].target).size();
     if (tokens > kMostTokens) {
-      found.push_back(reason(
-          fmt::format("The text has {} tokens, and attributions are made of at most {}.", tokens, kMostTokens)));
+      found.push_back(reason(fmt::format("The text has {} tokens, and attributions are made of at most {}.",
+                                         tokens, kMostTokens)));
       continue;
     }
     AttributionOptions options{.methods = methods_for(tokens)};
     try {
       if (!vectors) options.target = texts[i].target;
-      found.push_back(attribution_json(
-          vectors ? attribute(model, text, texts[(i + 1) % texts.size()].source, options)
-                  : attribute(model.folder, text, options),
-          name, text));
+      found.push_back(
+          attribution_json(vectors ? attribute(model, text, texts[(i + 1) % texts.size()].source, options)
+                                   : attribute(model.folder, text, options),
+                           name, text));
     } catch (const UsageError& error) {  // a text of one token; heads whose norms have no meaning
       found.push_back(reason(error.what()));
     }
