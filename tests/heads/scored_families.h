@@ -57,7 +57,8 @@ inline std::vector<double> scores_with(const ScoredFamily& family, Sites* sites,
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
   const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
-  ScorePass pass(family.model, family.texts.kind, batch, {.sites = sites});
+  Tape tape;
+  ScorePass pass(tape, family.model, family.texts.kind, batch, {.sites = sites});
   return pass.scores(references, scratch);
 }
 
@@ -66,7 +67,8 @@ inline Tensor vectors_of_family(const ScoredFamily& family) {
   std::vector<int64_t> numbers;
   for (int64_t n = 0; n < std::ssize(family.texts.texts); ++n) numbers.push_back(n);
   const ScoredBatch batch = scored_batch(*family.model.folder.model, family.texts, numbers);
-  return copied(ScorePass(family.model, family.texts.kind, batch, {}).vectors());
+  Tape tape;
+  return copied(ScorePass(tape, family.model, family.texts.kind, batch, {}).vectors());
 }
 
 inline std::string named(const HeadName& head) {

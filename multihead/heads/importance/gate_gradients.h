@@ -20,8 +20,11 @@ struct GateGradients {
   double score = 0;             // the sum over texts
 };
 
+/// Larger batches take more memory for what is recorded, and no less time.
+inline constexpr int64_t kMostGradientTokens = 256;
+
 struct GateGradientOptions {
-  int64_t max_batch_tokens = 2048;
+  int64_t max_batch_tokens = kMostGradientTokens;  // at most that many are read at once
   Sites* sites = nullptr;
   std::function<void(int64_t done)> progress =
       nullptr;  // called after each batch, with the texts that are done

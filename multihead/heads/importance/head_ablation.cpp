@@ -88,12 +88,13 @@ std::vector<Tensor> mean_outputs(const SentenceModel& model, const ScoredTexts& 
   std::map<std::string, std::vector<double>> sums;  // of the columns of all heads of an attention
   for (const HeadName& head : heads) sums[head.attention];
   std::map<std::string, int64_t> rows;
+  Tape tape;
   for (const auto& numbers : plan_scored(texts, max_batch_tokens)) {
     SiteValues values;
     for (const auto& [attention, sum] : sums) values.keep(attention + ".heads");
     SitesInTurn both(sites, values);
     const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
-    const ScorePass pass(model, texts.kind, batch, {.sites = &both});
+    const ScorePass pass(tape, model, texts.kind, batch, {.sites = &both});
     for (auto& [attention, sum] : sums) {
       const Tensor& output = values.value(attention + ".heads");
       sum.resize(static_cast<size_t>(output.cols()));
@@ -135,11 +136,12 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
   HeadAblation found{.scores = std::vector<double>(static_cast<size_t>(count)),
                      .losses = Tensor(count, std::ssize(heads))};
   VocabularyScratch scratch;
+  Tape of_whole, without_head;
   for (const auto& numbers : plan_scored(texts, options.max_batch_tokens)) {
     const ScoredBatch batch = scored_batch(all, texts, numbers);
     LayerInputs inputs(all);
     SitesInTurn whole_sites(options.sites, inputs.sites());
-    ScorePass whole(model, texts.kind, batch, {.sites = &whole_sites});
+    ScorePass whole(of_whole, model, texts.kind, batch, {.sites = &whole_sites});
     const ConstMatrixView references =
         texts.kind == ScoreKind::kVectors ? whole.vectors() : ConstMatrixView();
     const std::vector<double> before = whole.scores(references, scratch);
@@ -148,7 +150,7 @@ HeadAblation ablate_heads(const SentenceModel& model, const ScoredTexts& texts,
       SiteValues without = ablated(heads[h], heads_of[heads[h].attention], options, with_means, means);
       SitesInTurn sites(options.sites, without);
       const std::vector<LayerStart> starts = inputs.starts_at(heads[h].attention);
-      ScorePass pass(model, texts.kind, batch, {.sites = &sites, .starts = starts});
+      ScorePass pass(without_head, model, texts.kind, batch, {.sites = &sites, .starts = starts});
       const std::vector<double> after = pass.scores(references, scratch);
       for (size_t s = 0; s < numbers.size(); ++s)
         found.losses.view()(numbers[s], static_cast<int64_t>(h)) = static_cast<float>(before[s] - after[s]);

@@ -43,9 +43,10 @@ std::vector<HeadName> muting_order(const HeadImportanceReport& report) {
 
 Tensor whole_vectors(const SentenceModel& model, const ScoredTexts& texts, const ObserveOptions& read) {
   Tensor all(std::ssize(texts.texts), model.dimension);
+  Tape tape;
   for (const auto& numbers : plan_scored(texts, read.max_batch_tokens)) {
     const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
-    const ScorePass pass(model, texts.kind, batch, {.sites = read.sites});
+    const ScorePass pass(tape, model, texts.kind, batch, {.sites = read.sites});
     for (size_t s = 0; s < numbers.size(); ++s)
       std::copy_n(pass.vectors().row(static_cast<int64_t>(s)), all.cols(), all.view().row(numbers[s]));
   }
@@ -67,10 +68,11 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
   for (const HeadName& head : muted) values.mute(fmt::format("{}.{}", head.attention, head.head));
   SitesInTurn sites(read.sites, values);
   VocabularyScratch scratch;
+  Tape tape;
   std::vector<double> scores(texts.texts.size());
   for (const auto& numbers : plan_scored(texts, read.max_batch_tokens)) {
     const ScoredBatch batch = scored_batch(*model.folder.model, texts, numbers);
-    ScorePass pass(model, texts.kind, batch, {.sites = &sites});
+    ScorePass pass(tape, model, texts.kind, batch, {.sites = &sites});
     const ConstMatrixView references =
         whole.empty() ? whole : whole.rows_between(numbers.front(), numbers.back() + 1);
     const std::vector<double> found = pass.scores(references, scratch);

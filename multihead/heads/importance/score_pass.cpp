@@ -42,11 +42,20 @@ std::vector<std::vector<int64_t>> plan_scored(const ScoredTexts& texts, int64_t 
   return plan_batches(sizes, {.max_tokens = max_batch_tokens, .order = BatchOptions::Order::kAsGiven});
 }
 
-ScorePass::ScorePass(const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
+namespace {
+
+Tape& cleared(Tape& tape) {
+  tape.clear();
+  return tape;
+}
+
+}  // namespace
+
+ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
                      const ScorePassOptions& options)
-    : kind_(kind),
+    : tape_(cleared(tape)),
+      kind_(kind),
       batch_(batch),
-      tape_(options.mode),
       context_{.tape = tape_, .sites = options.sites, .starts = options.starts},
       states_(last_states(model)) {}
 

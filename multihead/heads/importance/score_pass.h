@@ -34,19 +34,18 @@ std::vector<std::vector<int64_t>> plan_scored(const ScoredTexts& texts, int64_t 
 
 struct ScorePassOptions {
   Sites* sites = nullptr;
-  Tape::Mode mode = Tape::Mode::kEvaluate;
   std::span<const LayerStart> starts = {};
 };
 
 class ScorePass {
  public:
-  /// Runs the model. REQUIRES: what is given outlives this. Throws Error when states are not finite.
-  ScorePass(const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
+  /// Clears the tape, whose memory the next pass uses again, and runs the model. REQUIRES: what is given outlives this. Throws
+  /// Error when states are not finite.
+  ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
             const ScorePassOptions& options);
   ScorePass(const ScorePass&) = delete;
   ScorePass& operator=(const ScorePass&) = delete;
 
-  Tape& tape() { return tape_; }
   /// [S, dimension] of ScoreKind::kVectors: the texts' vectors.
   ConstMatrixView vectors() const { return states_.value(); }
   /// Each text's score. references: [S, dimension], the other vector of each cosine; nothing of the other kinds.
@@ -57,9 +56,9 @@ class ScorePass {
  private:
   Var last_states(const SentenceModel& model);
 
+  Tape& tape_;
   ScoreKind kind_;
   const ScoredBatch& batch_;
-  Tape tape_;
   Context context_;
   const VocabularyHead* head_ = nullptr;
   Var states_;  // vectors, or the states that words are predicted from, a row for each prediction
