@@ -1,5 +1,5 @@
 """Writes pruning, ranking and trust of docs/heads/results from what scripts/importance_results computed:
-python scripts/importance_results.py DIR TO. The limits are those of docs/heads/results/README.md, which were fixed before the runs."""
+python scripts/importance_results.py DIR TO [PAGE ...]. The limits are those of docs/heads/results/README.md, which were fixed before the runs."""
 
 import json
 import statistics
@@ -15,6 +15,10 @@ MODELS = {"smollm2": "SmolLM2", "demo": "demo"}
 
 def p_text(p):
     return f"{p:.1g}" if p >= 1e-6 else "< 1e-6"
+
+
+def p_is(p):
+    return f"p {'= ' if p >= 1e-6 else ''}{p_text(p)}"
 
 
 def pruning(results):
@@ -62,7 +66,7 @@ validation sentences, muted from the last rank up in steps of 2, and the test se
 ![BLEU as heads are muted](pruning.svg)
 
 {results.claim(10, fifth >= 10, f"By gradients {fifth} of 48 heads go for at most 0.5 BLEU.")}
-{results.claim(11, p < 0.05, f"{len(with_role)} heads have a role; their mean place in the order is {statistics.mean(with_role) if with_role else 0:.1f} of 48, that of the others {statistics.mean(without):.1f} (Mann-Whitney p = {p_text(p)}).")}
+{results.claim(11, p < 0.05, f"{len(with_role)} heads have a role; their mean place in the order is {statistics.mean(with_role) if with_role else 0:.1f} of 48, that of the others {statistics.mean(without):.1f} (Mann-Whitney {p_is(p)}).")}
 ## Heads that go for so many BLEU
 
 The largest number of heads up to which no step costs more; beside it the loss there, with the p of the paired bootstrap (1,000 samples)
@@ -75,7 +79,7 @@ against the whole model.
         for limit in (0.1, 0.5, 1.0):
             count = most(name, limit)
             paired = systems[f"translations_{name}.{count}"] if count else None
-            row.append(f"{count} ({loss(name, count):+.2f}, p = {p_text(paired['p_value'])})" if count else "0")
+            row.append(f"{count} ({loss(name, count):+.2f}, {p_is(paired['p_value'])})" if count else "0")
         rows.append(row)
     text += table(["order", "0.1 BLEU", "0.5 BLEU", "1 BLEU"], rows)
     text += f"""
@@ -167,7 +171,7 @@ out one by one on sentences 201 to 400.
 ![gradient and ablation of 60 heads](ranking.svg)
 
 {results.claim(12, rho.statistic >= 0.5 and rho.pvalue < 0.05,
-f"Spearman's rank correlation over {len(heads)} heads is {rho.statistic:.2f} (p = {p_text(rho.pvalue)}); among the 30 first alone {top.statistic:.2f}.")}
+f"Spearman's rank correlation over {len(heads)} heads is {rho.statistic:.2f} ({p_is(rho.pvalue)}); among the 30 first alone {top.statistic:.2f}.")}
 ## Is a relation's loss that of its head?
 
 For each relation with a head of its own, how much more the loss of the token after the relation's words rises than the loss after other
@@ -199,7 +203,11 @@ words, when that head is muted: nats, mean over sentences that have both, with t
         rows.append([label, relation, f"`{head}`", count, f"{mean:+.4f} ± {half:.4f}", p_text(p)])
     text += results.claim(15, bool(found) and 2 * sum(more) >= len(found), f"It rises more for {sum(more)} of {len(found)} relations (Holm).")
     text += "\n" + table(["model", "relation", "head", "sentences", "rise beyond other words", "p"], rows)
-    places = "; ".join(f"{label}: mean place {statistics.mean(own):.1f}, of the others {statistics.mean(others):.1f} (p = {p_text(p)})" if own else f"{label}: none" for label, (own, others, p) in late.items())
+    places = "; ".join(f"{label}: {len(own)} of {len(own) + len(others)} heads, mean place {statistics.mean(own):.1f}, of the others {statistics.mean(others):.1f} ({p_is(p)})" if own else f"{label}: none" for label, (own, others, p) in late.items())
+    text += """
+A relation's words are those that a tree attaches by it. It has a head of its own when this head's guess for them is at least 10 points above
+the best offset on the other half of the sentences; several relations may have the same one.
+"""
     text += "\n## Do the heads of relations go first or last?\n\n"
     text += results.claim(16, all(p < 0.05 for _, _, p in late.values()), f"In the order of pruning by gradients, 1 going first, among the decoder's heads of self-attention: {places}.")
     results.save("ranking", text, figure)
@@ -230,7 +238,7 @@ raw attention, paired by sentence, one-sided, after Holm.
         above[label] = [m for m, p in raw.items() if p < 0.05]
         interval = lambda i: f"{i['mean']:.3f} ± {i['half']:.3f}"
         ordered = sorted(methods, key=lambda m: methods[m]["deletion"]["mean"])
-        text += f"## {label}, {report['sentences']} sentences, tokens replaced by `{report['replacement']}`\n\n"
+        text += f"## {label}, {report['sentences']} texts, tokens replaced by `{report['replacement']}`\n\n"
         text += table(["method", "deletion", "insertion", "p, random", "p, attention"],
                       [[m, interval(methods[m]["deletion"]), interval(methods[m]["insertion"]), p_text(chance[m]) if m in chance else "",
                         p_text(raw[m]) if m in raw else ""] for m in ordered]) + "\n"
@@ -240,10 +248,11 @@ raw attention, paired by sentence, one-sided, after Holm.
     results.save("trust", text)
 
 
-def main(directory, to):
+def main(directory, to, *names):
     results = Results(directory, to)
     for page in (pruning, ranking, trust):
-        page(results)
+        if not names or page.__name__ in names:
+            page(results)
     print("\n".join(f"claim {number}: {'holds' if holds else 'does not hold'}" for number, holds in results.verdicts))
 
 
