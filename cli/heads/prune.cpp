@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,14 +41,16 @@ struct PruneFlags {
   CLI::App* verb = nullptr;
 };
 
-/// The first word of each line that has a name of heads there: a list, or a ranked table with its headings.
+/// The first word of each line that names heads: a list, or a ranked table with its headings, ranks and bars.
 std::vector<HeadPattern> heads_in_file(const std::string& path) {
   std::vector<HeadPattern> heads;
   for (const std::string& line : read_text(path)) {
-    const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
-    const auto begin = std::find_if_not(line.begin(), line.end(), is_space);
-    const std::string word(begin, std::find_if(begin, line.end(), is_space));
-    if (word.find('*') == std::string::npos && word.find("attention.") == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string word;
+    while (words >> word) {
+      if (word.find('*') != std::string::npos || word.find("attention.") != std::string::npos) break;
+    }
+    if (!words) continue;
     try {
       heads.emplace_back(word);
     } catch (const UsageError& error) {
@@ -147,7 +149,7 @@ void add_heads_prune(CLI::App& heads) {
       ->take_all()
       ->allow_extra_args(false);
   verb->add_option("--heads-from", flags->heads_from,
-                   "Take names of heads from this file, the first word of each line");
+                   "Take names of heads from this file, the first of each line, e.g. a ranked table");
   verb->add_option("--out", flags->out, "The folder to make")->required();
   take_names(
       verb->add_option("--dtype", flags->type,

@@ -47,12 +47,12 @@ TEST_F(HeadsPrune, WritesAFolderThatIsTheMutedModel) {
             std::filesystem::file_size(folder + "/model.safetensors"));
 }
 
-TEST_F(HeadsPrune, TakesTheFirstColumnOfARankedTable) {
+TEST_F(HeadsPrune, TakesARankedTable) {
   const std::string table =
       scratch.write("ranked",
-                    "7 sentences, targets as given\n\nhead                         loss\n"
-                    "encoder.1.self_attention.2   0.0010\n"
-                    "  decoder.0.self_attention.0 0.0002\n");
+                    "7 sentences, targets as given\n\nrank  head                         importance\n"
+                    "  37  encoder.1.self_attention.2    0.0010 ±0.0002 ████\n"
+                    "decoder.0.self_attention.0 0.0002\n");
   const ToolResult result = prune("--heads-from '" + table + "' --json --rounds 1 --dtype bfloat16");
   ASSERT_EQ(result.status, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
