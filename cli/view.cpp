@@ -122,8 +122,7 @@ PageEvidence evidence_of(const ViewFlags& flags, const SentenceModel& model,
       .observe = {.observe = {.sites = changed, .progress = [&](int64_t done) { progress.show(done); }},
                   .remark = [](const std::string& line) { remark(line); }},
       .model = flags.model};
-  const HeadsText shown = own_text(texts);
-  TextCorpus own(shown);
+  TextCorpus own(own_text(texts));
   if (corpus != nullptr) {
     options.corpus = std::filesystem::path(corpus->name()).filename().string();
     options.relations = !flags.conllu.empty() || !flags.target_conllu.empty();

@@ -1,5 +1,6 @@
 #include "lab/demo/demo_page.h"
 
+#include <utility>
 #include <vector>
 
 #include "multihead/base/file.h"
@@ -26,7 +27,7 @@ DemoPage write_demo_page(const DemoSettings& settings, const DemoResult& result)
   for (const DemoExample& example : result.examples) texts.push_back({example.source, example.translation});
   HeadsText own;
   for (const PageText& text : texts) own.sources.push_back(text.source);
-  TextCorpus shown(own);
+  TextCorpus shown(std::move(own));
   add_importance(model, corpus, shown, options, evidence);
   HeadsPage page({.command = "multihead demo"});
   page.add_run({.name = "model",

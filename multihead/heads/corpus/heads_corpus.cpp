@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "multihead/base/error.h"
 
@@ -34,8 +35,8 @@ void check_lists(const HeadsText& text) {
     throw UsageError("target trees and alignments speak of given targets: give the target text too");
 }
 
-TextCorpus::TextCorpus(const HeadsText& text) : text_(text) {
-  check_lists(text);
+TextCorpus::TextCorpus(HeadsText text) : text_(std::move(text)) {
+  check_lists(text_);
 }
 
 HeadsText TextCorpus::next() {

@@ -46,12 +46,12 @@ class HeadsCorpus {
 class TextCorpus final : public HeadsCorpus {
  public:
   /// Throws UsageError as check_lists() does.
-  explicit TextCorpus(const HeadsText& text);
+  explicit TextCorpus(HeadsText text);
   HeadsText next() override;
   void restart() override { done_ = 0; }
 
  private:
-  const HeadsText& text_;
+  HeadsText text_;
   size_t done_ = 0;
 };
 
