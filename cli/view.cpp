@@ -104,16 +104,6 @@ CorpusFiles corpus_files(const ViewFlags& flags) {
                          .alignment = flags.alignment});
 }
 
-/// What the page shows, as the text of a corpus.
-HeadsText own_text(const std::vector<PageText>& texts) {
-  HeadsText own;
-  for (const PageText& text : texts) own.sources.push_back(text.source);
-  if (!texts.front().target.empty()) {
-    for (const PageText& text : texts) own.targets.push_back(text.target);
-  }
-  return own;
-}
-
 /// corpus: null: the texts themselves are measured.
 PageEvidence evidence_of(const ViewFlags& flags, const SentenceModel& model,
                          const std::vector<PageText>& texts, HeadsCorpus* corpus, SiteValues* changed) {
@@ -122,7 +112,7 @@ PageEvidence evidence_of(const ViewFlags& flags, const SentenceModel& model,
       .observe = {.observe = {.sites = changed, .progress = [&](int64_t done) { progress.show(done); }},
                   .remark = [](const std::string& line) { remark(line); }},
       .model = flags.model};
-  TextCorpus own(own_text(texts));
+  TextCorpus own(corpus_text(texts));
   if (corpus != nullptr) {
     options.corpus = std::filesystem::path(corpus->name()).filename().string();
     options.relations = !flags.conllu.empty() || !flags.target_conllu.empty();
@@ -211,7 +201,8 @@ void run(ViewFlags& flags) {
     translate_missing(load_model(flags.checkpoints.empty() ? runs.front().path : runs.back().path), sites,
                       texts);
   for (const RunToShow& shown : runs) {
-    const SentenceModel model = load_scored(shown.path);
+    const SentenceModel model =
+        flags.no_importance ? SentenceModel{.folder = load_model(shown.path)} : load_scored(shown.path);
     const ModelFolder& folder = model.folder;
     folder.model->check(changed);
     if (!flags.head.empty()) folder.model->heads_named(HeadPattern(flags.head));

@@ -3,7 +3,6 @@
     importance_orders.py mutes GRADIENTS ABLATIONS TO     a file for each order: lines "COUNT --mute HEAD ..." in steps of 2
     importance_orders.py choose GRADIENTS                 --heads and a head on lines of their own: the 30 first and every eighth other
     importance_orders.py sentences CONLLU FIRST LAST LEAST MOST   the texts of these sentences with so many words
-    importance_orders.py nexts TEXT                       beside each line the next, beside the last the first
     importance_orders.py relations RELATIONS              the heads of relations of the decoder's side, one a line
 """
 
@@ -45,11 +44,6 @@ def sentences(conllu, first, last, least, most):
             print(next(line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")))
 
 
-def nexts(path):
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    print("\n".join(lines[1:] + lines[:1]))
-
-
 def relations_with_heads(report):
     """{relation: head}: of the decoder's own side, at least 10 points above the best offset, 100 words or more."""
     return {r["relation"]: r["head"] for r in report["best"]
@@ -63,4 +57,4 @@ def relations(path):
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (mutes, choose, sentences, nexts, relations)}[sys.argv[1]](*sys.argv[2:])
+    {f.__name__: f for f in (mutes, choose, sentences, relations)}[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,5 @@
 #include "lab/demo/demo_page.h"
 
-#include <utility>
 #include <vector>
 
 #include "multihead/base/file.h"
@@ -25,9 +24,7 @@ DemoPage write_demo_page(const DemoSettings& settings, const DemoResult& result)
   PageEvidence evidence = page_evidence(folder, corpus, options);
   std::vector<PageText> texts = {{"the small dog sees a cat ."}};
   for (const DemoExample& example : result.examples) texts.push_back({example.source, example.translation});
-  HeadsText own;
-  for (const PageText& text : texts) own.sources.push_back(text.source);
-  TextCorpus shown(std::move(own));
+  TextCorpus shown(corpus_text(texts));
   add_importance(model, corpus, shown, options, evidence);
   HeadsPage page({.command = "multihead demo"});
   page.add_run({.name = "model",

@@ -82,12 +82,7 @@ float largest_error(const ReadPage& page, const ModelFolder& folder, const std::
 }
 
 PageEvidence evidence_of(const ModelFolder& folder, const std::vector<PageText>& texts) {
-  HeadsText own;
-  for (const PageText& text : texts) {
-    own.sources.push_back(text.source);
-    if (!text.target.empty()) own.targets.push_back(text.target);
-  }
-  TextCorpus corpus(own);
+  TextCorpus corpus(corpus_text(texts));
   return page_evidence(folder, corpus, {.model = "model"});
 }
 

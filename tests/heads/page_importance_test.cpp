@@ -20,15 +20,8 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-HeadsText text_of(const std::vector<PageText>& texts) {
-  HeadsText own;
-  for (const PageText& text : texts) own.sources.push_back(text.source);
-  return own;
-}
-
 PageEvidence importance_of_page(const SentenceModel& model, const std::vector<PageText>& texts) {
-  const HeadsText text = text_of(texts);
-  TextCorpus corpus(text), own(text);
+  TextCorpus corpus(corpus_text(texts)), own(corpus_text(texts));
   PageEvidence evidence{.stats = R"({"heads": []})"};
   add_importance(model, corpus, own, {.model = "model"}, evidence);
   return evidence;
@@ -55,8 +48,7 @@ TEST(PageImportance, SaysWhatHeadsOfATranslatorCountFor) {
   const SentenceModel model = load_scored_model("demo");
   const std::vector<PageText> texts = {{"the small dog sees a cat ."}, {"a man reads the old book ."}};
   const json evidence = run_of(model, texts)["evidence"];
-  const HeadsText text = text_of(texts);
-  TextCorpus corpus(text);
+  TextCorpus corpus(corpus_text(texts));
   const HeadImportanceReport ablation =
       head_importance(model, corpus, {.measure = ImportanceMeasure::kAblation});
   const json& heads = evidence["ablation"]["heads"];

@@ -67,6 +67,16 @@ export function mostInWords({ parts }: Method): string {
     .map((part) => `${part.word} ${figure(part.score)}`).join(", ");
 }
 
+/** What is left of what is explained when the words are replaced. */
+export function replacedInWords(of: Text): string {
+  const fields = object(of.attribution);
+  const score = number(fields?.replaced_score);
+  const by = text(fields?.replacement);
+  if (!fields || score === null || by === null) return "";
+  const [words, what] = text(fields.second) !== null ? ["every word", "cosine"] : ["every word but the explained one", "log-probability"];
+  return `With ${words} replaced by ${shown(by)} the ${what} is ${figure(score)}.`;
+}
+
 /** "log-probability of “cat”, −0.03 nats" */
 export function explainedInWords(of: Text | undefined): string {
   const fields = object(of?.attribution);

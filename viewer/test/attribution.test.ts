@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explainedInWords, fullScore, methodsOf, mostInWords, whyNone } from "../src/attribution";
+import { explainedInWords, fullScore, methodsOf, mostInWords, replacedInWords, whyNone } from "../src/attribution";
 import { columnsOf, importanceInWords } from "../src/evidence";
 import type { Json, Run, Text } from "../src/page";
 import { viewsOf } from "../src/state";
@@ -43,6 +43,8 @@ describe("attribution", () => {
     expect(explainedInWords(attributed())).toBe("log-probability of “cat”, −0.500 nats");
     expect(explainedInWords({ ...attributed(), attribution: { second: "A cat.", score: 0.25 } })).toBe("cosine to “A cat.”, 0.250");
     expect(explainedInWords({ ...attributed(), attribution: { why: "One text." } })).toBe("");
+    expect(replacedInWords(attributed())).toBe("With every word but the explained one replaced by [MASK] the log-probability is −4.00.");
+    expect(replacedInWords({ ...attributed(), attribution: { second: "A cat.", replacement: "[MASK]", replaced_score: 0.1 } })).toBe("With every word replaced by [MASK] the cosine is 0.100.");
     expect(whyNone({ ...attributed(), attribution: { why: "One text." } })).toBe("One text.");
     expect(whyNone(attributed())).toBeNull();
   });

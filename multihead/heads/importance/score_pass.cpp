@@ -14,6 +14,14 @@
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
+namespace {
+
+Tape& cleared(Tape& tape) {
+  tape.clear();
+  return tape;
+}
+
+}  // namespace
 
 ScoredBatch scored_batch(const Model& model, const ScoredTexts& texts, std::span<const int64_t> numbers) {
   const ModelFacts facts = model.facts();
@@ -41,15 +49,6 @@ std::vector<std::vector<int64_t>> plan_scored(const ScoredTexts& texts, int64_t 
   for (const ScoredText& text : texts.texts) sizes.push_back({.tokens = text.size()});
   return plan_batches(sizes, {.max_tokens = max_batch_tokens, .order = BatchOptions::Order::kAsGiven});
 }
-
-namespace {
-
-Tape& cleared(Tape& tape) {
-  tape.clear();
-  return tape;
-}
-
-}  // namespace
 
 ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, const ScoredBatch& batch,
                      const ScorePassOptions& options)

@@ -72,6 +72,15 @@ std::string place_in_words(const std::string& head) {
 
 }  // namespace
 
+HeadsText corpus_text(const std::vector<PageText>& texts) {
+  HeadsText text;
+  for (const PageText& one : texts) text.sources.push_back(one.source);
+  if (!texts.empty() && !texts.front().target.empty()) {
+    for (const PageText& one : texts) text.targets.push_back(one.target);
+  }
+  return text;
+}
+
 struct HeadsPage::Data {
   PageNumbers numbers = {};
   HeadsJson runs = HeadsJson::array();

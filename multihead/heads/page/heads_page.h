@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/heads/corpus/heads_corpus.h"
 #include "multihead/heads/page/page_evidence.h"
 #include "multihead/nn/sites.h"
 
@@ -26,6 +27,9 @@ struct PageText {
   std::string source;
   std::string target = {};  // of a translator; empty: the greedy translation
 };
+
+/// The texts as those of a corpus, with their translations where the first has one.
+HeadsText corpus_text(const std::vector<PageText>& texts);
 
 /// How the runs of a page belong together.
 enum class PageMode {
@@ -62,8 +66,8 @@ class HeadsPage {
 
   /// Runs the model on the texts. Throws UsageError on a run whose attentions are not those of the first (of PageMode::kTime), on
   /// another kind of model (of kCompare), on a walk that it does not have, and when the page grows beyond most_bytes, saying
-  /// what to leave out; FormatError on an empty text and on another number of attributions
-  /// than of texts; and as observe_text() does.
+  /// what to leave out; FormatError on an empty text and on another number of attributions than of texts; and as observe_text()
+  /// does.
   void add_run(const PageRun& run, const std::vector<PageText>& texts);
   /// Throws UsageError on a head that the model does not have, and when there is no run.
   std::string html() const;

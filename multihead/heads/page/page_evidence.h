@@ -13,8 +13,8 @@ namespace mh {
 struct PageEvidence {
   std::string of = {};  // what it was measured on, in words: "2,001 sentences of en_ewt-ud-dev.conllu"
   std::string stats = {}, similar = {}, relations = {}, alignment = {}, where = {}, circuits = {};
-  std::string importance = {},
-              ablation = {};  // by gradients on the corpus; without each head on the page's texts
+  std::string importance = {};  // by gradients, on the corpus
+  std::string ablation = {};    // without each head, on the page's texts
 };
 
 struct PageEvidenceOptions {

@@ -1,10 +1,9 @@
 // The text once for each method of attribution, its tokens coloured by how much they count.
 import type { App, Show } from "../app";
-import { fullScore, methodsOf, mostInWords, whyNone, type Method, type Part } from "../attribution";
+import { fullScore, methodsOf, mostInWords, replacedInWords, whyNone, type Method, type Part } from "../attribution";
 import { css, diverging, inkOn, shade, type Theme } from "../draw/colours";
 import { h } from "../dom";
-import { number, object, text } from "../evidence";
-import { figure, shown, visible } from "../names";
+import { figure, visible } from "../names";
 import type { Run, Text } from "../page";
 
 function partOf(part: Part, full: number, theme: Theme): HTMLElement {
@@ -24,14 +23,7 @@ function methodOf(method: Method, theme: Theme): HTMLElement {
     h("p", { class: "quiet" }, "Most: ", h("bdi", {}, mostInWords(method))));
 }
 
-/** What is explained, and what a text without its words gives. */
-function introduction(of: Text): string {
-  const fields = object(of.attribution);
-  const replaced = number(fields?.replaced_score);
-  const by = text(fields?.replacement);
-  if (replaced === null || by === null) return "";
-  return `With every word but the explained one replaced by ${shown(by)} it is ${figure(replaced)}. The deeper the colour, the more a token counts, on a scale of each method's own; tokens in grey are not asked about.`;
-}
+const scale = "The deeper the colour, the more a token counts, on a scale of each method's own; tokens in grey are never replaced.";
 
 export function attributionView(app: App): Show {
   const element = h("div", { class: "view" });
@@ -43,7 +35,7 @@ export function attributionView(app: App): Show {
       const of = run.texts[now.text] as Text;
       const why = whyNone(of) ?? (of.attribution === null ? "Attributions were left out of this page." : null);
       if (why !== null) return element.replaceChildren(h("p", {}, visible(why)));
-      element.replaceChildren(h("p", { class: "quiet" }, introduction(of)), h("div", { class: "methods" }, ...methodsOf(of).map((method) => methodOf(method, app.theme()))),
+      element.replaceChildren(h("p", { class: "quiet" }, `${replacedInWords(of)} ${scale}`), h("div", { class: "methods" }, ...methodsOf(of).map((method) => methodOf(method, app.theme()))),
         h("p", { class: "quiet" }, "Which of them to trust on this model is measured by ", h("code", {}, `multihead heads attribution ${visible(run.name)} -i FILE`), "."));
     },
   };
