@@ -20,7 +20,12 @@ class Error : public std::runtime_error {
 /// A file or folder that is missing, cannot be read or cannot be written.
 class FileError : public Error {
  public:
-  using Error::Error;
+  /// code: an errno, such as ENOENT of what is missing; 0: none says it.
+  explicit FileError(const std::string& what, int code = 0) : Error(what), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
 };
 
 /// A file with wrong contents: broken UTF-8 or JSON, a header that contradicts the data, a tokenizer of a

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -91,7 +92,7 @@ std::string DirectoryFolder::changed() const {
 std::string MemoryFolder::read(std::string_view file) const {
   const auto found = files_.find(file);
   if (found == files_.end())
-    throw FileError(fmt::format("{} has no {}; give it all files of the model", name_, file));
+    throw FileError(fmt::format("{} has no {}; give it all files of the model", name_, file), ENOENT);
   return found->second;
 }
 SafetensorsFile MemoryFolder::open_tensors(std::string_view file) const {

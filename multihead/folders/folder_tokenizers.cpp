@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,11 @@ constexpr const char* kTargetVocabulary = "target_vocab.json";
 
 std::string read_required(const FolderSource& folder, const char* name) {
   if (!folder.has(name)) {
-    throw FileError(fmt::format(
-        "there is no {}, which SentencePiece tokenizers ({}, {}, {}) need; copy the whole folder again",
-        folder.path_of(name), kSourceModel, kTargetModel, kVocabulary));
+    throw FileError(
+        fmt::format(
+            "there is no {}, which SentencePiece tokenizers ({}, {}, {}) need; copy the whole folder again",
+            folder.path_of(name), kSourceModel, kTargetModel, kVocabulary),
+        ENOENT);
   }
   return folder.read(name);
 }

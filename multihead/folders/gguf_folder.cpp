@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -70,11 +71,13 @@ class GgufFolder final : public FolderSource {
   std::string read(std::string_view file) const override {
     if (file == kTokenizerFile && tokenizer_) return tokenizer_->to_json();  // large, and seldom asked for
     const auto found = files_.find(file);
-    if (found == files_.end()) throw FileError(fmt::format("{} says nothing of a {}", file_.name(), file));
+    if (found == files_.end())
+      throw FileError(fmt::format("{} says nothing of a {}", file_.name(), file), ENOENT);
     return found->second;
   }
   SafetensorsFile open_tensors(std::string_view file) const override {
-    throw FileError(fmt::format("{} has no {}; its tensors are in the file itself", file_.name(), file));
+    throw FileError(fmt::format("{} has no {}; its tensors are in the file itself", file_.name(), file),
+                    ENOENT);
   }
   std::vector<std::string> small_files() const override {
     std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <future>
 #include <set>
 #include <utility>
@@ -32,7 +33,8 @@ void require_folder(const fs::path& path) {
   if (fs::is_directory(path, code)) return;
   throw FileError(
       fmt::format("no model folder {}: {}; name a folder that multihead train or save_pretrained wrote",
-                  path.string(), is_there(path) ? "it is a file" : "there is no such folder"));
+                  path.string(), is_there(path) ? "it is a file" : "there is no such folder"),
+      is_there(path) ? ENOTDIR : ENOENT);
 }
 
 void require_file(const fs::path& folder, const char* name) {
@@ -40,7 +42,8 @@ void require_file(const fs::path& folder, const char* name) {
   if (fs::exists(folder / name, code)) return;
   if (code) {
     throw FileError(
-        fmt::format("cannot read {}: {}; let this user read it", (folder / name).string(), code.message()));
+        fmt::format("cannot read {}: {}; let this user read it", (folder / name).string(), code.message()),
+        code.value());
   }
   std::string remedy = "copy the whole folder again, or name another";
   if (is_there(checkpoints_of(folder)))
@@ -48,14 +51,15 @@ void require_file(const fs::path& folder, const char* name) {
   if (is_there(folder / "pytorch_model.bin")) {
     remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
   }
-  throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy));
+  throw FileError(fmt::format("{} has no {}; {}", folder.string(), name, remedy), ENOENT);
 }
 
 [[noreturn]] void throw_no_tokenizer(const fs::path& path, bool maybe_opus) {
   if (is_gguf(path))
-    throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()));
+    throw FileError(fmt::format("{} has no tokenizer; get a file that has one", path.string()), ENOENT);
   throw FileError(fmt::format("{} has no tokenizer.json{}; put the model's tokenizer there", path.string(),
-                              maybe_opus ? " (OPUS: source.spm)" : ""));
+                              maybe_opus ? " (OPUS: source.spm)" : ""),
+                  ENOENT);
 }
 
 // A model that may say nothing but its end would translate every sentence to an empty line.
@@ -137,7 +141,8 @@ const Tokenizer& ModelFolder::target_tokens() const {
     throw FileError(
         fmt::format("{} has no target_tokenizer.json, though its target has a vocabulary of its own; put the "
                     "target's tokenizer there",
-                    path.string()));
+                    path.string()),
+        ENOENT);
   }
   return source_tokens();
 }
@@ -149,7 +154,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   folder.model_type = plan.model_type;
   for (const std::string& name : plan.files) {
     if (!from.has(name))
-      throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)));
+      throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)), ENOENT);
   }
 
   // The small files first: their errors come at once. What a model must say of itself it says without

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <string>
 #include <system_error>
@@ -103,7 +104,8 @@ std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder,
     throw FileError(
         fmt::format("{} has no model.safetensors; its weights are a pickle, which multihead does not "
                     "read: save the model again with sentence-transformers",
-                    folder.string()));
+                    folder.string()),
+        ENOENT);
   }
   const SafetensorsFile weights = SafetensorsFile::open(path);
   const std::string file = path.string();
