@@ -181,11 +181,10 @@ std::vector<Cost> costs_of(const Model& before, const Model& after) {
 }
 
 void save(const ConvertFlags& flags, const ModelFolder& folder) {
-  StopSignals::stoppable([&](const auto& stop) {
-    save_model_folder(flags.out, folder,
-                      {.type = flags.type,
-                       .own_format = flags.own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
-                       .stop = stop});
+  StopSignals::stoppable_loops([&] {
+    save_model_folder(
+        flags.out, folder,
+        {.type = flags.type, .own_format = flags.own_format ? OwnFormat::kAllowed : OwnFormat::kRefused});
   });
 }
 

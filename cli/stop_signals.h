@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 
 namespace mh::cli {
 
@@ -30,6 +31,14 @@ class StopSignals {
     } catch (const Interrupted& stopped) {
       throw StoppedBySignal(stopped.what(), asked());
     }
+  }
+  /// The same of work whose loops ask (StopScope).
+  template <class Work>
+  static auto stoppable_loops(Work&& work) {
+    return stoppable([&](const auto& stop) {
+      const StopScope scope(stop);
+      return work();
+    });
   }
 
  private:

@@ -125,10 +125,9 @@ void run_prune(const PruneFlags& flags) {
   }
   report.seconds = compare_speed(*given, *folder.model, sentences.sources, sentences.targets, flags.rounds);
   report.parameters = {given->parameter_count(), folder.model->parameter_count()};
-  StopSignals::stoppable([&](const auto& stop) {
-    save_model_folder(
-        flags.out, folder,
-        {.type = report.type, .own_format = OwnFormat::kAllowed, .removed = removed, .stop = stop});
+  StopSignals::stoppable_loops([&] {
+    save_model_folder(flags.out, folder,
+                      {.type = report.type, .own_format = OwnFormat::kAllowed, .removed = removed});
   });
   report.weight_bytes = {
       folder.shipped ? std::ssize(folder.source->read("model.safetensors")) : weight_bytes_in(folder.path),

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 
 namespace mh {
 namespace {
@@ -48,7 +49,8 @@ std::string_view remedy_for(int code, std::string_view verb) {
 }
 
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int code) {
-  throw FileError(fmt::format("cannot {} {}: {}{}", verb, name, std::strerror(code), remedy_for(code, verb)));
+  throw FileError(fmt::format("cannot {} {}: {}{}", verb, name, std::strerror(code), remedy_for(code, verb)),
+                  code);
 }
 [[noreturn]] void fail(std::string_view verb, const fs::path& path, int code) {
   fail(verb, std::string_view(path.native()), code);
@@ -254,15 +256,18 @@ void refuse_foreign_files(const fs::path& folder, const std::function<bool(std::
   std::error_code error;
   if (!fs::exists(folder, error)) return;
   if (!fs::is_directory(folder, error)) {
-    throw FileError(fmt::format("cannot write the folder {}: it is a file; name a folder", folder.string()));
+    throw FileError(fmt::format("cannot write the folder {}: it is a file; name a folder", folder.string()),
+                    ENOTDIR);
   }
   fs::directory_iterator files(folder, error);
-  if (error) throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()));
+  if (error)
+    throw FileError(fmt::format("cannot read {}: {}", folder.string(), error.message()), error.value());
   for (const auto& file : files) {
     const std::string name = file.path().filename().string();
     if (ours(name)) continue;
     throw FileError(fmt::format("cannot replace {}: it holds {}, which was not saved here; name a new folder",
-                                folder.string(), name));
+                                folder.string(), name),
+                    EEXIST);
   }
 }
 
@@ -272,8 +277,8 @@ void check_can_write_folder(const fs::path& folder) {
   const FolderWriter probe(folder);
 }
 
-FolderWriter::FolderWriter(const fs::path& folder, std::function<bool()> stop)
-    : folder_(without_trailing_slash(folder)), stop_(std::move(stop)), staging_(temporary_beside(folder_)) {
+FolderWriter::FolderWriter(const fs::path& folder)
+    : folder_(without_trailing_slash(folder)), staging_(temporary_beside(folder_)) {
   std::error_code code;
   for (fs::path above = folder_.parent_path(); !above.empty() && !fs::exists(above, code);
        above = above.parent_path()) {
@@ -305,8 +310,8 @@ void FolderWriter::remove_parents() {
   for (auto above = parents_.rbegin(); above != parents_.rend(); ++above) ::rmdir(above->c_str());
 }
 
-void FolderWriter::throw_if_stopped() const {
-  if (stop_ && stop_()) throw Interrupted(fmt::format("stopped; {} was not written", folder_.string()));
+void FolderWriter::end_if_stopped() const {
+  if (stop_asked()) throw Interrupted(fmt::format("stopped; {} was not written", folder_.string()));
 }
 
 void FolderWriter::add(std::string_view name, std::string_view bytes) {
@@ -314,7 +319,7 @@ void FolderWriter::add(std::string_view name, std::string_view bytes) {
 }
 
 void FolderWriter::add_pieces(std::string_view name, const std::function<std::string_view()>& next_piece) {
-  throw_if_stopped();
+  end_if_stopped();
   const fs::path file = staging_ / name;
   std::error_code code;
   if (file.parent_path() != staging_) fs::create_directories(file.parent_path(), code);
@@ -322,7 +327,8 @@ void FolderWriter::add_pieces(std::string_view name, const std::function<std::st
   write_and_sync(
       file,
       [&] {
-        throw_if_stopped();
+        end_if_stopped();
+        const StopScope whole(nullptr);  // asked here alone, whose message names the folder
         return next_piece();
       },
       folder_ / name);
@@ -330,7 +336,7 @@ void FolderWriter::add_pieces(std::string_view name, const std::function<std::st
 }
 
 void FolderWriter::commit() {
-  throw_if_stopped();
+  end_if_stopped();
   sync_folder(staging_);
   if (::rename(staging_.c_str(), folder_.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail("write folder", folder_, errno);

@@ -58,27 +58,25 @@ void check_can_write_file(const std::filesystem::path& path);
 /// that are missing are made. Without commit() the destructor removes what was made.
 class FolderWriter {
  public:
-  /// stop: asked before and while files are written; once it returns true, Interrupted is thrown.
-  explicit FolderWriter(const std::filesystem::path& folder, std::function<bool()> stop = nullptr);
+  explicit FolderWriter(const std::filesystem::path& folder);
   ~FolderWriter();
   FolderWriter(const FolderWriter&) = delete;
   FolderWriter& operator=(const FolderWriter&) = delete;
 
   /// Where files are written until commit().
   const std::filesystem::path& staging() const { return staging_; }
-  /// Writes and syncs one file; a name such as "1_Pooling/config.json" makes the folder. Throws FileError.
+  /// Writes and syncs one file; a name such as "1_Pooling/config.json" makes the folder. Throws FileError, and Interrupted when
+  /// the caller's StopScope (stop.h), which is asked before each piece, says so.
   void add(std::string_view name, std::string_view bytes);
   /// The same of a file that need not be in memory: pieces are asked for until an empty one comes.
   void add_pieces(std::string_view name, const std::function<std::string_view()>& next_piece);
   void commit();
-  /// For work between files that takes long.
-  void throw_if_stopped() const;
 
  private:
+  void end_if_stopped() const;
   void remove_parents();
 
   std::filesystem::path folder_;
-  std::function<bool()> stop_;
   std::filesystem::path staging_;
   std::vector<std::filesystem::path> parents_;  // that were made for it, the uppermost first
   bool committed_ = false;

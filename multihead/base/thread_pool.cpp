@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 
 namespace mh {
 namespace {
@@ -58,6 +59,7 @@ class Pool {
       body_ = body;
       data_ = data;
       tasks_ = tasks;
+      stop_ = detail::stop_here();
       next_.store(0, std::memory_order_relaxed);
       busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
       generation_.fetch_add(1, std::memory_order_release);
@@ -69,6 +71,7 @@ class Pool {
         pause_briefly();
       } else {
         std::this_thread::yield();
+        if (spin % kSpins == 0) attempt([] { throw_if_stopped(); });  // others may still have a long task
       }
     }
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -81,14 +84,24 @@ class Pool {
     for (;;) {
       const int64_t task = next_.fetch_add(1, std::memory_order_relaxed);
       if (task >= tasks_) break;
-      try {
+      attempt([&] {
+        throw_if_stopped();
         body_(data_, task, worker);
-      } catch (...) {
-        std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-      }
+      });
     }
     inside_a_task = false;
+  }
+
+  /// Keeps the first exception; then no other task begins.
+  template <class Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      next_.store(tasks_, std::memory_order_relaxed);
+    }
   }
 
   void work(int worker) {
@@ -105,7 +118,10 @@ class Pool {
       }
       seen = generation_.load(std::memory_order_acquire);
       if (stopping_) return;
-      take_tasks(worker);
+      {
+        const detail::HelpStop help(stop_);
+        take_tasks(worker);
+      }
       busy_.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -122,6 +138,7 @@ class Pool {
   void (*body_)(void*, int64_t, int) = nullptr;
   void* data_ = nullptr;
   int64_t tasks_ = 0;
+  detail::Stop* stop_ = nullptr;  // of the caller
   std::exception_ptr failure_;
 };
 
@@ -172,7 +189,10 @@ void set_thread_count(int threads) {
 
 void detail::parallel_for(int64_t tasks, void (*run)(void*, int64_t, int), void* body) {
   const auto run_here = [&] {
-    for (int64_t task = 0; task < tasks; ++task) run(body, task, 0);
+    for (int64_t task = 0; task < tasks; ++task) {
+      throw_if_stopped();
+      run(body, task, 0);
+    }
   };
   if (inside_a_task || tasks <= 1 || thread_count() == 1) return run_here();
   std::shared_ptr<Pool> pool;

@@ -21,7 +21,8 @@ void parallel_for(int64_t tasks, void (*run)(void* body, int64_t task, int worke
 }
 
 /// Calls body(task) or body(task, worker) once for each task in [0, tasks), worker in [0, thread_count()).
-/// Returns when all are done; the first exception thrown by a body is thrown again here.
+/// Returns when all are done; the first exception thrown by a body is thrown again here, and after it no other task begins.
+/// Before each task the caller's StopScope is asked (stop.h).
 /// A parallel_for inside a body runs its tasks on the calling thread; so does one that is called while
 /// another thread's parallel_for has the pool: it never waits, so that callers may hold locks.
 template <class Body>

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -45,7 +46,8 @@ void refuse_foreign_folder(const fs::path& path) {
   if (folder && (fs::is_empty(path, code) || is_model_folder(path))) return;
   throw FileError(
       fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
-                  folder ? "the folder exists and holds something else" : "a file of that name exists"));
+                  folder ? "the folder exists and holds something else" : "a file of that name exists"),
+      EEXIST);
 }
 
 void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const ModelFacts& facts,
@@ -106,7 +108,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 
 void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
   refuse_foreign_folder(path);
-  FolderWriter folder(path, options.stop);
+  FolderWriter folder(path);
   write_model_files(folder, model, options);
   folder.commit();
 }
@@ -119,8 +121,7 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
         {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
          .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
          .type = options.type,
-         .largest_file = options.largest_file,
-         .stop = options.stop});
+         .largest_file = options.largest_file});
   }
   if (!folder.source)
     throw UsageError("this model was not read from a folder, whose format it could be written in; load one");
@@ -138,7 +139,7 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
                     folder.model_type, format.why));
   }
   const std::string config = saved_config(plan, *as_read, folder, format, options);
-  FolderWriter writer(path, options.stop);
+  FolderWriter writer(path);
   writer.add(kConfigFile, config);
   for (const std::string& name : source.small_files()) {
     if (name != kConfigFile) writer.add(name, source.read(name));

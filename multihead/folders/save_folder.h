@@ -28,11 +28,10 @@ struct SaveOptions {
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
   NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
   int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
-  /// Asked while files are written; once it returns true, Interrupted is thrown, and the old folder stays.
-  std::function<bool()> stop = nullptr;
 };
 
-/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one.
+/// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one, and when the
+/// caller's StopScope (base/stop.h) ends it, the old one.
 /// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
 /// files that are not a model's; UsageError when tokenizer and model do not match; Error on numbers that are not finite.
 void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
@@ -63,7 +62,6 @@ struct SaveFolderOptions {
   /// Heads of the model that was read which this one does not have, where these are all that differs: families with "pruned_heads"
   /// say which they were.
   std::vector<HeadName> removed = {};
-  std::function<bool()> stop = nullptr;
 };
 
 /// Writes a model that was read from a folder or a GGUF file, with the parameters and heads that it has now: the folder's

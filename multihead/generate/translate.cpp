@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
@@ -96,8 +96,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
   const auto batches = shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
 
   std::vector<std::vector<Hypothesis>> results(sources.size());
-  int64_t sentences_done = 0;
-  std::mutex progress;
+  std::atomic<int64_t> sentences_done{0};
   const auto translate_batch = [&](int64_t number, int thread) {
     const auto& batch = batches[static_cast<size_t>(number)];
     Batch tokens;
@@ -112,16 +111,15 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)
       results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
-    if (!options.progress) return;
-    std::lock_guard lock(progress);
     sentences_done += static_cast<int64_t>(batch.size());
-    options.progress(sentences_done);
+    if (options.progress && thread == 0) options.progress(sentences_done);
   };
 
   workers_.resize(std::max(workers_.size(), static_cast<size_t>(threads)));
   const auto count = static_cast<int64_t>(batches.size());
   if (threads > 1 && count >= threads) {
     parallel_for(count, translate_batch);
+    if (options.progress) options.progress(sentences_done);  // the last batch may be another thread's
   } else {
     for (int64_t i = 0; i < count; ++i) translate_batch(i, 0);
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <thread>
 
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/kernels/attention_plan.h"
@@ -320,6 +321,7 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   std::atomic<bool> abandoned{false};
   const BackwardTurns turns{waiting.data(), &abandoned};
   const auto count = static_cast<int64_t>(plan.tasks.size()), threads = int64_t{thread_count()};
+  const StopScope whole(nullptr);  // tasks wait for one another: all of them must begin
   parallel_for(count, [&](int64_t task) {
     const auto* this_task = plan.tasks.data() + task;
     const auto* next_task = task + threads < count ? this_task + threads : nullptr;

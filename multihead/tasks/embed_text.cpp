@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 
@@ -63,9 +63,8 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
 
   Tensor rows(static_cast<int64_t>(lines.size()), model.dimension);
   std::vector<std::unique_ptr<Tape>> tapes(static_cast<size_t>(threads));
-  std::mutex progress;
-  int64_t done =
-      std::count_if(sizes.begin(), sizes.end(), [](const ExampleSize& size) { return size.tokens == 0; });
+  std::atomic<int64_t> done{
+      std::count_if(sizes.begin(), sizes.end(), [](const ExampleSize& size) { return size.tokens == 0; })};
   const auto run_batch = [&](int64_t number, int thread) {
     auto& tape = tapes[static_cast<size_t>(thread)];
     if (!tape) tape = std::make_unique<Tape>();
@@ -80,15 +79,14 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     const ConstMatrixView vectors = model.vectors(context, tokens.view()).value();
     for (size_t s = 0; s < batch.size(); ++s)
       std::copy_n(vectors.row(static_cast<int64_t>(s)), model.dimension, rows.view().row(batch[s]));
-    if (!options.progress) return;
-    std::lock_guard lock(progress);
     done += static_cast<int64_t>(batch.size());
-    options.progress(done);
+    if (options.progress && thread == 0) options.progress(done);
   };
   const auto count = static_cast<int64_t>(batches.size());
   if (threads > 1 && count >= threads) {
     parallel_for(count, run_batch);
-  } else {  // all threads work on one batch together
+    if (options.progress) options.progress(done);  // the last batch may be another thread's
+  } else {                                         // all threads work on one batch together
     for (int64_t i = 0; i < count; ++i) run_batch(i, 0);
   }
   return rows;

@@ -85,7 +85,8 @@ TEST(SlowApiPage, ProgramsCompile) {
   const std::string page = mh::read_file(kSource / "docs/api.md");
   const fs::path file = fs::path(MULTIHEAD_BUILD) / "api_page.cpp";
   std::ofstream out(file);
-  out << "#include <cstdio>\n#include <string>\n#include <vector>\n#include \"multihead/multihead.h\"\n";
+  out << "#include <atomic>\n#include <cstdio>\n#include <string>\n#include <vector>\n#include "
+         "\"multihead/multihead.h\"\n";
   int blocks = 0;
   for (size_t at = 0; (at = page.find("```cpp\n", at)) != std::string::npos; ++blocks) {
     const size_t begin = at + 7, end = page.find("```", begin);

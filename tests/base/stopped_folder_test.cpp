@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -34,7 +35,8 @@ TEST(FolderWriter, StoppedItLeavesNothing) {
   for (int allowed = 0;; ++allowed) {
     looks = 0;
     try {
-      FolderWriter writer(model, [&] { return looks++ == allowed; });
+      const StopScope scope([&] { return looks++ == allowed; });
+      FolderWriter writer(model);
       writer.add("a", "1");
       writer.add("large", large);
       writer.commit();
@@ -48,7 +50,8 @@ TEST(FolderWriter, StoppedItLeavesNothing) {
   }
   EXPECT_GE(looks, 2 + 1 + 3 + 1);  // before each file and commit(), and before each piece
   EXPECT_EQ(read_file(model / "large"), large);
-  EXPECT_THROW(FolderWriter(model, [] { return true; }).add("b", "2"), Interrupted);
+  const StopScope scope([] { return true; });
+  EXPECT_THROW(FolderWriter(model).add("b", "2"), Interrupted);
   EXPECT_THAT(names_in(model), ElementsAre("a", "large"));
   EXPECT_THAT(names_in(model.parent_path()), ElementsAre("model"));
 }

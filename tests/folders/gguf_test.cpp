@@ -5,7 +5,9 @@
 
 #include <filesystem>
 
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/models/causal_model.h"
@@ -209,8 +211,10 @@ TEST(ConvertGguf, StoppedAtAnyTimeLeavesNothing) {
   int stopped = 0;
   for (;; ++stopped) {
     int looks = 0;
+    const ModelFolder folder = load_model_folder(file);
     try {
-      save_model_folder(out, load_model_folder(file), {.stop = [&] { return looks++ == stopped; }});
+      const StopScope scope([&] { return looks++ == stopped; });
+      save_model_folder(out, folder);
       break;
     } catch (const Interrupted&) {
       ASSERT_TRUE(fs::is_empty(scratch.path())) << stopped;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/folders/folder_case.h"
@@ -235,9 +236,10 @@ TEST_F(SavedFolder, AStoppedWriterLeavesTheOldFolder) {
   const auto before = values_of(model);
   model.initialise(99);
   int looks = 0;
-  EXPECT_THROW(
-      save_model_folder(folder, model, {.tokenizer = &tokenizer, .stop = [&] { return ++looks > 3; }}),
-      Interrupted);
+  {
+    const StopScope scope([&] { return ++looks > 3; });
+    EXPECT_THROW(save_model_folder(folder, model, {.tokenizer = &tokenizer}), Interrupted);
+  }
   EXPECT_EQ(values_of(load_model_folder(folder).translator()), before);
   EXPECT_THAT(files_in(folder.parent_path()), ElementsAre("model"));
 }

@@ -152,6 +152,8 @@ Circuits head_circuits(const Model& model, const CircuitOptions& options) {
       attention = circuits_of(name.name, from.weights(name.name), words[kind], options.compositions);
     } catch (const UsageError&) {
       throw;
+    } catch (const Interrupted&) {
+      throw;
     } catch (const Error& error) {  // a number that is not finite
       throw Error(fmt::format("{}: {}", name.name, error.what()));
     }
