@@ -189,10 +189,17 @@ void check_room(const SentenceModel& model) {
 }  // namespace
 
 SentenceModel load_sentence_model(const fs::path& path) {
+  if (has_sentence_modules(path))
+    read_sentence_modules(path);  // whose errors come before the weights are read
+  SentenceModel model{.folder = load_model_folder(path)};
+  read_sentence_steps(path, model);
+  return model;
+}
+
+void read_sentence_steps(const fs::path& path, SentenceModel& model) {
   std::vector<SentenceModule> modules;
   const bool plain = !has_sentence_modules(path);
   if (!plain) modules = read_sentence_modules(path);
-  SentenceModel model{.folder = load_model_folder(path)};
   if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
   model.dimension = width_of(*model.folder.model);
   read_limit(model.folder.path, model);
@@ -207,7 +214,6 @@ SentenceModel load_sentence_model(const fs::path& path) {
     read_truncation(path, model);
   }
   check_room(model);
-  return model;
 }
 
 Var SentenceModel::vectors(Context& context, const Sequences& tokens) const {

@@ -73,5 +73,7 @@ struct SentenceModel {
 /// modules, activations and modes that are not supported, naming them; on a module's folder outside of
 /// `path`; on sizes that do not fit; on a folder without tokenizer, or with one of another vocabulary.
 SentenceModel load_sentence_model(const std::filesystem::path& path);
+/// Sets everything but `folder`, which load_model_folder(path) has read already. Throws the same.
+void read_sentence_steps(const std::filesystem::path& path, SentenceModel& model);
 
 }  // namespace mh

@@ -58,11 +58,12 @@ ScoreKind score_kind(const ModelFolder& folder) {
 }
 
 SentenceModel load_scored_model(const std::filesystem::path& path) {
-  ModelFolder folder = load_model_folder(path);
-  if (score_kind(folder) == ScoreKind::kVectors) return load_sentence_model(path);
-  SentenceModel model;
-  if (const std::string line = folder.remark(); !line.empty()) model.remarks.push_back(line);
-  model.folder = std::move(folder);
+  SentenceModel model{.folder = load_model_folder(path)};
+  if (score_kind(model.folder) == ScoreKind::kVectors) {
+    read_sentence_steps(path, model);
+  } else if (const std::string line = model.folder.remark(); !line.empty()) {
+    model.remarks.push_back(line);
+  }
   return model;
 }
 
