@@ -21,11 +21,10 @@
 #include "cli/verbs.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
-#include "multihead/folders/weights_hash.h"
 #include "multihead/heads/corpus/corpus_files.h"
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/page/heads_page.h"
-#include "multihead/heads/page/page_attribution.h"
+#include "multihead/heads/page/page_run.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/tasks/translate_text.h"
 
@@ -86,15 +85,6 @@ std::vector<PageText> texts_of(const ViewFlags& flags) {
   return texts;
 }
 
-/// "3" of an encoder or a causal model: the self-attention of layer 3.
-std::string walked_attention(const Model& model, const std::string& walk) {
-  if (walk.empty() || walk.find_first_not_of("0123456789") != std::string::npos) return walk;
-  for (const Model::AttentionName& attention : model.attentions()) {
-    if (attention.name.find("." + walk + ".self_attention") != std::string::npos) return attention.name;
-  }
-  return walk;  // the error lists those that there are
-}
-
 CorpusFiles corpus_files(const ViewFlags& flags) {
   check_alignment(flags.alignment, flags.corpus_target, flags.target_conllu, "--corpus-target");
   return readable_again({.input = flags.corpus,
@@ -102,37 +92,6 @@ CorpusFiles corpus_files(const ViewFlags& flags) {
                          .conllu = flags.conllu,
                          .target_conllu = flags.target_conllu,
                          .alignment = flags.alignment});
-}
-
-/// corpus: null: the texts themselves are measured.
-PageEvidence evidence_of(const ViewFlags& flags, const SentenceModel& model,
-                         const std::vector<PageText>& texts, HeadsCorpus* corpus, SiteValues* changed) {
-  Progress progress("measured", "sentences");
-  PageEvidenceOptions options{
-      .observe = {.observe = {.sites = changed, .progress = [&](int64_t done) { progress.show(done); }},
-                  .remark = [](const std::string& line) { remark(line); }},
-      .model = flags.model};
-  TextCorpus own(corpus_text(texts));
-  if (corpus != nullptr) {
-    options.corpus = std::filesystem::path(corpus->name()).filename().string();
-    options.relations = !flags.conllu.empty() || !flags.target_conllu.empty();
-    options.alignment = !flags.alignment.empty();
-  } else {
-    options.observe.remark = nullptr;  // the texts' own remarks come when they are read for the page
-    corpus = &own;
-  }
-  PageEvidence evidence = page_evidence(model.folder, *corpus, options);
-  if (!flags.no_importance) add_importance(model, *corpus, own, options, evidence);
-  return evidence;
-}
-
-std::vector<std::string> attributions_of(const ViewFlags& flags, const SentenceModel& model,
-                                         const std::vector<PageText>& texts, bool changed) {
-  if (flags.no_importance) return {};
-  if (changed)
-    return no_attributions(texts,
-                           "Heads are changed on this page, and attributions are made of unchanged models.");
-  return page_attributions(model, texts, flags.model);
 }
 
 struct RunToShow {
@@ -203,19 +162,22 @@ void run(ViewFlags& flags) {
   for (const RunToShow& shown : runs) {
     const SentenceModel model =
         flags.no_importance ? SentenceModel{.folder = load_model(shown.path)} : load_scored(shown.path);
-    const ModelFolder& folder = model.folder;
-    folder.model->check(changed);
-    if (!flags.head.empty()) folder.model->heads_named(HeadPattern(flags.head));
-    page.add_run({.name = shown.name,
-                  .folder = &folder,
-                  .update = shown.update,
-                  .hash = weights_hash(folder),
-                  .evidence = evidence_of(flags, model, texts, corpus ? &*corpus : nullptr, sites),
-                  .attributions = attributions_of(flags, model, texts, sites != nullptr),
-                  .walk = walked_attention(*folder.model, flags.walk),
-                  .sites = sites,
-                  .remark = [](const std::string& line) { remark(line); }},
-                 texts);
+    model.folder.model->check(changed);
+    if (!flags.head.empty()) model.folder.model->heads_named(HeadPattern(flags.head));
+    Progress progress("measured", "sentences");
+    PageRun run = page_run(model, texts,
+                           {.name = shown.name,
+                            .model = flags.model,
+                            .corpus = corpus ? &*corpus : nullptr,
+                            .relations = !flags.conllu.empty() || !flags.target_conllu.empty(),
+                            .alignment = !flags.alignment.empty(),
+                            .importance = !flags.no_importance,
+                            .walk = flags.walk,
+                            .sites = sites,
+                            .remark = [](const std::string& line) { remark(line); },
+                            .progress = [&](int64_t done) { progress.show(done); }});
+    run.update = shown.update;
+    page.add_run(run, texts);
   }
   const std::string html = page.html();
   write_text(flags.output, html);
