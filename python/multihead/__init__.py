@@ -1,0 +1,49 @@
+"""multihead: trains, runs and looks inside the heads of Transformers on the CPU.
+
+::
+
+    import multihead as mh
+
+    model = mh.demo()                                   # a translator that comes with the package
+    model.translate("the small dog sees a cat .")
+    with model.edit(mute="encoder.0.self_attention.1"):
+        model.translate("the small dog sees a cat .")
+    mh.view(model, "the small dog sees a cat .")        # see its heads, in a notebook
+
+    minilm = mh.load("sentence-transformers/all-MiniLM-L6-v2")   # a folder, a .gguf file, or a model of Hugging Face's cache
+    minilm.embed(["two dogs run .", "a pair of dogs is running ."])
+
+docs/python.md is the guide.
+"""
+
+from . import heads
+from ._attention import attention, attention_backward
+from ._edits import At
+from ._errors import (
+    Error,
+    FileError,
+    FilePermissionError,
+    FormatError,
+    InternalError,
+    Interrupted,
+    MissingFileError,
+    Remark,
+    ShapeError,
+    UsageError,
+)
+from ._measures import Bleu, bleu, geometries, ledger
+from ._model import Head, Model, Tokens, Translation, Word, demo, load
+from ._native import set_threads, threads, version
+from ._observation import Gradients, Observation
+from ._table import Table
+from ._training import Training, train, training_settings
+from ._view import Page, view
+
+__version__ = version()
+
+__all__ = [
+    "At", "Bleu", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients", "Head", "InternalError", "Interrupted",
+    "MissingFileError", "Model", "Observation", "Page", "Remark", "ShapeError", "Table", "Tokens", "Training", "Translation",
+    "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "demo", "geometries", "heads", "ledger", "load",
+    "set_threads", "threads", "train", "training_settings", "view",
+]  # fmt: skip

@@ -1,0 +1,88 @@
+"""BLEU, and what heads cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from . import _errors, _native
+from ._table import Table
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """BLEU, 0 to 100, with what it is made of. ``str()`` is the line that sacreBLEU prints."""
+
+    score: float
+    precisions: list[float]  # in per cent, of 1 to 4 words
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    line: str
+    signature: str
+
+    def __str__(self) -> str:
+        return self.line
+
+    def __float__(self) -> float:
+        return self.score
+
+
+def bleu(
+    hypotheses: Iterable[str],
+    references: Iterable[str] | Sequence[Iterable[str]],
+    *,
+    tokenizer: Literal["13a", "intl", "none"] = "13a",
+    smoothing: Literal["exp", "floor", "add-k", "none"] = "exp",
+    lowercase: bool = False,
+    effective_order: bool = False,
+) -> Bleu:
+    """BLEU of a corpus as sacreBLEU computes it (Papineni et al. 2002; Post 2018), equal to every printed digit.
+
+    Args:
+        hypotheses: translations.
+        references: one for each; or a list of such lists for several references.
+        tokenizer, smoothing, lowercase: as sacreBLEU's options.
+        effective_order: leave out orders that the hypotheses are too short for; for single sentences.
+    """
+    if isinstance(hypotheses, str) or isinstance(references, str):
+        raise _errors.UsageError("BLEU is of a corpus: give lists of texts")
+    given = list(references)
+    single = [one for one in given if isinstance(one, str)]
+    lists = [single] if len(single) == len(given) else [list(one) for one in given]
+    found = _native.bleu(
+        list(hypotheses), lists, tokenizer=tokenizer, smoothing=smoothing, lowercase=lowercase,
+        effective_order=effective_order,
+    )  # fmt: skip
+    return Bleu(**found)
+
+
+def ledger(
+    geometry: str = "",
+    *,
+    heads: int = 8,
+    d_model: int = 512,
+    queries: int = 100,
+    keys: int | None = None,
+    causal: bool = False,
+) -> Table:
+    """What one attention costs, part by part: parameters, operations, exponentials, bytes (docs/geometries.md).
+
+    ::
+
+        mh.ledger("multi-query", heads=8, d_model=512, queries=100)
+
+    Args:
+        geometry: a name of `geometries()`, JSON with the fields of "head_geometry", or empty: the paper's heads.
+        queries, keys: tokens; keys None: as many as queries.
+    """
+    rows = _native.ledger(
+        geometry, heads=heads, d_model=d_model, queries=queries, keys=queries if keys is None else keys, causal=causal
+    )
+    return Table(rows)
+
+
+def geometries() -> list[str]:
+    """The names of all kinds of heads."""
+    return _native.geometries()

@@ -1,0 +1,604 @@
+"""Models: load one, and ask it."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast, overload
+
+import numpy as np
+
+from . import _errors, _native
+from ._edits import Change, Replacement, change, edits_of
+from ._folders import model_path
+from ._observation import Floats, Gradients, Observation
+from ._progress import Progress, counter
+
+Search = Literal["sample", "greedy", "beam"]
+
+
+class Head(NamedTuple):
+    """A head of a model."""
+
+    name: str  # "encoder.3.self_attention.1"
+    attention: str  # "encoder.3.self_attention"
+    number: int  # from 0
+    layer: int  # from 0
+    key_head: int  # the number of the keys that it reads; heads with the same one share them
+    d_key: int  # numbers of its queries and keys
+    d_value: int  # numbers of its values
+
+
+class Word(NamedTuple):
+    """A word that may stand in a mask's place."""
+
+    text: str
+    probability: float  # softmax over the vocabulary
+    id: int
+
+
+class Translation(NamedTuple):
+    """A translation of one text."""
+
+    text: str
+    score: float  # log-probability / length^length_penalty, by which a beam search ranks
+    log_probability: float  # natural logarithm, of all tokens and the end token
+
+
+class Tokens(NamedTuple):
+    """A text as tokens; the lists have an entry for each."""
+
+    ids: list[int]
+    tokens: list[str]  # as people read them
+    offsets: list[tuple[int, int]]  # characters [first, second) of the text; (0, 0) for special tokens
+
+
+def _lines(texts: str | Iterable[str], name: str = "texts") -> tuple[list[str], bool]:
+    """The texts as a list, and whether it is a single one."""
+    if isinstance(texts, str):
+        return [texts], True
+    lines = list(texts)
+    for line in lines:
+        if not isinstance(line, str):
+            raise TypeError(f"`{name}`: expected text or a list of texts, got {type(line).__name__}")
+    return lines, False
+
+
+class Model:
+    """A Transformer of any family that multihead reads, loaded by :func:`load` or :func:`demo`.
+
+    Each method takes one text or a list of texts, and returns one result or a list. Any number of threads may use a model at
+    once. Numbers are float32. A method that this kind of model does not have raises UsageError that says what it can do.
+    Texts that are too long are cut, and words that the tokenizer does not know counted; a ``multihead.Remark`` warning says so.
+    """
+
+    def __init__(self, native: _native.Model, name: str) -> None:
+        self._native = native
+        self._name = name
+        self._changes: contextvars.ContextVar[tuple[Change, ...]] = contextvars.ContextVar("changes", default=())
+
+    # --- what it is ---
+
+    @property
+    def path(self) -> str:
+        """The folder or file that it was read from; "demo" of the model that comes with multihead."""
+        return self._native.path
+
+    @property
+    def kind(self) -> Literal["encoder", "causal", "translator"]:
+        return cast(Literal["encoder", "causal", "translator"], self._native.kind)
+
+    @property
+    def model_type(self) -> str:
+        """The family: "bert", "gpt2", "llama", "marian", ..."""
+        return self._native.model_type
+
+    @property
+    def parameter_count(self) -> int:
+        return self._native.parameter_count
+
+    @property
+    def d_model(self) -> int:
+        """Numbers of a token's state."""
+        return self._native.d_model
+
+    @property
+    def longest(self) -> int:
+        """Tokens that it reads at most."""
+        return self._native.longest
+
+    @property
+    def heads(self) -> list[Head]:
+        """All heads, in the order of the model."""
+        found = []
+        for attention, heads, key_heads, _, d_key, d_value in self._native.attentions:
+            layer = int(attention.split(".")[1])
+            for number in range(heads):
+                key_head = number * key_heads // heads
+                found.append(Head(f"{attention}.{number}", attention, number, layer, key_head, d_key, d_value))
+        return found
+
+    def heads_named(self, pattern: str) -> list[str]:
+        """The heads that a name or a pattern stands for (``*``: any characters). Raises UsageError when there are none."""
+        return self._native.heads_named(pattern)
+
+    @property
+    def sites(self) -> dict[str, int]:
+        """The places whose values can be seen and changed (docs/sites.md), and their columns; 0: as many as there are keys."""
+        return dict(self._native.sites)
+
+    @property
+    def can(self) -> tuple[str, ...]:
+        """What this model does with a text."""
+        tasks = {
+            "translate": self.kind == "translator",
+            "generate": self.kind == "causal" and self._native.predicts,
+            "score": self.kind != "encoder" and self._native.predicts,
+            "fill": self.kind == "encoder" and self._native.predicts,
+            "embed": self._native.embeds,
+        }
+        return tuple(task for task, possible in tasks.items() if possible) + ("tokenize", "observe", "gradient")
+
+    def _need(self, task: str) -> None:
+        if task not in self.can:
+            kind = {"encoder": "an encoder", "causal": "a causal model", "translator": "a translator"}[self.kind]
+            words = "" if self._native.predicts else " that predicts no words"
+            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {', '.join(self.can)}")
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads; "
+            f"can {', '.join(self.can)}>"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
+
+    # --- texts ---
+
+    @overload  # a str is an Iterable[str], too
+    def translate(  # type: ignore[overload-overlap]
+                  self, texts: str, *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
+                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
+                  progress: Progress = ...) -> str: ...  # fmt: skip
+    @overload
+    def translate(self, texts: Iterable[str], *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
+                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
+                  progress: Progress = ...) -> list[str]: ...  # fmt: skip
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        *,
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        min_length: int = 0,
+        max_length: int = 256,
+        max_length_factor: float = 0.0,
+        max_batch_tokens: int = 2048,
+        progress: Progress = False,
+    ) -> str | list[str]:
+        """The best translation of each text by beam search over a key/value cache.
+
+        Args:
+            beam_size: hypotheses that grow side by side; 1 is greedy search.
+            length_penalty: a hypothesis of L tokens has the score log-probability / L^length_penalty.
+            min_length, max_length: tokens of a translation.
+            max_length_factor: above 0: at most so many times the tokens of the text.
+            max_batch_tokens: tokens of a batch; results do not depend on it.
+            progress: True for a bar (tqdm), or a function that is told how many texts are done.
+
+        Raises:
+            UsageError: the model is no translator, or an option cannot be.
+        """
+        lines, single = _lines(texts)
+        found = self._translations(lines, 1, beam_size, length_penalty, min_length, max_length, max_length_factor,
+                                   max_batch_tokens, progress)  # fmt: skip
+        best = [hypotheses[0][0] if hypotheses else "" for hypotheses in found]
+        return best[0] if single else best
+
+    def translations(
+        self,
+        text: str,
+        *,
+        n_best: int = 5,
+        beam_size: int | None = None,
+        length_penalty: float = 1.0,
+        min_length: int = 0,
+        max_length: int = 256,
+        max_length_factor: float = 0.0,
+    ) -> list[Translation]:
+        """The `n_best` hypotheses of a beam search, the best first. beam_size: None: `n_best`."""
+        found = self._translations([text], n_best, beam_size or n_best, length_penalty, min_length, max_length,
+                                   max_length_factor, 2048, False)  # fmt: skip
+        return [Translation(*one) for one in found[0]]
+
+    def _translations(self, lines: list[str], n_best: int, beam_size: int, length_penalty: float, min_length: int,
+                      max_length: int, max_length_factor: float, max_batch_tokens: int,
+                      progress: Progress) -> list[list[tuple[str, float, float]]]:  # fmt: skip
+        self._need("translate")
+        return self._native.translate(
+            lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
+            max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
+            edits=self._edits(), progress=counter(progress, "sentences", len(lines)),
+        )  # fmt: skip
+
+    def embed(
+        self,
+        texts: str | Iterable[str],
+        *,
+        pair: str | Iterable[str] | None = None,
+        max_batch_tokens: int = 2048,
+        progress: Progress = False,
+    ) -> Floats:
+        """The vectors of texts, float32 [texts, dimension]; of a single text [dimension].
+
+        Of a folder of sentence-transformers its pooling, dense layers and normalisation are done; of another model a vector is
+        the mean of its last states.
+
+        Args:
+            pair: a second text for each, which the model reads as one sequence with it.
+            max_batch_tokens: tokens of a batch; results do not depend on it.
+            progress: as for `translate`.
+        """
+        self._need("embed")
+        lines, single = _lines(texts)
+        seconds = None if pair is None else _lines(pair, "pair")[0]
+        rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=self._edits(),
+                                  progress=counter(progress, "sentences", len(lines)))  # fmt: skip
+        return rows[0] if single else rows
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+                 self, prompts: str, *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
+                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
+                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
+                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> str: ...  # fmt: skip
+    @overload
+    def generate(self, prompts: Iterable[str], *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
+                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
+                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
+                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> list[str]: ...  # fmt: skip
+    def generate(
+        self,
+        prompts: str | Iterable[str],
+        *,
+        max_new_tokens: int = 256,
+        search: Search = "sample",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        beam_size: int = 4,
+        seed: int = 1,
+        stop: Sequence[str] = (),
+        chat: bool = False,
+        system: str | None = None,
+        messages: Sequence[Mapping[str, str]] = (),
+        max_batch_tokens: int = 8192,
+    ) -> str | list[str]:
+        """A text that continues each prompt, without the prompt.
+
+        Args:
+            max_new_tokens: tokens of a text at most.
+            search: "sample" draws each token, "greedy" takes the most probable one, "beam" those of the best hypothesis.
+            temperature, top_k, top_p, min_p, repetition_penalty: of sampling; the defaults change nothing.
+            beam_size: of a beam search.
+            seed: the same seed gives the same texts, on any number of threads.
+            stop: a text ends before the first of these strings.
+            chat: the prompts are messages of a user, and the model answers as its chat template has it.
+            system, messages: with `chat`, the system's message and those before, ``{"role": "user", "content": "..."}``.
+            max_batch_tokens: tokens of a batch, prompts and new ones together.
+        """
+        lines, single = _lines(prompts, "prompts")
+        found = self._generated(lines, None, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
+                                beam_size=beam_size, seed=seed, stop=stop, chat=chat, system=system, messages=messages,
+                                max_batch_tokens=max_batch_tokens)  # fmt: skip
+        return found[0] if single else found
+
+    def stream(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 256,
+        search: Search = "sample",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int = 1,
+        stop: Sequence[str] = (),
+        chat: bool = False,
+        system: str | None = None,
+        messages: Sequence[Mapping[str, str]] = (),
+    ) -> Iterator[str]:
+        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work.
+
+        ::
+
+            for piece in model.stream("The sky is"):
+                print(piece, end="", flush=True)
+        """
+        self._need("generate")
+        pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
+        left = threading.Event()
+        context = contextvars.copy_context()
+
+        def tell(piece: str) -> bool:
+            pieces.put(piece)
+            return not left.is_set()
+
+        def work() -> None:
+            try:
+                self._generated([prompt], tell, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, beam_size=4,
+                                seed=seed, stop=stop, chat=chat, system=system, messages=messages,
+                                max_batch_tokens=8192)  # fmt: skip
+                pieces.put(None)
+            except BaseException as error:  # told to whoever reads the pieces
+                pieces.put(error)
+
+        thread = threading.Thread(target=context.run, args=(work,), daemon=True)
+        thread.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            left.set()
+            thread.join()
+
+    def _generated(self, lines: list[str], on_text: Callable[[str], bool] | None, *, max_new_tokens: int, search: str,
+                   temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float, beam_size: int,
+                   seed: int, stop: Sequence[str], chat: bool, system: str | None, messages: Sequence[Mapping[str, str]],
+                   max_batch_tokens: int) -> list[str]:  # fmt: skip
+        self._need("generate")
+        earlier = [(message["role"], message["content"]) for message in messages]
+        found = self._native.generate(
+            lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+            repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
+            earlier=earlier, max_batch_tokens=max_batch_tokens, edits=self._edits(), on_text=on_text,
+        )  # fmt: skip
+        return [text for text, _, _ in found]
+
+    def fill(
+        self, texts: str | Iterable[str], *, top: int = 5, pair: str | Iterable[str] | None = None, max_batch_tokens: int = 4096
+    ) -> Any:
+        """The most probable words for each mask.
+
+        ::
+
+            model.fill(f"Paris is the {model.mask_token} of France.")[0][0].text   # "capital"
+
+        Args:
+            texts: text that says `mask_token` where a word is missing.
+            top: words for each mask.
+            pair: a second text for each, which the model reads as one sequence with it.
+
+        Returns:
+            for each mask of the text in order its words, the best first (list[list[Word]]); for a list of texts a list of these.
+        """
+        self._need("fill")
+        lines, single = _lines(texts)
+        seconds = None if pair is None else _lines(pair, "pair")[0]
+        found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=self._edits())
+        words = [[[Word(*word) for word in mask] for mask in text] for text in found]
+        return words[0] if single else words
+
+    @property
+    def mask_token(self) -> str:
+        """What stands for a missing word. Raises UsageError when the tokenizer has none."""
+        return self._native.mask_token
+
+    def score(
+        self,
+        texts: str | Iterable[str],
+        target: str | Iterable[str] | None = None,
+        *,
+        per_token: bool = False,
+        context: int = 0,
+        stride: int = 0,
+        max_batch_tokens: int = 4096,
+        progress: Progress = False,
+    ) -> Any:
+        """The natural logarithm of the probability of each text, or of each target given its text.
+
+        Args:
+            texts: what a causal model predicts, each token after the first given those before; or what a translator reads.
+            target: of a translator, the translations that are scored with their end tokens.
+            per_token: return an array for each text, a number for each token that is predicted, in place of their sum.
+            context, stride: of a causal model on texts that are longer than it reads: tokens of a window, and from one window to
+                the next; 0: all that it reads, and half of that.
+            max_batch_tokens: tokens of a batch; results do not depend on it but for rounding.
+            progress: as for `translate`.
+
+        Returns:
+            a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
+        """
+        self._need("score")
+        lines, single = _lines(texts)
+        targets = None if target is None else _lines(target, "target")[0]
+        if (self.kind == "translator") != (targets is not None):
+            raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
+                                     + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
+        scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
+                                    edits=self._edits(), progress=counter(progress, "texts"))  # fmt: skip
+        if per_token:
+            arrays = [np.array(one, dtype=np.float32) for one in scores]
+            return arrays[0] if single else arrays
+        sums = np.array([sum(one) for one in scores], dtype=np.float64)
+        return float(sums[0]) if single else sums
+
+    def tokenize(self, text: str, *, special_tokens: bool = True, target: bool = False) -> Tokens:
+        """The tokens of a text. target: by the tokenizer of a translator's target."""
+        return Tokens(*self._native.tokenize(text, special_tokens=special_tokens, of_target=target))
+
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True, target: bool = False) -> str:
+        """The text of token ids."""
+        return self._native.decode(list(ids), skip_special_tokens=skip_special_tokens, of_target=target)
+
+    # --- inside ---
+
+    @contextlib.contextmanager
+    def edit(
+        self,
+        *,
+        mute: str | Iterable[str] = (),
+        gate: Mapping[str, float] | None = None,
+        replace: Mapping[str, Replacement] | None = None,
+    ) -> Iterator[Model]:
+        """Changes what happens inside the model while the block runs, in this thread.
+
+        ::
+
+            with model.edit(mute="encoder.3.self_attention.1"):
+                changed = model.embed(text)
+
+        Args:
+            mute: names or patterns of heads whose output becomes 0: "encoder.3.self_attention.*".
+            gate: a factor for the output of heads, by name or pattern.
+            replace: by name or pattern of heads a rule for their weights, "uniform", "previous" or "first"; or by the name of a
+                site numbers to put there, an array or an :class:`At`.
+
+        Blocks may be nested; where both speak of a head the inner one counts. Raises UsageError on names that the model does not
+        have, before anything runs.
+        """
+        changes = (*self._changes.get(), change(mute, gate or {}, replace or {}))
+        if (edits := edits_of(changes)) is not None:
+            edits.check(self._native)
+        token = self._changes.set(changes)
+        try:
+            yield self
+        finally:
+            self._changes.reset(token)
+
+    def _edits(self) -> _native.Edits | None:
+        return edits_of(self._changes.get())
+
+    @overload
+    def observe(  # type: ignore[overload-overlap]
+        self, texts: str, *, sites: str | Iterable[str] = ..., target: str = ..., pair: str | None = ...
+    ) -> Observation: ...
+    @overload
+    def observe(self, texts: Iterable[str], *, sites: str | Iterable[str] = ...) -> Iterator[Observation]: ...
+    def observe(
+        self,
+        texts: str | Iterable[str],
+        *,
+        sites: str | Iterable[str] = "*.weights.*",
+        target: str = "",
+        pair: str | None = None,
+    ) -> Observation | Iterator[Observation]:
+        """What the model has inside while it reads a text: the values at sites, with the tokens that they belong to.
+
+        ::
+
+            seen = model.observe("two dogs run .")
+            seen.weights("encoder.0.self_attention.1")              # [queries, keys]
+            seen = model.observe(text, sites=["*.queries", "*.states"])
+
+        Args:
+            texts: a text; of a list an iterator gives an observation for each in turn, of which a few are in memory at a time.
+            sites: names or patterns of `model.sites`; docs/sites.md lists them with their shapes.
+            target: of a translator what its decoder reads; without: the greedy translation.
+            pair: a second text, which an encoder reads as one sequence with it.
+        """
+        patterns = [sites] if isinstance(sites, str) else list(sites)
+        if isinstance(texts, str):
+            seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=self._edits())
+            return Observation(seen)
+        if target or pair is not None:
+            raise _errors.UsageError("`target` and `pair` are of a single text; observe one text at a time")
+        return self._observations(texts, patterns)
+
+    def _observations(self, texts: Iterable[str], patterns: list[str]) -> Iterator[Observation]:
+        at_once = 2 * _native.threads()
+        edits = self._edits()
+        block: list[str] = []
+
+        def seen() -> Iterator[Observation]:
+            found = self._native.observe_all(block, sites=patterns, edits=edits)
+            found.reverse()
+            while found:
+                yield Observation(found.pop())
+
+        for text in texts:
+            block.append(text)
+            if len(block) == at_once:
+                yield from seen()
+                block = []
+        if block:
+            yield from seen()
+
+    def gradient(
+        self,
+        text: str,
+        *,
+        at: str | Iterable[str],
+        of: Literal["log_probability", "similarity"] = "log_probability",
+        target: str = "",
+        second: str | None = None,
+        position: int | None = None,
+    ) -> Gradients:
+        """The gradient of a number that the model computes with respect to values inside of it.
+
+        ::
+
+            slopes = model.gradient("two dogs run .", at="*.gates")
+            slopes["encoder.0.self_attention.gates"]         # [1, heads]: how much each head matters here
+
+        Args:
+            at: names or patterns of `model.sites`.
+            of: "log_probability" of what the model predicts (natural logarithm): a causal model each token after the first, a
+                translator the translation and its end, an encoder each token of the text. "similarity": the cosine of the
+                vectors of `text` and `second`.
+            target: of a translator; without: its greedy translation.
+            position: only of this one of the tokens that are predicted, from 0.
+        """
+        patterns = [at] if isinstance(at, str) else list(at)
+        return Gradients(self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position,
+                                               edits=self._edits()))  # fmt: skip
+
+    # --- files ---
+
+    def save(
+        self, folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32", own_format: bool = False
+    ) -> None:
+        """Writes the model as a folder, in one step: nothing half is ever there. Transformers opens it if it has such a class.
+
+        Args:
+            dtype: how parameters are written.
+            own_format: allow heads that the family's config.json cannot say; such a folder multihead opens and Transformers
+                does not.
+        """
+        self._native.save(os.fspath(folder), dtype, own_format)
+
+    def prune(self, heads: str | Iterable[str]) -> Model:
+        """The same model without these heads (names or patterns), which gives what this one gives with them muted; `save` it.
+        docs/heads/prune.md says which heads have to stay."""
+        names = [heads] if isinstance(heads, str) else list(heads)
+        return Model(self._native.pruned(names), f"{self._name}, pruned")
+
+
+def load(folder: str | os.PathLike[str]) -> Model:
+    """Loads a model: a folder of Transformers, sentence-transformers or multihead, a .gguf file, "demo", or the name of a model in
+    Hugging Face's local cache such as "sentence-transformers/all-MiniLM-L6-v2". Nothing is downloaded, and weights stay in their
+    files, which are mapped into memory.
+
+    Raises:
+        MissingFileError (a FileNotFoundError): there is no such folder, or a file of it is missing.
+        FormatError (a ValueError): another architecture, or a damaged file.
+    """
+    return Model(_native.Model(model_path(folder)), os.fspath(folder))
+
+
+def demo() -> Model:
+    """The translator that comes with multihead: English to German, 630,688 parameters, 24 heads."""
+    return Model(_native.Model("demo"), "demo")

@@ -1,0 +1,96 @@
+"""What a model has inside while it reads a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _native
+
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+
+
+class Observation(Mapping[str, Floats]):
+    """The values at sites (docs/sites.md) of one text, by their names: ``seen["encoder.3.self_attention.weights.1"]``.
+
+    Arrays are float32 [rows, columns], a row for each token, and read-only: they share the memory of the observation.
+
+    Attributes:
+        tokens: the tokens that the model reads, as people read them: of a translator those of the source.
+        target_tokens: of a translator what its decoder reads, the start token first.
+        predicted_tokens: of a translator what the decoder's rows predict, the end token last.
+        translation: of a translator, in words.
+    """
+
+    def __init__(self, seen: _native.Seen) -> None:
+        self._seen = seen
+        source, target = seen.source, seen.target
+        self.tokens: list[str] = source or target
+        self.target_tokens: list[str] = target if source else []
+        self.predicted_tokens: list[str] = seen.predicted
+        self.translation: str = seen.translation
+
+    def __getitem__(self, site: str) -> Floats:
+        if site not in self._seen.sites:
+            raise KeyError(f"{site} was not observed; name it, or a pattern, in `sites`")
+        return self._seen.value(site)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seen.sites)
+
+    def __len__(self) -> int:
+        return len(self._seen.sites)
+
+    def weights(self, name: str) -> Floats:
+        """The weights of a head, "encoder.3.self_attention.1", [queries, keys]; or of all heads of an attention,
+        "encoder.3.self_attention", [heads, queries, keys]. Each row adds up to 1. Raises KeyError unless they were observed."""
+        attention, _, number = name.rpartition(".")
+        if number.isdigit():
+            return self[f"{attention}.weights.{number}"]
+        sites = [site for site in self if site.startswith(f"{name}.weights.")]
+        if not sites:
+            raise KeyError(f"the weights of {name} were not observed; add '{name}.weights.*' to `sites`")
+        return np.stack([self[site] for site in sites])
+
+    def query_tokens(self, attention: str) -> list[str]:
+        """The tokens of the rows of its weights."""
+        return self._seen.labels(attention, False)
+
+    def key_tokens(self, attention: str) -> list[str]:
+        """The tokens of their columns."""
+        return self._seen.labels(attention, True)
+
+    def __repr__(self) -> str:
+        return f"<Observation of {len(self)} sites on {len(self.tokens)} tokens: {' '.join(self.tokens[:12])}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an observation cannot be pickled; keep the arrays that you need: numpy.array(seen[site])")
+
+
+class Gradients(Mapping[str, Floats]):
+    """Gradients of one number with respect to sites, by their names, each [rows, columns] as the site.
+
+    Attributes:
+        value: the number.
+        tokens, target_tokens, predicted_tokens: as of an :class:`Observation`.
+    """
+
+    def __init__(self, found: tuple[float, list[str], list[str], list[str], list[tuple[str, Floats]]]) -> None:
+        self.value, source, target, self.predicted_tokens, gradients = found
+        self._gradients = dict(gradients)
+        self.tokens: list[str] = source or target
+        self.target_tokens: list[str] = target if source else []
+
+    def __getitem__(self, site: str) -> Floats:
+        return self._gradients[site]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._gradients)
+
+    def __len__(self) -> int:
+        return len(self._gradients)
+
+    def __repr__(self) -> str:
+        return f"<Gradients of {self.value:.6g} at {len(self)} sites>"

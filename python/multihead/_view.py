@@ -1,0 +1,83 @@
+"""The page of heads, in a notebook and as a file."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable
+
+from ._corpus import File, Texts, corpus
+from ._model import Model, _lines
+from ._progress import Progress, counter
+
+
+class Page:
+    """A page that opens in any browser and needs nothing else. A notebook shows it as the result of a cell.
+
+    Attributes:
+        html: the page. title: the head that it opens at, in words. height: pixels in a notebook.
+    """
+
+    def __init__(self, page: str, title: str, height: int) -> None:
+        self.html = page
+        self.title = title
+        self.height = height
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="{html.escape(self.title, quote=True)}" srcdoc="{html.escape(self.html, quote=True)}" '
+            f'style="width: 100%; height: {self.height}px; border: 1px solid #8888"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Page of {len(self.html) / 2**20:.1f} MB: {self.title}; page.save('heads.html') writes it>"
+
+
+def view(
+    model: Model,
+    text: str | Iterable[str],
+    *,
+    target: str | Iterable[str] = (),
+    corpus_text: Texts = None,
+    corpus_target: Texts = None,
+    trees: File | None = None,
+    target_trees: File | None = None,
+    alignment: File | None = None,
+    head: str = "",
+    walk: str | int = "",
+    importance: bool = True,
+    height: int = 720,
+    progress: Progress = False,
+) -> Page:
+    """The heads of a model on texts as one page: weights over the text, what each head does, which matter, a walk through a layer.
+
+    ::
+
+        mh.view(mh.demo(), "the small dog sees a cat .")            # as the last line of a cell
+        mh.view(model, text).save("heads.html")
+
+    Args:
+        target: of a translator, a translation for each text; without: the greedy ones.
+        corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
+        corpus_target, trees, target_trees, alignment: what is known of them.
+        head: open at this head; without: at the one with the best evidence.
+        walk: an attention, or the number of a layer, to walk through step by step.
+        importance: what heads and tokens count for, which takes longest.
+        height: pixels in a notebook.
+    """
+    texts, _ = _lines(text, "text")
+    targets = _lines(target, "target")[0]
+    measured = None
+    if corpus_text is not None or trees is not None:
+        measured = corpus(corpus_text, target=corpus_target, trees=trees, target_trees=target_trees, alignment=alignment)
+    name = os.path.basename(os.path.normpath(model.path)) or model.path
+    page, title = model._native.view(
+        texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)", head=head,
+        walk=str(walk), importance=importance, edits=model._edits(), progress=counter(progress, "sentences"),
+    )  # fmt: skip
+    return Page(page, title, height)

@@ -1,0 +1,344 @@
+"""What the heads of a model do: the analyses of ``multihead heads``, each a table.
+
+::
+
+    import multihead as mh
+    model = mh.load("minilm")
+    mh.heads.relations(model, trees="en_ewt-ud-dev.conllu").where(relation="obj").sort("score")
+    mh.heads.importance(model, lines)[:10]
+
+Texts are a list of str, or a file with one a line (gzip or not) given as ``pathlib.Path``. All analyses but those of attributions
+obey ``with model.edit(...)``. Every function raises what loading and reading raise, and UsageError on options that cannot be. The
+pages of docs/heads say what each measure means and what it does not; docs/file-formats.md describes ``table.report``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from ._corpus import File, Texts, corpus
+from ._model import Model
+from ._progress import Progress, counter
+from ._table import Table, flat
+
+__all__ = [
+    "alignment", "attribution", "circuits", "faithfulness", "importance", "patch", "pruning_curve", "relations", "similar", "stats",
+    "where",
+]  # fmt: skip
+
+Measure = Literal["gradient", "ablation", "alone"]
+Method = Literal["attention", "norm-weighted", "rollout", "relevance", "flow", "gradient-x-input", "integrated-gradients",
+                 "value-zeroing"]  # fmt: skip
+
+
+def _names(given: str | Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _reading(model: Model, max_batch_tokens: int, progress: Progress) -> dict[str, Any]:
+    return {"max_batch_tokens": max_batch_tokens, "edits": model._edits(), "progress": counter(progress, "sentences")}
+
+
+def stats(
+    model: Model,
+    text: Texts = None,
+    *,
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Entropy, distance, sinks, roles and patterns of every head on a corpus (docs/heads/stats.md).
+
+    A row for each head: `entropy` (nats), `entropy_share` (of the largest possible), `distance` (tokens), `at_offset.+1` (weight on
+    the key after the query), `on_first`, `role`, ...
+    """
+    found = model._native.stats(corpus(text, target=target, pair=pair, trees=trees), **_reading(model, max_batch_tokens, progress))
+    report = json.loads(found)
+    return Table(report["heads"], report)
+
+
+def relations(
+    model: Model,
+    text: Texts = None,
+    *,
+    trees: File | None = None,
+    target: Texts = None,
+    target_trees: File | None = None,
+    least_support: int = 10,
+    random: bool = True,
+    seed: int = 1,
+    probe: int = 0,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Which head follows which grammatical relation (docs/heads/relations.md).
+
+    Args:
+        trees: CoNLL-U of the texts; without `text` their words are the text.
+        least_support: relations of fewer words on either half are left out.
+        random: also measure as many heads with random weights, the floor (`report["random"]`).
+        probe: passes over half of the sentences to learn a mix of heads that finds the trees; 0: none.
+
+    A row for each relation, direction and head that was chosen on one half of the sentences: `relation`, `direction`, `head`,
+    `score` (share of the words), its interval, the best fixed offset. `report["relations"]` has every head on all sentences.
+    """
+    found = model._native.relations(
+        corpus(text, target=target, trees=trees, target_trees=target_trees), least_support=least_support, random=random, seed=seed,
+        probe_epochs=probe, **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table(report["best"], report)
+
+
+def alignment(
+    model: Model,
+    text: Texts = None,
+    *,
+    target: Texts = None,
+    alignment: File | None = None,
+    trees: File | None = None,
+    target_trees: File | None = None,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """How well each head of cross-attention aligns words, by word alignments in Pharaoh format (docs/heads/alignment.md)."""
+    found = model._native.alignment(
+        corpus(text, target=target, alignment=alignment, trees=trees, target_trees=target_trees),
+        **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table(report["alignment"], report)
+
+
+def similar(
+    model: Model,
+    text: Texts = None,
+    *,
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    nearest: int = 3,
+    cluster_ratio: float = 0.25,
+    seed: int = 1,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Which heads read alike: divergences of their weights, and what chance would give (docs/heads/similar.md).
+
+    A row for each head with the `nearest` others. ``report["kinds"]`` has the matrices.
+    """
+    found = model._native.similar(
+        corpus(text, target=target, pair=pair, trees=trees), nearest=nearest, cluster_ratio=cluster_ratio, seed=seed,
+        **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table([{"kind": kind["kind"], **head} for kind in report["kinds"] for head in kind["heads"]], report)
+
+
+def where(
+    model: Model,
+    text: Texts = None,
+    *,
+    heads: str | Iterable[str] = (),
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    sentences: int = 10,
+    usual: int = 3,
+    tokens: int = 10,
+    alike: int = 5,
+    least_count: int = 10,
+    sure: float = 0.5,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Where heads are most sure: their strongest sentences, the tokens that they choose, heads alike (docs/heads/where.md).
+
+    Args:
+        heads: names or patterns; none: all.
+        sentences, usual, tokens, alike: how many are kept of each head.
+        least_count: tokens that occur less often in the corpus are left out.
+        sure: a query is sure when its largest weight is at least this.
+    """
+    found = model._native.where(
+        corpus(text, target=target, pair=pair, trees=trees), heads=_names(heads), sentences=sentences, usual=usual, tokens=tokens,
+        alike=alike, least_count=least_count, sure=sure, **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table(report["heads"], report)
+
+
+def circuits(model: Model, *, compositions: bool = True, random_draws: int = 8, seed: int = 1) -> Table:
+    """W_QK and W_OV of every head, from the weights alone: spectra, ranks, copying (docs/heads/circuits.md).
+
+    ``report["compositions"]``: how much of what a head writes is read by heads of later layers.
+    """
+    report = json.loads(model._native.circuits(compositions=compositions, random_draws=random_draws, seed=seed))
+    return Table(report["circuits"], report)
+
+
+def importance(
+    model: Model,
+    text: Texts = None,
+    *,
+    by: Measure = "gradient",
+    to: Literal["zero", "mean"] = "zero",
+    heads: str | Iterable[str] = (),
+    normalised: bool = False,
+    layer_by_layer: bool = False,
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    masked: float = 0.15,
+    seed: int = 1,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """How much each head matters, ranked (docs/heads/importance.md).
+
+    Args:
+        by: "gradient": E|d score / d gate| (Michel et al. 2019), the time of a few forward passes for all heads; "ablation": the
+            score lost without the head; "alone": the score lost without the attention's other heads.
+        to: what the output of an ablated head becomes.
+        heads: names or patterns; none: all.
+        normalised: divide by the length of the gradients of the attention's heads, as Michel et al. do.
+        layer_by_layer: rank the heads of each attention among themselves.
+        masked: share of the words that a model of masked words predicts; `seed`: which.
+
+    The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
+    A row for each head: `head`, `rank`, `importance`, `importance_half_width` (of the 95 % interval over texts).
+    """
+    found = model._native.importance(
+        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=_names(heads), normalised=normalised,
+        layer_by_layer=layer_by_layer, masked=masked, seed=seed, **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table(report["heads"], report)
+
+
+def pruning_curve(
+    model: Model,
+    text: Texts = None,
+    *,
+    by: Measure = "gradient",
+    to: Literal["zero", "mean"] = "zero",
+    layer_by_layer: bool = False,
+    points: int = 10,
+    random_orders: int = 10,
+    target: Texts = None,
+    pair: Texts = None,
+    trees: File | None = None,
+    masked: float = 0.15,
+    seed: int = 1,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """The score as heads are muted, the least important first; ranked on one half of the texts, scored on the other.
+
+    Args:
+        points: steps of the curve; random_orders: orders at random beside it; 0: none. The others as for `importance`.
+
+    A row for each point: `muted` (heads), `score`, `loss`, `random` with their intervals.
+    """
+    found = model._native.pruning_curve(
+        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=[], normalised=False,
+        layer_by_layer=layer_by_layer, masked=masked, seed=seed, points=points, random_orders=random_orders,
+        **_reading(model, max_batch_tokens, progress),
+    )  # fmt: skip
+    report = json.loads(found)
+    return Table(report["curve"]["points"], report)
+
+
+def patch(
+    model: Model,
+    *,
+    clean: str,
+    corrupt: str,
+    answer: str,
+    wrong: str,
+    what: Literal["heads", "patterns", "stream"] = "heads",
+    by_position: bool = False,
+    prefix: str = "",
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Activation patching: which values of the clean run decide between two answers (docs/heads/patch.md).
+
+    Args:
+        clean: a text on which the model prefers `answer` to `wrong`; corrupt: one of equally many tokens on which it does not.
+        answer, wrong: words that come next, or stand in the mask's place; of a model of vectors texts to be near to.
+        what: what is put into the corrupt run: heads' outputs, their weights, or the input of each layer.
+        by_position: one position at a time.
+        prefix: of a translator, how its target begins.
+
+    A row for each patched run: `name`, `restored` (1: the value alone gives the clean run's score; 0: it changes nothing).
+    """
+    report = json.loads(model._native.patch(
+        clean=clean, corrupt=corrupt, answer=answer, wrong=wrong, prefix=prefix, what=what, by_position=by_position,
+        **_reading(model, max_batch_tokens, progress),
+    ))  # fmt: skip
+    return Table(report["values"], report)
+
+
+def attribution(
+    model: Model,
+    text: str,
+    *,
+    second: str = "",
+    methods: Method | Iterable[Method] = (),
+    position: int | None = None,
+    target: str = "",
+    target_token: str = "",
+    steps: int = 64,
+    max_batch_tokens: int = 2048,
+) -> Table:
+    """Which tokens count for what the model says, by eight measures (docs/heads/attribution.md).
+
+    Args:
+        second: of an encoder: the cosine of the vectors of both texts is explained, else the log-probability of a token.
+        methods: none: all; flow only where the text is short enough.
+        position: the token that is explained, from 0; None: the last word.
+        target: of a translator; without: its greedy translation. target_token: another token in that place.
+        steps: of integrated gradients.
+
+    A row for each token, with a column for each method.
+    """
+    report = json.loads(model._native.attribution(
+        text, second=second, methods=_names(methods), position=position, target_token=target_token, target=target, steps=steps,
+        max_batch_tokens=max_batch_tokens, edits=model._edits(),
+    ))  # fmt: skip
+    rows = [{**{key: value for key, value in token.items() if key != "scores"}, **flat(token["scores"])}
+            for token in report["tokens"]]  # fmt: skip
+    return Table(rows, report)
+
+
+def faithfulness(
+    model: Model,
+    text: Texts = None,
+    *,
+    methods: Method | Iterable[Method] = (),
+    target: Texts = None,
+    pair: Texts = None,
+    points: int = 20,
+    draws: int = 5,
+    seed: int = 1,
+    steps: int = 64,
+    max_batch_tokens: int = 2048,
+    progress: Progress = False,
+) -> Table:
+    """Which attributions to trust: the areas under deletion and insertion curves (docs/heads/attribution.md).
+
+    Args:
+        pair: second texts: an encoder's cosines are explained. points: most steps of a curve. draws: random orders, the floor.
+
+    A row for each method, "random" the last: `deletion.mean` (lower is better), `insertion.mean` (higher is better), intervals.
+    """
+    report = json.loads(model._native.faithfulness(
+        corpus(text, target=target, pair=pair), of_pairs=pair is not None, methods=_names(methods), points=points, draws=draws,
+        seed=seed, steps=steps, **_reading(model, max_batch_tokens, progress),
+    ))  # fmt: skip
+    return Table(report["methods"], report)

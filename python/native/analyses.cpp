@@ -1,0 +1,237 @@
+// The analyses of heads, each as the JSON that `multihead heads VERB --json` prints (docs/file-formats.md has every field).
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "call.h"
+#include "corpus.h"
+#include "model.h"
+#include "multihead/heads/attribution/attribution_json.h"
+#include "multihead/heads/attribution/faithfulness.h"
+#include "multihead/heads/head_alignment.h"
+#include "multihead/heads/head_patching.h"
+#include "multihead/heads/head_relations.h"
+#include "multihead/heads/head_similarity.h"
+#include "multihead/heads/head_stats.h"
+#include "multihead/heads/importance/importance_json.h"
+#include "multihead/heads/importance/pruning_curve.h"
+#include "multihead/heads/measures/circuits_json.h"
+#include "multihead/heads/measures_json.h"
+#include "multihead/heads/patch_json.h"
+#include "multihead/heads/similar_json.h"
+#include "multihead/heads/where_heads.h"
+#include "multihead/heads/where_json.h"
+#include "names.h"
+
+namespace mh::python {
+namespace {
+
+using Progress = std::function<void(int64_t)>;
+using Names = std::vector<std::string>;
+
+std::function<void(const std::string&)> warnings() {
+  return [](const std::string& line) { warn(line); };
+}
+
+/// What all analyses of a corpus are given.
+struct Reading {
+  const LoadedModel& loaded;
+  const Corpus& corpus;
+  int64_t max_batch_tokens;
+  Edits* edits;
+  const Progress& progress;
+
+  ObserveHeadsOptions options() const {
+    return {.observe = {.max_batch_tokens = max_batch_tokens,
+                        .sites = sites_of(edits, loaded),
+                        .progress = progress},
+            .remark = warnings()};
+  }
+};
+
+std::vector<HeadPattern> patterns_of(const Names& heads) {
+  std::vector<HeadPattern> patterns;
+  for (const std::string& head : heads) patterns.emplace_back(head);
+  return patterns;
+}
+
+/// Opens the corpus for an analysis that has options of its own.
+template <class... Own>
+auto on_corpus(std::string (*analysis)(const Reading&, HeadsCorpus&, Own...)) {
+  return [analysis](const LoadedModel& loaded, const Corpus& corpus, int64_t max_batch_tokens, Edits* edits,
+                    const Progress& progress, Own... own) {
+    return long_call([&] {
+      const std::unique_ptr<HeadsCorpus> opened = corpus.open();
+      return analysis(Reading{loaded, corpus, max_batch_tokens, edits, progress}, *opened, own...);
+    });
+  };
+}
+
+std::string stats(const Reading& reading, HeadsCorpus& corpus) {
+  return stats_json(head_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
+}
+
+std::string relations(const Reading& reading, HeadsCorpus& corpus, int64_t least_support, bool random,
+                      uint64_t seed, int probe_epochs) {
+  const RelationsOptions options{.observe = reading.options(),
+                                 .least_support = least_support,
+                                 .random = random,
+                                 .seed = seed,
+                                 .probe_epochs = probe_epochs};
+  return relations_json(head_relations(reading.loaded.folder(), corpus, options), reading.loaded.path());
+}
+
+std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
+  return alignment_json(head_alignment(reading.loaded.folder(), corpus, reading.options()),
+                        reading.loaded.path());
+}
+
+std::string similar(const Reading& reading, HeadsCorpus& corpus, int nearest, double cluster_ratio,
+                    uint64_t seed) {
+  SimilarOptions options{.observe = reading.options(), .nearest = nearest, .cluster_ratio = cluster_ratio};
+  options.compare.seed = seed;
+  return similar_json(similar_heads(reading.loaded.folder(), corpus, options), reading.loaded.path());
+}
+
+std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads, int sentences, int usual,
+                  int tokens, int alike, int64_t least_count, double sure) {
+  const EvidenceOptions options{.heads = patterns_of(heads),
+                                .sentences = sentences,
+                                .usual = usual,
+                                .tokens = tokens,
+                                .alike = alike,
+                                .least_count = least_count,
+                                .sure = sure};
+  return where_json(head_evidence(reading.loaded.folder(), corpus, options, reading.options()),
+                    reading.loaded.path());
+}
+
+HeadImportanceOptions importance_options(const Reading& reading, const std::string& by, const std::string& to,
+                                         const Names& heads, bool normalised, bool layer_by_layer,
+                                         double masked, uint64_t seed) {
+  const auto measure = value_named(by, kImportanceMeasureNames, "by");
+  return {.measure = measure,
+          .to = value_named(to, kAblatedToNames, "to"),
+          .normalised = normalised,
+          .within_attentions = layer_by_layer || measure == ImportanceMeasure::kAlone,
+          .heads = patterns_of(heads),
+          .texts = {.masked = masked, .seed = seed, .read = reading.options()}};
+}
+
+std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::string& by,
+                       const std::string& to, const Names& heads, bool normalised, bool layer_by_layer,
+                       double masked, uint64_t seed) {
+  const HeadImportanceOptions options =
+      importance_options(reading, by, to, heads, normalised, layer_by_layer, masked, seed);
+  return importance_json(head_importance(reading.loaded.scored(), corpus, options), reading.loaded.path());
+}
+
+std::string curve(const Reading& reading, HeadsCorpus& corpus, const std::string& by, const std::string& to,
+                  const Names& heads, bool normalised, bool layer_by_layer, double masked, uint64_t seed,
+                  int points, int random_orders) {
+  const HeadImportanceOptions options =
+      importance_options(reading, by, to, heads, normalised, layer_by_layer, masked, seed);
+  const PruningCurveOptions steps{.points = points, .random_orders = random_orders, .seed = seed};
+  return importance_json(pruning_curve(reading.loaded.scored(), corpus, options, steps),
+                         reading.loaded.path());
+}
+
+std::vector<AttributionMethod> methods_of(const Names& names) {
+  std::vector<AttributionMethod> methods;
+  for (const std::string& name : names)
+    methods.push_back(value_named(name, kAttributionMethodNames, "methods"));
+  return methods;
+}
+
+std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs, const Names& methods,
+                     int points, int draws, uint64_t seed, int steps) {
+  if (sites_of(reading.edits, reading.loaded) != nullptr)
+    throw UsageError("attributions are made of unchanged models; leave the `with` block");
+  const FaithfulnessOptions options{.attribution = {.methods = methods_of(methods),
+                                                    .steps = steps,
+                                                    .batch_tokens = reading.max_batch_tokens,
+                                                    .remark = warnings()},
+                                    .points = points,
+                                    .draws = draws,
+                                    .seed = seed,
+                                    .progress = reading.progress};
+  return faithfulness_json(of_pairs ? faithfulness(reading.loaded.sentences(), corpus, options)
+                                    : faithfulness(reading.loaded.folder(), corpus, options),
+                           reading.loaded.path());
+}
+
+std::string circuits(const LoadedModel& loaded, bool compositions, int random_draws, uint64_t seed) {
+  const CircuitOptions options{.compositions = compositions, .random_draws = random_draws, .seed = seed};
+  return long_call([&] { return circuits_json(loaded.path(), head_circuits(loaded.model(), options)); });
+}
+
+std::string patch(const LoadedModel& loaded, const std::string& clean, const std::string& corrupt,
+                  const std::string& answer, const std::string& wrong, const std::string& prefix,
+                  const std::string& what, bool by_position, int64_t max_batch_tokens, Edits* edits,
+                  const Progress& progress) {
+  const PatchQuestion question{
+      .clean = clean, .corrupt = corrupt, .answer = answer, .wrong = wrong, .prefix = prefix};
+  PatchOptions options{.part = value_named(what, kPatchedPartNames, "what"),
+                       .by_position = by_position,
+                       .max_batch_tokens = max_batch_tokens,
+                       .remark = warnings()};
+  if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
+  return long_call([&] {
+    options.sites = sites_of(edits, loaded);
+    const HeadPatching found = loaded.model().predicts() ? patch_heads(loaded.folder(), question, options)
+                                                         : patch_heads(loaded.sentences(), question, options);
+    return patch_json(found, loaded.path());
+  });
+}
+
+std::string attribution(const LoadedModel& loaded, const std::string& text, const std::string& second,
+                        const Names& methods, std::optional<int> position, const std::string& target_token,
+                        const std::string& target, int steps, int64_t max_batch_tokens, Edits* edits) {
+  if (sites_of(edits, loaded) != nullptr)
+    throw UsageError("attributions are made of unchanged models; leave the `with` block");
+  const AttributionOptions options{.methods = methods_of(methods),
+                                   .position = position,
+                                   .target_token = target_token,
+                                   .target = target,
+                                   .steps = steps,
+                                   .batch_tokens = max_batch_tokens,
+                                   .remark = warnings()};
+  return long_call([&] {
+    return attribution_json(second.empty() ? attribute(loaded.folder(), text, options)
+                                           : attribute(loaded.sentences(), text, second, options),
+                            loaded.path(), text);
+  });
+}
+
+}  // namespace
+
+void add_analyses(nb::class_<LoadedModel>& model) {
+  using namespace nb::literals;
+  const auto add = [&](const char* name, auto analysis, const auto&... own) {
+    model.def(name, on_corpus(analysis), "corpus"_a, nb::kw_only(), "max_batch_tokens"_a, "edits"_a.none(),
+              "progress"_a.none(), own...);
+  };
+  add("stats", stats);
+  add("relations", relations, "least_support"_a, "random"_a, "seed"_a, "probe_epochs"_a);
+  add("alignment", alignment);
+  add("similar", similar, "nearest"_a, "cluster_ratio"_a, "seed"_a);
+  add("where", where, "heads"_a, "sentences"_a, "usual"_a, "tokens"_a, "alike"_a, "least_count"_a, "sure"_a);
+  add("importance", importance, "by"_a, "to"_a, "heads"_a, "normalised"_a, "layer_by_layer"_a, "masked"_a,
+      "seed"_a);
+  add("pruning_curve", curve, "by"_a, "to"_a, "heads"_a, "normalised"_a, "layer_by_layer"_a, "masked"_a,
+      "seed"_a, "points"_a, "random_orders"_a);
+  add("faithfulness", faithful, "of_pairs"_a, "methods"_a, "points"_a, "draws"_a, "seed"_a, "steps"_a);
+  model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "random_draws"_a, "seed"_a)
+      .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a, "what"_a,
+           "by_position"_a, "max_batch_tokens"_a, "edits"_a.none(), "progress"_a.none())
+      .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "methods"_a, "position"_a.none(),
+           "target_token"_a, "target"_a, "steps"_a, "max_batch_tokens"_a, "edits"_a.none());
+}
+
+}  // namespace mh::python

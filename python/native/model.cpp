@@ -1,0 +1,196 @@
+#include "model.h"
+
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "arrays.h"
+#include "call.h"
+#include "module_parts.h"
+#include "multihead/base/error.h"
+#include "multihead/folders/save_folder.h"
+#include "multihead/heads/conversion/prune_heads.h"
+#include "multihead/heads/importance/scored_texts.h"
+#include "multihead/models/causal_model.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/models/encoder_model.h"
+#include "multihead/nn/multi_head_attention.h"
+#include "names.h"
+
+namespace mh::python {
+namespace {
+
+const char* kind_of(const Model& model) {
+  if (dynamic_cast<const EncoderDecoder*>(&model)) return "translator";
+  if (dynamic_cast<const CausalModel*>(&model)) return "causal";
+  return "encoder";
+}
+
+/// (attention, heads, key heads, value heads, size of keys, size of values) of every attention.
+using AttentionShape = std::tuple<std::string, int, int, int, int, int>;
+
+std::vector<AttentionShape> attentions_of(const LoadedModel& loaded) {
+  std::vector<AttentionShape> shapes;
+  for (const Model::AttentionName& attention : loaded.model().attentions()) {
+    const HeadGeometry& heads = loaded.model().attention(attention.name).geometry();
+    shapes.emplace_back(attention.name, attention.heads, heads.key_heads, heads.value_heads, heads.d_key,
+                        heads.d_value);
+  }
+  return shapes;
+}
+
+constexpr EnumNames<NumberType> kTypes = {{"float32", NumberType::kFloat32},
+                                          {"bfloat16", NumberType::kBFloat16}};
+
+void save(const LoadedModel& loaded, const std::string& path, const std::string& dtype, bool own_format) {
+  const SavedFormat format = format_when_saved(loaded.folder(), loaded.removed());
+  if (format.kind == SavedFormat::Kind::kOwn && !format.as_read && !own_format) {
+    throw UsageError(fmt::format(
+        "Transformers could not open the folder: {}; allow a folder that multihead opens: `own_format`",
+        format.why));
+  }
+  const SaveFolderOptions options{.type = value_named(dtype, kTypes, "dtype"),
+                                  .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
+                                  .removed = loaded.removed()};
+  long_call([&] { save_model_folder(path, loaded.folder(), options); });
+}
+
+void replace(Edits& edits, const std::string& site, const nb::object& numbers,
+             std::optional<int32_t> sequence, std::optional<int32_t> position, std::optional<int> head) {
+  FloatArray array(numbers, "replace");
+  if (array.dimensions() < 1 || array.dimensions() > 2)
+    throw ShapeError(fmt::format("`replace`: expected [columns] or [rows, columns] for {}, got {}", site,
+                                 array.shape_text()));
+  const ConstMatrixView rows = array.dimensions() == 1 ? array.matrix({0}, 1) : array.matrix({0, 1}, 1);
+  edits.values.replace(
+      {.site = site, .sequence = sequence, .position = position, .head = head, .numbers = copied(rows)});
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const std::string& path) : path_(path) {
+  model_.folder = load_model_folder(path);
+  try {
+    read_sentence_steps(path, model_);
+  } catch (const Error& error) {  // only `sentences()` needs them
+    no_vectors_ = error.what();
+    model_.remarks.clear();
+  }
+}
+
+LoadedModel::LoadedModel(const LoadedModel& whole, const std::vector<std::string>& heads)
+    : LoadedModel(whole.path_) {
+  if (!whole.removed_.empty())
+    throw UsageError(
+        "this model has lost heads already; name all of them at once, or save it and load it again");
+  std::vector<HeadPattern> patterns;
+  for (const std::string& head : heads) patterns.emplace_back(head);
+  const PrunePlan plan = plan_pruning(model(), patterns);
+  std::unique_ptr<Model> pruned = prune_heads(*model_.folder.model, plan);
+  model_.folder.model = std::move(pruned);
+  removed_ = plan.removed_heads();
+}
+
+const SentenceModel& LoadedModel::scored() const {
+  return score_kind(folder()) == ScoreKind::kVectors ? sentences() : model_;
+}
+
+const SentenceModel& LoadedModel::sentences() const {
+  if (!no_vectors_.empty()) throw UsageError(no_vectors_);
+  return model_;
+}
+
+Sites* sites_of(Edits* edits, const LoadedModel& model) {
+  if (edits == nullptr || edits->values.empty()) return nullptr;
+  model.model().check(edits->values);
+  return &edits->values;
+}
+
+void add_model(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<Edits>(module, "Edits")
+      .def(nb::init<>())
+      .def(
+          "mute", [](Edits& edits, const std::string& heads) { edits.values.mute(heads); }, "heads"_a)
+      .def(
+          "gate",
+          [](Edits& edits, const std::string& heads, float gate) { edits.values.set_gate(heads, gate); },
+          "heads"_a, "gate"_a)
+      .def(
+          "rule",
+          [](Edits& edits, const std::string& heads, const std::string& rule) {
+            edits.values.replace_weights(heads, value_named(rule, kWeightRuleNames, "replace"));
+          },
+          "heads"_a, "rule"_a)
+      .def("replace", replace, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
+           "position"_a = nb::none(), "head"_a = nb::none())
+      .def(
+          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a);
+
+  nb::class_<LoadedModel> model(module, "Model");
+  model
+      .def(
+          "__init__",
+          [](LoadedModel* made, const std::string& path) {
+            long_call([&] { new (made) LoadedModel(path); });
+          },
+          "path"_a)
+      .def(
+          "pruned",
+          [](const LoadedModel& whole, const std::vector<std::string>& heads) {
+            return long_call([&] { return std::make_unique<LoadedModel>(whole, heads); });
+          },
+          "heads"_a)
+      .def_prop_ro("path", &LoadedModel::path)
+      .def_prop_ro("kind", [](const LoadedModel& loaded) { return kind_of(loaded.model()); })
+      .def_prop_ro("model_type", [](const LoadedModel& loaded) { return loaded.folder().model_type; })
+      .def_prop_ro("remarks", &LoadedModel::remarks)
+      .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })
+      .def_prop_ro("embeds",
+                   [](const LoadedModel& loaded) {
+                     try {
+                       loaded.sentences();
+                       return true;
+                     } catch (const UsageError&) {
+                       return false;
+                     }
+                   })
+      .def_prop_ro("parameter_count",
+                   [](const LoadedModel& loaded) { return loaded.model().parameter_count(); })
+      .def_prop_ro("d_model", [](const LoadedModel& loaded) { return loaded.model().facts().d_model; })
+      .def_prop_ro("longest", [](const LoadedModel& loaded) { return loaded.model().facts().max_positions; })
+      .def_prop_ro("vocabulary_size",
+                   [](const LoadedModel& loaded) { return loaded.model().facts().vocabulary_read(); })
+      .def_prop_ro("attentions", attentions_of)
+      .def_prop_ro("sites",
+                   [](const LoadedModel& loaded) {
+                     std::vector<std::pair<std::string, int64_t>> sites;
+                     for (const SiteShape& site : loaded.model().sites())
+                       sites.emplace_back(site.name, site.columns);
+                     return sites;
+                   })
+      .def(
+          "heads_named",
+          [](const LoadedModel& loaded, const std::string& pattern) {
+            std::vector<std::string> names;
+            for (const HeadName& head : loaded.model().heads_named(HeadPattern(pattern)))
+              names.push_back(head.attention + "." + std::to_string(head.head));
+            return names;
+          },
+          "pattern"_a)
+      .def("save", save, "path"_a, "dtype"_a, "own_format"_a);
+  add_tasks(model);
+  add_observation(module, model);
+  add_analyses(model);
+  add_view(model);
+}
+
+}  // namespace mh::python

@@ -1,0 +1,62 @@
+// A model as Python holds it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "multihead/folders/sentence_model.h"
+#include "multihead/heads/site_values.h"
+#include "multihead/nn/head_name.h"
+
+namespace mh::python {
+
+namespace nb = nanobind;
+
+/// A loaded model, and how its sentences become vectors where the folder says so or the mean of the states will do.
+class LoadedModel {
+ public:
+  /// What load_model_folder() takes. Throws what that throws.
+  explicit LoadedModel(const std::string& path);
+  /// The same model without some heads. Throws as plan_pruning() and prune_heads() do.
+  LoadedModel(const LoadedModel& whole, const std::vector<std::string>& heads);
+
+  const std::string& path() const { return path_; }
+  const ModelFolder& folder() const { return model_.folder; }
+  const Model& model() const { return *model_.folder.model; }
+  /// What load_scored_model() gives. Throws as sentences() does where vectors are all that can be scored.
+  const SentenceModel& scored() const;
+  /// The folder in the same form, whatever its sentences can become.
+  const SentenceModel& unscored() const { return model_; }
+  /// Throws UsageError, with the reason that its folder gives, when its sentences cannot become vectors.
+  const SentenceModel& sentences() const;
+  const std::vector<HeadName>& removed() const { return removed_; }
+  const std::vector<std::string>& remarks() const { return model_.remarks; }
+
+ private:
+  std::string path_;
+  SentenceModel model_;
+  std::string no_vectors_;  // why; empty: there are
+  std::vector<HeadName> removed_;
+};
+
+/// What a with-block changes inside a model. The calls in it may run at once; none of them keeps or watches values.
+struct Edits {
+  SiteValues values;
+};
+
+/// Null where there are none. Throws UsageError on sites and heads that the model does not have.
+Sites* sites_of(Edits* edits, const LoadedModel& model);
+
+/// Adds what a model does with texts to the class Model.
+void add_tasks(nb::class_<LoadedModel>& model);
+/// Adds Observation, and observe and gradient to Model.
+void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
+/// Adds the analyses of heads to Model, as JSON.
+void add_analyses(nb::class_<LoadedModel>& model);
+/// Adds the page of heads.
+void add_view(nb::class_<LoadedModel>& model);
+
+}  // namespace mh::python

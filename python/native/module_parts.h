@@ -1,0 +1,23 @@
+// What the module consists of; each function is in the file of its name.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace mh::python {
+
+/// The exceptions of the library as those of multihead/_errors.py.
+void add_errors(nanobind::module_& module);
+/// attention and attention_backward.
+void add_attention(nanobind::module_& module);
+/// Corpus: what analyses read.
+void add_corpus(nanobind::module_& module);
+/// Model, Edits and Seen.
+void add_model(nanobind::module_& module);
+/// train.
+void add_training(nanobind::module_& module);
+/// BLEU, the ledger, and threads.
+void add_measures(nanobind::module_& module);
+/// The command-line tool.
+void add_tool(nanobind::module_& module);
+
+}  // namespace mh::python

@@ -1,0 +1,233 @@
+// What a model has inside while it reads a text, and gradients of what it says.
+#include <fmt/format.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "arrays.h"
+#include "call.h"
+#include "model.h"
+#include "multihead/autograd/tape.h"
+#include "multihead/base/error.h"
+#include "multihead/base/finite.h"
+#include "multihead/base/thread_pool.h"
+#include "multihead/batch/batch.h"
+#include "multihead/folders/sentence_tokens.h"
+#include "multihead/heads/observe_text.h"
+#include "multihead/heads/text_pass.h"
+#include "names.h"
+
+namespace mh::python {
+namespace {
+
+std::function<void(const std::string&)> warnings() {
+  return [](const std::string& line) { warn(line); };
+}
+
+/// The sites of the model that fit one of the patterns, in the order of a forward pass.
+std::vector<std::string> sites_named(const LoadedModel& loaded, const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const SiteShape& site : loaded.model().sites()) {
+    if (std::any_of(patterns.begin(), patterns.end(),
+                    [&](const auto& pattern) { return fits(site.name, pattern); }))
+      names.push_back(site.name);
+  }
+  return names;
+}
+
+/// An observation, and the sites that were kept.
+struct Seen {
+  Observation observation;
+  std::vector<std::string> sites;
+};
+
+std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text, const std::string& target,
+                              const std::optional<std::string>& pair, const std::vector<std::string>& sites,
+                              Edits* edits) {
+  return long_call([&] {
+    Sites* changed = sites_of(edits, loaded);
+    auto seen = std::make_unique<Seen>();
+    seen->observation = observe_text(loaded.folder(), text, target,
+                                     {.keep = sites, .sites = changed, .remark = warnings(), .pair = pair});
+    seen->sites = sites_named(loaded, sites);
+    return seen;
+  });
+}
+
+/// Of many texts, without the sites of a decoder's translation being named: each thread reads its own.
+std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
+                                               const std::vector<std::string>& texts,
+                                               const std::vector<std::string>& sites, Edits* edits) {
+  return long_call([&] {
+    Sites* changed = sites_of(edits, loaded);
+    const std::vector<std::string> names = sites_named(loaded, sites);
+    std::vector<std::unique_ptr<Seen>> all(texts.size());
+    parallel_for(std::ssize(texts), [&](int64_t i) {
+      auto& seen = all[static_cast<size_t>(i)];
+      seen = std::make_unique<Seen>();
+      seen->observation =
+          observe_text(loaded.folder(), texts[static_cast<size_t>(i)], {}, {.keep = sites, .sites = changed});
+      seen->sites = names;
+    });
+    return all;
+  });
+}
+
+/// The value of a site; of scores and weights the keys of the text alone.
+NumpyConstFloats value_of(const Seen& seen, const std::string& site) {
+  return numpy_view(seen.observation.values.kept(site).sequence(0), nb::find(seen));
+}
+
+const std::vector<std::string>& labels(const Seen& seen, const std::string& attention, bool of_keys) {
+  const AttentionKind kind = attention_place(attention).kind;
+  return of_keys ? seen.observation.key_labels(kind) : seen.observation.query_labels(kind);
+}
+
+struct Slopes {
+  double value = 0;
+  std::vector<std::string> source, target, predicted;  // labels
+  std::vector<std::pair<std::string, Tensor>> gradients;
+};
+
+Slopes slopes_of(const std::vector<std::string>& names, const SiteValues& values) {
+  Slopes found;
+  for (const std::string& name : names) {
+    found.gradients.emplace_back(name, copied(values.gradient(name)));
+    require_finite(found.gradients.back().second.view(), "gradients");
+  }
+  return found;
+}
+
+/// Of log p of what the model predicts: all of it, or one position.
+Slopes of_log_probability(const LoadedModel& loaded, const std::string& text, const std::string& target,
+                          std::optional<int> position, const std::vector<std::string>& at, Sites* changed) {
+  const Observation seen =
+      observe_text(loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warnings()});
+  SiteValues values;
+  for (const std::string& pattern : at) values.watch(pattern);
+  SitesInTurn sites(changed, values);
+  TextPass pass(loaded.model(), seen, {.sites = &sites, .mode = Tape::Mode::kRecordValues});
+  const Var each = pass.log_probabilities();
+  Tensor weights(each.rows(), 1);
+  weights.fill(1);
+  if (position) {
+    if (*position < 0 || *position >= each.rows())
+      throw UsageError(fmt::format("`position`: expected 0 to {}, the tokens that are predicted, got {}",
+                                   each.rows() - 1, *position));
+    weights.fill(0);
+    weights(*position, 0) = 1;
+  }
+  double value = 0;
+  for (int64_t i = 0; i < each.rows(); ++i)
+    value += static_cast<double>(weights(i, 0)) * static_cast<double>(each.value()(i, 0));
+  pass.tape().seed(each, weights.view());
+  pass.tape().backward();
+  Slopes found = slopes_of(sites_named(loaded, at), values);
+  found.value = value;
+  found.source = seen.source.labels, found.target = seen.target.labels,
+  found.predicted = seen.predicted.labels;
+  return found;
+}
+
+double dot(ConstMatrixView a, ConstMatrixView b) {
+  double sum = 0;
+  for (int64_t j = 0; j < a.cols; ++j) sum += static_cast<double>(a(0, j)) * static_cast<double>(b(0, j));
+  return sum;
+}
+
+/// Of the cosine c of the vectors u of `text` and v of `second`: dc/du = (v / |v| - c u / |u|) / |u|.
+Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const std::string& second,
+                     const std::vector<std::string>& at, Sites* changed) {
+  const SentenceModel& model = loaded.sentences();
+  const std::string lines[] = {text, second};
+  const std::vector<TextTokens> tokens =
+      sentence_tokens(model, lines, {.from = {.one = "text"}, .remark = warnings()});
+  Batch first, other;
+  first.add(tokens[0].ids, 0, tokens[0].types), other.add(tokens[1].ids, 0, tokens[1].types);
+  Tape plain;
+  Context beside{.tape = plain, .sites = changed};
+  const ConstMatrixView v = model.vectors(beside, other.view()).value();
+
+  SiteValues values;
+  for (const std::string& pattern : at) values.watch(pattern);
+  SitesInTurn sites(changed, values);
+  model.folder.model->check(sites, model.sites());
+  Tape tape(Tape::Mode::kRecordValues);
+  Context context{.tape = tape, .sites = &sites};
+  const Var vector = model.vectors(context, first.view());
+  const ConstMatrixView u = vector.value();
+  const double length_u = std::sqrt(dot(u, u)), length_v = std::sqrt(dot(v, v));
+  const double cosine = dot(u, v) / (length_u * length_v);
+  if (!std::isfinite(cosine)) throw UsageError("one of the texts has no vector; give texts with words");
+  Tensor slope(1, u.cols);
+  for (int64_t j = 0; j < u.cols; ++j) {
+    slope(0, j) = static_cast<float>(
+        (static_cast<double>(v(0, j)) / length_v - cosine * static_cast<double>(u(0, j)) / length_u) /
+        length_u);
+  }
+  tape.seed(vector, slope.view());
+  tape.backward();
+  std::vector<std::string> names = sites_named(loaded, at);
+  Slopes found = slopes_of(names, values);
+  found.value = cosine;
+  for (const int32_t id : tokens[0].ids) found.source.push_back(model.folder.source_tokens().shown(id));
+  return found;
+}
+
+/// Whether a second text is needed.
+constexpr EnumNames<bool> kKinds = {{"log_probability", false}, {"similarity", true}};
+
+/// The number; labels of source, target and predicted tokens; gradients by site.
+using Found = std::tuple<double, std::vector<std::string>, std::vector<std::string>, std::vector<std::string>,
+                         std::vector<std::pair<std::string, NumpyFloats>>>;
+
+Found gradient(const LoadedModel& loaded, const std::string& text, const std::string& of,
+                   const std::vector<std::string>& at, const std::string& target,
+                   const std::optional<std::string>& second, std::optional<int> position, Edits* edits) {
+  if (value_named(of, kKinds, "of") != second.has_value())
+    throw UsageError("`second` is the other text of of='similarity'; give both or neither");
+  if (second && (position || !target.empty()))
+    throw UsageError("`position` and `target` are of of='log_probability'; leave them out");
+  Slopes found = long_call([&] {
+    Sites* changed = sites_of(edits, loaded);
+    return second ? of_similarity(loaded, text, *second, at, changed)
+                  : of_log_probability(loaded, text, target, position, at, changed);
+  });
+  std::vector<std::pair<std::string, NumpyFloats>> gradients;
+  for (const auto& [name, numbers] : found.gradients) gradients.emplace_back(name, numpy_copy(numbers.view()));
+  return {found.value, std::move(found.source), std::move(found.target), std::move(found.predicted),
+          std::move(gradients)};
+}
+
+}  // namespace
+
+void add_observation(nb::module_& module, nb::class_<LoadedModel>& model) {
+  using namespace nb::literals;
+  nb::class_<Seen>(module, "Seen")
+      .def_prop_ro("source", [](const Seen& seen) { return seen.observation.source.labels; })
+      .def_prop_ro("target", [](const Seen& seen) { return seen.observation.target.labels; })
+      .def_prop_ro("predicted", [](const Seen& seen) { return seen.observation.predicted.labels; })
+      .def_prop_ro("translation", [](const Seen& seen) { return seen.observation.translation; })
+      .def_ro("sites", &Seen::sites)
+      .def("labels", labels, "attention"_a, "of_keys"_a)
+      .def("value", value_of, "site"_a);
+  model
+      .def("observe", observe, "text"_a, nb::kw_only(), "target"_a, "pair"_a.none(), "sites"_a,
+           "edits"_a.none())
+      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "sites"_a, "edits"_a.none())
+      .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a, "second"_a.none(),
+           "position"_a.none(), "edits"_a.none());
+}
+
+}  // namespace mh::python

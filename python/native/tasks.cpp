@@ -1,0 +1,228 @@
+// What a model does with texts: translate, score, embed, generate, fill words in, tokenize.
+#include <fmt/format.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "arrays.h"
+#include "call.h"
+#include "model.h"
+#include "multihead/base/error.h"
+#include "multihead/evaluate/perplexity.h"
+#include "multihead/evaluate/score.h"
+#include "multihead/folders/mask_token.h"
+#include "multihead/generate/translate.h"
+#include "multihead/models/encoder_decoder.h"
+#include "multihead/tasks/embed_text.h"
+#include "multihead/tasks/fill_words.h"
+#include "multihead/tasks/generate_text.h"
+#include "multihead/tasks/model_text.h"
+#include "names.h"
+
+namespace mh::python {
+namespace {
+
+using Lines = std::vector<std::string>;
+using Progress = std::function<void(int64_t)>;
+
+std::function<void(const std::string&)> warnings() {
+  return [](const std::string& line) { warn(line); };
+}
+
+/// (text, score, log-probability), the best first.
+using Translations = std::vector<std::tuple<std::string, double, double>>;
+
+std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines& lines, int32_t beam_size,
+                                          int32_t n_best, double length_penalty, int32_t min_length,
+                                          int32_t max_length, double max_length_factor,
+                                          int64_t max_batch_tokens, Edits* edits, const Progress& progress) {
+  TranslateOptions options{
+      .max_batch_tokens = max_batch_tokens, .sites = sites_of(edits, loaded), .progress = progress};
+  options.search = {.beam_size = beam_size,
+                    .n_best = n_best,
+                    .length_penalty = {.alpha = length_penalty},
+                    .min_length = min_length,
+                    .max_length = max_length,
+                    .max_length_factor = max_length_factor,
+                    .suppressed = loaded.folder().suppressed};
+  return long_call([&] {
+    ModelText text(loaded.folder(), {.remark = warnings()});
+    const auto sources = text.sources_to_translate(lines, {.name = "text"});
+    if (text.unknown().tokens > 0) warn(text.unknown().in_words());
+    std::vector<Translations> all;
+    for (const auto& hypotheses : translate(loaded.folder().translator(), sources, options)) {
+      Translations& found = all.emplace_back();
+      for (const Hypothesis& one : hypotheses)
+        found.emplace_back(text.text(one.tokens), one.score, one.log_probability);
+    }
+    return all;
+  });
+}
+
+/// log p of each token of each text, its end token last where there is one.
+std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lines& texts,
+                                            const std::optional<Lines>& targets, int32_t context,
+                                            int32_t stride, int64_t max_batch_tokens, Edits* edits,
+                                            const Progress& progress) {
+  Sites* sites = sites_of(edits, loaded);
+  const ModelFolder& folder = loaded.folder();
+  if (targets && targets->size() != texts.size())
+    throw UsageError(
+        fmt::format("`target`: expected one for each of {} texts, got {}", texts.size(), targets->size()));
+  return long_call([&] {
+    if (targets) {
+      ModelText text(folder, {.remark = warnings()});
+      const auto sources = text.sources(texts, {.name = "text"});
+      const auto wanted = text.targets(*targets, {.name = "target"});
+      if (text.unknown().tokens > 0) warn(text.unknown().in_words());
+      return score(folder.translator(), sources, wanted,
+                   {.max_batch_tokens = max_batch_tokens, .sites = sites, .progress = progress});
+    }
+    std::vector<std::vector<int32_t>> ids;
+    for (const std::string& text : texts) ids.push_back(folder.source_tokens().encode_ids(text));
+    return score_windows(folder.causal_model(), ids,
+                         {.context = context,
+                          .stride = stride,
+                          .max_batch_tokens = max_batch_tokens,
+                          .sites = sites,
+                          .progress = progress});
+  });
+}
+
+NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
+                        int64_t max_batch_tokens, Edits* edits, const Progress& progress) {
+  EmbedTextOptions options{.pairs = pairs.value_or(Lines()),
+                           .max_batch_tokens = max_batch_tokens,
+                           .sites = sites_of(edits, loaded),
+                           .progress = progress,
+                           .remark = warnings()};
+  const SentenceModel& model = loaded.sentences();
+  auto rows = long_call([&] { return std::make_unique<Tensor>(embed_text(model, texts, options)); });
+  float* data = rows->data();
+  const size_t shape[] = {static_cast<size_t>(rows->rows()), static_cast<size_t>(rows->cols())};
+  const nb::capsule owner(rows.release(), [](void* tensor) noexcept { delete static_cast<Tensor*>(tensor); });
+  return NumpyFloats(data, 2, shape, owner);
+}
+
+constexpr EnumNames<NextToken> kSearches = {
+    {"sample", NextToken::kSample}, {"greedy", NextToken::kGreedy}, {"beam", NextToken::kBeam}};
+constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndToken},
+                                            {"stopped", GenerationEnd::kStopped},
+                                            {"max_new_tokens", GenerationEnd::kMaxNewTokens},
+                                            {"max_positions", GenerationEnd::kMaxPositions}};
+
+/// (text, why it ended, log-probability).
+using Continuation = std::tuple<std::string, std::string, double>;
+
+std::vector<Continuation> generate_lines(
+    const LoadedModel& loaded, const Lines& prompts, int32_t max_new_tokens, const std::string& search,
+    double temperature, int32_t top_k, double top_p, double min_p, double repetition_penalty,
+    int32_t beam_size, uint64_t seed, const Lines& stop, bool chat, const std::optional<std::string>& system,
+    const std::vector<std::pair<std::string, std::string>>& earlier, int64_t max_batch_tokens, Edits* edits,
+    const std::optional<std::function<bool(const std::string&)>>& on_text) {
+  GenerateTextOptions options{.stop = stop, .chat = chat, .system = system, .remark = warnings()};
+  for (const auto& [role, content] : earlier) {
+    options.earlier.push_back({value_named(role, kChatRoles, "messages"), content});
+  }
+  options.generate = {.next_token = value_named(search, kSearches, "search"),
+                      .filters = {.repetition_penalty = repetition_penalty,
+                                  .temperature = temperature,
+                                  .top_k = top_k,
+                                  .top_p = top_p,
+                                  .min_p = min_p},
+                      .beam_size = beam_size,
+                      .seed = seed,
+                      .max_new_tokens = max_new_tokens,
+                      .max_batch_tokens = max_batch_tokens,
+                      .sites = sites_of(edits, loaded)};
+  bool go_on = true;
+  if (on_text) {
+    options.on_text = [&](size_t, std::string_view piece) {
+      go_on = (*on_text)(std::string(piece)) && go_on;
+    };
+    if (options.generate.next_token != NextToken::kBeam)
+      options.generate.goes_on = [&](size_t, int32_t) { return go_on; };
+  }
+  return long_call([&] {
+    std::vector<Continuation> texts;
+    for (const GeneratedText& one : generate_text(loaded.folder(), prompts, options))
+      texts.emplace_back(one.text, std::string(mh::name_of(one.generated.end, kEnds)),
+                         one.generated.log_probability);
+    return texts;
+  });
+}
+
+/// By text and mask (word, probability, token id), the best first.
+using Filled = std::vector<std::vector<std::vector<std::tuple<std::string, double, int32_t>>>>;
+
+Filled fill_lines(const LoadedModel& loaded, const Lines& texts, const std::optional<Lines>& pairs,
+                  int32_t words, int64_t max_batch_tokens, Edits* edits) {
+  const FillOptions options{.words = words,
+                            .max_batch_tokens = max_batch_tokens,
+                            .sites = sites_of(edits, loaded),
+                            .pairs = pairs.value_or(Lines()),
+                            .remark = warnings()};
+  return long_call([&] {
+    Filled all;
+    for (const auto& of_text : fill_words(loaded.folder(), texts, options)) {
+      auto& masks = all.emplace_back();
+      for (const auto& of_mask : of_text) {
+        auto& found = masks.emplace_back();
+        for (const FilledWord& word : of_mask) found.emplace_back(word.word, word.probability, word.token);
+      }
+    }
+    return all;
+  });
+}
+
+/// Ids, tokens as people read them, and characters [first, second) of the text.
+using Tokens = std::tuple<std::vector<int32_t>, Lines, std::vector<std::pair<int32_t, int32_t>>>;
+
+Tokens tokenize(const LoadedModel& loaded, const std::string& text, bool special_tokens, bool of_target) {
+  const Tokenizer& tokenizer = of_target ? loaded.folder().target_tokens() : loaded.folder().source_tokens();
+  const nb::gil_scoped_release unlocked;
+  Encoding found = tokenizer.encode(text, special_tokens);
+  Lines labels;
+  for (const int32_t id : found.ids) labels.push_back(tokenizer.shown(id));
+  return {std::move(found.ids), std::move(labels), std::move(found.offsets)};
+}
+
+std::string decode(const LoadedModel& loaded, const std::vector<int32_t>& ids, bool skip_special_tokens,
+                   bool of_target) {
+  const Tokenizer& tokenizer = of_target ? loaded.folder().target_tokens() : loaded.folder().source_tokens();
+  const nb::gil_scoped_release unlocked;
+  return tokenizer.decode(ids, skip_special_tokens);
+}
+
+}  // namespace
+
+void add_tasks(nb::class_<LoadedModel>& model) {
+  using namespace nb::literals;
+  model
+      .def("translate", translate_lines, "texts"_a, nb::kw_only(), "beam_size"_a, "n_best"_a,
+           "length_penalty"_a, "min_length"_a, "max_length"_a, "max_length_factor"_a, "max_batch_tokens"_a,
+           "edits"_a.none(), "progress"_a.none())
+      .def("score", score_lines, "texts"_a, nb::kw_only(), "targets"_a.none(), "context"_a, "stride"_a,
+           "max_batch_tokens"_a, "edits"_a.none(), "progress"_a.none())
+      .def("embed", embed_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "max_batch_tokens"_a,
+           "edits"_a.none(), "progress"_a.none())
+      .def("generate", generate_lines, "prompts"_a, nb::kw_only(), "max_new_tokens"_a, "search"_a,
+           "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a, "beam_size"_a, "seed"_a,
+           "stop"_a, "chat"_a, "system"_a.none(), "earlier"_a, "max_batch_tokens"_a, "edits"_a.none(),
+           "on_text"_a.none())
+      .def("fill", fill_lines, "texts"_a, nb::kw_only(), "pairs"_a.none(), "words"_a, "max_batch_tokens"_a,
+           "edits"_a.none())
+      .def_prop_ro("mask_token", [](const LoadedModel& loaded) { return mask_token(loaded.folder()); })
+      .def("tokenize", tokenize, "text"_a, nb::kw_only(), "special_tokens"_a, "of_target"_a)
+      .def("decode", decode, "ids"_a, nb::kw_only(), "skip_special_tokens"_a, "of_target"_a);
+}
+
+}  // namespace mh::python

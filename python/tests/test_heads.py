@@ -1,0 +1,175 @@
+"""Analyses of heads: each gives the report that the tool prints as JSON, and a table of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+
+import multihead as mh
+
+CALLS: dict[str, tuple[Callable[[mh.Model], mh.Table], list[str]]] = {
+    "stats": (lambda m: mh.heads.stats(m, SENTENCES), []),
+    "similar": (lambda m: mh.heads.similar(m, SENTENCES), []),
+    "where": (lambda m: mh.heads.where(m, SENTENCES, least_count=1), ["--all", "--least-count", "1"]),
+    "importance": (lambda m: mh.heads.importance(m, SENTENCES, by="ablation"), ["--by", "ablation"]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_reports_are_those_of_the_tool(demo: mh.Model, tool: Callable[..., str], name: str) -> None:
+    call, flags = CALLS[name]
+    table = call(demo)
+    assert json.loads(tool("heads", name, "demo", "--json", *flags, texts=SENTENCES)) == table.report
+    assert len(table) == 24
+
+
+def test_circuits(demo: mh.Model, tool: Callable[..., str]) -> None:
+    table = mh.heads.circuits(demo)
+    assert json.loads(tool("heads", "circuits", "demo", "--json")) == table.report
+    assert table["query_key.effective_rank"].max() <= 24
+
+
+def test_attribution(demo: mh.Model, tool: Callable[..., str]) -> None:
+    table = mh.heads.attribution(demo, "two dogs run .", position=1, methods=["rollout", "gradient-x-input"])
+    printed = tool("heads", "attribution", "demo", "--text", "two dogs run .", "--token", "1", "--method", "rollout", "--method",
+                   "gradient-x-input", "--json")  # fmt: skip
+    assert json.loads(printed) == table.report
+    assert table.columns[-2:] == ["rollout", "gradient-x-input"]
+    assert table["rollout"].sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_patch(demo: mh.Model, tool: Callable[..., str]) -> None:
+    table = mh.heads.patch(demo, clean="the small dog sees a cat .", corrupt="the small cat sees a cat .", answer="Hund",
+                           wrong="Katze", prefix="der kleine")  # fmt: skip
+    printed = tool("heads", "patch", "demo", "--clean", "the small dog sees a cat .", "--corrupt", "the small cat sees a cat .",
+                   "--answer", "Hund", "--wrong", "Katze", "--prefix", "der kleine", "--json")  # fmt: skip
+    assert json.loads(printed) == table.report
+    assert len(table) == 24
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_curves_and_faithfulness(demo: mh.Model) -> None:
+    curve = mh.heads.pruning_curve(demo, SENTENCES, points=3, random_orders=2)
+    assert curve["muted"].tolist() == [0, 8, 16, 24]
+    faithful = mh.heads.faithfulness(demo, SENTENCES, methods="rollout")
+    assert faithful["method"].tolist() == ["rollout", "random"]
+
+
+def test_relations_of_a_real_model(minilm: mh.Model, trees: Path, tmp_path: Path) -> None:
+    """The head of MiniLM from the verb to its object."""
+    some = tmp_path / "some.conllu"
+    with gzip.open(trees, "rt", encoding="utf-8") as file:
+        some.write_text("\n\n".join(file.read().split("\n\n")[:200]) + "\n\n", encoding="utf-8")
+    table = mh.heads.relations(minilm, trees=some, random=False)
+    rows = table.where(relation="obj", direction="to_dependent")
+    assert rows[0]["head"] == "encoder.3.self_attention.1"
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_analyses_obey_edits(demo: mh.Model) -> None:
+    head = "encoder.0.self_attention.1"
+    with demo.edit(replace={head: "first"}):
+        rows = {row["head"]: row for row in mh.heads.stats(demo, SENTENCES)}
+        assert rows[head]["on_first"] == pytest.approx(1)
+        with pytest.raises(mh.UsageError, match="attributions are made of unchanged models"):
+            mh.heads.attribution(demo, "two dogs run .")
+    assert {row["head"]: row for row in mh.heads.stats(demo, SENTENCES)}[head]["on_first"] < 0.9
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_texts_are_lists_or_files(demo: mh.Model, tmp_path: Path) -> None:
+    file, targets = tmp_path / "a.txt", tmp_path / "b.txt"
+    file.write_text("\n".join(SENTENCES) + "\n")
+    translations = demo.translate(SENTENCES)
+    targets.write_text("\n".join(translations) + "\n")
+    of_lists = mh.heads.stats(demo, SENTENCES, target=translations)
+    of_files = mh.heads.stats(demo, file, target=targets)
+    assert of_lists.report == of_files.report
+    for call, kind, words in (
+        (lambda: mh.heads.stats(demo), mh.UsageError, "give texts"),
+        (lambda: mh.heads.stats(demo, tmp_path / "c.txt"), FileNotFoundError, "c.txt"),
+        (lambda: mh.heads.stats(demo, SENTENCES, target=translations[:2]), mh.UsageError, "5"),
+        (lambda: mh.heads.stats(demo, file, target=translations), mh.UsageError, "all as lists, or all as files"),
+        (lambda: mh.heads.stats(demo, []), mh.FormatError, "the text is empty"),
+        (lambda: mh.heads.importance(demo, SENTENCES, by="magic"), mh.UsageError, "`by`: expected gradient"),  # type: ignore[arg-type]
+        (lambda: mh.heads.where(demo, SENTENCES, heads="encoder.9.*"), mh.UsageError, "encoder.9"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_progress_comes_from_the_calling_thread(demo: mh.Model) -> None:
+    import threading
+
+    seen: list[tuple[int, int]] = []
+    mh.heads.stats(demo, SENTENCES * 40, progress=lambda done: seen.append((done, threading.get_ident())))
+    demo.translate(SENTENCES * 40, max_batch_tokens=64, progress=lambda done: seen.append((done, threading.get_ident())))
+    assert {thread for _, thread in seen} == {threading.get_ident()}
+    assert seen[-1][0] == 200
+
+    class EnoughError(Exception):
+        pass
+
+    def stop(_: int) -> None:
+        raise EnoughError
+
+    for call in (lambda: mh.heads.stats(demo, SENTENCES, progress=stop), lambda: demo.translate(SENTENCES, progress=stop)):
+        with pytest.raises(EnoughError):
+            call()
+
+
+def test_tables() -> None:
+    table = mh.Table([{"a": 1, "b": {"c": 2.0}, "d": [1]}, {"a": 3, "e": "x", "b": {"c": None}}], {"all": 1})
+    assert table.columns == ["a", "b.c", "d", "e"]
+    assert table["a"].tolist() == [1, 3]
+    assert np.isnan(table["b.c"][1])
+    assert table["e"].tolist() == [None, "x"]
+    assert table[0]["b.c"] == 2.0
+    assert isinstance(table[:1], mh.Table) and len(table[:1]) == 1
+    assert [row["a"] for row in table.sort("a")] == [3, 1]
+    assert [row["a"] for row in table.sort("b.c", descending=False)] == [1, 3]
+    assert len(table.where(a=3)) == 1
+    assert table.report == {"all": 1}
+    assert "<th>b.c</th>" in table._repr_html_() and "<script" not in mh.Table([{"a": "<script>"}])._repr_html_()
+    assert repr(table).splitlines()[0].split() == ["a", "b.c", "e"]
+    with pytest.raises(KeyError, match="there is no column 'z'; there are a, b.c, d, e"):
+        table["z"]
+    pandas: Any = pytest.importorskip("pandas")
+    assert isinstance(table.to_pandas(), pandas.DataFrame)
+
+
+def test_pages(demo: mh.Model, tmp_path: Path) -> None:
+    page = mh.view(demo, "two dogs run .", head="encoder.0.self_attention.1", importance=False)
+    page.save(tmp_path / "heads.html")
+    assert (tmp_path / "heads.html").read_text(encoding="utf-8") == page.html
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe") and "srcdoc=" in shown and "<script" not in shown
+    with pytest.raises(mh.UsageError, match="encoder.7"):
+        mh.view(demo, "two dogs run .", head="encoder.7.self_attention.0")
+    with pytest.raises(mh.UsageError, match="`target`"):
+        mh.view(demo, "two dogs run .", target=["a", "b"])
+
+
+def test_costs_and_bleu() -> None:
+    rows = {row["part"]: row for row in mh.ledger(heads=8, d_model=512, queries=10)}
+    assert rows["queries"]["parameters"] == 512 * 512 + 512
+    assert rows["total"]["flops"] == sum(row["flops"] for name, row in rows.items() if name != "total")
+    assert "multi-query" in mh.geometries()
+    with pytest.raises(mh.UsageError, match="nonsense"):
+        mh.ledger("nonsense")
+    score = mh.bleu(["two dogs run ."], ["two dogs run ."])
+    assert float(score) == pytest.approx(100) and str(score).startswith("BLEU = 100.00")
+    assert mh.bleu(["a b c d e"], [["a b c d"], ["a b c d e"]]).score == pytest.approx(100)
+    with pytest.raises(mh.FormatError):
+        mh.bleu(["a"], ["a", "b"])
+    with pytest.raises(mh.UsageError, match="lists"):
+        mh.bleu("a", "b")

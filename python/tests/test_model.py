@@ -1,0 +1,232 @@
+"""Models: what they say is what the tool says, and what is seen and changed inside of them."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import SENTENCES
+
+import multihead as mh
+
+
+def test_says_what_it_is(demo: mh.Model) -> None:
+    assert (demo.kind, demo.model_type, demo.parameter_count, demo.path) == ("translator", "marian", 630688, "demo")
+    assert len(demo.heads) == 24
+    head = demo.heads[5]
+    assert head.name == "encoder.1.self_attention.1" and (head.layer, head.number, head.d_key) == (1, 1, 24)
+    assert demo.heads_named("encoder.*.0") == ["encoder.0.self_attention.0", "encoder.1.self_attention.0"]
+    assert demo.sites["encoder.0.self_attention.heads"] == 96
+    assert "24 heads" in repr(demo)
+
+
+def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -> None:
+    expected = tool("translate", "--model", "demo", texts=SENTENCES).splitlines()
+    assert demo.translate(SENTENCES) == expected
+    assert demo.translate(SENTENCES[0]) == expected[0]
+    assert demo.translate([]) == []
+    best = demo.translations(SENTENCES[0], n_best=3)
+    assert [one.score for one in best] == sorted((one.score for one in best), reverse=True)
+    assert demo.score(SENTENCES[0], best[0].text) == pytest.approx(best[0].log_probability, abs=1e-3)
+
+
+def test_scores_as_the_tool_does(demo: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
+    targets = demo.translate(SENTENCES)
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("\n".join(SENTENCES) + "\n")
+    target.write_text("\n".join(targets) + "\n")
+    printed = tool("score", "--model", "demo", "--source", str(source), "--target", str(target))
+    scores = demo.score(SENTENCES, targets)
+    np.testing.assert_allclose(scores, [float(line) for line in printed.split()], atol=1e-4)
+    each = demo.score(SENTENCES, targets, per_token=True)
+    np.testing.assert_allclose([one.sum() for one in each], scores, rtol=1e-5)
+
+
+def test_embeds_as_the_tool_does(minilm: mh.Model, tool: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "vectors.npy"
+    tool("embed", "--model", minilm.path, "--format", "npy", "-o", str(file), texts=SENTENCES)
+    vectors = minilm.embed(SENTENCES)
+    assert (vectors.shape, vectors.dtype) == ((5, 384), np.float32)
+    np.testing.assert_array_equal(vectors, np.load(file))
+    np.testing.assert_allclose(minilm.embed(SENTENCES[0]), vectors[0], atol=1e-6)
+
+
+def test_generates_as_the_tool_does(smollm2: mh.Model, tool: Callable[..., str]) -> None:
+    printed = tool("generate", smollm2.path, "--prompt", "The sky is", "--max-new-tokens", "12", "--seed", "3")
+    text = smollm2.generate("The sky is", max_new_tokens=12, seed=3)
+    assert text == printed[:-1]
+    assert "".join(smollm2.stream("The sky is", max_new_tokens=12, seed=3)) == text
+    pieces = smollm2.stream("The sky is", max_new_tokens=4000)
+    assert next(pieces) and next(pieces)
+    pieces.close()  # type: ignore[attr-defined]
+    scores = smollm2.score(["The sky is blue.", "The sky is spoon."])
+    assert scores[0] > scores[1]
+
+
+def test_says_what_it_can_do_instead(demo: mh.Model, minilm: mh.Model) -> None:
+    for call, words in (
+        (lambda: demo.fill("a [MASK] ."), "demo cannot fill: it is a translator; it can translate, score, embed"),
+        (lambda: demo.generate("a"), "cannot generate"),
+        (lambda: minilm.translate("a"), "it is an encoder that predicts no words; it can embed, tokenize"),
+        (lambda: minilm.score("a"), "cannot score"),
+        (lambda: demo.score("a"), "`target`"),
+    ):
+        with pytest.raises(mh.UsageError, match=words):
+            call()
+
+
+def test_edits(demo: mh.Model) -> None:
+    plain = demo.translate(SENTENCES)
+    head = "decoder.1.cross_attention.0"
+    with demo.edit(mute="*.cross_attention.*"):
+        muted = demo.translate(SENTENCES)
+        with demo.edit(gate={"*": 1.0}):
+            assert demo.translate(SENTENCES) == plain
+        assert demo.translate(SENTENCES) == muted
+    assert muted != plain
+    assert demo.translate(SENTENCES) == plain
+    with demo.edit(gate={head: 0.0}):
+        gated = demo.observe(SENTENCES[0], target=plain[0], sites="decoder.1.cross_attention.heads")
+        assert not gated["decoder.1.cross_attention.heads"][:, :24].any()
+    with demo.edit(replace={head: "uniform"}):
+        weights = demo.observe(SENTENCES[0], target=plain[0]).weights(head)
+        np.testing.assert_allclose(weights, np.full_like(weights, 1 / weights.shape[1]))
+    numbers = np.arange(24, dtype=np.float32)
+    with demo.edit(replace={"encoder.0.self_attention.heads": mh.At(numbers, position=2, head=1)}):
+        seen = demo.observe(SENTENCES[0], sites="encoder.0.self_attention.heads")
+        np.testing.assert_array_equal(seen["encoder.0.self_attention.heads"][2, 24:48], numbers)
+    for call, words in (
+        (lambda: demo.edit(mute="encoder.9.self_attention.0"), "encoder.9"),
+        (lambda: demo.edit(replace={head: "sideways"}), "sideways"),
+        (lambda: demo.edit(mute="nonsense"), "nonsense"),
+        (lambda: demo.edit(replace={"encoder.0.nothing": numbers}), "encoder.0.nothing"),
+        (lambda: demo.edit(gate={head: float("nan")}), "finite"),
+    ):
+        with pytest.raises(mh.UsageError, match=words), call():
+            demo.translate("a")
+    with pytest.raises(ValueError, match="muted and gated"), demo.edit(mute=head, gate={head: 1}):
+        pass
+    assert demo.translate(SENTENCES) == plain
+
+
+def test_observes(demo: mh.Model) -> None:
+    seen = demo.observe(SENTENCES[0])
+    assert seen.tokens == [*SENTENCES[0].split(), "</s>"]
+    assert seen.target_tokens[0] == "<start>" and seen.predicted_tokens[-1] == "</s>"
+    assert seen.translation == demo.translate(SENTENCES[0], beam_size=1)
+    assert len(seen) == 24
+    weights = seen.weights("decoder.0.cross_attention")
+    assert weights.shape == (4, len(seen.predicted_tokens), len(seen.tokens))
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+    assert seen.query_tokens("decoder.0.cross_attention") == seen.predicted_tokens
+    assert seen.key_tokens("decoder.0.cross_attention") == seen.tokens
+    with pytest.raises(ValueError, match="read-only"):
+        seen["encoder.0.self_attention.weights.0"][0, 0] = 1
+    with pytest.raises(KeyError, match="name it, or a pattern"):
+        seen["encoder.states"]
+    value = demo.observe(SENTENCES[1], sites=["encoder.states"])["encoder.states"]
+    del seen
+    assert value.shape == (5, 96) and np.isfinite(value).all()  # the array keeps what it looks at
+    alone = [demo.observe(text, sites="encoder.states") for text in SENTENCES]
+    for one, other in zip(alone, demo.observe(iter(SENTENCES), sites="encoder.states"), strict=True):
+        assert one.tokens == other.tokens
+        np.testing.assert_allclose(one["encoder.states"], other["encoder.states"], atol=1e-5)
+
+
+def test_gradients_are_slopes(demo: mh.Model, minilm: mh.Model) -> None:
+    text, target = SENTENCES[0], "der kleine Hund sieht eine Katze ."
+    slopes = demo.gradient(text, at="*.gates", target=target)
+    assert slopes.value == pytest.approx(demo.score(text, target), rel=1e-4)
+    assert set(slopes) == {site for site in demo.sites if site.endswith(".gates")}
+    step = 1e-2
+    for head in (0, 3):
+        ends = []
+        for sign in (1, -1):
+            with demo.edit(gate={f"decoder.1.cross_attention.{head}": 1 + sign * step}):
+                ends.append(demo.score(text, target))
+        assert slopes["decoder.1.cross_attention.gates"][0, head] == pytest.approx(
+            (ends[0] - ends[1]) / (2 * step), rel=0.05, abs=1e-3
+        )
+    one = demo.gradient(text, at="encoder.embeddings", target=target, position=2)
+    assert one.value == pytest.approx(demo.score(text, target, per_token=True)[2], rel=1e-3)
+    alike = minilm.gradient(SENTENCES[1], at="*.gates", of="similarity", second="a pair of dogs is running .")
+    a, b = minilm.embed([SENTENCES[1], "a pair of dogs is running ."])
+    assert alike.value == pytest.approx(float(a @ b), rel=1e-4)
+    with pytest.raises(mh.UsageError, match="`position`: expected 0 to 7"):
+        demo.gradient(text, at="*.gates", target=target, position=8)
+
+
+def test_saves_and_prunes(demo: mh.Model, tmp_path: Path) -> None:
+    demo.save(tmp_path / "copy")
+    again = mh.load(tmp_path / "copy")
+    assert again.translate(SENTENCES) == demo.translate(SENTENCES)
+    heads = ["encoder.0.self_attention.1", "decoder.1.cross_attention.2"]
+    pruned = demo.prune(heads)
+    assert len(pruned.heads) == 22
+    with demo.edit(mute=heads):
+        muted = demo.translate(SENTENCES)
+    assert pruned.translate(SENTENCES) == muted
+    with pytest.raises(mh.UsageError, match="own_format"):
+        pruned.save(tmp_path / "pruned")
+    pruned.save(tmp_path / "pruned", own_format=True)
+    assert mh.load(tmp_path / "pruned").translate(SENTENCES) == muted
+
+
+def test_tokens(demo: mh.Model) -> None:
+    found = demo.tokenize("two dogs run .")
+    assert found.tokens == ["two", "dogs", "run", ".", "</s>"]
+    assert found.offsets == [(0, 3), (4, 8), (9, 12), (13, 14), (0, 0)]
+    assert demo.decode(found.ids) == "two dogs run ."
+
+
+def test_warns_of_words_it_does_not_know(demo: mh.Model) -> None:
+    with pytest.warns(mh.Remark, match="unknown token"):
+        demo.translate("the xylophone sees a cat .")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mh.Remark)
+        with pytest.raises(mh.Remark):
+            demo.translate("the xylophone sees a cat .")
+
+
+def test_errors_are_of_sensible_kinds(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no model folder"):
+        mh.load(tmp_path / "nowhere")
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(FileNotFoundError):
+        mh.load(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
+    with pytest.raises(mh.FormatError) as raised:
+        mh.load(tmp_path)
+    assert isinstance(raised.value, ValueError) and isinstance(raised.value, mh.Error)
+    assert "\n" not in str(raised.value)
+
+
+def test_finds_models_of_the_cache(tmp_path: Path, demo: mh.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = tmp_path / "models--some--translator" / "snapshots" / "abc"
+    demo.save(snapshot)
+    refs = tmp_path / "models--some--translator" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("abc")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert mh.load("some/translator").translate(SENTENCES) == demo.translate(SENTENCES)
+    for name in ("some/other", "../some/translator", "a/b/c"):
+        with pytest.raises(FileNotFoundError, match="no model folder"):
+            mh.load(name)
+
+
+@pytest.mark.parametrize("what", [lambda demo: demo, lambda demo: demo.observe("two dogs run .")])
+def test_refuses_to_be_pickled(demo: mh.Model, what: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be pickled; "):
+        pickle.dumps(what(demo))
+
+
+def test_refuses_what_is_no_text(demo: mh.Model) -> None:
+    with pytest.raises(TypeError, match="`texts`: expected text or a list of texts, got int"):
+        demo.translate([1])  # type: ignore[list-item]
+    with pytest.raises(mh.UsageError, match="beam size"):
+        demo.translate("a", beam_size=0)

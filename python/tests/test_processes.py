@@ -1,0 +1,186 @@
+"""Ctrl-C, processes, threads, memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from conftest import SENTENCES, real_model
+
+import multihead as mh
+
+
+def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+@contextmanager
+def ctrl_c_after(seconds: float) -> Iterator[None]:
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+LONG = {
+    "translate": lambda demo: demo.translate(SENTENCES * 20000),
+    "score": lambda demo: demo.score(SENTENCES * 20000, SENTENCES * 20000),
+    "embed": lambda demo: demo.embed(SENTENCES * 20000),
+    "observe": lambda demo: list(demo.observe(SENTENCES * 5000)),
+    "stats": lambda demo: mh.heads.stats(demo, SENTENCES * 5000),
+    "importance": lambda demo: mh.heads.importance(demo, SENTENCES * 5000, by="ablation"),
+    "faithfulness": lambda demo: mh.heads.faithfulness(demo, SENTENCES * 1000),
+    "view": lambda demo: mh.view(demo, "two dogs run .", corpus_text=SENTENCES * 5000),
+    "attention": lambda demo: [mh.attention(*[np.ones((4, 1024, 8, 64), np.float32)] * 3) for _ in range(1000)],
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_ctrl_c_ends(demo: mh.Model, name: str) -> None:
+    before = demo.translate(SENTENCES)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.5):
+        LONG[name](demo)
+    assert time.monotonic() - begun < 30  # of work that takes minutes
+    assert demo.translate(SENTENCES) == before  # nothing is left half
+
+
+def test_ctrl_c_ends_a_language_model() -> None:
+    model = mh.load(real_model("smollm2.gguf"))
+    for call in (
+        lambda: model.generate(["The sky"] * 4, max_new_tokens=2000),
+        lambda: list(model.stream("The sky", max_new_tokens=4000)),
+        lambda: mh.heads.circuits(model),
+    ):
+        with pytest.raises(KeyboardInterrupt), ctrl_c_after(0.5):
+            call()
+
+
+def test_other_signal_handlers_run_meanwhile(demo: mh.Model) -> None:
+    class AlarmError(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise AlarmError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(AlarmError):
+            demo.translate(SENTENCES * 20000)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fork in a process of several threads
+def test_a_forked_child_computes(demo: mh.Model) -> None:
+    expected = demo.translate(SENTENCES)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if demo.translate(SENTENCES) == expected else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_share_a_model(demo: mh.Model) -> None:
+    expected = demo.translate(SENTENCES)
+    found: list[list[str]] = []
+
+    def work(muted: bool) -> None:
+        for _ in range(5):
+            if muted:
+                with demo.edit(mute="*"):
+                    demo.translate(SENTENCES)
+            else:
+                found.append(demo.translate(SENTENCES))
+
+    threads = [threading.Thread(target=work, args=(i % 2 == 0,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 10
+
+
+def test_results_do_not_depend_on_threads(demo: mh.Model) -> None:
+    before = mh.threads()
+    try:
+        results = []
+        for threads in (1, 3):
+            mh.set_threads(threads)
+            assert mh.threads() == threads
+            results.append(demo.embed(SENTENCES).tobytes())
+        assert results[0] == results[1]
+        with pytest.raises(mh.UsageError, match="threads"):
+            mh.set_threads(0)
+    finally:
+        mh.set_threads(before)
+
+
+def test_no_memory_is_lost(demo: mh.Model) -> None:
+    q = np.ones((1, 16, 2, 8), dtype=np.float32)
+
+    def some() -> None:
+        for _ in range(500):
+            mh.attention(q, q, q, return_lse=True, return_weights=True)
+            with pytest.raises(mh.ShapeError):
+                mh.attention(q, q, q[:, :3])
+        for _ in range(20):
+            demo.observe("two dogs run .")
+            demo.gradient("two dogs run .", at="*.gates", target="zwei Hunde laufen .")
+
+    some()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(20):
+        some()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 * 1024  # KiB, over 10,000 calls
+
+
+@pytest.mark.parametrize("order", ["torch, multihead", "multihead, torch"])
+def test_torch_beside_it(order: str) -> None:
+    pytest.importorskip("torch")
+    done = python(f"""
+        import {order}
+        import torch, multihead as mh
+        q, k, v = (torch.randn(2, 7, 4, 8) for _ in range(3))
+        turned = [x.transpose(1, 2) for x in (q, k, v)]
+        expected = torch.nn.functional.scaled_dot_product_attention(*turned, is_causal=True).transpose(1, 2)
+        assert (torch.from_numpy(mh.attention(q, k, v, mask="causal")) - expected).abs().max() < 1e-5
+        half = [x.bfloat16() for x in (q, k, v)]
+        expected = torch.nn.functional.scaled_dot_product_attention(*[x.float().transpose(1, 2) for x in half]).transpose(1, 2)
+        assert (torch.from_numpy(mh.attention(*half)) - expected).abs().max() < 1e-5
+        print(mh.demo().translate("two dogs run ."))
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_runs_as_the_tool() -> None:
+    done = subprocess.run([sys.executable, "-m", "multihead", "--version"], capture_output=True, text=True, check=True)
+    assert mh.__version__ in done.stdout
+    done = subprocess.run([sys.executable, "-m", "multihead", "translate", "--model", "nowhere"], input="a", capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 1 and done.stderr.startswith("multihead: no model folder nowhere")
+
+
+def test_import_needs_numpy_alone() -> None:
+    done = python("""
+        import sys
+        import multihead
+        print([name for name in ("torch", "transformers", "pandas", "tqdm", "IPython", "matplotlib") if name in sys.modules])
+    """)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,73 @@
+"""Training from Python: callbacks, Ctrl-C, going on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SENTENCES
+
+import multihead as mh
+
+SMALL = {"preset": "tiny", "d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "vocabulary_size": 120,
+         "batch_tokens": 200, "warmup": 5, "log_every": 5, "save_every": 10, "threads": 2}  # fmt: skip
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> dict[str, Any]:
+    demo = mh.demo()
+    source, target = tmp_path / "train.en", tmp_path / "train.de"
+    source.write_text("".join(text + "\n" for text in SENTENCES * 6), encoding="utf-8")
+    target.write_text("".join(text + "\n" for text in demo.translate(SENTENCES) * 6), encoding="utf-8")
+    known = mh.training_settings()
+    small = {name: value for name, value in SMALL.items() if name in known}
+    return {"train_source": source, "train_target": target, "valid_source": source, "valid_target": target, **small}
+
+
+def test_trains_and_tells(texts: dict[str, Any], tmp_path: Path) -> None:
+    updates: list[dict[str, Any]] = []
+    validations: list[dict[str, Any]] = []
+    done = mh.train(tmp_path / "model", **texts, updates=20, validate_every=10, on_update=updates.append,
+                    on_validation=validations.append)  # fmt: skip
+    assert [one["update"] for one in updates] == list(range(1, 21))
+    assert [one["update"] for one in validations] == [10, 20]
+    assert done.updates == 20 and not done.was_finished and done.final is not None
+    assert updates[-1]["loss"] < updates[0]["loss"]
+    assert isinstance(mh.load(done.model).translate(SENTENCES[0]), str)
+    assert mh.train(tmp_path / "model", **texts, updates=20, validate_every=10).was_finished
+
+
+def test_ctrl_c_saves_and_the_same_call_goes_on(texts: dict[str, Any], tmp_path: Path) -> None:
+    def interrupt(found: dict[str, Any]) -> None:
+        if found["update"] == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    whole = mh.train(tmp_path / "whole", **texts, updates=15, validate_every=50)
+    with pytest.raises(KeyboardInterrupt):
+        mh.train(tmp_path / "cut", **texts, updates=15, validate_every=50, on_update=interrupt)
+    seen: list[int] = []
+    done = mh.train(tmp_path / "cut", **texts, updates=15, validate_every=50, on_update=lambda found: seen.append(found["update"]))
+    assert seen[0] == 8 and done.updates == 15
+    a, b = (Path(one.model) / "model.safetensors" for one in (whole, done))
+    assert a.read_bytes() == b.read_bytes()
+
+
+def test_refuses_settings_that_it_does_not_know(texts: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(mh.FormatError, match="learning_rat"):
+        mh.train(tmp_path / "model", **texts, learning_rat=1)
+    with pytest.raises(mh.UsageError, match="`updates`"):
+        mh.train(tmp_path / "model", **texts)
+    with pytest.raises(FileNotFoundError):
+        mh.train(tmp_path / "model", **{**texts, "train_source": tmp_path / "nothing"}, updates=5)
+    assert not (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_an_exception_in_a_callback_ends_it(texts: dict[str, Any], tmp_path: Path) -> None:
+    def fail(_: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        mh.train(tmp_path / "model", **texts, updates=5, on_update=fail)
