@@ -1,7 +1,9 @@
 # A multi-head attention written from scratch, checked tensor by tensor against multihead's:
 #   python3 examples/check_your_layer.py build/multihead
 # It needs numpy (Debian: python3-numpy).
-import subprocess, sys, tempfile
+import subprocess
+import sys
+import tempfile
 
 if len(sys.argv) != 2:
     print(f"usage: python3 {sys.argv[0]} PROGRAM (e.g. build/multihead)", file=sys.stderr)
@@ -15,7 +17,7 @@ x = random.normal(size=(tokens, d_model))
 
 mine = {}
 for h in range(heads):
-    q, k, v = (x @ w[name][:, h * d_key:(h + 1) * d_key] for name in ("w_q", "w_k", "w_v"))
+    q, k, v = (x @ w[name][:, h * d_key : (h + 1) * d_key] for name in ("w_q", "w_k", "w_v"))
     e = np.exp(q @ k.T / np.sqrt(d_key))
     mine[f"weights_{h}"] = e / e.sum(axis=1, keepdims=True)
     mine[f"z_{h}"] = mine[f"weights_{h}"] @ v
@@ -24,8 +26,22 @@ mine["output"] = np.hstack([mine[f"z_{h}"] for h in range(heads)]) @ w["w_o"]
 with tempfile.TemporaryDirectory() as folder:
     for name, value in {**w, "x": x}.items():
         np.save(f"{folder}/{name}.npy", value)
-    subprocess.run([sys.argv[1], "trace", "--weights", folder, "--input", f"{folder}/x.npy", "--heads", str(heads),
-                    "--save", f"{folder}/steps"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [
+            sys.argv[1],
+            "trace",
+            "--weights",
+            folder,
+            "--input",
+            f"{folder}/x.npy",
+            "--heads",
+            str(heads),
+            "--save",
+            f"{folder}/steps",
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     for name, value in mine.items():
         difference = abs(np.load(f"{folder}/steps/{name}.npy") - value).max()
         print(f"{name:10} differs by {difference:.1e} at most", "" if difference < 1e-5 else "  <- look here")

@@ -46,4 +46,4 @@ def test_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if kind in names:
             exec(compile(code, "docs/python.md", "exec"), there)
     if "trees" in there:
-        assert there["table"].where(relation="obj", direction="to_dependent")[0]["head"] == "encoder.3.self_attention.1"
+        assert there["ranked"].where(direction="to_dependent")[0]["head"] == "encoder.3.self_attention.1"

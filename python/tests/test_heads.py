@@ -68,9 +68,10 @@ def test_relations_of_a_real_model(minilm: mh.Model, trees: Path, tmp_path: Path
     some = tmp_path / "some.conllu"
     with gzip.open(trees, "rt", encoding="utf-8") as file:
         some.write_text("\n\n".join(file.read().split("\n\n")[:200]) + "\n\n", encoding="utf-8")
-    table = mh.heads.relations(minilm, trees=some, random=False)
-    rows = table.where(relation="obj", direction="to_dependent")
-    assert rows[0]["head"] == "encoder.3.self_attention.1"
+    rows = mh.heads.relations(minilm, trees=some, relation="obj").where(direction="to_dependent")
+    assert rows[0]["head"] == "encoder.3.self_attention.1" and len(rows) == 72
+    with pytest.raises(mh.UsageError, match="no relation 'nonsense' .*, obj"):
+        mh.heads.relations(minilm, trees=some, relation="nonsense")
 
 
 @pytest.mark.filterwarnings("ignore::multihead.Remark")

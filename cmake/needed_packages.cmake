@@ -1,0 +1,13 @@
+# mh_need(FOUND PACKAGE ...): ends with one line that names every package of Debian and Ubuntu whose variable FOUND is not true.
+function(mh_need)
+  set(missing "")
+  while(ARGN)
+    list(POP_FRONT ARGN found package)
+    if(NOT ${found})
+      string(APPEND missing " ${package}")
+    endif()
+  endwhile()
+  if(missing)
+    message(FATAL_ERROR "Packages are missing; on Debian and Ubuntu: apt-get install${missing}")
+  endif()
+endfunction()

@@ -1,0 +1,40 @@
+"""The notebooks run from beginning to end, and what is committed is small and has no page in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+
+
+def test_there_are_two() -> None:
+    assert [path.name for path in NOTEBOOKS] == ["five_questions.ipynb", "heads_of_minilm.ipynb"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_is_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 400_000 and "<iframe" not in text
+    cells = json.loads(text)["cells"]
+    assert all(
+        cell["outputs"] or "import" in "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code" and cell["source"]
+    )
+    assert not any(output.get("output_type") == "error" for cell in cells for output in cell.get("outputs", []))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs(path: Path) -> None:
+    for package in ("nbclient", "ipykernel", "matplotlib"):
+        pytest.importorskip(package)
+    if "minilm" in path.name and not (os.environ.get("MULTIHEAD_MODELS") and os.environ.get("MULTIHEAD_DATA")):
+        pytest.skip("it needs MULTIHEAD_MODELS and MULTIHEAD_DATA")
+    sys.path.insert(0, str(EXAMPLES.parent / "python"))
+    from run_notebooks import run
+
+    run(path)
