@@ -32,9 +32,10 @@ from ._errors import (
     UsageError,
 )
 from ._measures import Bleu, bleu, geometries, ledger
-from ._model import Head, Model, Tokens, Translation, Word, demo, load
+from ._model import Head, Model, Tokens, Translation, Word, convert, demo, load
 from ._native import set_threads, threads, version
 from ._observation import Gradients, Observation
+from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
 from ._training import Training, train, training_settings
 from ._view import Page, view
@@ -42,8 +43,9 @@ from ._view import Page, view
 __version__ = version()
 
 __all__ = [
-    "At", "Bleu", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients", "Head", "InternalError", "Interrupted",
-    "MissingFileError", "Model", "Observation", "Page", "Remark", "ShapeError", "Table", "Tokens", "Training", "Translation",
-    "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu", "demo", "geometries", "heads", "ledger", "load",
-    "set_threads", "threads", "train", "training_settings", "view",
+    "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients", "Head",
+    "InternalError", "Interrupted", "MissingFileError", "Model", "Observation", "Page", "Remark", "ShapeError", "Study", "Table",
+    "Tokens", "Training", "Translation", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu",
+    "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train",
+    "training_settings", "view",
 ]  # fmt: skip

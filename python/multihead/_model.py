@@ -602,3 +602,11 @@ def load(folder: str | os.PathLike[str]) -> Model:
 def demo() -> Model:
     """The translator that comes with multihead: English to German, 630,688 parameters, 24 heads."""
     return Model(_native.Model("demo"), "demo")
+
+
+def convert(
+    source: str | os.PathLike[str], folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32"
+) -> None:
+    """Writes a model that `load` takes, such as a .gguf file, as a folder that Transformers opens. Heads of another geometry are
+    made by the tool: ``multihead convert --help``."""
+    load(source).save(folder, dtype=dtype)

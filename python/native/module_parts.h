@@ -17,6 +17,8 @@ void add_model(nanobind::module_& module);
 void add_training(nanobind::module_& module);
 /// BLEU, the ledger, and threads.
 void add_measures(nanobind::module_& module);
+/// study and studies.
+void add_study(nanobind::module_& module);
 /// The command-line tool.
 void add_tool(nanobind::module_& module);
 

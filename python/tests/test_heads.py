@@ -63,13 +63,16 @@ def test_curves_and_faithfulness(demo: mh.Model) -> None:
     assert faithful["method"].tolist() == ["rollout", "random"]
 
 
-def test_relations_of_a_real_model(minilm: mh.Model, trees: Path, tmp_path: Path) -> None:
-    """The head of MiniLM from the verb to its object."""
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_relations_of_a_real_model(minilm: mh.Model, trees: Path, tool: Callable[..., str], tmp_path: Path) -> None:
     some = tmp_path / "some.conllu"
     with gzip.open(trees, "rt", encoding="utf-8") as file:
         some.write_text("\n\n".join(file.read().split("\n\n")[:200]) + "\n\n", encoding="utf-8")
-    rows = mh.heads.relations(minilm, trees=some, relation="obj").where(direction="to_dependent")
-    assert rows[0]["head"] == "encoder.3.self_attention.1" and len(rows) == 72
+    chosen = mh.heads.relations(minilm, trees=some)
+    assert json.loads(tool("heads", "relations", minilm.path, "--conllu", str(some), "--json")) == chosen.report
+    ranked = mh.heads.relations(minilm, trees=some, relation="obj").where(direction="to_dependent")
+    assert len(ranked) == 72 and ranked["score"].tolist() == sorted(ranked["score"], reverse=True)
+    assert "encoder.3.self_attention.1" in [row["head"] for row in ranked[:3]]
     with pytest.raises(mh.UsageError, match="no relation 'nonsense' .*, obj"):
         mh.heads.relations(minilm, trees=some, relation="nonsense")
 

@@ -71,3 +71,15 @@ def test_an_exception_in_a_callback_ends_it(texts: dict[str, Any], tmp_path: Pat
 
     with pytest.raises(ZeroDivisionError):
         mh.train(tmp_path / "model", **texts, updates=5, on_update=fail)
+
+
+def test_studies(tmp_path: Path) -> None:
+    assert "one-product" in mh.studies()
+    found = mh.study("two-matrices-or-one", claims="002.1", runs=tmp_path / "runs")
+    assert [(claim.id, claim.verdict) for claim in found.claims] == [("002.1", "PASS")]
+    assert found.claims[0].clauses[0].measured.startswith("largest difference")
+    assert "002.1 PASS" in str(found) and "<td>002.1</td>" in found._repr_html_()
+    with pytest.raises(mh.UsageError, match="one-product"):
+        mh.study("nonsense")
+    with pytest.raises(mh.UsageError, match="002.1"):
+        mh.study("two-matrices-or-one", claims="009.9")
