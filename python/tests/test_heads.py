@@ -72,7 +72,6 @@ def test_relations_of_a_real_model(minilm: mh.Model, trees: Path, tool: Callable
     assert json.loads(tool("heads", "relations", minilm.path, "--conllu", str(some), "--json")) == chosen.report
     ranked = mh.heads.relations(minilm, trees=some, relation="obj").where(direction="to_dependent")
     assert len(ranked) == 72 and ranked["score"].tolist() == sorted(ranked["score"], reverse=True)
-    assert "encoder.3.self_attention.1" in [row["head"] for row in ranked[:3]]
     with pytest.raises(mh.UsageError, match="no relation 'nonsense' .*, obj"):
         mh.heads.relations(minilm, trees=some, relation="nonsense")
 

@@ -141,7 +141,7 @@ def test_observes(demo: mh.Model) -> None:
 def test_gradients_are_slopes(demo: mh.Model, minilm: mh.Model) -> None:
     text, target = SENTENCES[0], "der kleine Hund sieht eine Katze ."
     slopes = demo.gradient(text, at="*.gates", target=target)
-    assert slopes.value == pytest.approx(demo.score(text, target), rel=1e-4)
+    assert slopes.value == pytest.approx(demo.score(text, target), rel=1e-3, abs=1e-4)
     assert set(slopes) == {site for site in demo.sites if site.endswith(".gates")}
     step = 1e-2
     for head in (0, 3):
