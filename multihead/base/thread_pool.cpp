@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -113,7 +114,9 @@ class Pool {
       if (generation_.load(std::memory_order_acquire) == seen) {
         std::unique_lock lock(mutex_);
         sleeping_.fetch_add(1, std::memory_order_seq_cst);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+        // Not wait(), the one symbol that would ask for a libstdc++ (GLIBCXX_3.4.30) newer than manylinux_2_34 promises.
+        while (generation_.load(std::memory_order_acquire) == seen)
+          wake_.wait_for(lock, std::chrono::hours(1));
         sleeping_.fetch_sub(1, std::memory_order_seq_cst);
       }
       seen = generation_.load(std::memory_order_acquire);

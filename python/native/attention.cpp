@@ -308,12 +308,11 @@ nb::object attention(const nb::object& q, const nb::object& k, const nb::object&
   return nb::tuple(results);
 }
 
-std::tuple<NumpyFloats, NumpyFloats, NumpyFloats> attention_backward(const nb::object& q, const nb::object& k, const nb::object& v,
-                             const nb::object& out, const nb::object& lse, const nb::object& d_out,
-                             const nb::object& mask, std::optional<float> scale, const std::string& layout,
-                             std::optional<std::vector<int32_t>> offsets,
-                             std::optional<std::vector<int32_t>> key_offsets,
-                             std::optional<nb::object> alibi_slopes) {
+std::tuple<NumpyFloats, NumpyFloats, NumpyFloats> attention_backward(
+    const nb::object& q, const nb::object& k, const nb::object& v, const nb::object& out,
+    const nb::object& lse, const nb::object& d_out, const nb::object& mask, std::optional<float> scale,
+    const std::string& layout, std::optional<std::vector<int32_t>> offsets,
+    std::optional<std::vector<int32_t>> key_offsets, std::optional<nb::object> alibi_slopes) {
   const Call call(q, k, v,
                   {layout, std::move(offsets), std::move(key_offsets), mask, scale, std::move(alibi_slopes)});
   const AttentionInputs& in = call.in();

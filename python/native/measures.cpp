@@ -31,8 +31,8 @@ constexpr EnumNames<BleuSmoothing> kSmoothings = {{"exp", BleuSmoothing::kExp},
 
 /// references[r][i]: reference r of sentence i.
 Named bleu(const std::vector<std::string>& hypotheses,
-              const std::vector<std::vector<std::string>>& references, const std::string& tokenizer,
-              const std::string& smoothing, bool lowercase, bool effective_order) {
+           const std::vector<std::vector<std::string>>& references, const std::string& tokenizer,
+           const std::string& smoothing, bool lowercase, bool effective_order) {
   const BleuConfig config{.tokenizer = value_named(tokenizer, kTokenizers, "tokenizer"),
                           .lowercase = lowercase,
                           .smoothing = value_named(smoothing, kSmoothings, "smoothing"),
@@ -54,8 +54,8 @@ Named bleu(const std::vector<std::string>& hypotheses,
   return found;
 }
 
-nb::typed<nb::list, Named> costs(const std::string& geometry, int heads, int d_model, int64_t queries, int64_t keys,
-               bool causal) {
+nb::typed<nb::list, Named> costs(const std::string& geometry, int heads, int d_model, int64_t queries,
+                                 int64_t keys, bool causal) {
   HeadGeometry described{.heads = heads};
   if (!geometry.empty()) described = named_geometry(geometry, heads, d_model);
   LedgerOptions options;

@@ -193,8 +193,8 @@ using Found = std::tuple<double, std::vector<std::string>, std::vector<std::stri
                          std::vector<std::pair<std::string, NumpyFloats>>>;
 
 Found gradient(const LoadedModel& loaded, const std::string& text, const std::string& of,
-                   const std::vector<std::string>& at, const std::string& target,
-                   const std::optional<std::string>& second, std::optional<int> position, Edits* edits) {
+               const std::vector<std::string>& at, const std::string& target,
+               const std::optional<std::string>& second, std::optional<int> position, Edits* edits) {
   if (value_named(of, kKinds, "of") != second.has_value())
     throw UsageError("`second` is the other text of of='similarity'; give both or neither");
   if (second && (position || !target.empty()))
@@ -205,7 +205,8 @@ Found gradient(const LoadedModel& loaded, const std::string& text, const std::st
                   : of_log_probability(loaded, text, target, position, at, changed);
   });
   std::vector<std::pair<std::string, NumpyFloats>> gradients;
-  for (const auto& [name, numbers] : found.gradients) gradients.emplace_back(name, numpy_copy(numbers.view()));
+  for (const auto& [name, numbers] : found.gradients)
+    gradients.emplace_back(name, numpy_copy(numbers.view()));
   return {found.value, std::move(found.source), std::move(found.target), std::move(found.predicted),
           std::move(gradients)};
 }

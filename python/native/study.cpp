@@ -37,8 +37,8 @@ std::vector<std::pair<std::string, std::string>> list() {
 using Found = std::pair<std::string, std::vector<std::pair<std::string, std::string>>>;
 
 Found run(const std::string& name, const Names& claims, const std::string& size, const std::string& runs,
-                const std::string& data, const std::string& checkpoint,
-                const std::function<void(const std::string&)>& on_step) {
+          const std::string& data, const std::string& checkpoint,
+          const std::function<void(const std::string&)>& on_step) {
   const Study& study = find_study(name);
   const StudySize wanted = value_named(size, kSizes, "size");
   PendingSignal signal;
@@ -64,7 +64,8 @@ Found run(const std::string& name, const Names& claims, const std::string& size,
 void add_study(nb::module_& module) {
   using namespace nb::literals;
   module.def("studies", list);
-  module.def("study", run, "name"_a, nb::kw_only(), "claims"_a, "size"_a, "runs"_a, "data"_a, "checkpoint"_a, "on_step"_a);
+  module.def("study", run, "name"_a, nb::kw_only(), "claims"_a, "size"_a, "runs"_a, "data"_a, "checkpoint"_a,
+             "on_step"_a);
 }
 
 }  // namespace mh::python

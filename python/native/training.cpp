@@ -41,7 +41,7 @@ Named scores_of(const Validation& validation) {
 }
 
 Named train(const std::string& settings_json, const Callback& on_update, const Callback& on_validation,
-               const std::function<void(const std::string&)>& on_remark) {
+            const std::function<void(const std::string&)>& on_remark) {
   TranslatorSettings settings;
   from_json(settings, settings_json, "the settings");
   PendingSignal signal;
