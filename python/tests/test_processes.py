@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +169,28 @@ def test_torch_beside_it(order: str) -> None:
         print(mh.demo().translate("two dogs run ."))
     """)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("processor", ["Nehalem", "Haswell"])  # without AVX2, and with it but without AVX-512
+def test_older_processors(processor: str) -> None:
+    emulator = shutil.which("qemu-x86_64")
+    if emulator is None or platform.machine() != "x86_64":
+        pytest.skip("there is no qemu-x86_64 (Debian: qemu-user)")
+    code = """
+        import numpy as np
+        import multihead as mh
+        mh.set_threads(1)
+        q, k, v = np.random.default_rng(1).standard_normal((3, 1, 9, 2, 16)).astype("float32")
+        y = mh.attention(q, k, v)
+        weights = np.exp(np.einsum("bihd,bjhd->bhij", q, k) / 4)
+        weights /= weights.sum(-1, keepdims=True)
+        assert np.abs(y - np.einsum("bhij,bjhd->bihd", weights, v)).max() < 1e-5
+        print(mh.demo().translate("two dogs run ."))
+    """
+    words = [emulator, "-cpu", processor, sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("zwei Hunde")
 
 
 def test_runs_as_the_tool() -> None:
