@@ -596,7 +596,8 @@ def load(folder: str | os.PathLike[str]) -> Model:
         MissingFileError (a FileNotFoundError): there is no such folder, or a file of it is missing.
         FormatError (a ValueError): another architecture, or a damaged file.
     """
-    return Model(_native.Model(model_path(folder)), os.fspath(folder))
+    name = os.fspath(folder)
+    return Model(_native.Model(model_path(folder)), os.path.basename(os.path.normpath(name)) or name)
 
 
 def demo() -> Model:
