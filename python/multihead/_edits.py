@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from ._listed import listed
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Change:
 
 
 def change(mute: str | Iterable[str], gate: Mapping[str, float], replace: Mapping[str, Replacement]) -> Change:
-    muted = (mute,) if isinstance(mute, str) else tuple(mute)
+    muted = tuple(listed(mute))
     if both := set(muted) & set(gate):
         raise ValueError(f"{sorted(both)[0]} is muted and gated; name it in one of them")
     return Change(muted, dict(gate), dict(replace))

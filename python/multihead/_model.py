@@ -15,6 +15,7 @@ import numpy as np
 from . import _errors, _native
 from ._edits import Change, Replacement, change, edits_of
 from ._folders import model_path
+from ._listed import listed
 from ._observation import Floats, Gradients, Observation
 from ._progress import Progress, counter
 
@@ -361,12 +362,11 @@ class Model:
                    max_batch_tokens: int) -> list[str]:  # fmt: skip
         self._need("generate")
         earlier = [(message["role"], message["content"]) for message in messages]
-        found = self._native.generate(
+        return self._native.generate(
             lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
             repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
             earlier=earlier, max_batch_tokens=max_batch_tokens, edits=self._edits(), on_text=on_text,
         )  # fmt: skip
-        return [text for text, _, _ in found]
 
     def fill(
         self, texts: str | Iterable[str], *, top: int = 5, pair: str | Iterable[str] | None = None, max_batch_tokens: int = 4096
@@ -510,7 +510,7 @@ class Model:
             target: of a translator what its decoder reads; without: the greedy translation.
             pair: a second text, which an encoder reads as one sequence with it.
         """
-        patterns = [sites] if isinstance(sites, str) else list(sites)
+        patterns = listed(sites)
         if isinstance(texts, str):
             seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=self._edits())
             return Observation(seen)
@@ -562,7 +562,7 @@ class Model:
             target: of a translator; without: its greedy translation.
             position: only of this one of the tokens that are predicted, from 0.
         """
-        patterns = [at] if isinstance(at, str) else list(at)
+        patterns = listed(at)
         return Gradients(self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position,
                                                edits=self._edits()))  # fmt: skip
 
@@ -583,7 +583,7 @@ class Model:
     def prune(self, heads: str | Iterable[str]) -> Model:
         """The same model without these heads (names or patterns), which gives what this one gives with them muted; `save` it.
         docs/heads/prune.md says which heads have to stay."""
-        names = [heads] if isinstance(heads, str) else list(heads)
+        names = listed(heads)
         return Model(self._native.pruned(names), f"{self._name}, pruned")
 
 

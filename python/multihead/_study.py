@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
+from ._listed import listed
 
 _logger = logging.getLogger("multihead.study")
 
@@ -101,9 +102,8 @@ def study(
 
     Steps go to the logger "multihead.study" (INFO). Ctrl-C ends it between steps of training, and what is trained is kept.
     """
-    wanted = [claims] if isinstance(claims, str) else list(claims)
     found, pictures = _native.study(
-        name, claims=wanted, size=size, runs=os.fspath(runs), data=os.fspath(data), checkpoint=os.fspath(checkpoint),
+        name, claims=listed(claims), size=size, runs=os.fspath(runs), data=os.fspath(data), checkpoint=os.fspath(checkpoint),
         on_step=_logger.info,
     )  # fmt: skip
     report = json.loads(found)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from ._corpus import File, Texts, corpus
 from ._errors import UsageError
+from ._listed import listed
 from ._model import Model
 from ._progress import Progress, counter
 from ._table import Table, flat
@@ -32,10 +33,6 @@ __all__ = [
 Measure = Literal["gradient", "ablation", "alone"]
 Method = Literal["attention", "norm-weighted", "rollout", "relevance", "flow", "gradient-x-input", "integrated-gradients",
                  "value-zeroing"]  # fmt: skip
-
-
-def _names(given: str | Iterable[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
 
 
 def _reading(model: Model, max_batch_tokens: int, progress: Progress) -> dict[str, Any]:
@@ -179,7 +176,7 @@ def where(
         sure: a query is sure when its largest weight is at least this.
     """
     found = model._native.where(
-        corpus(text, target=target, pair=pair, trees=trees), heads=_names(heads), sentences=sentences, usual=usual, tokens=tokens,
+        corpus(text, target=target, pair=pair, trees=trees), heads=listed(heads), sentences=sentences, usual=usual, tokens=tokens,
         alike=alike, least_count=least_count, sure=sure, **_reading(model, max_batch_tokens, progress),
     )  # fmt: skip
     report = json.loads(found)
@@ -227,7 +224,7 @@ def importance(
     A row for each head: `head`, `rank`, `importance`, `importance_half_width` (of the 95 % interval over texts).
     """
     found = model._native.importance(
-        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=_names(heads), normalised=normalised,
+        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=listed(heads), normalised=normalised,
         layer_by_layer=layer_by_layer, masked=masked, seed=seed, **_reading(model, max_batch_tokens, progress),
     )  # fmt: skip
     report = json.loads(found)
@@ -322,7 +319,7 @@ def attribution(
     A row for each token, with a column for each method.
     """
     report = json.loads(model._native.attribution(
-        text, second=second, methods=_names(methods), position=position, target_token=target_token, target=target, steps=steps,
+        text, second=second, methods=listed(methods), position=position, target_token=target_token, target=target, steps=steps,
         max_batch_tokens=max_batch_tokens, edits=model._edits(),
     ))  # fmt: skip
     rows = [{**{key: value for key, value in token.items() if key != "scores"}, **flat(token["scores"])}
@@ -352,7 +349,7 @@ def faithfulness(
     A row for each method, "random" the last: `deletion.mean` (lower is better), `insertion.mean` (higher is better), intervals.
     """
     report = json.loads(model._native.faithfulness(
-        corpus(text, target=target, pair=pair), of_pairs=pair is not None, methods=_names(methods), points=points, draws=draws,
+        corpus(text, target=target, pair=pair), of_pairs=pair is not None, methods=listed(methods), points=points, draws=draws,
         seed=seed, steps=steps, **_reading(model, max_batch_tokens, progress),
     ))  # fmt: skip
     return Table(report["methods"], report)

@@ -35,10 +35,6 @@ namespace {
 using Progress = std::function<void(int64_t)>;
 using Names = std::vector<std::string>;
 
-std::function<void(const std::string&)> warnings() {
-  return [](const std::string& line) { warn(line); };
-}
-
 /// What all analyses of a corpus are given.
 struct Reading {
   const LoadedModel& loaded;
@@ -51,7 +47,7 @@ struct Reading {
     return {.observe = {.max_batch_tokens = max_batch_tokens,
                         .sites = sites_of(edits, loaded),
                         .progress = progress},
-            .remark = warnings()};
+            .remark = warn};
   }
 };
 
@@ -142,6 +138,11 @@ std::string curve(const Reading& reading, HeadsCorpus& corpus, const std::string
                          reading.loaded.path());
 }
 
+void refuse_edits(Edits* edits, const LoadedModel& loaded) {
+  if (sites_of(edits, loaded) != nullptr)
+    throw UsageError("attributions are made of unchanged models; leave the `with` block");
+}
+
 std::vector<AttributionMethod> methods_of(const Names& names) {
   std::vector<AttributionMethod> methods;
   for (const std::string& name : names)
@@ -151,12 +152,11 @@ std::vector<AttributionMethod> methods_of(const Names& names) {
 
 std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs, const Names& methods,
                      int points, int draws, uint64_t seed, int steps) {
-  if (sites_of(reading.edits, reading.loaded) != nullptr)
-    throw UsageError("attributions are made of unchanged models; leave the `with` block");
+  refuse_edits(reading.edits, reading.loaded);
   const FaithfulnessOptions options{.attribution = {.methods = methods_of(methods),
                                                     .steps = steps,
                                                     .batch_tokens = reading.max_batch_tokens,
-                                                    .remark = warnings()},
+                                                    .remark = warn},
                                     .points = points,
                                     .draws = draws,
                                     .seed = seed,
@@ -180,7 +180,7 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
   PatchOptions options{.part = value_named(what, kPatchedPartNames, "what"),
                        .by_position = by_position,
                        .max_batch_tokens = max_batch_tokens,
-                       .remark = warnings()};
+                       .remark = warn};
   if (progress) options.progress = [&](int64_t done, int64_t) { progress(done); };
   return long_call([&] {
     options.sites = sites_of(edits, loaded);
@@ -193,15 +193,14 @@ std::string patch(const LoadedModel& loaded, const std::string& clean, const std
 std::string attribution(const LoadedModel& loaded, const std::string& text, const std::string& second,
                         const Names& methods, std::optional<int> position, const std::string& target_token,
                         const std::string& target, int steps, int64_t max_batch_tokens, Edits* edits) {
-  if (sites_of(edits, loaded) != nullptr)
-    throw UsageError("attributions are made of unchanged models; leave the `with` block");
+  refuse_edits(edits, loaded);
   const AttributionOptions options{.methods = methods_of(methods),
                                    .position = position,
                                    .target_token = target_token,
                                    .target = target,
                                    .steps = steps,
                                    .batch_tokens = max_batch_tokens,
-                                   .remark = warnings()};
+                                   .remark = warn};
   return long_call([&] {
     return attribution_json(second.empty() ? attribute(loaded.folder(), text, options)
                                            : attribute(loaded.sentences(), text, second, options),

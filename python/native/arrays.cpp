@@ -192,15 +192,6 @@ std::vector<float> FloatArray::flat() const {
   return numbers;
 }
 
-NumpyFloats numpy_of(AlignedBuffer<float> numbers, const std::vector<int64_t>& shape) {
-  auto owned = std::make_unique<AlignedBuffer<float>>(std::move(numbers));
-  float* data = owned->data();
-  const nb::capsule owner(owned.release(),
-                          [](void* buffer) noexcept { delete static_cast<AlignedBuffer<float>*>(buffer); });
-  const std::vector<size_t> sizes(shape.begin(), shape.end());
-  return NumpyFloats(data, sizes.size(), sizes.data(), owner);
-}
-
 NumpyFloats numpy_copy(ConstMatrixView numbers) {
   AlignedBuffer<float> copy(numbers.size());
   for (int64_t i = 0; i < numbers.rows; ++i)

@@ -8,8 +8,10 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "multihead/base/aligned.h"
@@ -53,8 +55,15 @@ class FloatArray {
 /// "[2, 3]".
 std::string shape_text(const std::vector<int64_t>& shape);
 
-/// An array of that shape that owns the numbers. REQUIRES: the lock is held.
-NumpyFloats numpy_of(AlignedBuffer<float> numbers, const std::vector<int64_t>& shape);
+/// An array of that shape that owns the numbers, a buffer or a tensor. REQUIRES: the lock is held.
+template <class Numbers>
+NumpyFloats numpy_of(Numbers numbers, const std::vector<int64_t>& shape) {
+  auto owned = std::make_unique<Numbers>(std::move(numbers));
+  float* data = owned->data();
+  const nb::capsule owner(owned.release(), [](void* held) noexcept { delete static_cast<Numbers*>(held); });
+  const std::vector<size_t> sizes(shape.begin(), shape.end());
+  return NumpyFloats(data, sizes.size(), sizes.data(), owner);
+}
 /// The same of a copy; [rows, columns].
 NumpyFloats numpy_copy(ConstMatrixView numbers);
 /// A read-only look at memory that `owner` keeps.

@@ -29,19 +29,27 @@ class PendingSignal {
   std::exception_ptr raised_;
 };
 
-/// Runs work() without Python's lock, asks for Ctrl-C meanwhile (multihead/base/stop.h), and returns what it returns.
-/// REQUIRES: work touches no object of Python without taking the lock.
+/// Runs work(signal) without Python's lock, and returns what it returns: for work that asks signal.came() itself and throws
+/// Interrupted. REQUIRES: work touches no object of Python without taking the lock.
 template <class Work>
-auto long_call(Work&& work) {
+auto stoppable_call(Work&& work) {
   PendingSignal signal;
   try {
     const nb::gil_scoped_release unlocked;
-    const StopScope scope([&] { return signal.came(); });
-    return std::forward<Work>(work)();
+    return std::forward<Work>(work)(signal);
   } catch (const Interrupted&) {
     signal.rethrow();
     throw;
   }
+}
+
+/// The same of work(), whose loops ask (multihead/base/stop.h).
+template <class Work>
+auto long_call(Work&& work) {
+  return stoppable_call([&](PendingSignal& signal) {
+    const StopScope scope([&] { return signal.came(); });
+    return std::forward<Work>(work)();
+  });
 }
 
 /// Gives a line worth knowing to Python's warnings, as a multihead.Remark. Takes the lock.

@@ -154,15 +154,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("model_type", [](const LoadedModel& loaded) { return loaded.folder().model_type; })
       .def_prop_ro("remarks", &LoadedModel::remarks)
       .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })
-      .def_prop_ro("embeds",
-                   [](const LoadedModel& loaded) {
-                     try {
-                       loaded.sentences();
-                       return true;
-                     } catch (const UsageError&) {
-                       return false;
-                     }
-                   })
+      .def_prop_ro("embeds", &LoadedModel::embeds)
       .def_prop_ro("parameter_count",
                    [](const LoadedModel& loaded) { return loaded.model().parameter_count(); })
       .def_prop_ro("d_model", [](const LoadedModel& loaded) { return loaded.model().facts().d_model; })

@@ -32,6 +32,8 @@ class LoadedModel {
   const SentenceModel& unscored() const { return model_; }
   /// Throws UsageError, with the reason that its folder gives, when its sentences cannot become vectors.
   const SentenceModel& sentences() const;
+  /// Whether they can.
+  bool embeds() const { return no_vectors_.empty(); }
   const std::vector<HeadName>& removed() const { return removed_; }
   const std::vector<std::string>& remarks() const { return model_.remarks; }
 

@@ -31,10 +31,6 @@
 namespace mh::python {
 namespace {
 
-std::function<void(const std::string&)> warnings() {
-  return [](const std::string& line) { warn(line); };
-}
-
 /// The sites of the model that fit one of the patterns, in the order of a forward pass.
 std::vector<std::string> sites_named(const LoadedModel& loaded, const std::vector<std::string>& patterns) {
   std::vector<std::string> names;
@@ -59,7 +55,7 @@ std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text
     Sites* changed = sites_of(edits, loaded);
     auto seen = std::make_unique<Seen>();
     seen->observation = observe_text(loaded.folder(), text, target,
-                                     {.keep = sites, .sites = changed, .remark = warnings(), .pair = pair});
+                                     {.keep = sites, .sites = changed, .remark = warn, .pair = pair});
     seen->sites = sites_named(loaded, sites);
     return seen;
   });
@@ -113,7 +109,7 @@ Slopes slopes_of(const std::vector<std::string>& names, const SiteValues& values
 Slopes of_log_probability(const LoadedModel& loaded, const std::string& text, const std::string& target,
                           std::optional<int> position, const std::vector<std::string>& at, Sites* changed) {
   const Observation seen =
-      observe_text(loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warnings()});
+      observe_text(loaded.folder(), text, target, {.keep = {}, .sites = changed, .remark = warn});
   SiteValues values;
   for (const std::string& pattern : at) values.watch(pattern);
   SitesInTurn sites(changed, values);
@@ -152,7 +148,7 @@ Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const s
   const SentenceModel& model = loaded.sentences();
   const std::string lines[] = {text, second};
   const std::vector<TextTokens> tokens =
-      sentence_tokens(model, lines, {.from = {.one = "text"}, .remark = warnings()});
+      sentence_tokens(model, lines, {.from = {.one = "text"}, .remark = warn});
   Batch first, other;
   first.add(tokens[0].ids, 0, tokens[0].types), other.add(tokens[1].ids, 0, tokens[1].types);
   Tape plain;

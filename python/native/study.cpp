@@ -41,10 +41,8 @@ Found run(const std::string& name, const Names& claims, const std::string& size,
           const std::function<void(const std::string&)>& on_step) {
   const Study& study = find_study(name);
   const StudySize wanted = value_named(size, kSizes, "size");
-  PendingSignal signal;
-  const auto stop = [&] { return signal.came(); };
-  try {
-    const nb::gil_scoped_release unlocked;
+  return stoppable_call([&](PendingSignal& signal) -> Found {
+    const auto stop = [&] { return signal.came(); };
     ArmRunner runner({.size = wanted,
                       .data = data,
                       .checkpoint = checkpoint,
@@ -53,10 +51,7 @@ Found run(const std::string& name, const Names& claims, const std::string& size,
     const StudyReport report = run_study(study, runner, claims, {.step = on_step, .stop = stop});
     const MarkdownReport page = report_as_markdown(report);
     return {to_json(report), {page.plots.begin(), page.plots.end()}};
-  } catch (const Interrupted&) {
-    signal.rethrow();
-    throw;
-  }
+  });
 }
 
 }  // namespace

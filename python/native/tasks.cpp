@@ -33,10 +33,6 @@ namespace {
 using Lines = std::vector<std::string>;
 using Progress = std::function<void(int64_t)>;
 
-std::function<void(const std::string&)> warnings() {
-  return [](const std::string& line) { warn(line); };
-}
-
 /// (text, score, log-probability), the best first.
 using Translations = std::vector<std::tuple<std::string, double, double>>;
 
@@ -54,7 +50,7 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                     .max_length_factor = max_length_factor,
                     .suppressed = loaded.folder().suppressed};
   return long_call([&] {
-    ModelText text(loaded.folder(), {.remark = warnings()});
+    ModelText text(loaded.folder(), {.remark = warn});
     const auto sources = text.sources_to_translate(lines, {.name = "text"});
     if (text.unknown().tokens > 0) warn(text.unknown().in_words());
     std::vector<Translations> all;
@@ -79,7 +75,7 @@ std::vector<std::vector<float>> score_lines(const LoadedModel& loaded, const Lin
         fmt::format("`target`: expected one for each of {} texts, got {}", texts.size(), targets->size()));
   return long_call([&] {
     if (targets) {
-      ModelText text(folder, {.remark = warnings()});
+      ModelText text(folder, {.remark = warn});
       const auto sources = text.sources(texts, {.name = "text"});
       const auto wanted = text.targets(*targets, {.name = "target"});
       if (text.unknown().tokens > 0) warn(text.unknown().in_words());
@@ -103,32 +99,23 @@ NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std
                            .max_batch_tokens = max_batch_tokens,
                            .sites = sites_of(edits, loaded),
                            .progress = progress,
-                           .remark = warnings()};
+                           .remark = warn};
   const SentenceModel& model = loaded.sentences();
-  auto rows = long_call([&] { return std::make_unique<Tensor>(embed_text(model, texts, options)); });
-  float* data = rows->data();
-  const size_t shape[] = {static_cast<size_t>(rows->rows()), static_cast<size_t>(rows->cols())};
-  const nb::capsule owner(rows.release(), [](void* tensor) noexcept { delete static_cast<Tensor*>(tensor); });
-  return NumpyFloats(data, 2, shape, owner);
+  Tensor rows = long_call([&] { return embed_text(model, texts, options); });
+  const std::vector<int64_t> shape = {rows.rows(), rows.cols()};
+  return numpy_of(std::move(rows), shape);
 }
 
 constexpr EnumNames<NextToken> kSearches = {
     {"sample", NextToken::kSample}, {"greedy", NextToken::kGreedy}, {"beam", NextToken::kBeam}};
-constexpr EnumNames<GenerationEnd> kEnds = {{"end_token", GenerationEnd::kEndToken},
-                                            {"stopped", GenerationEnd::kStopped},
-                                            {"max_new_tokens", GenerationEnd::kMaxNewTokens},
-                                            {"max_positions", GenerationEnd::kMaxPositions}};
-
-/// (text, why it ended, log-probability).
-using Continuation = std::tuple<std::string, std::string, double>;
-
-std::vector<Continuation> generate_lines(
-    const LoadedModel& loaded, const Lines& prompts, int32_t max_new_tokens, const std::string& search,
-    double temperature, int32_t top_k, double top_p, double min_p, double repetition_penalty,
-    int32_t beam_size, uint64_t seed, const Lines& stop, bool chat, const std::optional<std::string>& system,
-    const std::vector<std::pair<std::string, std::string>>& earlier, int64_t max_batch_tokens, Edits* edits,
-    const std::optional<std::function<bool(const std::string&)>>& on_text) {
-  GenerateTextOptions options{.stop = stop, .chat = chat, .system = system, .remark = warnings()};
+Lines generate_lines(const LoadedModel& loaded, const Lines& prompts, int32_t max_new_tokens,
+                     const std::string& search, double temperature, int32_t top_k, double top_p, double min_p,
+                     double repetition_penalty, int32_t beam_size, uint64_t seed, const Lines& stop,
+                     bool chat, const std::optional<std::string>& system,
+                     const std::vector<std::pair<std::string, std::string>>& earlier,
+                     int64_t max_batch_tokens, Edits* edits,
+                     const std::optional<std::function<bool(const std::string&)>>& on_text) {
+  GenerateTextOptions options{.stop = stop, .chat = chat, .system = system, .remark = warn};
   for (const auto& [role, content] : earlier) {
     options.earlier.push_back({value_named(role, kChatRoles, "messages"), content});
   }
@@ -152,10 +139,9 @@ std::vector<Continuation> generate_lines(
       options.generate.goes_on = [&](size_t, int32_t) { return go_on; };
   }
   return long_call([&] {
-    std::vector<Continuation> texts;
-    for (const GeneratedText& one : generate_text(loaded.folder(), prompts, options))
-      texts.emplace_back(one.text, std::string(mh::name_of(one.generated.end, kEnds)),
-                         one.generated.log_probability);
+    Lines texts;
+    for (GeneratedText& one : generate_text(loaded.folder(), prompts, options))
+      texts.push_back(std::move(one.text));
     return texts;
   });
 }
@@ -169,7 +155,7 @@ Filled fill_lines(const LoadedModel& loaded, const Lines& texts, const std::opti
                             .max_batch_tokens = max_batch_tokens,
                             .sites = sites_of(edits, loaded),
                             .pairs = pairs.value_or(Lines()),
-                            .remark = warnings()};
+                            .remark = warn};
   return long_call([&] {
     Filled all;
     for (const auto& of_text : fill_words(loaded.folder(), texts, options)) {

@@ -40,43 +40,39 @@ Named scores_of(const Validation& validation) {
   return scores;
 }
 
+Named state_of(const TrainingProgress& progress) {
+  Named state;
+  state["update"] = progress.update;
+  state["updates"] = progress.updates;
+  state["epoch"] = progress.epoch;
+  state["loss"] = progress.loss;
+  state["tokens_per_second"] = progress.target_tokens_per_second;
+  state["seconds_left"] = progress.seconds_left;
+  return state;
+}
+
 Named train(const std::string& settings_json, const Callback& on_update, const Callback& on_validation,
             const std::function<void(const std::string&)>& on_remark) {
   TranslatorSettings settings;
   from_json(settings, settings_json, "the settings");
-  PendingSignal signal;
-  TrainingWatcher watcher;
-  watcher.remark = on_remark;
-  if (on_update) {
-    watcher.progress = [&](const TrainingProgress& progress) {
-      const nb::gil_scoped_acquire locked;
-      Named found;
-      found["update"] = progress.update;
-      found["updates"] = progress.updates;
-      found["epoch"] = progress.epoch;
-      found["loss"] = progress.loss;
-      found["tokens_per_second"] = progress.target_tokens_per_second;
-      found["seconds_left"] = nb::none();
-      if (progress.seconds_left) found["seconds_left"] = *progress.seconds_left;
-      call(on_update, found, signal);
-    };
-  }
-  if (on_validation) {
-    watcher.validated = [&](const Validation& validation) {
-      const nb::gil_scoped_acquire locked;
-      call(on_validation, scores_of(validation), signal);
-    };
-  }
-  watcher.stop = [&] { return signal.came(); };
-  const TrainingResult result = [&] {
-    try {
-      const nb::gil_scoped_release unlocked;
-      return train_translator(settings, watcher);
-    } catch (const Interrupted&) {
-      signal.rethrow();
-      throw;
+  const TrainingResult result = stoppable_call([&](PendingSignal& signal) {
+    TrainingWatcher watcher;
+    watcher.remark = on_remark;
+    if (on_update) {
+      watcher.progress = [&](const TrainingProgress& progress) {
+        const nb::gil_scoped_acquire locked;
+        call(on_update, state_of(progress), signal);
+      };
     }
-  }();
+    if (on_validation) {
+      watcher.validated = [&](const Validation& validation) {
+        const nb::gil_scoped_acquire locked;
+        call(on_validation, scores_of(validation), signal);
+      };
+    }
+    watcher.stop = [&] { return signal.came(); };
+    return train_translator(settings, watcher);
+  });
   Named found;
   found["was_finished"] = result.was_finished;
   found["end"] = run_end_text(result.end);

@@ -50,7 +50,7 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
                            .importance = importance,
                            .walk = walk,
                            .sites = sites,
-                           .remark = [](const std::string& line) { warn(line); },
+                           .remark = warn,
                            .progress = progress}),
                  read);
     return std::pair(page.html(), page.title());
