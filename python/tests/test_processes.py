@@ -30,13 +30,20 @@ def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[st
 
 @contextmanager
 def ctrl_c_after(seconds: float) -> Iterator[None]:
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    """And again: a first one that arrives in a callback of the garbage collector, such as hypothesis's, Python itself ignores."""
+    over = threading.Event()
+
+    def press() -> None:
+        while not over.wait(seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
-        timer.join()
+        over.set()
+        thread.join()
 
 
 LONG = {
