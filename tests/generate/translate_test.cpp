@@ -31,10 +31,13 @@ TEST_F(TranslateTest, KeepsTheOrderAndLeavesEmptySourcesEmpty) {
   sources.insert(sources.begin() + 2, std::vector<int32_t>{});
   sources.push_back({});
   std::vector<int64_t> done;
+  const int before = thread_count();
+  set_thread_count(1);  // told after each batch of the calling thread: all of them are its own
   const auto found = translate(model, sources,
                                {.search = {.beam_size = 2, .max_length = 9},
                                 .max_batch_tokens = 17,
                                 .progress = [&](int64_t count) { done.push_back(count); }});
+  set_thread_count(before);
   ASSERT_EQ(found.size(), 9u);
   EXPECT_EQ(done.back(), 7);
   EXPECT_GE(done.size(), 3u);
