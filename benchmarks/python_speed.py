@@ -2,11 +2,11 @@
 
     python benchmarks/python_speed.py MODELS DATA TRANSLATOR [ROUNDS]
 
-MODELS: what `scripts/models build` made. DATA: with multi30k and ud-ewt. TRANSLATOR: a trained folder. Needs the package, and for the
-last row torch and transformers. Prints a row for each: seconds of both sides (medians), their ratio, and the difference.
+MODELS: what `scripts/models build` made. DATA: with multi30k and ud-ewt. TRANSLATOR: a trained folder. Needs the package, and for
+the last row torch and transformers. Prints a row for each: seconds of both sides (medians), their ratio, and the difference.
 
-Of the tool and of Python a row measures a whole process, from its start to its end, less what the same process takes that only starts:
-`multihead --version`, or Python that imports the package. So loading the model and writing the result are in both.
+Of the tool and of Python a row measures a whole process, from its start to its end, less what the same process takes that only
+starts: `multihead --version`, or Python that imports the package. So loading the model and writing the result are in both.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ def main() -> None:
                 """, str(translator), str(source), out),
             ),
             "generate 100 tokens, SmolLM2": (
-                ["generate", str(models / "smollm2.gguf"), "--prompt", "The sky is", "--max-new-tokens", "100", "--greedy", "-o", out],
+                ["generate", str(models / "smollm2.gguf"), "--prompt", "The sky is", "--max-new-tokens", "100", "--greedy",
+                 "-o", out],
                 python("""
                     import sys
                     import multihead as mh

@@ -81,9 +81,11 @@ void run(const CLI::App& verb, const TranslatorSettings& settings, ProcessGroup&
     try {
       return train_translator(settings, watcher, group);
     } catch (const Interrupted& stopped) {
-      throw StoppedBySignal(fmt::format("{}; go on with: {} train --model {}", stopped.what(), this_program(),
-                                        shell_word(settings.model)),
-                            StopSignals::asked());
+      std::string message = stopped.what();
+      if (kept_settings(settings.model))
+        message +=
+            fmt::format("; go on with: {} train --model {}", this_program(), shell_word(settings.model));
+      throw StoppedBySignal(message, StopSignals::asked());
     }
   }();
   if (group.rank() != 0) return;

@@ -4,6 +4,8 @@
 #include <queue>
 #include <unordered_map>
 
+#include "multihead/base/stop.h"
+
 namespace mh {
 namespace {
 
@@ -123,6 +125,7 @@ std::vector<Pair> learn_merges(std::vector<CountedWord> words, std::vector<std::
   Learner learner(std::move(words));
   Pair pair;
   while (static_cast<int32_t>(tokens.size()) < vocabulary_size && learner.next(pair, least_count)) {
+    throw_if_stopped();
     const std::string merged = tokens[pair.first] + tokens[pair.second];
     const auto [place, is_new] = ids.emplace(merged, static_cast<int32_t>(tokens.size()));
     if (place->second < reserved) {  // e.g. "<unk" + ">"

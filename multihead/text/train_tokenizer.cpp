@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/utf8.h"
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/learn_merges.h"
@@ -67,6 +68,7 @@ std::vector<std::pair<std::string, int64_t>> count_words(std::span<const std::st
   const AddedTokenFinder specials(std::move(sought));
   std::unordered_map<std::string, int64_t, StringHash, std::equal_to<>> counts;
   for (size_t i = 0; i < lines.size(); ++i) {
+    throw_if_stopped();
     if (first_invalid_utf8(lines[i]) != std::string_view::npos) {
       throw FormatError(fmt::format("{}: line {} is not UTF-8", name, i + 1));
     }

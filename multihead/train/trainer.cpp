@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/batch/share_evenly.h"
 #include "multihead/distributed/agreement.h"
 #include "multihead/io/config.h"
@@ -133,6 +134,7 @@ UpdateReport Trainer::update() {
   report.learning_rate = options_.schedule.learning_rate(state_.update + 1);
   report.finite = std::isfinite(report.smoothed_loss) && std::isfinite(report.gradient_norm);
   if (!report.finite) return report;
+  const StopScope whole(nullptr);
   adam_.update(report.learning_rate, clip_factor(report.gradient_norm, options_.clip_norm));
   if (options_.shard_moments && group_.size() > 1) give_updated_parameters();
 

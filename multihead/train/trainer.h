@@ -57,7 +57,8 @@ class Trainer {
   Trainer(Objective& objective, const TrainerOptions& options);
 
   /// Makes the next update. The loss is the mean over all target tokens of its batches together. Throws
-  /// UsageError when the objective's plan has no batch at the present state.
+  /// UsageError when the objective's plan has no batch at the present state. Throws Interrupted when a StopScope ends it:
+  /// parameters, moments and state are as before, to be saved; gradients are not, so REQUIRES: no update follows.
   UpdateReport update();
 
   /// Frees the memory of the forward and backward pass, e.g. before a validation; the next update allocates

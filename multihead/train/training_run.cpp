@@ -11,6 +11,7 @@
 #include <string>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/distributed/agreement.h"
 
 namespace mh {
@@ -55,21 +56,36 @@ class Run {
   }
 
   RunEnd train() {
-    TrainingState& state = trainer_.state();
-    for (;;) {
-      if (const auto end = ended(state, options_)) {
-        finish();
-        return *end;
-      }
-      if (any_rank(trainer_.group(), hooks_.stop && hooks_.stop())) interrupt();
-      update();
-      const bool validates = hooks_.validate && state.update % options_.validate_every == 0;
-      if (validates) validate();
-      if (validates || regular(state.update, options_)) save();
+    try {
+      return train_until_asked();
+    } catch (const Interrupted&) {
+      interrupt();
     }
   }
 
  private:
+  RunEnd train_until_asked() {
+    const TrainingState& state = trainer_.state();
+    for (;;) {
+      if (state.update > 0) keep();  // at first what a run lacks that was stopped within a validation
+      if (const auto end = ended(state, options_)) {
+        finish();
+        return *end;
+      }
+      if (any_rank(trainer_.group(), hooks_.stop && hooks_.stop()))
+        throw Interrupted("asked between updates");
+      update();
+    }
+  }
+
+  // Validates and saves when it is time.
+  void keep() {
+    const int64_t update = trainer_.state().update;
+    const bool validates = hooks_.validate && update % options_.validate_every == 0;
+    if (validates) validate();
+    if (validates || regular(update, options_)) save();
+  }
+
   void update() {
     TrainingState& state = trainer_.state();
     const auto start = Clock::now();
@@ -160,6 +176,7 @@ class Run {
     }
     validation.perplexity = perplexity_of(validation.loss);
     state.validations.push_back(validation);
+    if (saved_ == state.update) saved_ = -1;  // save again, with what it scored
     if (metrics_ != nullptr) metrics_->add(validation);
     if (hooks_.validated) hooks_.validated(validation);
   }
@@ -167,6 +184,7 @@ class Run {
   void save() {
     TrainingState& state = trainer_.state();
     if (saved_ == state.update) return;
+    const StopScope whole(nullptr);
     saved_ = state.update;
     trainer_.collect_moments();
     if (store_ == nullptr) return;
@@ -197,12 +215,8 @@ class Run {
   }
 
   void finish() {
-    TrainingState& state = trainer_.state();
-    const size_t before = state.validations.size();
-    if (last_report_ && state.target_tokens > 0) log();
+    if (last_report_ && trainer_.state().target_tokens > 0) log();
     if (hooks_.validate) validate();
-    if (state.validations.size() != before && saved_ == state.update)
-      saved_ = -1;  // save again, with what it scored
     save();
   }
 

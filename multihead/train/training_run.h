@@ -26,8 +26,9 @@ struct RunHooks {
 /// Whether the run is over, and why.
 std::optional<RunEnd> ended(const TrainingState& state, const RunOptions& options);
 
-/// Trains until the end, then saves and validates the last state. Throws Interrupted after saving when
-/// asked to stop, and Error when the loss is not finite, naming the update, its sentences and the last good
+/// Trains until the end, then saves and validates the last state. Throws Interrupted after saving when asked to stop, by
+/// the hook between updates or by a StopScope at any time: an update or a validation that it ends is made again by the
+/// run that goes on. Throws Error when the loss is not finite, naming the update, its sentences and the last good
 /// checkpoint; UsageError unless validate_every, save_every and log_every are at least 1.
 /// With several ranks each calls this; `store` and `metrics` are rank 0's alone, null elsewhere. A rank that is asked
 /// to stop stops all.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -249,6 +250,13 @@ void require_all_finite(const float* numbers, int64_t count, const char* what) {
   });
 }
 
+/// Whether rows of both may lie in the same memory.
+bool share_memory(ConstMatrixView a, ConstMatrixView b) {
+  if (a.size() == 0 || b.size() == 0) return false;
+  const std::less<const float*> before;
+  return before(a.data, b.row(b.rows - 1) + b.cols) && before(b.data, a.row(a.rows - 1) + a.cols);
+}
+
 /// The caller's own memory for the output, [B, T, H, Dv].
 MatrixView given_output(const nb::handle& out, const Call& call) {
   nb::ndarray<float, nb::device::cpu, nb::c_contig> array;
@@ -262,7 +270,13 @@ MatrixView given_output(const nb::handle& out, const Call& call) {
         "`out`: expected a writable array of float32 {}, one row after the other, in layout 'BTHD'",
         shape_text(expected)));
   }
-  return {array.data(), call.in().q.rows, call.queries().heads * call.values().size};
+  const MatrixView output{array.data(), call.in().q.rows, call.queries().heads * call.values().size};
+  for (const auto& [name, input] : {std::pair{"q", call.in().q}, {"k", call.in().k}, {"v", call.in().v}}) {
+    if (share_memory(output, input))
+      throw UsageError(fmt::format(
+          "`out` shares memory with `{}`, which is read while it is written; give other memory", name));
+  }
+  return output;
 }
 
 nb::object attention(const nb::object& q, const nb::object& k, const nb::object& v, const nb::object& mask,

@@ -6,6 +6,7 @@ import gzip
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,13 @@ SENTENCES = [
     "the woman buys a red car .",
     "she sleeps .",
 ]
+
+
+def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Runs code in a Python of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, check=False
+    )
 
 
 @pytest.fixture(scope="session")

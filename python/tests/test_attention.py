@@ -144,6 +144,35 @@ def test_writes_to_an_array_of_the_caller() -> None:
         mh.attention(q, k, v, out=out)
 
 
+def test_arrays_that_share_memory() -> None:
+    x = random_arrays(9, 1, 11, 11, (3, 3, 3), (8, 8))[0]
+    views = x[:, 2:9], x[:, :9], x[:, 1:10]
+    np.testing.assert_array_equal(mh.attention(*views), mh.attention(*(view.copy() for view in views)))
+    whole = x.copy()
+    for name, out in (("q", x[:, 2:9]), ("k", x[:, :7]), ("v", x[:, 4:])):
+        apart = {"q": x[:, 2:9].copy(), "k": x[:, :9].copy(), "v": x[:, 1:10].copy()}
+        apart[name] = {"q": views[0], "k": views[1], "v": views[2]}[name]
+        with pytest.raises(mh.UsageError, match=f"`out` shares memory with `{name}`"):
+            mh.attention(apart["q"], apart["k"], apart["v"], out=out)
+    np.testing.assert_array_equal(x, whole)
+    one = np.broadcast_to(x[:, :1, :1], (2, 9, 3, 8))  # the same eight numbers everywhere: so is the output
+    np.testing.assert_allclose(mh.attention(one, one, one), one, atol=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 2**62), st.integers(0, 3), st.sampled_from([np.float32, np.float64, np.float16]))
+def test_huge_arrays_are_refused(size: int, axis: int, kind: Any) -> None:
+    """Arrays without memory behind them: the same number everywhere."""
+    shape = [1, 1, 1, 1]
+    shape[axis] = max(size, 2**36)  # the output has at least 256 GiB
+    try:
+        huge = np.lib.stride_tricks.as_strided(np.ones(1, kind), shape, (0, 0, 0, 0))
+    except ValueError:  # numpy has none of that size
+        return
+    with pytest.raises((mh.Error, MemoryError, ValueError)):
+        mh.attention(huge, huge, huge)
+
+
 def test_slopes_of_distances() -> None:
     q, k, v = random_arrays(5, 1, 7, 7, (2, 2, 2), (8, 8))
     slopes = np.array([0.5, 0.25], dtype=np.float32)

@@ -17,15 +17,9 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from conftest import SENTENCES, real_model
+from conftest import SENTENCES, python, real_model
 
 import multihead as mh
-
-
-def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, check=False
-    )
 
 
 @contextmanager
@@ -158,24 +152,6 @@ def test_no_memory_is_lost(demo: mh.Model) -> None:
     for _ in range(20):
         some()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 * 1024  # KiB, over 10,000 calls
-
-
-@pytest.mark.parametrize("order", ["torch, multihead", "multihead, torch"])
-def test_torch_beside_it(order: str) -> None:
-    pytest.importorskip("torch")
-    done = python(f"""
-        import {order}
-        import torch, multihead as mh
-        q, k, v = (torch.randn(2, 7, 4, 8) for _ in range(3))
-        turned = [x.transpose(1, 2) for x in (q, k, v)]
-        expected = torch.nn.functional.scaled_dot_product_attention(*turned, is_causal=True).transpose(1, 2)
-        assert (torch.from_numpy(mh.attention(q, k, v, mask="causal")) - expected).abs().max() < 1e-5
-        half = [x.bfloat16() for x in (q, k, v)]
-        expected = torch.nn.functional.scaled_dot_product_attention(*[x.float().transpose(1, 2) for x in half]).transpose(1, 2)
-        assert (torch.from_numpy(mh.attention(*half)) - expected).abs().max() < 1e-5
-        print(mh.demo().translate("two dogs run ."))
-    """)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("processor", ["Nehalem", "Haswell"])  # without AVX2, and with it but without AVX-512

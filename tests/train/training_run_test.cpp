@@ -1,16 +1,20 @@
 #include "multihead/train/training_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/train/small_run.h"
 
@@ -19,6 +23,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 namespace fs = std::filesystem;
 
 TrainingState state_with_losses(const std::vector<double>& losses, int64_t every = 10) {
@@ -129,11 +134,36 @@ TEST(TrainingRun, InterruptedRunsEndWithTheSameBits) {
     EXPECT_THAT(chosen_checkpoints(fixture.trainer.state(), fixture.options, fixture.store.updates()),
                 ElementsAre(16, 20, 23));
   }
-  for (const int stop_at : {1, 2, 7, 10, 22}) {
+  for (const int stop_at : {1, 2, 7, 10, 18}) {
     Fixture fixture(stopped_folder.path());
     fixture.hooks.stop = [&] { return fixture.trainer.state().update >= stop_at; };
     EXPECT_THROW(fixture.run(), Interrupted) << stop_at;
     EXPECT_EQ(fixture.store.updates().back(), stop_at);
+  }
+  // Within update 23, and within the validation of update 20: both are made again.
+  for (const int reached : {20, 22}) {
+    Fixture fixture(stopped_folder.path());
+    bool asked = false;
+    const StopScope scope([&] { return asked; });
+    const auto ask = [&] {
+      asked = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));  // a scope asks every 20
+    };
+    if (reached == 20) {
+      fixture.hooks.validate = [&]() -> Validation {
+        ask();
+        throw_if_stopped();
+        return {};
+      };
+    } else {
+      fixture.hooks.progress = [&](const TrainingProgress& progress) {
+        if (progress.update == reached) ask();
+      };
+    }
+    EXPECT_THAT([&] { fixture.run(); },
+                ThrowsMessage<Interrupted>(HasSubstr(fmt::format("stopped after update {}", reached))));
+    EXPECT_EQ(fixture.trainer.state().update, reached);
+    EXPECT_EQ(fixture.store.updates().back(), reached);
   }
   {
     Fixture fixture(stopped_folder.path());

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/distributed/agreement.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/io/config.h"
@@ -389,6 +391,13 @@ TrainingResult train_translator(const TranslatorSettings& settings, const Traini
                                 ProcessGroup& group) {
   TrainingWatcher silent;
   silent.stop = watcher.stop;
+  // Ranks end together, between updates; one process ends at any time.
+  std::optional<StopScope> scope;
+  if (group.size() > 1) {
+    scope.emplace(nullptr);
+  } else if (watcher.stop) {
+    scope.emplace(watcher.stop);
+  }
   try {
     return Training(settings, group.rank() == 0 ? watcher : silent, group).run();
   } catch (const AgreedFailure&) {

@@ -25,7 +25,8 @@ struct TrainingWatcher {
   std::function<void(const std::string&)> remark;
   std::function<void(const TrainingProgress&)> progress;  // after every update
   std::function<void(const Validation&)> validated;       // after every validation
-  std::function<bool()> stop;  // returns true: save the state and throw Interrupted
+  std::function<bool()>
+      stop;  // returns true: save the last whole update and throw Interrupted; asked often (StopScope)
 };
 
 struct TrainingResult {

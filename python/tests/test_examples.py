@@ -1,13 +1,15 @@
-"""The notebooks run from beginning to end, and what is committed is small and has no page in it."""
+"""The notebooks and examples run from beginning to end, and what is committed is small and has no page in it."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import real_model
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
@@ -38,3 +40,14 @@ def test_runs(path: Path) -> None:
     from run_notebooks import run
 
     run(path)
+
+
+def test_finds_the_head_for_objects(tmp_path: Path, trees: Path) -> None:
+    pytest.importorskip("matplotlib")
+    script, picture = EXAMPLES / "verb_to_object.py", tmp_path / "change.png"
+    lines = [line for line in script.read_text(encoding="utf-8").split('"""', 2)[2].splitlines() if line]
+    assert len(lines) <= 15
+    words = [sys.executable, script, real_model("minilm"), trees, picture]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "encoder.3.self_attention.1\n"), done.stderr
+    assert picture.stat().st_size > 1000

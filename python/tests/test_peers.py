@@ -1,0 +1,88 @@
+"""Beside torch and transformers, where they are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import python, real_model
+
+import multihead as mh
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+TEXTS = ["The chef cooked the meal.", "It rained in the morning, and again in the evening.", "Why?"]
+
+
+@pytest.mark.parametrize("order", ["torch, multihead", "multihead, torch"])
+def test_torch_beside_it(order: str) -> None:
+    done = python(f"""
+        import {order}
+        import torch, multihead as mh
+        q, k, v = (torch.randn(2, 7, 4, 8) for _ in range(3))
+        turned = [x.transpose(1, 2) for x in (q, k, v)]
+        expected = torch.nn.functional.scaled_dot_product_attention(*turned, is_causal=True).transpose(1, 2)
+        assert (torch.from_numpy(mh.attention(q, k, v, mask="causal")) - expected).abs().max() < 1e-5
+        half = [x.bfloat16() for x in (q, k, v)]
+        expected = torch.nn.functional.scaled_dot_product_attention(*[x.float().transpose(1, 2) for x in half]).transpose(1, 2)
+        assert (torch.from_numpy(mh.attention(*half)) - expected).abs().max() < 1e-5
+        print(mh.demo().translate("two dogs run ."))
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_memory_is_shared() -> None:
+    q = torch.randn(1, 5, 2, 8)
+    y = mh.attention(q, q, q)
+    shared = torch.from_dlpack(y)
+    shared[0, 0, 0, 0] = 7
+    assert y[0, 0, 0, 0] == 7
+
+
+@pytest.fixture(scope="module")
+def encoder() -> tuple[Any, Any]:
+    folder = real_model("minilm")
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64)
+    return transformers.AutoTokenizer.from_pretrained(folder), model.eval()
+
+
+def test_weights_are_those_of_transformers(minilm: mh.Model, encoder: tuple[Any, Any]) -> None:
+    tokenizer, model = encoder
+    for text, seen in zip(TEXTS, minilm.observe(TEXTS), strict=True):
+        with torch.inference_mode():
+            expected = model(**tokenizer(text, return_tensors="pt"), output_attentions=True).attentions
+        assert seen.tokens == tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+        for layer, weights in enumerate(expected):
+            np.testing.assert_allclose(seen.weights(f"encoder.{layer}.self_attention"), weights[0].numpy(), atol=1e-5)
+
+
+def test_vectors_are_those_of_transformers(minilm: mh.Model, encoder: tuple[Any, Any]) -> None:
+    tokenizer, model = encoder
+    for text, found in zip(TEXTS, minilm.embed(TEXTS), strict=True):
+        with torch.inference_mode():
+            mean = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+        np.testing.assert_allclose(found, (mean / mean.norm()).numpy(), atol=1e-6)
+
+
+def test_slopes_of_gates_are_those_of_torch(minilm: mh.Model, encoder: tuple[Any, Any]) -> None:
+    """d cos(text, other) / d gate, of all heads: torch's by hooks in front of W^O."""
+    tokenizer, model = encoder
+    text, other = TEXTS[:2]
+    found = minilm.gradient(text, of="similarity", second=other, at="*.gates")
+    gates = [torch.ones(12, dtype=torch.float64, requires_grad=True) for _ in range(6)]
+    hooks = [
+        layer.attention.output.dense.register_forward_pre_hook(
+            lambda _, inputs, gate=gate: (inputs[0] * gate.repeat_interleave(32),)
+        )
+        for layer, gate in zip(model.encoder.layer, gates, strict=True)
+    ]
+    vector = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0)
+    for hook in hooks:
+        hook.remove()
+    with torch.no_grad():
+        fixed = model(**tokenizer(other, return_tensors="pt")).last_hidden_state[0].mean(0)
+    torch.nn.functional.cosine_similarity(vector, fixed, dim=0).backward()
+    for layer, gate in enumerate(gates):
+        np.testing.assert_allclose(found[f"encoder.{layer}.self_attention.gates"][0], gate.grad.numpy(), atol=1e-5)
