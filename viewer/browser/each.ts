@@ -5,6 +5,7 @@ import { exports_of_views } from "./export";
 import { hostile } from "./hostile";
 import { importance } from "./importance";
 import { looks } from "./looks";
+import { notebook } from "./notebook";
 import { first_screen } from "./open";
 import { walk } from "./walk";
 import type { Browser, Kind, Looks, Tab } from "./driver";
@@ -14,7 +15,7 @@ export type Open = (path: string, looks?: Looks, fragment?: string) => Promise<T
 
 type Tests = (open: Open, browser: string) => void;
 
-export const does: Tests[] = [first_screen, choice, walk, importance, exports_of_views, hostile];
+export const does: Tests[] = [first_screen, choice, walk, importance, exports_of_views, hostile, notebook];
 export const seems: Tests[] = [looks];
 
 export function tests_in(kind: Kind, some: Tests[]): void {
