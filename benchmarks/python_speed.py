@@ -31,10 +31,11 @@ def seconds_of(command: list[str]) -> float:
 
 
 def in_turns(rounds: int, *sides: list[str]) -> list[float]:
-    """Medians of the commands, one after the other in every round."""
+    """Medians of the commands, one after the other in every round, each second round backwards."""
     seconds: list[list[float]] = [[] for _ in sides]
     for round_number in range(rounds + 1):
-        for side, command in enumerate(sides):
+        order = list(enumerate(sides))
+        for side, command in order if round_number % 2 == 0 else reversed(order):
             found = seconds_of(command)
             if round_number > 0:  # the first warms the files up
                 seconds[side].append(found)

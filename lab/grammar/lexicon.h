@@ -1,9 +1,9 @@
 // The words of the built-in grammar: English and German side by side, with the properties that the grammar
-// needs. Each English word has one German translation in its context: no form is two nouns or two verbs,
-// and verbs with the same English name (one row each) differ in frame or never take the same nouns. A form
-// may be both a noun and a verb; the words around it tell which. The tables leave out words whose forms a
-// small model would have to guess (nouns of the n-declension, "read", "put", adjectives that drop an inner
-// e).
+// needs. They are in lexicon.json, which is a part of the library. Each English word has one German translation
+// in its context: no form is two nouns or two verbs, and verbs with the same English name (one row each) differ
+// in frame or never take the same nouns. A form may be both a noun and a verb; the words around it tell which.
+// The tables leave out words whose forms a small model would have to guess (nouns of the n-declension, "read",
+// "put", adjectives that drop an inner e).
 #pragma once
 
 #include <cstdint>
@@ -16,46 +16,10 @@ enum class Gender { kMasculine, kFeminine, kNeuter };
 enum class Number { kSingular, kPlural };
 enum class Case { kNominative, kAccusative, kDative };
 
-/// The kinds of things that nouns name; a verb or an adjective lists the kinds that it goes with.
+/// The kinds of things that nouns name, a bit each, in the order of lexicon.json; a verb or an adjective lists the kinds that it goes
+/// with.
 using Kinds = uint64_t;
-enum Kind : Kinds {
-  kPerson = 1 << 0,
-  kAnimal = 1 << 1,
-  kMount = 1 << 2,  // one rides it
-  kHerd = 1 << 3,
-  kFood = 1 << 4,
-  kBaked = 1 << 5,
-  kBoiled = 1 << 6,
-  kBrewed = 1 << 7,
-  kDrink = 1 << 8,
-  kThing = 1 << 9,
-  kDish = 1 << 10,
-  kClothes = 1 << 11,
-  kHeadwear = 1 << 12,
-  kPainted = 1 << 13,  // the whole of it, in one colour
-  kOpens = 1 << 14,
-  kDevice = 1 << 15,
-  kText = 1 << 16,
-  kMail = 1 << 17,
-  kMoney = 1 << 18,
-  kVehicle = 1 << 19,
-  kRoad = 1 << 20,     // one drives it
-  kCycle = 1 << 21,    // one sits astride it
-  kService = 1 << 22,  // it has a timetable
-  kPlant = 1 << 23,
-  kRoom = 1 << 24,      // one can be in it
-  kSurface = 1 << 25,   // one can be on it
-  kLandmark = 1 << 26,  // one can be behind or beside it
-  kBusiness = 1 << 27,
-  kQuestion = 1 << 28,
-  kEvent = 1 << 29,
-  kRule = 1 << 30,
-  kTime = Kinds{1} << 31,
-  kAlive = kPerson | kAnimal,
-  kBuilding = kRoom | kLandmark,
-  kObject = kThing | kText | kVehicle | kDevice,
-  kAny = ~Kinds{0},
-};
+constexpr Kinds kPerson = 1;
 
 struct Noun {
   std::string_view english, english_plural;
