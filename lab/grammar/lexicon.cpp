@@ -19,21 +19,23 @@ namespace {
 template <class E>
 using Names = std::vector<std::pair<std::string_view, E>>;
 
-const Names<Gender> kGenders = {
-    {"m", Gender::kMasculine}, {"f", Gender::kFeminine}, {"n", Gender::kNeuter}};
+const Names<Gender> kGenders = {{"m", Gender::kMasculine}, {"f", Gender::kFeminine}, {"n", Gender::kNeuter}};
 const Names<Number> kNumbers = {{"singular", Number::kSingular}, {"plural", Number::kPlural}};
 const Names<Case> kCases = {{"accusative", Case::kAccusative}, {"dative", Case::kDative}};
 const Names<Frame> kFrames = {{"intransitive", Frame::kIntransitive},
-                                  {"motion", Frame::kMotion},
-                                  {"transitive", Frame::kTransitive},
-                                  {"ditransitive", Frame::kDitransitive},
-                                  {"clausal", Frame::kClausal}};
-const Names<Group> kGroups = {{"opinion", Group::kOpinion},     {"character", Group::kCharacter},
-                                  {"condition", Group::kCondition}, {"size", Group::kSize},
-                                  {"age", Group::kAge},             {"colour", Group::kColour}};
+                              {"motion", Frame::kMotion},
+                              {"transitive", Frame::kTransitive},
+                              {"ditransitive", Frame::kDitransitive},
+                              {"clausal", Frame::kClausal}};
+const Names<Group> kGroups = {{"opinion", Group::kOpinion},
+                              {"character", Group::kCharacter},
+                              {"condition", Group::kCondition},
+                              {"size", Group::kSize},
+                              {"age", Group::kAge},
+                              {"colour", Group::kColour}};
 const Names<Tense> kTenses = {{"present", Tense::kPresent}, {"past", Tense::kPast},
-                                  {"perfect", Tense::kPerfect}, {"future", Tense::kFuture},
-                                  {"can", Tense::kCan},         {"must", Tense::kMust}};
+                              {"perfect", Tense::kPerfect}, {"future", Tense::kFuture},
+                              {"can", Tense::kCan},         {"must", Tense::kMust}};
 
 template <class E>
 E value_of(std::string_view word, const Names<E>& names) {
@@ -126,8 +128,9 @@ class Lexicon {
     return Noun{row[0], row[1], row[2], row[3], value_of(row[4], kGenders), row.kinds(5)};
   });
   std::vector<Verb> verbs = table<Verb>("verbs", [](const Row& row) {
-    Verb verb{row[0], row[1], row[2], row[3],    row[4], row[5],
-              row[6], row[7], row[8], value_of(row[9], kFrames), row.kinds(10), row.kinds(11)};
+    Verb verb{row[0],        row[1],       row[2], row[3], row[4],
+              row[5],        row[6],       row[7], row[8], value_of(row[9], kFrames),
+              row.kinds(10), row.kinds(11)};
     if (row.has(12, "dative") || row.has(12, "dative sein")) verb.object_case = Case::kDative;
     verb.perfect_with_sein = row.has(12, "sein") || row.has(12, "dative sein");
     verb.german_first = row[13];
@@ -142,10 +145,17 @@ class Lexicon {
                            goal_prepositions = prepositions("goal_prepositions"),
                            noun_prepositions = prepositions("noun_prepositions");
   std::vector<Pronoun> pronouns = table<Pronoun>("pronouns", [](const Row& row) {
-    return Pronoun{row[0], row[1], row[2], row[3], row[4], row[5], row[6], row.has(7, "first"), value_of(row[8], kNumbers)};
+    return Pronoun{row[0],
+                   row[1],
+                   row[2],
+                   row[3],
+                   row[4],
+                   row[5],
+                   row[6],
+                   row.has(7, "first"),
+                   value_of(row[8], kNumbers)};
   });
   std::vector<Pair> subordinators = pairs("subordinators"), numerals = pairs("numerals");
-
 };
 
 const Lexicon& lexicon() {
