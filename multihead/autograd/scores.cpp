@@ -47,21 +47,24 @@ BasicVar<T> pick(BasicTape<T>& tape, BasicVar<T> x, std::span<const int32_t> row
 }
 
 // y_j = x_j - log sum_k exp(x_k);  dx_j = dy_j - exp(y_j) sum_k dy_k
+// Sums are of double numbers: that of the 49,152 words of SmolLM2 in float is off by 2e-4.
 template <class T>
 BasicVar<T> log_softmax(BasicTape<T>& tape, BasicVar<T> x) {
   BasicVar<T> y = tape.make(x.rows(), x.cols(), {x});
   for (int64_t i = 0; i < x.rows(); ++i) {
     const T* row = x.value().row(i);
     const T largest = x.cols() > 0 ? *std::max_element(row, row + x.cols()) : T(0);
-    const T log_sum =
-        largest + std::log(sum_over<T>(x.cols(), [&](int64_t k) { return std::exp(row[k] - largest); }));
+    const T log_sum = largest + static_cast<T>(std::log(sum_over<double>(x.cols(), [&](int64_t k) {
+                        return static_cast<double>(std::exp(row[k] - largest));
+                      })));
     for (int64_t j = 0; j < x.cols(); ++j) y.value()(i, j) = row[j] - log_sum;
   }
   tape.record(y, [&tape, x, y] {
     const auto dy = y.gradient();
     const auto sums = tape.arena().template array<T>(x.rows());
     for (int64_t i = 0; i < x.rows(); ++i)
-      sums[static_cast<size_t>(i)] = sum_over<T>(x.cols(), [&](int64_t k) { return dy(i, k); });
+      sums[static_cast<size_t>(i)] = static_cast<T>(
+          sum_over<double>(x.cols(), [&](int64_t k) { return static_cast<double>(dy(i, k)); }));
     pass_on(tape, x, [&](int64_t i, int64_t j) {
       return dy(i, j) - std::exp(y.value()(i, j)) * sums[static_cast<size_t>(i)];
     });

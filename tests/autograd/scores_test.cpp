@@ -48,6 +48,21 @@ TEST(Scores, LogSoftmaxAndWhatIsPickedFromIt) {
   EXPECT_NEAR(found.value()(0, 0), -std::log(1 + std::exp(-1.0)), 1e-12);
 }
 
+// Of as many words as vocabularies have.
+TEST(Scores, LogSoftmaxOfManyWordsIsExactInFloat) {
+  constexpr int64_t kWords = 60'013;
+  Tensor x(1, kWords);
+  double sum = 0;
+  for (int64_t j = 0; j < kWords; ++j) {
+    x(0, j) = static_cast<float>(std::sin(static_cast<double>(j)));
+    sum += std::exp(static_cast<double>(x(0, j)));
+  }
+  Tape tape;
+  const Var found = ops::log_softmax(tape, tape.constant(x.view()));
+  for (const int64_t j : {int64_t{0}, int64_t{4'999}, kWords - 1})
+    EXPECT_NEAR(static_cast<double>(found.value()(0, j)), static_cast<double>(x(0, j)) - std::log(sum), 2e-6);
+}
+
 TEST(Scores, CosinesOfRows) {
   const auto f = [](DoubleTape& t, std::span<const V> x) {
     return weighted_by_cosines(t, ops::cosines(t, x[0], x[1]));
