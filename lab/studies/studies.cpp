@@ -83,16 +83,15 @@ std::string_view note_on(std::string_view size) {
 
 /// Those of the answer; of a report of some claims those that stand alone and are about its claims.
 std::vector<Sentence> sentences_for(const StudyReport& report, const Study& study) {
-  std::vector<Sentence> sentences(study.answer.begin(), study.answer.end());
-  if (report.whole) return sentences;
-  sentences.assign(study.alone.begin(), study.alone.end());
+  if (report.whole) return study.answer;
+  std::vector<Sentence> sentences = study.alone;
   std::erase_if(sentences, [&](const Sentence& s) { return find_claim(report.claims, s.claim) == nullptr; });
   return sentences;
 }
 
 /// The study's, or the first claim with a plot when the report is about others.
 std::string picture_for(const StudyReport& report, const Study& study) {
-  if (report.whole || find_claim(report.claims, study.picture) != nullptr) return std::string(study.picture);
+  if (report.whole || find_claim(report.claims, study.picture) != nullptr) return study.picture;
   const auto found = std::find_if(report.claims.begin(), report.claims.end(),
                                   [](const Claim& claim) { return !claim.plots.empty(); });
   return found == report.claims.end() ? "" : found->id;

@@ -41,22 +41,22 @@ struct TrainedCheck {
 
 /// A sentence of an answer: one of three, by the verdict of a clause.
 struct Sentence {
-  std::string_view claim;  // "000.7"
-  size_t clause = 0;       // 0: its first
-  std::string_view pass;
-  std::string_view fail = {};       // empty: that of a broken program, for clauses of algebra
-  std::string_view undecided = {};  // empty: nothing is said
+  std::string claim;  // "000.7"
+  size_t clause = 0;  // 0: its first
+  std::string pass;
+  std::string fail = {};       // empty: that of a broken program, for clauses of algebra
+  std::string undecided = {};  // empty: nothing is said
 };
 
 struct Study {
-  std::string_view name, question;
-  std::span<const Sentence> answer;  // of a report of all claims
-  std::span<const Sentence> alone;   // of one that lacks some: what can be said of a claim without the others
-  std::string_view picture;          // the claim whose first plot shows the answer
+  std::string name, question;
+  std::vector<Sentence> answer;  // of a report of all claims
+  std::vector<Sentence> alone;   // of one that lacks some: what can be said of a claim without the others
+  std::string picture;           // the claim whose first plot shows the answer
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
   std::span<const TrainedCheck> trained;
   /// What the published runs on real text found, which ends the whole answer of the other sizes; empty: nothing.
-  std::string_view on_text = {};
+  std::string on_text = {};
 };
 /// The sentences that follow from the verdicts. REQUIRES: `claims` has all claims and clauses that they name.
 std::string answer_of(std::span<const Sentence> sentences, const std::vector<Claim>& claims);

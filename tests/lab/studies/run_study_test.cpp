@@ -60,12 +60,12 @@ Claim of_real_text(ArmRunner&) {
 
 constexpr AlgebraCheck kAlgebra[] = {{"009.1", holds}, {"009.2", also_holds}};
 constexpr TrainedCheck kTrained[] = {{"009.1, trained", looks_at_models}, {"009.3", of_real_text, true}};
-constexpr Sentence kAnswer[] = {
+const std::vector<Sentence> kAnswer = {
     {"009.2", 0, "Three is odd."},
     {"009.1, trained", 0, "Models count to two.", "Models do not.", "Models may."},
     {"009.1", 0, "Two is even."}};
 
-constexpr Sentence kAlone[] = {{"009.3", 0, "Text says so."}, {"009.1", 0, "Two is an even number."}};
+const std::vector<Sentence> kAlone = {{"009.3", 0, "Text says so."}, {"009.1", 0, "Two is an even number."}};
 
 class RunStudy : public testing::Test {
  protected:
