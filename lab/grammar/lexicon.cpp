@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "multihead/base/embed.h"
+#include "multihead/base/enum_names.h"
 #include "multihead/base/error.h"
 
 // MULTIHEAD_LEXICON is lexicon.json beside this file.
@@ -16,29 +17,27 @@ MH_EMBED(mh_lexicon, MULTIHEAD_LEXICON);
 namespace mh::grammar {
 namespace {
 
-template <class E>
-using Names = std::vector<std::pair<std::string_view, E>>;
-
-const Names<Gender> kGenders = {{"m", Gender::kMasculine}, {"f", Gender::kFeminine}, {"n", Gender::kNeuter}};
-const Names<Number> kNumbers = {{"singular", Number::kSingular}, {"plural", Number::kPlural}};
-const Names<Case> kCases = {{"accusative", Case::kAccusative}, {"dative", Case::kDative}};
-const Names<Frame> kFrames = {{"intransitive", Frame::kIntransitive},
-                              {"motion", Frame::kMotion},
-                              {"transitive", Frame::kTransitive},
-                              {"ditransitive", Frame::kDitransitive},
-                              {"clausal", Frame::kClausal}};
-const Names<Group> kGroups = {{"opinion", Group::kOpinion},
-                              {"character", Group::kCharacter},
-                              {"condition", Group::kCondition},
-                              {"size", Group::kSize},
-                              {"age", Group::kAge},
-                              {"colour", Group::kColour}};
-const Names<Tense> kTenses = {{"present", Tense::kPresent}, {"past", Tense::kPast},
-                              {"perfect", Tense::kPerfect}, {"future", Tense::kFuture},
-                              {"can", Tense::kCan},         {"must", Tense::kMust}};
+constexpr EnumNames<Gender> kGenders = {
+    {"m", Gender::kMasculine}, {"f", Gender::kFeminine}, {"n", Gender::kNeuter}};
+constexpr EnumNames<Number> kNumbers = {{"singular", Number::kSingular}, {"plural", Number::kPlural}};
+constexpr EnumNames<Case> kCases = {{"accusative", Case::kAccusative}, {"dative", Case::kDative}};
+constexpr EnumNames<Frame> kFrames = {{"intransitive", Frame::kIntransitive},
+                                      {"motion", Frame::kMotion},
+                                      {"transitive", Frame::kTransitive},
+                                      {"ditransitive", Frame::kDitransitive},
+                                      {"clausal", Frame::kClausal}};
+constexpr EnumNames<Group> kGroups = {{"opinion", Group::kOpinion},
+                                      {"character", Group::kCharacter},
+                                      {"condition", Group::kCondition},
+                                      {"size", Group::kSize},
+                                      {"age", Group::kAge},
+                                      {"colour", Group::kColour}};
+constexpr EnumNames<Tense> kTenses = {{"present", Tense::kPresent}, {"past", Tense::kPast},
+                                      {"perfect", Tense::kPerfect}, {"future", Tense::kFuture},
+                                      {"can", Tense::kCan},         {"must", Tense::kMust}};
 
 template <class E>
-E value_of(std::string_view word, const Names<E>& names) {
+E value_of(std::string_view word, EnumNames<E> names) {
   for (const auto& [name, value] : names) {
     if (name == word) return value;
   }
@@ -65,22 +64,21 @@ class Row {
   }
   bool has(size_t i, std::string_view word) const { return (*this)[i] == word; }
   /// "animal thing", "any -time".
-  Kinds kinds(size_t i) const { return kinds_of((*this)[i], kinds_); }
+  Kinds kinds(size_t i) const {
+    Kinds all = 0;
+    for (std::string_view word : words_of((*this)[i])) {
+      const bool without = word.starts_with('-');
+      if (without) word.remove_prefix(1);
+      const auto found = kinds_.find(word);
+      if (found == kinds_.end()) throw Error("the lexicon has an unknown kind: " + std::string(word));
+      all = without ? all & ~found->second : all | found->second;
+    }
+    return all;
+  }
   uint32_t tenses(size_t i) const {
     uint32_t all = 0;
     for (const std::string_view word : words_of((*this)[i])) all |= bit(value_of(word, kTenses));
     return all == 0 ? kAnyTense : all;
-  }
-  static Kinds kinds_of(std::string_view text, const std::map<std::string_view, Kinds>& kinds) {
-    Kinds all = 0;
-    for (std::string_view word : words_of(text)) {
-      const bool without = word.starts_with('-');
-      if (without) word.remove_prefix(1);
-      const auto found = kinds.find(word);
-      if (found == kinds.end()) throw Error("the lexicon has an unknown kind: " + std::string(word));
-      all = without ? all & ~found->second : all | found->second;
-    }
-    return all;
   }
 
  private:

@@ -16,14 +16,8 @@ MH_EMBED(mh_answers, MULTIHEAD_ANSWERS);
 namespace mh {
 namespace {
 
-struct Checks {
-  std::string_view study;
-  std::span<const AlgebraCheck> algebra;
-  std::span<const TrainedCheck> trained;
-};
-
 /// Of a clause by its name: "001.4, trained (a)".
-Sentence sentence_of(const nlohmann::json& sentences, const std::string& clause) {
+Sentence read_sentence(const nlohmann::json& sentences, const std::string& clause) {
   const nlohmann::json& words = sentences.at(clause);
   const size_t letter = clause.rfind(" (");
   return {.claim = clause.substr(0, letter),
@@ -33,29 +27,34 @@ Sentence sentence_of(const nlohmann::json& sentences, const std::string& clause)
           .undecided = words.value("undecided", "")};
 }
 
+Study read_study(const nlohmann::json& file, const char* name, std::span<const AlgebraCheck> algebra,
+                 std::span<const TrainedCheck> trained) {
+  const nlohmann::json& from = file.at("studies").at(name);
+  const auto sentences = [&](const char* list) {
+    std::vector<Sentence> read;
+    for (const nlohmann::json& clause : from.at(list))
+      read.push_back(read_sentence(file.at("sentences"), clause));
+    return read;
+  };
+  return {.name = name,
+          .question = from.at("question"),
+          .answer = sentences("answer"),
+          .alone = sentences("alone"),
+          .picture = from.at("picture"),
+          .algebra = algebra,
+          .trained = trained,
+          .on_text = from.at("on_text")};
+}
+
 std::vector<Study> read_studies() {
-  const Checks checks[] = {
-      {"split-or-project", split_or_project::algebra(), split_or_project::trained()},
-      {"diversity", diversity::algebra(), diversity::trained()},
-      {"two-matrices-or-one", two_matrices_or_one::algebra(), two_matrices_or_one::trained()},
-      {"unique-heads", unique_heads::algebra(), unique_heads::trained()},
-      {"one-product", one_product::algebra(), one_product::trained()},
-      {"table3", {}, table3::trained()}};
   const auto file = nlohmann::json::parse(mh_answers, mh_answers_end);
-  std::vector<Study> studies;
-  for (const nlohmann::json& from : file.at("studies")) {
-    Study& study = studies.emplace_back();
-    study.name = from.at("name"), study.question = from.at("question");
-    study.picture = from.at("picture"), study.on_text = from.at("on_text");
-    for (const auto& [list, sentences] : {std::pair{"answer", &study.answer}, {"alone", &study.alone}}) {
-      for (const nlohmann::json& clause : from.at(list))
-        sentences->push_back(sentence_of(file.at("sentences"), clause));
-    }
-    for (const Checks& of : checks) {
-      if (of.study == study.name) study.algebra = of.algebra, study.trained = of.trained;
-    }
-  }
-  return studies;
+  return {
+      read_study(file, "split-or-project", split_or_project::algebra(), split_or_project::trained()),
+      read_study(file, "diversity", diversity::algebra(), diversity::trained()),
+      read_study(file, "two-matrices-or-one", two_matrices_or_one::algebra(), two_matrices_or_one::trained()),
+      read_study(file, "unique-heads", unique_heads::algebra(), unique_heads::trained()),
+      read_study(file, "one-product", one_product::algebra(), one_product::trained()),
+      read_study(file, "table3", {}, table3::trained())};
 }
 
 }  // namespace

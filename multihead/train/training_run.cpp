@@ -67,7 +67,7 @@ class Run {
   RunEnd train_until_asked() {
     const TrainingState& state = trainer_.state();
     for (;;) {
-      if (state.update > 0) keep();  // at first what a run lacks that was stopped within a validation
+      if (state.update > 0) keep();  // of a run that was stopped within a validation, first that one
       if (const auto end = ended(state, options_)) {
         finish();
         return *end;

@@ -60,7 +60,7 @@ TEST_F(EmbedText, ProgressEndsWithAll) {
     std::vector<int64_t> told;
     const auto progress = [&](int64_t done) { told.push_back(done); };
     embed_text(model, lines, {.max_batch_tokens = 9, .progress = progress});
-    // After each batch of the calling thread: how many are its own of three threads, no test can say.
+    // It is told after each batch of the calling thread, which of three may get one batch or all.
     if (threads == 1) {
       EXPECT_GT(told.size(), 3u);
     }
