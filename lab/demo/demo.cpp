@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "lab/demo/grammar_heads.h"
@@ -50,10 +52,46 @@ void compare_with_shipped(const ModelFolder& shipped, const ParallelText& text,
                           const std::vector<std::string>& translated, DemoResult& result) {
   const std::vector<std::string> of_shipped = translations(shipped, text.source);
   for (size_t i = 0; i < of_shipped.size(); ++i) {
-    ++result.shipped.all, ++result.alike.all;
-    result.shipped.right += of_shipped[i] == text.target[i];
-    result.alike.right += of_shipped[i] == translated[i];
+    result.shipped.count(of_shipped[i] == text.target[i]);
+    result.alike.count(of_shipped[i] == translated[i]);
   }
+}
+
+/// Hangs each word on the one before it: who follows these trees reads the previous word.
+void chain(std::vector<std::vector<Word>>& trees) {
+  for (std::vector<Word>& tree : trees) {
+    for (size_t i = 0; i < tree.size(); ++i) {
+      tree[i].head = static_cast<int>(i) - 1;
+      tree[i].relation = tree[i].upos == "PUNCT" ? "punct" : kPreviousWord;
+    }
+  }
+}
+
+/// The score that beats its best fixed offset by most; support 0 when there is none with this relation and
+/// direction. Each attention has its own offset, since the decoder reads another language.
+RelationScore best_head_for(std::span<const RelationScore> scores, std::string_view relation,
+                            Direction direction) {
+  RelationScore best;
+  for (const RelationScore& score : scores) {
+    if (score.relation != relation || score.direction != direction) continue;
+    if (best.attention.empty() || score.gain() > best.gain()) best = score;
+  }
+  return best;
+}
+
+/// The head of encoder or decoder that reads the previous word most often. It is counted like a relation,
+/// ignoring a word's weight on itself and on special tokens; punctuation is left out.
+RelationScore previous_word_head(const ModelFolder& folder, HeadsText text) {
+  chain(text.source_trees);
+  chain(text.target_trees);
+  text.alignments.clear();
+  const HeadReport report = inspect_heads(folder, text, {.similarities = false});
+  RelationScore best;
+  for (const RelationScore& score : report.relations) {
+    const bool asked = score.relation == kPreviousWord && score.direction == Direction::kToHead;
+    if (asked && score.score() > best.score()) best = score;
+  }
+  return best;
 }
 
 void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sentences, DemoResult& result) {
@@ -71,6 +109,18 @@ void inspect(const ModelFolder& folder, const std::vector<GrammarSentence>& sent
 }
 
 }  // namespace
+
+HeadsText heads_text(std::span<const GrammarSentence> sentences) {
+  HeadsText text;
+  for (const GrammarSentence& sentence : sentences) {
+    text.sources.push_back(text_of(sentence.source));
+    text.targets.push_back(text_of(sentence.target));
+    text.source_trees.push_back(sentence.source);
+    text.target_trees.push_back(sentence.target);
+    text.alignments.push_back(sentence.alignment);
+  }
+  return text;
+}
 
 DemoSettings demo_settings(uint64_t seed) {
   DemoSettings demo;
@@ -133,8 +183,7 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
   for (size_t i = 0; i < of_test.size(); ++i) {
     const DemoExample example{test.source[i], of_test[i], test.target[i]};
     const bool right = of_test[i] == test.target[i];
-    ++result.ordinary.all;
-    result.ordinary.right += right;
+    result.ordinary.count(right);
     if (right && result.examples.size() < kExamples) result.examples.push_back(example);
     if (!right && result.mistakes.size() < kMistakes) result.mistakes.push_back(example);
   }
@@ -142,10 +191,8 @@ DemoResult run_demo(const DemoSettings& settings, const DemoWatcher& watcher) {
   bool shown[2] = {};
   for (size_t i = 0; i < of_compositional.size(); ++i) {
     const bool by_depth = corpus.compositional[i].novelty == Novelty::kDepth;
-    ExactMatch& match = by_depth ? result.depth : result.verb_object;
     const bool right = of_compositional[i] == compositional.target[i];
-    ++match.all;
-    match.right += right;
+    (by_depth ? result.depth : result.verb_object).count(right);
     if (right && !shown[by_depth]) {
       shown[by_depth] = true;
       result.examples.push_back({compositional.source[i], of_compositional[i], compositional.target[i]});

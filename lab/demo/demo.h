@@ -26,6 +26,7 @@ DemoSettings demo_settings(uint64_t seed = 1);
 /// How many translations equal those of the grammar exactly.
 struct ExactMatch {
   int64_t right = 0, all = 0;
+  void count(bool is_right) { ++all, right += is_right; }
   double share() const { return all > 0 ? static_cast<double>(right) / static_cast<double>(all) : 0; }
 };
 

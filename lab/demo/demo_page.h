@@ -1,4 +1,5 @@
-// The page of the demonstration's translator: what `multihead view` would write of it, with the corpus's trees and alignments.
+// The page of the demonstration's translator: what `multihead view` would write of it, with the corpus's trees and
+// alignments.
 #pragma once
 
 #include <filesystem>

@@ -3,29 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "lab/grammar/derivation.h"
 #include "lab/grammar/linearise.h"
 #include "multihead/base/error.h"
+#include "multihead/base/file.h"
 #include "multihead/base/random.h"
+#include "multihead/data/conllu.h"
 
 namespace mh {
 namespace {
 
 GrammarSentence both_sides(const grammar::Clause& clause) {
-  grammar::SentenceBuilder source, target;
-  grammar::english(clause, source);
-  grammar::german(clause, target);
-  auto [source_words, source_meanings] = source.finish();
-  auto [target_words, target_meanings] = target.finish();
-
-  GrammarSentence sentence{std::move(source_words), std::move(target_words), {}, Novelty::kNone};
-  for (size_t i = 0; i < source_meanings.size(); ++i) {
-    if (source_meanings[i].node == nullptr) continue;
-    for (size_t j = 0; j < target_meanings.size(); ++j) {
-      if (source_meanings[i] == target_meanings[j])
+  grammar::Side source = grammar::english(clause), target = grammar::german(clause);
+  GrammarSentence sentence{std::move(source.words), std::move(target.words), {}, Novelty::kNone};
+  for (size_t i = 0; i < source.meanings.size(); ++i) {
+    if (source.meanings[i].node == nullptr) continue;
+    for (size_t j = 0; j < target.meanings.size(); ++j) {
+      if (source.meanings[i] == target.meanings[j])
         sentence.alignment.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
     }
   }
@@ -72,6 +72,32 @@ class Corpus {
   std::unordered_set<std::string> sources_, targets_;
 };
 
+struct Part {
+  const char* name;
+  int64_t GrammarOptions::*pairs;
+  std::vector<GrammarSentence> GrammarCorpus::*sentences;
+};
+constexpr Part kParts[] = {{"train", &GrammarOptions::train, &GrammarCorpus::train},
+                           {"valid", &GrammarOptions::valid, &GrammarCorpus::valid},
+                           {"test", &GrammarOptions::test, &GrammarCorpus::test},
+                           {"compositional", &GrammarOptions::compositional, &GrammarCorpus::compositional}};
+constexpr std::string_view kEndings[] = {"en", "de", "en.conllu", "de.conllu", "align"};
+
+void add_part(FolderWriter& writer, std::string_view part, std::span<const GrammarSentence> sentences) {
+  std::string files[std::size(kEndings)];
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const GrammarSentence& sentence = sentences[i];
+    const std::string id = fmt::format("{}-{}", part, i + 1);
+    files[0].append(text_of(sentence.source)) += '\n';
+    files[1].append(text_of(sentence.target)) += '\n';
+    files[2] += format_conllu(sentence.source, id);
+    files[3] += format_conllu(sentence.target, id);
+    files[4].append(format_pharaoh(sentence.alignment)) += '\n';
+  }
+  for (size_t i = 0; i < std::size(kEndings); ++i)
+    writer.add(fmt::format("{}.{}", part, kEndings[i]), files[i]);
+}
+
 template <class T>
 void check_setting(const char* name, T value, Rule<T> rule) {
   if (value >= rule.low && value <= rule.high) return;
@@ -82,10 +108,7 @@ void check_setting(const char* name, T value, Rule<T> rule) {
 }  // namespace
 
 GrammarCorpus make_grammar_corpus(const GrammarOptions& options) {
-  check_setting("train", options.train, kGrammarPairs);
-  check_setting("valid", options.valid, kGrammarPairs);
-  check_setting("test", options.test, kGrammarPairs);
-  check_setting("compositional", options.compositional, kGrammarPairs);
+  for (const Part& part : kParts) check_setting(part.name, options.*part.pairs, kGrammarPairs);
   check_setting("depth", options.depth, kGrammarDepths);
   check_setting("max_words", options.max_words, kGrammarWords);
 
@@ -108,6 +131,23 @@ ParallelText parallel_text(std::span<const GrammarSentence> sentences) {
     text.target.push_back(text_of(sentence.target));
   }
   return text;
+}
+
+void check_grammar_folder(const std::filesystem::path& folder) {
+  // It will be replaced: it must be new, empty, or hold nothing but what was written here.
+  std::set<std::string, std::less<>> ours;
+  for (const Part& part : kParts) {
+    for (const auto ending : kEndings) ours.insert(fmt::format("{}.{}", part.name, ending));
+  }
+  refuse_foreign_files(folder, [&](std::string_view name) { return ours.contains(name); });
+  check_can_write_folder(folder);
+}
+
+void write_grammar_corpus(const GrammarCorpus& corpus, const std::filesystem::path& folder) {
+  check_grammar_folder(folder);
+  FolderWriter writer(folder);
+  for (const Part& part : kParts) add_part(writer, part.name, corpus.*part.sentences);
+  writer.commit();
 }
 
 }  // namespace mh

@@ -1,9 +1,10 @@
 #include "lab/grammar/lexicon.h"
 
-#include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,14 +45,9 @@ E value_of(std::string_view word, EnumNames<E> names) {
   throw Error("the lexicon has an unknown word: " + std::string(word));
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
 }
 
 /// A line of a table. Cells at its end may be left out; they are empty.
@@ -59,14 +55,13 @@ class Row {
  public:
   Row(const nlohmann::json& cells, const std::map<std::string_view, Kinds>& kinds)
       : cells_(cells), kinds_(kinds) {}
-  std::string_view operator[](size_t i) const {
+  std::string_view text(size_t i) const {
     return i < cells_.size() ? std::string_view(cells_[i].get_ref<const std::string&>()) : "";
   }
-  bool has(size_t i, std::string_view word) const { return (*this)[i] == word; }
   /// "animal thing", "any -time".
   Kinds kinds(size_t i) const {
     Kinds all = 0;
-    for (std::string_view word : words_of((*this)[i])) {
+    for (std::string_view word : words_of(text(i))) {
       const bool without = word.starts_with('-');
       if (without) word.remove_prefix(1);
       const auto found = kinds_.find(word);
@@ -77,138 +72,85 @@ class Row {
   }
   uint32_t tenses(size_t i) const {
     uint32_t all = 0;
-    for (const std::string_view word : words_of((*this)[i])) all |= bit(value_of(word, kTenses));
+    for (const std::string& word : words_of(text(i))) all |= bit(value_of(word, kTenses));
     return all == 0 ? kAnyTense : all;
   }
+
+  void read(Noun& to) const {
+    to = {text(0), text(1), text(2), text(3), value_of(text(4), kGenders), kinds(5)};
+  }
+  void read(Verb& to) const {
+    to = {text(0),   text(1),  text(2), text(3), text(4),
+          text(5),   text(6),  text(7), text(8), value_of(text(9), kFrames),
+          kinds(10), kinds(11)};
+    if (text(12).starts_with("dative")) to.object_case = Case::kDative;
+    to.perfect_with_sein = text(12).ends_with("sein");
+    to.german_first = text(13);
+  }
+  void read(Adjective& to) const { to = {text(0), text(1), value_of(text(2), kGroups), kinds(3)}; }
+  void read(Adverb& to) const { to = {text(0), text(1), tenses(2), text(3) != "not with be"}; }
+  void read(Preposition& to) const { to = {text(0), text(1), value_of(text(2), kCases), kinds(3)}; }
+  void read(Pronoun& to) const {
+    const bool first = text(7) == "first";
+    to = {text(0), text(1), text(2), text(3), text(4), text(5), text(6), first, value_of(text(8), kNumbers)};
+  }
+  void read(Pair& to) const { to = {text(0), text(1)}; }
 
  private:
   const nlohmann::json& cells_;
   const std::map<std::string_view, Kinds>& kinds_;
 };
 
-class Lexicon {
-  nlohmann::json file_ = nlohmann::json::parse(mh_lexicon, mh_lexicon_end);  // whose texts the tables show
-  std::map<std::string_view, Kinds> kinds_ = read_kinds();
+/// All tables with their names in the file.
+template <class Words, class Visitor>
+void for_each_table(Words& words, Visitor visit) {
+  visit("nouns", words.nouns);
+  visit("verbs", words.verbs);
+  visit("adjectives", words.adjectives);
+  visit("degree_adverbs", words.degree_adverbs);
+  visit("middle_adverbs", words.middle_adverbs);
+  visit("edge_adverbs", words.edge_adverbs);
+  visit("place_prepositions", words.place_prepositions);
+  visit("goal_prepositions", words.goal_prepositions);
+  visit("noun_prepositions", words.noun_prepositions);
+  visit("pronouns", words.pronouns);
+  visit("subordinators", words.subordinators);
+  visit("numerals", words.numerals);
+}
 
-  std::map<std::string_view, Kinds> read_kinds() const {
-    std::map<std::string_view, Kinds> found{{"any", ~Kinds{0}}};
-    Kinds next = kPerson;
-    for (const auto& kind : file_.at("kinds")) {
-      found[kind.at(0).get_ref<const std::string&>()] = next;
-      next <<= 1;
-    }
-    for (const auto& group : file_.at("groups_of_kinds"))
-      found[group.at(0).get_ref<const std::string&>()] = Row(group, found).kinds(1);
-    return found;
+/// It shows the texts of the file.
+Lexicon read_lexicon(const nlohmann::json& file) {
+  std::map<std::string_view, Kinds> kinds{{"any", ~Kinds{0}}};
+  Kinds next = kPerson;
+  for (const auto& kind : file.at("kinds")) {
+    kinds[kind.at(0).get_ref<const std::string&>()] = next;
+    next <<= 1;
   }
-  template <class T, class Make>
-  std::vector<T> table(const char* name, const Make& make) const {
-    std::vector<T> rows;
-    for (const auto& cells : file_.at(name)) rows.push_back(make(Row(cells, kinds_)));
-    return rows;
-  }
-  std::vector<Adverb> adverbs(const char* name) const {
-    return table<Adverb>(name, [](const Row& row) {
-      return Adverb{row[0], row[1], row.tenses(2), !row.has(3, "not with be")};
-    });
-  }
-  std::vector<Preposition> prepositions(const char* name) const {
-    return table<Preposition>(name, [](const Row& row) {
-      return Preposition{row[0], row[1], value_of(row[2], kCases), row.kinds(3)};
-    });
-  }
-  std::vector<Pair> pairs(const char* name) const {
-    return table<Pair>(name, [](const Row& row) { return Pair{row[0], row[1]}; });
-  }
-
- public:
-  std::vector<Noun> nouns = table<Noun>("nouns", [](const Row& row) {
-    return Noun{row[0], row[1], row[2], row[3], value_of(row[4], kGenders), row.kinds(5)};
+  for (const auto& group : file.at("groups_of_kinds"))
+    kinds[group.at(0).get_ref<const std::string&>()] = Row(group, kinds).kinds(1);
+  Lexicon words;
+  for_each_table(words, [&](const char* name, auto& table) {
+    for (const auto& cells : file.at(name)) Row(cells, kinds).read(table.emplace_back());
   });
-  std::vector<Verb> verbs = table<Verb>("verbs", [](const Row& row) {
-    Verb verb{row[0],        row[1],       row[2], row[3], row[4],
-              row[5],        row[6],       row[7], row[8], value_of(row[9], kFrames),
-              row.kinds(10), row.kinds(11)};
-    if (row.has(12, "dative") || row.has(12, "dative sein")) verb.object_case = Case::kDative;
-    verb.perfect_with_sein = row.has(12, "sein") || row.has(12, "dative sein");
-    verb.german_first = row[13];
-    return verb;
-  });
-  std::vector<Adjective> adjectives = table<Adjective>("adjectives", [](const Row& row) {
-    return Adjective{row[0], row[1], value_of(row[2], kGroups), row.kinds(3)};
-  });
-  std::vector<Adverb> degree_adverbs = adverbs("degree_adverbs"), middle_adverbs = adverbs("middle_adverbs"),
-                      edge_adverbs = adverbs("edge_adverbs");
-  std::vector<Preposition> place_prepositions = prepositions("place_prepositions"),
-                           goal_prepositions = prepositions("goal_prepositions"),
-                           noun_prepositions = prepositions("noun_prepositions");
-  std::vector<Pronoun> pronouns = table<Pronoun>("pronouns", [](const Row& row) {
-    return Pronoun{row[0],
-                   row[1],
-                   row[2],
-                   row[3],
-                   row[4],
-                   row[5],
-                   row[6],
-                   row.has(7, "first"),
-                   value_of(row[8], kNumbers)};
-  });
-  std::vector<Pair> subordinators = pairs("subordinators"), numerals = pairs("numerals");
-};
-
-const Lexicon& lexicon() {
-  static const Lexicon words;
   return words;
 }
 
 }  // namespace
 
-std::span<const Noun> nouns() {
-  return lexicon().nouns;
-}
-std::span<const Verb> verbs() {
-  return lexicon().verbs;
-}
-std::span<const Adjective> adjectives() {
-  return lexicon().adjectives;
-}
-std::span<const Adverb> degree_adverbs() {
-  return lexicon().degree_adverbs;
-}
-std::span<const Adverb> middle_adverbs() {
-  return lexicon().middle_adverbs;
-}
-std::span<const Adverb> edge_adverbs() {
-  return lexicon().edge_adverbs;
-}
-std::span<const Preposition> place_prepositions() {
-  return lexicon().place_prepositions;
-}
-std::span<const Preposition> goal_prepositions() {
-  return lexicon().goal_prepositions;
-}
-std::span<const Preposition> noun_prepositions() {
-  return lexicon().noun_prepositions;
-}
-std::span<const Pronoun> pronouns() {
-  return lexicon().pronouns;
-}
-std::span<const Pair> subordinators() {
-  return lexicon().subordinators;
-}
-std::span<const Pair> numerals() {
-  return lexicon().numerals;
+const Lexicon& lexicon() {
+  static const auto file = nlohmann::json::parse(mh_lexicon, mh_lexicon_end);
+  static const Lexicon words = read_lexicon(file);
+  return words;
 }
 
 int lemma_count() {
   // the, a, this, every, no; who, which; be, do, have, will, can, must; not, that, but, and
-  constexpr size_t kFunctionWords = 17;
+  size_t count = 17;
+  for_each_table(lexicon(), [&](const char*, const auto& table) { count += table.size(); });
+  count += lexicon().pronouns.size();   // their possessives
   std::set<std::string_view> of_verbs;  // several rows are one lemma
-  for (const Verb& verb : verbs()) of_verbs.insert(verb.english);
-  return static_cast<int>(nouns().size() + of_verbs.size() + adjectives().size() + degree_adverbs().size() +
-                          middle_adverbs().size() + edge_adverbs().size() + place_prepositions().size() +
-                          goal_prepositions().size() + noun_prepositions().size() + 2 * pronouns().size() +
-                          subordinators().size() + numerals().size() + kFunctionWords);
+  for (const Verb& verb : lexicon().verbs) of_verbs.insert(verb.english);
+  return static_cast<int>(count - lexicon().verbs.size() + of_verbs.size());
 }
 
 }  // namespace mh::grammar

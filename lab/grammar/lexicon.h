@@ -7,8 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <vector>
 
 namespace mh::grammar {
 
@@ -16,8 +16,8 @@ enum class Gender { kMasculine, kFeminine, kNeuter };
 enum class Number { kSingular, kPlural };
 enum class Case { kNominative, kAccusative, kDative };
 
-/// The kinds of things that nouns name, a bit each, in the order of lexicon.json; a verb or an adjective lists the kinds that it goes
-/// with.
+/// The kinds of things that nouns name, a bit each, in the order of lexicon.json; a verb or an adjective lists the
+/// kinds that it goes with.
 using Kinds = uint64_t;
 constexpr Kinds kPerson = 1;
 
@@ -82,25 +82,21 @@ struct Pair {
   std::string_view english, german;
 };
 
-std::span<const Noun> nouns();
-std::span<const Verb> verbs();
-std::span<const Adjective> adjectives();
-/// "very": before an adjective.
-std::span<const Adverb> degree_adverbs();
-/// "often": before the English verb, in the German middle field.
-std::span<const Adverb> middle_adverbs();
-/// "today", "here": first or last in an English clause.
-std::span<const Adverb> edge_adverbs();
-/// Where something happens: belongs to the verb.
-std::span<const Preposition> place_prepositions();
-/// Where somebody goes: belongs to a verb of motion.
-std::span<const Preposition> goal_prepositions();
-/// "with": belongs to the noun before it. No preposition is in two of these lists, so its attachment is
-/// never ambiguous.
-std::span<const Preposition> noun_prepositions();
-std::span<const Pronoun> pronouns();
-std::span<const Pair> subordinators();
-std::span<const Pair> numerals();
+struct Lexicon {
+  std::vector<Noun> nouns;
+  std::vector<Verb> verbs;
+  std::vector<Adjective> adjectives;
+  std::vector<Adverb> degree_adverbs;  // "very": before an adjective
+  std::vector<Adverb> middle_adverbs;  // "often": before the English verb, in the German middle field
+  std::vector<Adverb> edge_adverbs;    // "today", "here": first or last in an English clause
+  // No preposition is in two of these lists, so its attachment is never ambiguous.
+  std::vector<Preposition> place_prepositions;  // where something happens: belongs to the verb
+  std::vector<Preposition> goal_prepositions;   // where somebody goes: belongs to a verb of motion
+  std::vector<Preposition> noun_prepositions;   // "with": belongs to the noun before it
+  std::vector<Pronoun> pronouns;
+  std::vector<Pair> subordinators, numerals;
+};
+const Lexicon& lexicon();
 
 /// The number of English lemmas, content and function words together.
 int lemma_count();

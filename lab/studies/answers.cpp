@@ -42,8 +42,7 @@ Study read_study(const nlohmann::json& file, const char* name, std::span<const A
           .alone = sentences("alone"),
           .picture = from.at("picture"),
           .algebra = algebra,
-          .trained = trained,
-          .on_text = from.at("on_text")};
+          .trained = trained};
 }
 
 std::vector<Study> read_studies() {

@@ -9,12 +9,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lab/studies/claim.h"
 #include "lab/studies/run_log.h"
+#include "lab/studies/study.h"
 #include "lab/studies/study_size.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/train/translator/translator_corpus.h"
@@ -25,8 +26,8 @@ namespace mh {
 struct Arm {
   std::string name;            // for people; no part of what a run is
   EncoderDecoderConfig model;  // begin with ArmRunner::base()
-  /// Unset: the model's. Else every attention reads columns of its own, drawn from this number, which is
-  /// another for each attention and each seed.
+  /// Unset: the model's. Else every attention reads columns of its own, drawn from this number, which is another
+  /// for each attention and each seed.
   std::function<HeadColumns(uint64_t draw)> columns = {};
   double updates = 1;        // times the size's, and as many times its warmup
   double warmup = 1;         // times that
@@ -41,11 +42,6 @@ struct Arm {
 /// The model of a run: with the columns of this seed.
 EncoderDecoderConfig config_of(const Arm& arm, uint64_t seed);
 
-struct ArmWatcher {
-  std::function<void(const std::string&)> step;  // "run 3 of 40: canonical, seed 2; about 95 s to go"
-  std::function<bool()> stop;                    // true: Interrupted is thrown; runs that are done are kept
-};
-
 /// The built-in text of the quick or the standard size.
 GrammarCorpus built_in_corpus(StudySize size, const GrammarOptions& options);
 
@@ -58,11 +54,12 @@ class ArmRunner {
   struct Options {
     StudySize size = StudySize::kStandard;
     std::optional<SizeSettings> settings = {};  // in the place of the size's
-    std::filesystem::path data = {};  // kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
-    std::filesystem::path checkpoint =
-        {};  // a model folder for claims about what is stored; empty: one made here
+    /// kPaper: folder of train, val and test_2016_flickr, .en.gz and .de.gz
+    std::filesystem::path data = {};
+    /// A model folder for claims about what is stored; empty: one made here.
+    std::filesystem::path checkpoint = {};
     std::filesystem::path runs = "study/runs";
-    ArmWatcher watcher = {};
+    StudyWatcher watcher = {};  // a step: "run 3 of 40: canonical, seed 2; about 95 s to go"
   };
   /// Reads or makes the text. Throws UsageError when kPaper has no data, and what reading throws.
   explicit ArmRunner(const Options& options);
@@ -117,21 +114,23 @@ class ArmRunner {
   const TrainingCorpus& test() const { return test_; }
 
  private:
+  /// Of one arm, by the power of two, or of sqrt(10), that its rate, or its weight, was multiplied with.
+  using Losses = std::map<int, double>;
+  struct Trial {
+    Losses& losses;  // where its own belongs
+    int power;
+    Arm arm;
+  };
+  /// Trains the trials, and puts their losses on validation in their places: the mean over the first seeds; infinite
+  /// where one diverged.
+  void compare(const std::vector<Trial>& trials, size_t seeds);
   /// The losses of each arm's two best powers, as tune() finds them; the arms side by side.
-  std::vector<std::map<int, double>> search(const std::vector<Arm*>& arms,
-                                            const std::function<Arm(const Arm&, int power)>& changed);
-  /// A short training is suited by a higher rate than a whole one (Bjorck et al. 2025, arXiv 2409.19913). So where the
-  /// higher of an arm's two best rates won the short trials, both are trained in full, and their losses take the place
-  /// of the trials'.
-  void compare_in_full(const std::vector<Arm*>& arms, std::vector<std::map<int, double>>& losses);
-  /// The mean over these runs, all of which are kept; infinite where one diverged.
-  double validation_loss(const Arm& arm, const std::vector<uint64_t>& seeds) const;
+  std::vector<Losses> search(const std::vector<Arm*>& arms,
+                             const std::function<Arm(const Arm&, int power)>& changed);
   RunSettings run_settings(const Arm& arm, uint64_t seed) const;
   RunIdentity identity(const Arm& arm, uint64_t seed) const;
-  int64_t updates_of(const Arm& arm) const;
-  int64_t warmup_of(const Arm& arm) const;
-  std::optional<ArmRun> find(const Arm& arm, uint64_t seed) const { return log_.find(identity(arm, seed)); }
-  ArmRun train(const Arm& arm, uint64_t seed);
+  void train(const Arm& arm, uint64_t seed);
+  void stop_if_asked() const;
   void make_folder() const;  // of the runs
 
   Options options_;
@@ -143,9 +142,9 @@ class ArmRunner {
   std::string text_fingerprint_;
   std::string study_ = "runs";
   RunLog log_;
-  std::map<std::string, std::vector<ArmRun>> runs_;  // by RunIdentity::all() of every seed
-  double seconds_of_run_ = 0;                        // lately
-  std::map<std::string, RunIdentity> asked_for_;     // since keep_for(), by RunIdentity::all()
+  std::map<std::vector<RunIdentity>, std::vector<ArmRun>> runs_;  // by what each seed's is
+  double seconds_of_run_ = 0;                                     // lately
+  std::set<RunIdentity> asked_for_;                               // since keep_for()
   double waited_seconds_ = 0;
 };
 

@@ -15,20 +15,14 @@ namespace {
 
 constexpr int kMostSteps = 5;  // up and down: an end for an arm that learns nothing
 
-std::vector<uint64_t> first(const std::vector<uint64_t>& seeds, size_t count) {
-  return {seeds.begin(), seeds.begin() + static_cast<ptrdiff_t>(count)};
-}
-
 int best_of(const std::map<int, double>& losses) {
-  return std::min_element(losses.begin(), losses.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+  return std::ranges::min_element(losses, {}, &std::pair<const int, double>::second)->first;
 }
 
-int worst_of(const std::map<int, double>& losses) {
-  return std::max_element(losses.begin(), losses.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
+std::vector<Arm*> pointers_to(std::vector<Arm>& arms) {
+  std::vector<Arm*> all;
+  for (Arm& arm : arms) all.push_back(&arm);
+  return all;
 }
 
 Arm with_rate(Arm arm, int power) {
@@ -57,71 +51,60 @@ std::optional<int> next_to_try(const std::map<int, double>& losses) {
   return std::nullopt;
 }
 
-double ArmRunner::validation_loss(const Arm& arm, const std::vector<uint64_t>& seeds) const {
-  double sum = 0;
-  for (const uint64_t seed : seeds) {
-    const ArmRun run = *find(arm, seed);
-    sum += run.diverged > 0 ? std::numeric_limits<double>::infinity() : run.curve.back().loss;
+void ArmRunner::compare(const std::vector<Trial>& trials, size_t seeds) {
+  const std::vector<uint64_t> some(settings_.seeds.begin(),
+                                   settings_.seeds.begin() + static_cast<ptrdiff_t>(seeds));
+  std::vector<Arm> arms;
+  for (const Trial& trial : trials) arms.push_back(trial.arm);
+  prepare(arms, some);
+  for (const Trial& trial : trials) {
+    double sum = 0;
+    for (const uint64_t seed : some) {
+      const ArmRun run = *log_.find(identity(trial.arm, seed));
+      sum += run.diverged > 0 ? std::numeric_limits<double>::infinity() : run.curve.back().loss;
+    }
+    trial.losses[trial.power] = sum / static_cast<double>(seeds);
   }
-  return sum / static_cast<double>(seeds.size());
 }
 
-std::vector<std::map<int, double>> ArmRunner::search(
-    const std::vector<Arm*>& arms, const std::function<Arm(const Arm&, int power)>& changed) {
-  const std::vector<uint64_t> first_seed = first(seeds(), 1), some = first(seeds(), settings_.rate_seeds);
-  const auto trial = [&](const Arm& arm, int power) {
-    Arm other = changed(arm, power);
-    other.updates *= settings_.rate_updates;
-    return other;
+std::vector<ArmRunner::Losses> ArmRunner::search(const std::vector<Arm*>& arms,
+                                                 const std::function<Arm(const Arm&, int power)>& changed) {
+  std::vector<Losses> losses(arms.size());
+  std::vector<Trial> trials;
+  const auto add = [&](size_t i, int power) {
+    trials.push_back({losses[i], power, changed(*arms[i], power)});
+    trials.back().arm.updates *= settings_.rate_updates;
   };
-  std::vector<std::map<int, double>> losses(arms.size());
-  for (;;) {
-    std::vector<Arm> trials;
-    std::vector<std::pair<size_t, int>> tried;
+  do {
+    trials.clear();
     for (size_t i = 0; i < arms.size(); ++i) {
-      const std::optional<int> power = next_to_try(losses[i]);
-      if (!power) continue;
-      tried.emplace_back(i, *power);
-      trials.push_back(trial(*arms[i], *power));
+      if (const std::optional<int> power = next_to_try(losses[i])) add(i, *power);
     }
-    if (trials.empty()) break;
-    prepare(trials, first_seed);
-    for (size_t t = 0; t < trials.size(); ++t)
-      losses[tried[t].first][tried[t].second] = validation_loss(trials[t], first_seed);
-  }
+    compare(trials, 1);
+  } while (!trials.empty());
   // One seed may be lucky: the two best are compared again.
-  std::vector<Arm> again;
   for (size_t i = 0; i < arms.size(); ++i) {
-    while (losses[i].size() > 2) losses[i].erase(worst_of(losses[i]));
-    for (const auto& [power, one] : losses[i]) again.push_back(trial(*arms[i], power));
+    while (losses[i].size() > 2)
+      losses[i].erase(std::ranges::max_element(losses[i], {}, &Losses::value_type::second));
+    for (const auto& [power, one] : losses[i]) add(i, power);
   }
-  prepare(again, some);
-  for (size_t i = 0; i < arms.size(); ++i) {
-    for (auto& [power, one] : losses[i]) one = validation_loss(trial(*arms[i], power), some);
-  }
+  compare(trials, settings_.rate_seeds);
   return losses;
-}
-
-void ArmRunner::compare_in_full(const std::vector<Arm*>& arms, std::vector<std::map<int, double>>& losses) {
-  const std::vector<uint64_t> some = first(seeds(), settings_.rate_seeds);
-  std::vector<std::pair<size_t, int>> compared;
-  std::vector<Arm> whole;
-  for (size_t i = 0; i < arms.size(); ++i) {
-    if (best_of(losses[i]) != losses[i].rbegin()->first) continue;
-    for (const auto& [power, loss] : losses[i]) {
-      compared.emplace_back(i, power);
-      whole.push_back(with_rate(*arms[i], power));
-    }
-  }
-  prepare(whole, some);
-  for (size_t k = 0; k < whole.size(); ++k)
-    losses[compared[k].first][compared[k].second] = validation_loss(whole[k], some);
 }
 
 void ArmRunner::tune(const std::vector<Arm*>& arms) {
   if (size() != StudySize::kQuick) {
-    auto losses = search(arms, with_rate);
-    if (settings_.rate_updates < 1) compare_in_full(arms, losses);
+    std::vector<Losses> losses = search(arms, with_rate);
+    // A short training is suited by a higher rate than a whole one (Bjorck et al. 2025, arXiv 2409.19913). So
+    // where the higher of an arm's two best rates won the short trials, both are trained in full, and their
+    // losses take the place of the trials'.
+    std::vector<Trial> whole;
+    for (size_t i = 0; i < arms.size() && settings_.rate_updates < 1; ++i) {
+      if (best_of(losses[i]) != losses[i].rbegin()->first) continue;
+      for (const auto& [power, loss] : losses[i])
+        whole.push_back({losses[i], power, with_rate(*arms[i], power)});
+    }
+    compare(whole, settings_.rate_seeds);
     for (size_t i = 0; i < arms.size(); ++i) *arms[i] = with_rate(*arms[i], best_of(losses[i]));
   }
   std::vector<Arm> tuned;
@@ -130,26 +113,20 @@ void ArmRunner::tune(const std::vector<Arm*>& arms) {
 }
 
 void ArmRunner::tune(std::vector<Arm>& arms) {
-  std::vector<Arm*> all;
-  for (Arm& arm : arms) all.push_back(&arm);
-  tune(all);
+  tune(pointers_to(arms));
 }
 
 Table ArmRunner::tune_weight(std::vector<Arm>& arms) {
   Table table{
       "validation loss of the two best lambdas, at the size's learning rate", {"arm", "lambda", "loss"}, {}};
-  if (size() == StudySize::kQuick) {
-    tune(arms);
-    return table;
-  }
-  std::vector<Arm*> all;
-  for (Arm& arm : arms) all.push_back(&arm);
-  const auto losses = search(all, with_weight);
-  for (size_t i = 0; i < arms.size(); ++i) {
-    arms[i] = with_weight(arms[i], best_of(losses[i]));
-    for (const auto& [power, loss] : losses[i])
-      table.rows.push_back(
-          {arms[i].name, fmt::format("{:.2g}", weight_of(power)), fmt::format("{:.3f}", loss)});
+  if (size() != StudySize::kQuick) {
+    const std::vector<Losses> losses = search(pointers_to(arms), with_weight);
+    for (size_t i = 0; i < arms.size(); ++i) {
+      arms[i] = with_weight(arms[i], best_of(losses[i]));
+      for (const auto& [power, loss] : losses[i])
+        table.rows.push_back(
+            {arms[i].name, fmt::format("{:.2g}", weight_of(power)), fmt::format("{:.3f}", loss)});
+    }
   }
   tune(arms);
   return table;

@@ -17,27 +17,6 @@ std::string_view original_statement_name(OriginalStatement statement) {
   return name_of(statement, kOriginalStatementNames);
 }
 
-Clause algebraic(std::string statement, std::string asked, std::string measured, bool right,
-                 OriginalSays original) {
-  return {.statement = std::move(statement),
-          .asked = std::move(asked),
-          .measured = std::move(measured),
-          .verdict = right ? Verdict::kPass : Verdict::kFail,
-          .kind = Evidence::kAlgebra,
-          .original = original};
-}
-
-Clause of_every_model(std::string statement, std::string asked, std::string measured, bool right,
-                      OriginalSays original) {
-  Clause clause = algebraic(std::move(statement), std::move(asked), std::move(measured), right, original);
-  clause.kind = Evidence::kTrained;
-  return clause;
-}
-
-Clause measured_only(std::string statement, std::string measured, Evidence kind) {
-  return {.statement = std::move(statement), .measured = std::move(measured), .kind = kind};
-}
-
 void settle(Claim& claim) {
   const auto any = [&](Verdict verdict) {
     return std::any_of(claim.clauses.begin(), claim.clauses.end(),

@@ -92,15 +92,6 @@ struct Clause {
   }
 };
 
-/// A clause of algebra: it passes when `right`.
-Clause algebraic(std::string statement, std::string asked, std::string measured, bool right,
-                 OriginalSays original = OriginalSays::kNothing);
-/// A clause about trained models that holds for every one of them, or fails.
-Clause of_every_model(std::string statement, std::string asked, std::string measured, bool right,
-                      OriginalSays original = OriginalSays::kNothing);
-/// A clause for which nothing was predicted.
-Clause measured_only(std::string statement, std::string measured, Evidence kind = Evidence::kTrained);
-
 struct Claim {
   std::string id = {};              // "000.1"
   std::string statement = {};       // what it is about, a sentence

@@ -12,65 +12,59 @@
 namespace mh {
 namespace {
 
-bool is_paper(const ArmRunner& runner) {
-  return runner.size() == StudySize::kPaper;
-}
-
-/// The seeds of an arm that never left a plateau, to stand behind its name.
-std::string plateaus_text(ArmRunner& runner, const Arm& arm) {
+/// The seeds of an arm that never left a plateau, to stand behind its name: their losses are more than 1 nat above the
+/// median (the lower of two middle ones) of the arm. No seed is dropped.
+std::string plateaus_text(const std::vector<ArmRun>& runs) {
+  std::vector<double> sorted = losses(runs);
+  std::ranges::sort(sorted);
   std::string text;
-  for (const auto& [seed, loss] : plateaus(runner.runs(arm)))
-    text += fmt::format(" (seed {} stayed at {:.2f})", seed, loss);
+  for (const ArmRun& run : runs) {
+    if (run.loss > sorted[(sorted.size() - 1) / 2] + 1)
+      text += fmt::format(" (seed {} stayed at {:.2f})", run.seed, run.loss);
+  }
   return text;
 }
 
-std::string score_text(ArmRunner& runner, const std::vector<ArmRun>& runs) {
-  return interval_text(
-      interval_of(
-          of_runs(runs, [&](const ArmRun& run) { return is_paper(runner) ? run.bleu : 100 * run.exact; })),
-      1);
+/// A number against updates, from point `first` of the curves on.
+Series curve_of(const std::vector<ArmRun>& runs, std::string name, size_t first,
+                const std::function<double(const CurvePoint&)>& number) {
+  Series series{.name = std::move(name)};
+  for (size_t i = first; i < runs[0].curve.size(); ++i) {
+    add_point(series, static_cast<double>(runs[0].curve[i].update),
+              of_runs(runs, [&](const ArmRun& run) { return number(run.curve[i]); }));
+  }
+  return series;
 }
 
 }  // namespace
 
 std::vector<double> of_runs(const std::vector<ArmRun>& runs,
                             const std::function<double(const ArmRun&)>& number) {
-  std::vector<double> numbers;
-  for (const ArmRun& run : runs) numbers.push_back(number(run));
+  std::vector<double> numbers(runs.size());
+  std::ranges::transform(runs, numbers.begin(), number);
   return numbers;
 }
 
 std::vector<double> losses(const std::vector<ArmRun>& runs) {
-  return of_runs(runs, [](const ArmRun& run) { return run.loss; });
-}
-
-std::vector<std::pair<uint64_t, double>> plateaus(const std::vector<ArmRun>& runs) {
-  std::vector<double> sorted = losses(runs);
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<std::pair<uint64_t, double>> found;
-  for (const ArmRun& run : runs) {
-    if (run.loss > sorted[(sorted.size() - 1) / 2] + 1) found.emplace_back(run.seed, run.loss);
-  }
-  return found;
+  return of_runs(runs, std::mem_fn(&ArmRun::loss));
 }
 
 std::vector<double> loss_difference(ArmRunner& runner, const Arm& a, const Arm& b) {
   return paired(losses(runner.runs(a)), losses(runner.runs(b)));
 }
 
-Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption) {
-  Table table{std::move(caption),
-              {"arm", "rate", "params", "loss", "minus first", is_paper(runner) ? "BLEU" : "exact %"},
-              {}};
+void fill_arms(Table& table, ArmRunner& runner, const std::vector<Arm>& arms) {
+  const bool paper = runner.size() == StudySize::kPaper;
+  table.columns = {"arm", "rate", "params", "loss", "minus first", paper ? "BLEU" : "exact %"};
+  const auto score = [&](const ArmRun& run) { return paper ? run.bleu : 100 * run.exact; };
   for (const Arm& arm : arms) {
     const auto& runs = runner.runs(arm);
     table.rows.push_back(
-        {arm.name + plateaus_text(runner, arm), runner.rate_of(arm), std::to_string(runs[0].parameters),
-         interval_text(interval_of(losses(runs))),
-         &arm == &arms.front() ? "" : interval_text(interval_of(loss_difference(runner, arm, arms.front()))),
-         score_text(runner, runs)});
+        {arm.name + plateaus_text(runs), runner.rate_of(arm), std::to_string(runs[0].parameters),
+         interval_text(losses(runs)),
+         &arm == &arms.front() ? "" : interval_text(loss_difference(runner, arm, arms.front())),
+         interval_text(of_runs(runs, score), 1)});
   }
-  return table;
 }
 
 TwoStarts two_starts(Arm arm) {
@@ -81,37 +75,30 @@ TwoStarts two_starts(Arm arm) {
   return both;
 }
 
-std::vector<Arm*> both(std::vector<TwoStarts>& arms) {
+std::vector<Arm*> both(std::vector<TwoStarts>& arms, const std::vector<Arm*>& others) {
   std::vector<Arm*> all;
   for (TwoStarts& arm : arms) all.insert(all.end(), {&arm.equal, &arm.usual});
+  all.insert(all.end(), others.begin(), others.end());
   return all;
 }
 
-Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStarts>& arms,
-                   std::string caption) {
-  Table table{std::move(caption),
-              {"arm", "params", "equal start: rate", "loss", "minus first", "usual start: rate", "loss",
-               "minus first", "its scores, output"},
-              {}};
-  const auto add = [&](const Arm& equal, const Arm& usual, bool first) {
-    const auto cells = [&](const Arm& arm) {
-      return std::vector<std::string>{
-          runner.rate_of(arm), interval_text(interval_of(losses(runner.runs(arm)))),
-          first ? "" : interval_text(interval_of(loss_difference(runner, arm, base)))};
-    };
-    const StartVariances start = start_variances(config_of(usual, 1), Start::kUsual, 1);
-    std::vector<std::string> row = {
-        equal.name + plateaus_text(runner, equal) + (first ? "" : plateaus_text(runner, usual)),
-        std::to_string(runner.runs(equal)[0].parameters)};
+void fill_starts(Table& table, ArmRunner& runner, const Arm& base, const std::vector<TwoStarts>& arms) {
+  table.columns = {"arm",  "params",      "equal start: rate", "loss", "minus first", "usual start: rate",
+                   "loss", "minus first", "its scores, output"};
+  const auto add = [&](const Arm& equal, const Arm& usual) {
+    const bool first = &equal == &base;
+    auto& row = table.rows.emplace_back();
+    row = {equal.name + plateaus_text(runner.runs(equal)) + (first ? "" : plateaus_text(runner.runs(usual))),
+           std::to_string(runner.runs(equal)[0].parameters)};
     for (const Arm* arm : {&equal, &usual}) {
-      for (std::string& cell : cells(*arm)) row.push_back(std::move(cell));
+      row.insert(row.end(), {runner.rate_of(*arm), interval_text(losses(runner.runs(*arm))),
+                             first ? "" : interval_text(loss_difference(runner, *arm, base))});
     }
+    const StartVariances start = start_variances(config_of(usual, 1), Start::kUsual, 1);
     row.push_back(fmt::format("{:.2f}, {:.2f}", start.scores, start.output));
-    table.rows.push_back(std::move(row));
   };
-  add(base, base, true);
-  for (const TwoStarts& arm : arms) add(arm.equal, arm.usual, false);
-  return table;
+  add(base, base);
+  for (const TwoStarts& arm : arms) add(arm.equal, arm.usual);
 }
 
 double share_of_updates(double quickest_seconds, double seconds) {
@@ -119,20 +106,10 @@ double share_of_updates(double quickest_seconds, double seconds) {
   return share > 0.95 ? 1 : std::max(0.05, std::round(20 * share) / 20);
 }
 
-namespace {
-
-/// Of all its updates: arms may have unequal numbers of them.
-std::vector<double> seconds_of_training(ArmRunner& runner, const std::vector<Arm>& arms) {
-  std::vector<double> seconds = runner.seconds_of_update(arms);
-  for (size_t i = 0; i < arms.size(); ++i) seconds[i] *= arms[i].updates;
-  return seconds;
-}
-
-}  // namespace
-
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
-  const std::vector<double> seconds = seconds_of_training(runner, arms);
-  const double quickest = *std::min_element(seconds.begin(), seconds.end());
+  std::vector<double> seconds = runner.seconds_of_update(arms);
+  for (size_t i = 0; i < arms.size(); ++i) seconds[i] *= arms[i].updates;  // arms may have unequal numbers
+  const double quickest = std::ranges::min(seconds);
   for (size_t i = 0; i < arms.size(); ++i) {
     const double share = share_of_updates(quickest, seconds[i]);
     if (share == 1) continue;
@@ -143,18 +120,17 @@ std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms) {
   return arms;
 }
 
-Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms) {
+void fill_equal_time(Table& table, ArmRunner& runner, const std::vector<Arm>& arms) {
   const std::vector<Arm> timed = at_equal_time(runner, arms);
   const std::vector<double> seconds = runner.seconds_of_update(arms);
-  Table table = arm_table(runner, timed,
-                          "equal time, each with a schedule that ends then; times measured side by side");
+  table.caption = "equal time, each with a schedule that ends then; times measured side by side";
+  fill_arms(table, runner, timed);
   table.columns.insert(table.columns.end(), {"ms an update", "CPU s"});
   for (size_t i = 0; i < arms.size(); ++i) {
     const auto updates = static_cast<double>(runner.runs(timed[i])[0].updates);
-    table.rows[i].push_back(fmt::format("{:.1f}", 1000 * seconds[i]));
-    table.rows[i].push_back(fmt::format("{:.1f}", seconds[i] * updates));
+    table.rows[i].insert(table.rows[i].end(), {fmt::format("{:.1f}", 1000 * seconds[i]),
+                                               fmt::format("{:.1f}", seconds[i] * updates)});
   }
-  return table;
 }
 
 void add_point(Series& series, double x, const std::vector<double>& by_seed) {
@@ -165,35 +141,20 @@ void add_point(Series& series, double x, const std::vector<double>& by_seed) {
 }
 
 Series telemetry_series(const std::vector<ArmRun>& runs, std::string name, double HeadTelemetry::*number) {
-  Series series{.name = std::move(name)};
-  for (size_t i = 0; i < runs[0].curve.size(); ++i) {
-    add_point(series, static_cast<double>(runs[0].curve[i].update),
-              of_runs(runs, [i, number](const ArmRun& run) { return run.curve[i].heads.*number; }));
-  }
-  return series;
+  return curve_of(runs, std::move(name), 0, [&](const CurvePoint& at) { return at.heads.*number; });
 }
 
-Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
-  Plot plot{.title = std::move(title), .x_label = "update", .y_label = "validation loss a token"};
-  for (const Arm& arm : arms) {
-    const auto& runs = runner.runs(arm);
-    Series series{.name = arm.name};
-    for (size_t i = 1; i < runs[0].curve.size(); ++i) {
-      add_point(series, static_cast<double>(runs[0].curve[i].update),
-                of_runs(runs, [i](const ArmRun& run) { return run.curve[i].loss; }));
-    }
-    plot.series.push_back(std::move(series));
-  }
-  return plot;
+void fill_curves(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms) {
+  plot.x_label = "update", plot.y_label = "validation loss a token";
+  for (const Arm& arm : arms)
+    plot.series.push_back(curve_of(runner.runs(arm), arm.name, 1, std::mem_fn(&CurvePoint::loss)));
 }
 
-Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title) {
-  Plot plot{.title = std::move(title),
-            .x_label = "test loss a token: seeds, mean, 95 % interval",
-            .y_label = "test loss a token, mean over seeds",
-            .kind = PlotKind::kStrips};
+void fill_losses(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms) {
+  plot.x_label = "test loss a token: seeds, mean, 95 % interval";
+  plot.y_label = "test loss a token, mean over seeds";
+  plot.kind = PlotKind::kStrips;
   for (const Arm& arm : arms) plot.series.push_back({.name = arm.name, .y = losses(runner.runs(arm))});
-  return plot;
 }
 
 int64_t parameters_of(const EncoderDecoderConfig& model) {
@@ -205,8 +166,7 @@ EncoderDecoderConfig with_parameters(EncoderDecoderConfig model, int64_t paramet
   const int64_t of_unit = layers * (2 * int64_t{model.d_model} + 1);  // two matrices and a bias
   const auto more = static_cast<int32_t>(
       std::llround(static_cast<double>(parameters - parameters_of(model)) / static_cast<double>(of_unit)));
-  model.encoder_ff = std::max(1, model.encoder_ff + more);
-  model.decoder_ff = std::max(1, model.decoder_ff + more);
+  for (int32_t* size : {&model.encoder_ff, &model.decoder_ff}) *size = std::max(1, *size + more);
   return model;
 }
 

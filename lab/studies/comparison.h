@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lab/studies/arms.h"
@@ -19,15 +18,12 @@ inline constexpr double kMargin = 0.05;
 std::vector<double> losses(const std::vector<ArmRun>& runs);
 std::vector<double> of_runs(const std::vector<ArmRun>& runs,
                             const std::function<double(const ArmRun&)>& number);
-/// The seeds that never left a plateau, with their losses: more than 1 nat above the median (the lower of two middle
-/// ones) of the arm. Tables name them; no seed is dropped.
-std::vector<std::pair<uint64_t, double>> plateaus(const std::vector<ArmRun>& runs);
 /// loss(a) - loss(b), by seed.
 std::vector<double> loss_difference(ArmRunner& runner, const Arm& a, const Arm& b);
 
-/// One row for each arm: rate, parameters, test loss, its difference from the first arm's by seeds, score (BLEU at
-/// the size of the paper, else exact matches in %).
-Table arm_table(ArmRunner& runner, const std::vector<Arm>& arms, std::string caption);
+/// Fills a table with one row for each arm: rate, parameters, test loss, its difference from the first arm's by seeds,
+/// score (BLEU at the size of the paper, else exact matches in %). Names tell which seeds never left a plateau.
+void fill_arms(Table& table, ArmRunner& runner, const std::vector<Arm>& arms);
 
 /// An arm from both its starts.
 struct TwoStarts {
@@ -35,19 +31,18 @@ struct TwoStarts {
   Arm usual;  // as its geometry is usually initialised
 };
 TwoStarts two_starts(Arm arm);
-/// Both arms of each, for ArmRunner::tune().
-std::vector<Arm*> both(std::vector<TwoStarts>& arms);
+/// Both arms of each and the others, for ArmRunner::tune().
+std::vector<Arm*> both(std::vector<TwoStarts>& arms, const std::vector<Arm*>& others = {});
 /// One row for each arm, the base first: test losses from both starts with their differences from the base, and the
 /// variances with which scores and output usually start. The base, canonical, starts alike in both columns.
-Table starts_table(ArmRunner& runner, const Arm& base, const std::vector<TwoStarts>& arms,
-                   std::string caption);
+void fill_starts(Table& table, ArmRunner& runner, const Arm& base, const std::vector<TwoStarts>& arms);
 
 /// The arms with as many updates as fit into the CPU time that the quickest of them takes, on a schedule of that
 /// length. Those within 5 % of the quickest stay as they are; other shares are rounded to 5 %. They keep their
 /// learning rates. The times are those of ArmRunner::seconds_of_update().
 std::vector<Arm> at_equal_time(ArmRunner& runner, std::vector<Arm> arms);
-/// arm_table() of these arms at equal time, with the time of an update and of the whole training.
-Table equal_time_table(ArmRunner& runner, const std::vector<Arm>& arms);
+/// As fill_arms(), of these arms at equal time, with the time of an update and of the whole training.
+void fill_equal_time(Table& table, ArmRunner& runner, const std::vector<Arm>& arms);
 /// The share of its updates that an arm has time for. REQUIRES: seconds > 0.
 double share_of_updates(double quickest_seconds, double seconds);
 
@@ -56,9 +51,9 @@ void add_point(Series& series, double x, const std::vector<double>& by_seed);
 /// A number of the heads' telemetry against updates, from the start on.
 Series telemetry_series(const std::vector<ArmRun>& runs, std::string name, double HeadTelemetry::*number);
 /// Validation loss against updates: the mean over seeds, each seed a thin line.
-Plot curve_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
+void fill_curves(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms);
 /// Test loss of each arm's seeds, one strip for each arm.
-Plot loss_plot(ArmRunner& runner, const std::vector<Arm>& arms, std::string title);
+void fill_losses(Plot& plot, ArmRunner& runner, const std::vector<Arm>& arms);
 
 int64_t parameters_of(const EncoderDecoderConfig& model);
 /// The same model with d_ff as large or small as brings it nearest to that many parameters.

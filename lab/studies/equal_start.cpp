@@ -23,10 +23,9 @@ Matrix scores_of(const LayerWeights& layer, int head) {
 }
 
 void multiply(LayerWeights& layer, const std::string& name, double factor) {
-  const auto found = layer.values.find(name);
-  if (found == layer.values.end()) return;
-  for (int64_t i = 0; i < found->second.size(); ++i)
-    found->second.data()[i] = static_cast<float>(found->second.data()[i] * factor);
+  if (!layer.has(name)) return;
+  Tensor& value = layer.values.at(name);
+  value = lab::in_float(lab::scaled(in_double(value.view()), factor));
 }
 
 }  // namespace
@@ -37,15 +36,11 @@ StartVariances start_variances(const LayerWeights& layer) {
   StartVariances v;
   Matrix output(layer.d_model, layer.d_model);
   for (int h = 0; h < g.heads; ++h) {
-    const double scale = static_cast<double>(*g.scale);
+    const auto scale = static_cast<double>(*g.scale);
     v.scores += scale * scale * squares(scores_of(layer, h)) / g.heads;
     const Matrix value = head_matrix(layer, HeadPart::kValues, h).weight;
     v.values += squares(value) / g.d_value / g.heads;
-    if (!layer.has("w_o")) continue;
-    const Matrix all = in_double(layer.values.at("w_o").view());
-    const Matrix own = lab::transposed(
-        lab::columns(lab::transposed(all), int64_t{h} * g.d_value, int64_t{h + 1} * g.d_value));
-    output = lab::sum(output, lab::product(value, own));
+    if (layer.has("w_o")) output = lab::sum(output, lab::product(value, output_matrix(layer, h)));
   }
   v.output = layer.has("w_o") ? squares(output) / layer.d_model : v.values;
   return v;
@@ -57,8 +52,7 @@ void set_start_variances(LayerWeights& layer, const StartVariances& wanted) {
   multiply(layer, "w_qk", scores);
   // Where keys are queries (Scores::kTied) there is no w_k, and the one factor counts twice as well.
   for (const char* name : {"w_q", "w_k"}) multiply(layer, name, std::sqrt(scores));
-  const bool has_output = layer.has("w_o");
-  const double values = std::sqrt((has_output ? wanted.values : wanted.output) / now.values);
+  const double values = std::sqrt((layer.has("w_o") ? wanted.values : wanted.output) / now.values);
   multiply(layer, "w_v", values);
   multiply(layer, "w_o", std::sqrt(wanted.output / now.output) / values);
 }
@@ -78,11 +72,10 @@ StartVariances start_variances(const EncoderDecoderConfig& config, Start start, 
   if (start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
   StartVariances mean;
   const auto all = model.attentions();
+  const auto count = static_cast<double>(all.size());
   for (const auto& [name, heads] : all) {
     const StartVariances one = start_variances(weights_of(model.attention(name), config.d_model));
-    mean.scores += one.scores / static_cast<double>(all.size());
-    mean.values += one.values / static_cast<double>(all.size());
-    mean.output += one.output / static_cast<double>(all.size());
+    mean.scores += one.scores / count, mean.values += one.values / count, mean.output += one.output / count;
   }
   return mean;
 }

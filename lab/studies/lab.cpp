@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "multihead/autograd/affine.h"
@@ -68,17 +69,22 @@ double largest_difference(const Matrix& a, const Matrix& b) {
   return largest(sum(a, b, -1));
 }
 
+namespace {
+
+/// Of the matrices as vectors.
+double dot(const Matrix& a, const Matrix& b) {
+  return std::inner_product(a.data(), a.data() + a.size(), b.data(), 0.0);
+}
+
+}  // namespace
+
 double norm(const Matrix& a) {
-  double squares = 0;
-  for (int64_t i = 0; i < a.size(); ++i) squares += a.data()[i] * a.data()[i];
-  return std::sqrt(squares);
+  return std::sqrt(dot(a, a));
 }
 
 double cosine(const Matrix& a, const Matrix& b) {
-  double dot = 0;
-  for (int64_t i = 0; i < a.size(); ++i) dot += a.data()[i] * b.data()[i];
   const double lengths = norm(a) * norm(b);
-  return lengths > 0 ? dot / lengths : 0;
+  return lengths > 0 ? dot(a, b) / lengths : 0;
 }
 
 Matrix softmax_rows(Matrix scores) {
@@ -101,12 +107,10 @@ std::vector<Head> random_heads(const HeadSizes& s, Random& random) {
   std::vector<Head> heads;
   const double in = 1 / std::sqrt(s.d_model), out = 1 / std::sqrt(s.heads * s.d_value);
   for (int h = 0; h < s.heads; ++h) {
-    Head head;
-    head.q = random_matrix(s.d_model, s.d_key, random, in);
-    head.k = random_matrix(s.d_model, s.d_key, random, in);
-    head.v = random_matrix(s.d_model, s.d_value, random, in);
-    head.o = random_matrix(s.d_value, s.d_model, random, out);
-    heads.push_back(std::move(head));
+    heads.push_back({.q = random_matrix(s.d_model, s.d_key, random, in),
+                     .k = random_matrix(s.d_model, s.d_key, random, in),
+                     .v = random_matrix(s.d_model, s.d_value, random, in),
+                     .o = random_matrix(s.d_value, s.d_model, random, out)});
   }
   return heads;
 }
@@ -119,13 +123,10 @@ Matrix weights(const Matrix& x, const Head& head, double scale) {
   return softmax_rows(scaled(scores(x, head), scale));
 }
 
-Matrix head_output(const Matrix& x, const Head& head, double scale) {
-  return product(weights(x, head, scale), product(x, head.v));
-}
-
 Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale) {
   Matrix y(x.rows(), heads.front().o.cols());
-  for (const Head& head : heads) y = sum(y, product(head_output(x, head, scale), head.o));
+  for (const Head& head : heads)
+    y = sum(y, product(product(weights(x, head, scale), product(x, head.v)), head.o));
   return y;
 }
 
@@ -135,21 +136,17 @@ Layer::Layer(const HeadGeometry& geometry, int d_model, uint64_t seed)
   attention_.initialise(random);
 }
 
+std::vector<NamedParameter> Layer::parameters() {
+  std::vector<NamedParameter> all;
+  attention_.visit("", [&](const std::string& full, Parameter& p) { all.push_back({full.substr(1), &p}); });
+  return all;
+}
+
 Parameter& Layer::find(const std::string& name) {
-  Parameter* found = nullptr;
-  attention_.visit("", [&](const std::string& full, Parameter& p) {
-    if (full.substr(1) == name) found = &p;
-  });
-  if (!found) throw UsageError("the layer has no parameter " + name);
-  return *found;
-}
-
-Matrix Layer::parameter(const std::string& name) {
-  return in_double(find(name).value.view());
-}
-
-Matrix Layer::gradient(const std::string& name) {
-  return in_double(find(name).gradient_sum());
+  for (const NamedParameter& known : parameters()) {
+    if (known.name == name) return *known.parameter;
+  }
+  throw UsageError("the layer has no parameter " + name);
 }
 
 void Layer::set(const std::string& name, const Matrix& value) {
@@ -159,108 +156,87 @@ void Layer::set(const std::string& name, const Matrix& value) {
   p.changed();
 }
 
-std::vector<std::string> Layer::names() {
-  std::vector<std::string> names;
-  attention_.visit("", [&](const std::string& full, Parameter&) { names.push_back(full.substr(1)); });
-  return names;
-}
-
 int64_t Layer::parameter_count() {
   int64_t count = 0;
-  attention_.visit("", [&](const std::string&, Parameter& p) { count += p.value.size(); });
+  for (const NamedParameter& known : parameters()) count += known.parameter->value.size();
   return count;
 }
 
 void Layer::clear_gradients() {
-  attention_.visit("", [](const std::string&, Parameter& p) { p.gradient.forget(); });
+  for (const NamedParameter& known : parameters()) known.parameter->gradient.forget();
 }
 
 namespace {
 
-struct Sentence {
-  explicit Sentence(const Matrix& x)
+/// A pass over one sentence.
+struct Pass {
+  explicit Pass(const Matrix& x, Tape::Mode mode = Tape::Mode::kEvaluate)
       : rows(in_float(x)),
-        ragged(Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())})) {}
-  Sequences sequences() const { return {.ids = {}, .ragged = &ragged, .sentences = {}}; }
+        ragged(Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())})),
+        tape(mode) {}
+
+  /// d(sum of seed * y) / d(input).
+  Matrix gradient_from(Var y, const Tensor& seed) {
+    tape.seed(y, seed.view());
+    tape.backward();
+    return in_double(tape.gradient_of(input).gradient);
+  }
+
   Tensor rows;
   Ragged ragged;
+  Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
+  Tape tape;
+  Context context{.tape = tape};
+  Var input = tape.constant(rows.view(), Tape::Gradient::kWants);
 };
 
 }  // namespace
 
 Matrix Layer::heads(const Matrix& x) {
-  Sentence sentence(x);
-  Tape tape;
-  Context context{.tape = tape};
-  return in_double(
-      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none())
-          .value());
+  Pass pass(x);
+  return in_double(attention_.self_heads(pass.context, pass.input, pass.sequences, Mask::none()).value());
 }
 
 Matrix Layer::output(const Matrix& x) {
-  Sentence sentence(x);
-  Tape tape;
-  Context context{.tape = tape};
-  const Var y =
-      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
-  return in_double(attention_.output() ? affine(tape, y, *attention_.output()).value() : y.value());
+  Pass pass(x);
+  return in_double(attention_.self(pass.context, pass.input, pass.sequences, Mask::none()).value());
 }
 
 double Layer::forward_seconds(const Matrix& x) {
-  Sentence sentence(x);
   std::vector<double> seconds;
   for (int repeat = 0; repeat < 15; ++repeat) {
-    Tape tape;
-    Context context{.tape = tape};
-    const Var input = tape.constant(sentence.rows.view());
+    Pass pass(x);
     const auto start = std::chrono::steady_clock::now();
-    const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
-    if (attention_.output()) affine(tape, y, *attention_.output());
+    attention_.self(pass.context, pass.input, pass.sequences, Mask::none());
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return median(std::move(seconds));
 }
 
 Matrix Layer::input_gradient(const Matrix& x, const Matrix& seed) {
-  Sentence sentence(x);
-  const Tensor wanted = in_float(seed);
-  Tape tape(Tape::Mode::kRecord);
-  Context context{.tape = tape};
-  const Var input = tape.constant(sentence.rows.view(), Tape::Gradient::kWants);
-  const Var y = attention_.self_heads(context, input, sentence.sequences(), Mask::none());
-  tape.seed(y, wanted.view());
-  tape.backward();
-  return in_double(tape.gradient_of(input).gradient);
+  Pass pass(x, Tape::Mode::kRecord);
+  const Var y = attention_.self_heads(pass.context, pass.input, pass.sequences, Mask::none());
+  return pass.gradient_from(y, in_float(seed));
 }
 
 void Layer::output_gradients(const Matrix& x, const Matrix& seed) {
-  Sentence sentence(x);
-  const Tensor wanted = in_float(seed);
-  Tape tape(Tape::Mode::kRecord);
-  Context context{.tape = tape};
-  const Var y =
-      attention_.self_heads(context, tape.constant(sentence.rows.view()), sentence.sequences(), Mask::none());
-  tape.seed(attention_.output() ? affine(tape, y, *attention_.output()) : y, wanted.view());
-  tape.backward();
+  Pass pass(x, Tape::Mode::kRecord);
+  const Var y = attention_.self(pass.context, pass.input, pass.sequences, Mask::none());
+  pass.gradient_from(y, in_float(seed));
 }
 
 Matrix stack_gradient(const std::vector<std::unique_ptr<Layer>>& layers, const Matrix& x, int64_t row,
                       const Mask& mask) {
-  Sentence sentence(x);
-  Tensor wanted(x.rows(), x.cols());
-  std::fill_n(wanted.data() + row * x.cols(), x.cols(), 1.0f);
-  Tape tape(Tape::Mode::kRecord);
-  Context context{.tape = tape};
-  const Var input = tape.constant(sentence.rows.view(), Tape::Gradient::kWants);
-  Var h = input;
+  Pass pass(x, Tape::Mode::kRecord);
+  Var h = pass.input;
   for (const auto& layer : layers) {
-    MultiHeadAttention& attention = layer->attention();
-    const Var heads = attention.self_heads(context, h, sentence.sequences(), mask);
-    h = affine_residual(tape, heads, *attention.output(), h, {}, nullptr);
+    const MultiHeadAttention& attention = layer->attention();
+    const Var heads = attention.self_heads(pass.context, h, pass.sequences, mask);
+    h = affine_residual(pass.tape, heads, *attention.output(), h, {}, nullptr);
   }
-  tape.seed(h, wanted.view());
-  tape.backward();
-  return in_double(tape.gradient_of(input).gradient);
+  Tensor seed(x.rows(), x.cols());
+  std::fill_n(seed.view().row(row), x.cols(), 1.0f);
+  return pass.gradient_from(h, seed);
 }
 
 }  // namespace mh::lab

@@ -51,10 +51,9 @@ struct HeadSizes {
 };
 /// Deviation 1 / sqrt(rows).
 std::vector<Head> random_heads(const HeadSizes& sizes, Random& random);
-Matrix scores(const Matrix& x, const Head& head);                     // x W^Q (x W^K)^T, not scaled
-Matrix weights(const Matrix& x, const Head& head, double scale);      // A_i
-Matrix head_output(const Matrix& x, const Head& head, double scale);  // Att_i = A_i V_i
-/// sum_i Att_i W_i^O
+Matrix scores(const Matrix& x, const Head& head);                 // x W^Q (x W^K)^T, not scaled
+Matrix weights(const Matrix& x, const Head& head, double scale);  // A_i
+/// sum_i A_i V_i W_i^O
 Matrix multi_head(const Matrix& x, const std::vector<Head>& heads, double scale);
 
 inline Tensor in_float(const Matrix& a) {
@@ -80,12 +79,12 @@ class Layer {
   void output_gradients(const Matrix& x, const Matrix& seed);
 
   MultiHeadAttention& attention() { return attention_; }
+  std::vector<NamedParameter> parameters();
   int64_t parameter_count();
-  Matrix parameter(const std::string& name);
+  Matrix parameter(const std::string& name) { return in_double(find(name).value.view()); }
   void set(const std::string& name, const Matrix& value);
   /// Of the last backward pass.
-  Matrix gradient(const std::string& name);
-  std::vector<std::string> names();
+  Matrix gradient(const std::string& name) { return in_double(find(name).gradient_sum()); }
   void clear_gradients();
 
  private:

@@ -24,7 +24,9 @@ std::string matrices_as_svg(const Plot& plot) {
                       .caption = plot.y_label,
                       .weights = weights[i].view(),
                       .queries = names[i].rows,
-                      .keys = names[i].columns});
+                      .keys = names[i].columns,
+                      .row_colours = plot.row_colours ? std::span<const char* const>(kPlotColours)
+                                                      : std::span<const char* const>()});
   }
   std::string maps = heat_maps_as_svg(panels);
   double width = 0, height = 0;

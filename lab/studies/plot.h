@@ -12,9 +12,12 @@ enum class PlotKind {
   kLines,     // y over x, the seeds as thin lines behind it
   kStrips,    // a row for each series: its numbers y as points, and their mean with its 95 % interval
   kMatrices,  // a heat map for each series: weights of queries (rows) for keys (columns)
+  kBars,      // a bar for each series, as long as its one number y
 };
-inline constexpr EnumNames<PlotKind> kPlotKindNames = {
-    {"lines", PlotKind::kLines}, {"strips", PlotKind::kStrips}, {"matrices", PlotKind::kMatrices}};
+inline constexpr EnumNames<PlotKind> kPlotKindNames = {{"lines", PlotKind::kLines},
+                                                       {"strips", PlotKind::kStrips},
+                                                       {"matrices", PlotKind::kMatrices},
+                                                       {"bars", PlotKind::kBars}};
 
 /// What the numbers of kStrips are compared with; a dashed line stands there.
 enum class PlotReference {
@@ -42,11 +45,12 @@ struct Series {
 
 struct Plot {
   std::string title = {}, x_label = {}, y_label = {};
-  bool log_x = false;
+  bool log_x = false, log_y = false;  // log_y: of kLines; numbers that are 0 lie on the lower edge
   std::vector<Series> series = {};
   PlotKind kind = PlotKind::kLines;
   PlotReference reference = PlotReference::kFirst;
   std::vector<std::string> row_names = {}, column_names = {};  // of kMatrices: words of queries and of keys
+  bool row_colours = false;  // of kMatrices: each row has a colour of its own
 
   template <class V>
   void visit(V& v) {
@@ -54,11 +58,13 @@ struct Plot {
     v("x_label", x_label);
     v("y_label", y_label);
     v("log_x", log_x);
+    v("log_y", log_y);
     v("series", series);
     v("kind", kind, kPlotKindNames);
     v("reference", reference, kPlotReferenceNames);
     v("row_names", row_names);
     v("column_names", column_names);
+    v("row_colours", row_colours);
   }
 };
 

@@ -62,8 +62,9 @@ std::vector<double> places_of_ticks(const Axis& axis) {
   std::vector<double> at;
   if (!(axis.high > axis.low)) return {axis.low};
   if (axis.logarithmic) {
-    for (double v = std::pow(2, std::ceil(std::log2(axis.low) - 1e-9)); v <= axis.high * (1 + 1e-9); v *= 2)
-      at.push_back(v);
+    const double factor = axis.high > 1e4 * axis.low ? 10 : 2;
+    const double first = std::ceil(std::log(axis.low) / std::log(factor) - 1e-9);
+    for (double v = std::pow(factor, first); v <= axis.high * (1 + 1e-9); v *= factor) at.push_back(v);
     if (at.size() < 2) return {axis.low, axis.high};
     const size_t step = (at.size() + kMostTicks - 1) / kMostTicks;
     std::vector<double> some;

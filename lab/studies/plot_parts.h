@@ -64,6 +64,7 @@ MatrixNames names_of(const Plot& plot, ConstMatrixView matrix);
 
 std::string lines_as_svg(const Plot& plot);
 std::string strips_as_svg(const Plot& plot);
+std::string bars_as_svg(const Plot& plot);
 std::string matrices_as_svg(const Plot& plot);
 
 }  // namespace mh

@@ -14,13 +14,13 @@ namespace {
 
 constexpr double kFrameLeft = 76, kFrameWidth = 460, kFrameHeight = 300, kBelow = 50;
 
-/// A line through the points that both axes take.
+/// A line through the points that both axes take; 0 lies on the edge of a logarithmic one.
 std::string line_through(std::span<const double> xs, std::span<const double> ys, const Axis& x, const Axis& y,
                          const std::string& stroke) {
   std::string points;
   for (size_t n = 0; n < std::min(xs.size(), ys.size()); ++n) {
-    if (x.takes(xs[n]) && y.takes(ys[n]))
-      points += fmt::format("{:.1f},{:.1f} ", x.place(xs[n]), y.place(ys[n]));
+    if (x.takes(xs[n]) && (y.takes(ys[n]) || ys[n] == 0))
+      points += fmt::format("{:.1f},{:.1f} ", x.place(xs[n]), y.takes(ys[n]) ? y.place(ys[n]) : y.from);
   }
   return fmt::format("<polyline points=\"{}\" fill=\"none\" {}/>\n", points, stroke);
 }
@@ -39,7 +39,7 @@ std::string dots(std::span<const double> xs, std::span<const double> ys, const A
 
 std::string lines_as_svg(const Plot& plot) {
   Axis x{.logarithmic = plot.log_x, .from = kFrameLeft, .to = kFrameLeft + kFrameWidth};
-  Axis y;
+  Axis y{.logarithmic = plot.log_y};
   double names = 0;
   bool seeds = false;
   for (const Series& s : plot.series) {
@@ -51,7 +51,7 @@ std::string lines_as_svg(const Plot& plot) {
     names = std::max(names, text_width(s.name));
     seeds = seeds || !s.lines.empty();
   }
-  x.widen(0), y.widen(0.05);
+  x.widen(0), y.widen(plot.log_y ? 0 : 0.05);
   const std::string key = "thick: mean; thin: each seed";
   if (seeds) names = std::max(names, text_width(key) - 26);
   const double right = x.to, width = right + 48 + names;
@@ -99,6 +99,8 @@ std::string plot_as_svg(const Plot& plot) {
       return lines_as_svg(plot);
     case PlotKind::kStrips:
       return strips_as_svg(plot);
+    case PlotKind::kBars:
+      return bars_as_svg(plot);
     case PlotKind::kMatrices:
       break;
   }

@@ -11,7 +11,9 @@
 
 namespace mh {
 
-/// Lines of at most 80 columns.
+/// What a run found, in lines of at most 80 columns: its answer, how many clauses have which verdict, what it cost.
+std::string summary_for_terminal(const StudyReport& report);
+/// The same with every claim, its clauses, tables and plots.
 std::string report_for_terminal(const StudyReport& report);
 
 /// Plots are files beside the page.
@@ -38,6 +40,8 @@ std::string about_the_original(const Claim& claim);
 /// their words. Throws ShapeError when the rows of a matrix differ in length or its names are not as many as
 /// rows and columns.
 std::string plot_as_svg(const Plot& plot);
+/// In 80 columns; cells that do not fit are broken into lines.
+std::string table_for_terminal(const Table& table, const std::string& indent);
 /// In 80 columns: a bar for each series, its last point or, of a strip, its mean; shades for matrices. Throws
 /// as plot_as_svg() does.
 std::string plot_for_terminal(const Plot& plot, const std::string& indent);

@@ -74,6 +74,8 @@ std::vector<size_t> column_widths(const Table& table, size_t room) {
   return widths;
 }
 
+}  // namespace
+
 std::string table_for_terminal(const Table& table, const std::string& indent) {
   constexpr size_t kLine = 80;
   const std::string begin = indent + "  ";
@@ -101,6 +103,8 @@ std::string table_for_terminal(const Table& table, const std::string& indent) {
   for (const auto& row : table.rows) print(row, false);
   return text;
 }
+
+namespace {
 
 /// The number that a bar shows: the last point, or the mean.
 double shown_number(const Plot& plot, const Series& series) {
@@ -167,6 +171,13 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
                                                               : std::string();
   return wrapped(plot.title + (label.empty() ? "" : " (" + label + ")") + ":", indent) +
          (plot.kind == PlotKind::kMatrices ? shaded(plot, indent) : bars(plot, indent));
+}
+
+std::string summary_for_terminal(const StudyReport& report) {
+  const std::string answer = report.answer.empty() ? "" : ": " + report.answer;
+  return wrapped(fmt::format("What this run found ({}){}", report.command, answer)) + "\n" +
+         wrapped(clause_count(report) + "." + (report.note.empty() ? "" : " " + report.note)) +
+         wrapped(cost_of(report) + ".");
 }
 
 std::string report_for_terminal(const StudyReport& report) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -37,25 +38,30 @@ const ordered_json& defaults() {
 ordered_json differences_of(const ordered_json& all, const ordered_json& usual) {
   ordered_json different = ordered_json::object();
   for (const auto& [name, value] : all.items()) {
-    if (!usual.contains(name)) {
-      different[name] = value;
-    } else if (value.is_object() && usual[name].is_object()) {
-      if (ordered_json inner = differences_of(value, usual[name]); !inner.empty()) different[name] = inner;
-    } else if (value != usual[name]) {
-      different[name] = value;
-    }
+    const auto known = usual.find(name);
+    if (known != usual.end() && value == *known) continue;
+    const bool inside = known != usual.end() && value.is_object() && known->is_object();
+    different[name] = inside ? differences_of(value, *known) : value;
   }
   return different;
 }
 
 void put(ordered_json& all, const ordered_json& different) {
   for (const auto& [name, value] : different.items()) {
-    if (value.is_object() && all.contains(name) && all[name].is_object()) {
-      put(all[name], value);
+    ordered_json& own = all[name];
+    if (value.is_object() && own.is_object()) {
+      put(own, value);
     } else {
-      all[name] = value;
+      own = value;
     }
   }
+}
+
+/// The defaults with these differences, in the order of the table.
+ordered_json with_defaults(const ordered_json& different) {
+  ordered_json all = defaults();
+  put(all, different);
+  return all;
 }
 
 /// Whatever the order of names was.
@@ -67,50 +73,39 @@ std::string file_name(std::string_view arm, uint64_t seed) {
   std::string name;
   for (const char c : arm) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
-    if (plain) {
-      name += c;
-    } else if (!name.empty() && name.back() != '-') {
-      name += '-';
-    }
+    if (plain || (!name.empty() && name.back() != '-')) name += plain ? c : '-';
   }
-  if (!name.empty() && name.back() == '-') name.pop_back();
+  if (name.ends_with('-')) name.pop_back();
   return fmt::format("{}-seed-{}", name.empty() ? "arm" : name, seed);
 }
 
 }  // namespace
 
-RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model) {
-  ordered_json all = defaults();  // of which a model's own description may leave something out
-  put(all, description(settings, model));
-  all_ = sorted(all);
-}
+RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model)
+    // A model's own description may leave something out of the defaults.
+    : all_(sorted(with_defaults(description(settings, model)))) {}
 
 RunIdentity RunIdentity::parse(std::string_view differences, std::string_view where) {
   const json given = parse_json_strictly(differences, where);
   if (!given.is_object())
     throw FormatError(fmt::format("{}: expected an object, found {}", where, json_excerpt(given)));
-  ordered_json all = defaults();
-  put(all, ordered_json::parse(given.dump()));
   RunIdentity run;
-  run.all_ = sorted(all);
+  run.all_ = sorted(with_defaults(ordered_json::parse(given.dump())));
   return run;
 }
 
 std::string RunIdentity::differences() const {
   // In the order of the table, which is easier to read than the alphabet's.
-  ordered_json all = defaults();
-  put(all, ordered_json::parse(all_));
-  return differences_of(all, defaults()).dump();
+  return differences_of(with_defaults(ordered_json::parse(all_)), defaults()).dump();
 }
 
 RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
   if (!std::filesystem::is_directory(folder_)) return;
   read_times();
-  std::vector<std::filesystem::path> files;
+  std::set<std::filesystem::path> files;  // in the order of their names
   for (const auto& file : std::filesystem::directory_iterator(folder_)) {
-    if (file.path().extension() == ".jsonl") files.push_back(file.path());
+    if (file.path().extension() == ".jsonl") files.insert(file.path());
   }
-  std::sort(files.begin(), files.end());
   for (const auto& file : files) {
     size_t number = 0;
     for (const std::string& line : read_lines(file.string())) {
@@ -120,13 +115,12 @@ RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
           !fields["weights"].is_string())
         throw FormatError(fmt::format("{}: expected a run, with \"is\" and \"weights\"", where));
       const RunIdentity run = RunIdentity::parse(fields["is"].dump(), where);
-      Entry entry;
-      entry.weights = fields["weights"];
+      weights_[run] = fields["weights"];
       fields.erase("is");
       fields.erase("weights");
-      from_json(entry.run, fields.dump(), where);
-      weights_[run.all()] = entry.weights;
-      entries_.emplace(run.all(), std::move(entry));
+      ArmRun result;
+      from_json(result, fields.dump(), where);
+      runs_.emplace(run, std::move(result));
     }
   }
 }
@@ -157,9 +151,7 @@ std::optional<std::vector<double>> RunLog::find_times(const std::vector<UpdateTi
   for (const TimesTogether& together : times_) {
     std::vector<double> seconds;
     for (const UpdateTime& asked : times) {
-      const auto found =
-          std::find_if(together.arms.begin(), together.arms.end(),
-                       [&](const UpdateTime& kept) { return kept.run.all() == asked.run.all(); });
+      const auto found = std::ranges::find(together.arms, asked.run, &UpdateTime::run);
       if (found != together.arms.end()) seconds.push_back(found->seconds);
     }
     if (seconds.size() == times.size()) return seconds;
@@ -184,29 +176,25 @@ void RunLog::keep_times(const std::vector<UpdateTime>& times, const std::string&
 
 std::optional<ArmRun> RunLog::find(const RunIdentity& run) const {
   const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(run.all());
-  return found == entries_.end() ? std::nullopt : std::optional(found->second.run);
+  const auto found = runs_.find(run);
+  return found == runs_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::filesystem::path RunLog::weights_of(const RunIdentity& run, const ArmRun& about) {
   const std::lock_guard lock(mutex_);
-  std::string& name = weights_[run.all()];
-  if (!name.empty()) return folder_ / name;
+  std::string& name = weights_[run];
   const std::string plain = file_name(about.arm, about.seed);
-  const auto taken = [&](const std::string& other) {
-    return std::any_of(weights_.begin(), weights_.end(),
-                       [&](const auto& known) { return known.second == other; });
-  };
-  std::string free = plain + ".safetensors";
-  for (int other = 2; taken(free); ++other) free = fmt::format("{}-{}.safetensors", plain, other);
-  name = free;
+  for (int other = 1; name.empty(); ++other) {
+    const std::string wanted = (other == 1 ? plain : fmt::format("{}-{}", plain, other)) + ".safetensors";
+    if (std::ranges::count(weights_, wanted, &decltype(weights_)::value_type::second) == 0) name = wanted;
+  }
   return folder_ / name;
 }
 
 void RunLog::keep(const std::string& study, const RunIdentity& run, const ArmRun& result) {
   const std::string weights = weights_of(run, result).filename().string();
   const std::lock_guard lock(mutex_);
-  if (!entries_.emplace(run.all(), Entry{result, weights}).second) return;
+  if (!runs_.emplace(run, result).second) return;
   ordered_json line{{"arm", result.arm}, {"is", ordered_json::parse(run.differences())}};
   const ordered_json fields = ordered_json::parse(to_json_line(result));
   for (const auto& [name, value] : fields.items()) {

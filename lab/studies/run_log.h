@@ -3,6 +3,7 @@
 // settings that differ from their defaults, so a setting that a later version adds changes no earlier run.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -86,8 +87,7 @@ struct RunSettings {
   Disagreement disagreement = {};
   float disagreement_weight = 1;
   double embedding_scale = 1;
-  uint64_t member = 0;
-  uint64_t seed = 0;
+  uint64_t member = 0, seed = 0;
 
   template <class V>
   void visit(V& v) {
@@ -119,6 +119,7 @@ class RunIdentity {
   std::string differences() const;
   /// Equal runs have equal texts.
   const std::string& all() const { return all_; }
+  auto operator<=>(const RunIdentity&) const = default;
 
  private:
   RunIdentity() = default;
@@ -152,14 +153,10 @@ class RunLog {
  private:
   void read_times();
 
-  struct Entry {
-    ArmRun run;
-    std::string weights;  // a file of the folder
-  };
   std::filesystem::path folder_;
   mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;        // by RunIdentity::all()
-  std::map<std::string, std::string> weights_;  // names given away, by RunIdentity::all()
+  std::map<RunIdentity, ArmRun> runs_;
+  std::map<RunIdentity, std::string> weights_;  // the files in the folder, those to come too
   struct TimesTogether {
     std::string processor;
     std::vector<UpdateTime> arms;

@@ -12,8 +12,6 @@ namespace mh {
 
 /// a_i - b_i: the same seed on both sides. REQUIRES: equal sizes.
 std::vector<double> paired(std::span<const double> a, std::span<const double> b);
-/// Of a_i - b_i.
-Interval difference_of(std::span<const double> a, std::span<const double> b);
 
 /// What is asked of a mean.
 struct Limit {
@@ -36,6 +34,14 @@ std::vector<double> holm(std::span<const double> p);
 /// PASS and FAIL have a corrected p of at most this.
 inline constexpr double kLevel = 0.05;
 
+/// What a clause predicts of the mean over seeds of a number or a difference. What the number is, Clause::asked says.
+struct Prediction {
+  std::vector<double> by_seed;
+  Limit limit;
+  int digits = 3;
+  std::string unit = {};  // " %", " points"
+};
+
 struct Decision {
   Verdict verdict = Verdict::kUndecided;
   Interval interval;  // 95 %, of this mean alone
@@ -50,26 +56,13 @@ struct Decision {
 /// A verdict is PASS or FAIL when p, corrected by holm(), is at most kLevel, else UNDECIDED; so all verdicts together are
 /// wrong with at most 5 %. One comparison alone is decided by whether its 95 % interval covers the limit; within a margin
 /// it passes when its 90 % interval lies inside, and fails when its 95 % interval lies outside.
-struct Question {
-  std::vector<double> numbers;
-  Limit limit;
-};
-std::vector<Decision> decide(std::span<const Question> questions);
-
-/// A clause about the mean over seeds of a number or a difference.
-struct Prediction {
-  std::string statement;  // a sentence
-  std::string quantity;   // "loss of sliced minus canonical"
-  std::vector<double> by_seed;
-  Limit limit;
-  OriginalSays original = OriginalSays::kNothing;
-  int digits = 3;
-  std::string unit = {};  // " %", " points"
-};
-/// Adds a clause for each, decided together.
-void add_predictions(Claim& claim, const std::vector<Prediction>& predictions);
+std::vector<Decision> decide(std::span<const Prediction> predictions);
+/// Of as many clauses, the first ones without figures; decided together.
+void predict(Claim& claim, const std::vector<Prediction>& predictions);
 
 /// "2.134 ± 0.012"; "2.134" when there is no interval.
 std::string interval_text(const Interval& interval, int digits = 3);
+/// Of their mean.
+std::string interval_text(std::span<const double> numbers, int digits = 3);
 
 }  // namespace mh

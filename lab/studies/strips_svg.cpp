@@ -6,6 +6,7 @@
 
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/statistics.h"
+#include "multihead/base/terminal_text.h"
 #include "multihead/heads/pictures/svg.h"
 
 namespace mh {
@@ -74,6 +75,31 @@ std::string strips_as_svg(const Plot& plot) {
     }
   }
   return out + "</svg>\n";
+}
+
+std::string bars_as_svg(const Plot& plot) {
+  constexpr double kRow = 26, kSpan = 330, kNumber = 80;
+  double names = 0;
+  Axis x;
+  x.meet(0);
+  for (const Series& s : plot.series) {
+    names = std::max(names, text_width(s.name));
+    for (const double v : s.y) x.meet(v);
+  }
+  x.from = 30 + names, x.to = x.from + kSpan;
+  const Heading heading(plot.title, x.to);
+  const double top = heading.bottom(), bottom = top + kRow * static_cast<double>(plot.series.size());
+  std::string out = heading.draw(x.to + kNumber, bottom + 40, 16);
+  for (size_t i = 0; i < plot.series.size(); ++i) {
+    const Series& s = plot.series[i];
+    if (s.y.empty()) continue;
+    const double at = top + kRow * (static_cast<double>(i) + 0.5), end = x.place(s.y.front());
+    out += svg_text(x.from - 10, at + 4, s.name, "text-anchor=\"end\"");
+    out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"16\" fill=\"{}\"/>\n",
+                       x.from, at - 8, end - x.from, kPlotColours[0]);
+    out += svg_text(end + 6, at + 4, grouped(std::llround(s.y.front())));
+  }
+  return out + svg_text(x.from, bottom + 20, plot.x_label, "fill=\"#555\"") + "</svg>\n";
 }
 
 }  // namespace mh

@@ -108,8 +108,6 @@ void settle(StudyReport& report, const Study& study) {
                                        [](const Claim& claim) { return claim.kind == Evidence::kTrained; });
   report.note = any_trained ? note_on(report.size) : "";
   report.answer = answer_of(sentences_for(report, study), report.claims);
-  if (report.whole && report.size != size_name(StudySize::kPaper) && !study.on_text.empty())
-    report.answer += fmt::format(" {}", study.on_text);
 }
 
 }  // namespace

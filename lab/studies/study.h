@@ -55,8 +55,6 @@ struct Study {
   std::string picture;           // the claim whose first plot shows the answer
   std::span<const AlgebraCheck> algebra;  // in the order of their ids
   std::span<const TrainedCheck> trained;
-  /// What the published runs on real text found, which ends the whole answer of the other sizes; empty: nothing.
-  std::string on_text = {};
 };
 /// The sentences that follow from the verdicts. REQUIRES: `claims` has all claims and clauses that they name.
 std::string answer_of(std::span<const Sentence> sentences, const std::vector<Claim>& claims);

@@ -12,28 +12,20 @@
 namespace mh {
 namespace {
 
-struct Products {
+/// Of the matrices as vectors.
+double cosine_of(ConstMatrixView a, ConstMatrixView b) {
   double ab = 0, aa = 0, bb = 0;
-  double cosine() const { return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0; }
-};
-Products products(ConstMatrixView a, ConstMatrixView b) {
-  Products sum;
   for (int64_t i = 0; i < a.rows; ++i) {
     for (int64_t c = 0; c < a.cols; ++c) {
-      const double x = static_cast<double>(a(i, c)), y = static_cast<double>(b(i, c));
-      sum.ab += x * y, sum.aa += x * x, sum.bb += y * y;
+      const auto x = static_cast<double>(a(i, c)), y = static_cast<double>(b(i, c));
+      ab += x * y, aa += x * x, bb += y * y;
     }
   }
-  return sum;
+  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
 }
 
 double entropy_term(double p) {
   return p > 0 ? -p * std::log(p) : 0;
-}
-
-ConstMatrixView head_columns(ConstMatrixView all, int64_t begin, int64_t rows, int head, int heads) {
-  const int64_t width = all.cols / heads;
-  return {all.data + begin * all.stride + head * width, rows, width, all.stride};
 }
 
 class Diversity : public CorpusObserver {
@@ -45,22 +37,23 @@ class Diversity : public CorpusObserver {
     const auto value_heads =
         static_cast<int>(batch.values.cols * heads / std::max<int64_t>(1, batch.outputs.cols));
     for (int s = 0; s < batch.sequences(); ++s) {
-      const int64_t query = batch.query_offsets[static_cast<size_t>(s)], key = query;  // self-attention
-      const int64_t rows = batch.matrix(s, 0).rows;
+      const int32_t begin = batch.query_offsets[static_cast<size_t>(s)];  // of keys, too: self-attention
+      const int64_t end = begin + batch.matrix(s, 0).rows;
+      const auto head_cosine = [&](ConstMatrixView all, int i, int j, int parts) {
+        const int64_t width = all.cols / parts;
+        const auto part = [&, rows = all.rows_between(begin, end)](int index) {
+          return rows.columns_between(index * width, (index + 1) * width);
+        };
+        return cosine_of(part(i), part(j));
+      };
       DoubleMatrix alike(heads, heads);
       for (int i = 0; i < heads; ++i) {
         alike(i, i) = 1;
         add_entropy(batch.matrix(s, i));
         for (int j = 0; j < i; ++j) {
-          const double output = products(head_columns(batch.outputs, query, rows, i, heads),
-                                         head_columns(batch.outputs, query, rows, j, heads))
-                                    .cosine();
-          alike(i, j) = alike(j, i) = output;
-          sums_.output += output;
+          sums_.output += alike(i, j) = alike(j, i) = head_cosine(batch.outputs, i, j, heads);
           sums_.subspace +=
-              products(head_columns(batch.values, key, rows, i * value_heads / heads, value_heads),
-                       head_columns(batch.values, key, rows, j * value_heads / heads, value_heads))
-                  .cosine();
+              head_cosine(batch.values, i * value_heads / heads, j * value_heads / heads, value_heads);
           add_pair(batch.matrix(s, i), batch.matrix(s, j));
           ++pairs_;
         }
@@ -74,11 +67,11 @@ class Diversity : public CorpusObserver {
   }
 
   HeadTelemetry result() const {
-    const double pairs = std::max<double>(1, static_cast<double>(pairs_)),
-                 rows = std::max<double>(1, static_cast<double>(rows_));
+    const auto at_least_one = [](int64_t count) { return static_cast<double>(std::max<int64_t>(1, count)); };
+    const double pairs = at_least_one(pairs_);
     HeadTelemetry mean = sums_;
     mean.subspace /= pairs, mean.positions /= pairs, mean.output /= pairs, mean.divergence /= pairs;
-    mean.entropy /= rows, mean.effective /= std::max<double>(1, static_cast<double>(matrices_));
+    mean.entropy /= at_least_one(rows_), mean.effective /= at_least_one(matrices_);
     return mean;
   }
 
@@ -94,7 +87,7 @@ class Diversity : public CorpusObserver {
     double common = 0, divergence = 0;
     for (int64_t i = 0; i < a.rows; ++i) {
       for (int64_t j = 0; j < a.cols; ++j) {
-        const double x = static_cast<double>(a(i, j)), y = static_cast<double>(b(i, j));
+        const auto x = static_cast<double>(a(i, j)), y = static_cast<double>(b(i, j));
         common += x * y;
         divergence += entropy_term((x + y) / 2) - (entropy_term(x) + entropy_term(y)) / 2;
       }

@@ -23,9 +23,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr EnumNames<StudySize> kSizes = {
-    {"quick", StudySize::kQuick}, {"standard", StudySize::kStandard}, {"paper", StudySize::kPaper}};
-
 /// (name, question) of every study.
 std::vector<std::pair<std::string, std::string>> list() {
   std::vector<std::pair<std::string, std::string>> all;
@@ -40,7 +37,7 @@ Found run(const std::string& name, const Names& claims, const std::string& size,
           const std::string& data, const std::string& checkpoint,
           const std::function<void(const std::string&)>& on_step) {
   const Study& study = find_study(name);
-  const StudySize wanted = value_named(size, kSizes, "size");
+  const StudySize wanted = value_named(size, kSizeNames, "size");
   return stoppable_call([&](PendingSignal& signal) -> Found {
     const auto stop = [&] { return signal.came(); };
     ArmRunner runner({.size = wanted,

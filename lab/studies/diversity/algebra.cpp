@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
-#include "lab/studies/diversity/algebra.h"
+#include "lab/studies/claim_words.h"
 #include "lab/studies/diversity/claims.h"
 #include "lab/studies/lab.h"
 
@@ -14,16 +15,25 @@ namespace {
 
 using namespace lab;
 
-constexpr int kModel = 24, kHeads = 4, kSize = 6;
+constexpr int kModel = 24, kHeads = 4, kSize = kModel / kHeads;
+
+HeadGeometry plain(HeadInput input = {}) {
+  return {.heads = kHeads, .input = std::move(input), .biases = Biases::kNone};
+}
+
+Matrix columns_of(const Matrix& packed, int h) {
+  return columns(packed, h * kSize, (h + 1) * kSize);
+}
 
 double deviation(const Matrix& a) {
   return norm(a) / std::sqrt(static_cast<double>(a.size()));
 }
 
 struct Start {
-  double deviation, similarity,
-      gradients;     // of w_q; cosine of V of heads 0 and 1; difference of their gradients
-  double asymmetry;  // largest |s_ij - s_ji| of head 0, as a part of the largest score
+  double deviation = 0;   // of w_q
+  double similarity = 0;  // cosine of V of heads 0 and 1
+  double gradients = 0;   // largest difference of theirs
+  double asymmetry = 0;   // largest |s_ij - s_ji| of head 0, as a part of the largest score
   bool symmetric() const { return asymmetry <= 1e-6; }
 };
 Start start_of(HeadInitialisation initialisation, uint64_t seed) {
@@ -31,17 +41,15 @@ Start start_of(HeadInitialisation initialisation, uint64_t seed) {
   const Matrix x = random_matrix(9, kModel, random), towards = random_matrix(9, kModel, random);
   Layer layer({.heads = kHeads, .biases = Biases::kNone, .initialisation = initialisation}, kModel, seed);
   layer.output_gradients(x, towards);
-  Start start{deviation(layer.parameter("w_q")), 0, 0, 0};
+  Start start{.deviation = deviation(layer.parameter("w_q"))};
   const Matrix v = product(x, layer.parameter("w_v"));
-  start.similarity = cosine(columns(v, 0, kSize), columns(v, kSize, 2 * kSize));
-  for (const char* name : {"w_q", "w_k", "w_v"}) {
+  start.similarity = cosine(columns_of(v, 0), columns_of(v, 1));
+  for (const char* name : kProjections) {
     const Matrix g = layer.gradient(name);
-    start.gradients =
-        std::max(start.gradients, largest_difference(columns(g, 0, kSize), columns(g, kSize, 2 * kSize)));
+    start.gradients = std::max(start.gradients, largest_difference(columns_of(g, 0), columns_of(g, 1)));
   }
-  const Head head{
-      columns(layer.parameter("w_q"), 0, kSize), columns(layer.parameter("w_k"), 0, kSize), {}, {}};
-  const Matrix s = scores(x, head);
+  const Matrix s =
+      scores(x, {columns_of(layer.parameter("w_q"), 0), columns_of(layer.parameter("w_k"), 0), {}, {}});
   start.asymmetry = largest_difference(s, transposed(s)) / largest(s);
   return start;
 }
@@ -51,10 +59,6 @@ Start start_of(HeadInitialisation initialisation, uint64_t seed) {
 /// compared with the fans (d, d_k); 7: W^K starts as it likes; 8: the start that is no copy is one.
 Claim initialisations(const AlgebraCase& a) {
   using enum HeadInitialisation;
-  Claim claim{.id = "001.2",
-              .statement =
-                  "Heads that start with different numbers learn different things from the first step on; "
-                  "heads that start equal, with equal W_i^O, do not."};
   struct Row {
     const char* name;
     HeadInitialisation initialisation;
@@ -72,10 +76,7 @@ Claim initialisations(const AlgebraCase& a) {
                       {"equal but for W_i^O", unless(3, kEqualInput, kEqual), 0},
                       {"equal, noise of 1e-6", unless(4, kEqualWithNoise, kEqual), 0}};
   constexpr size_t kPerHead = 0, kWhole = 1, kPacked = 2, kCopy = 4, kTied = 5, kOtherOutput = 6, kNoise = 7;
-  Table table{
-      "heads 0 and 1 of 4 at the start, d = 24",
-      {"initialisation", "deviation of W^Q", "cosine of V_0, V_1", "gradients differ by", "symmetric scores"},
-      {}};
+  Claim claim = claim_without_figures("001.2");
   std::vector<Start> starts;
   double least = 1, off = 0;
   int symmetric = 0;
@@ -88,66 +89,43 @@ Claim initialisations(const AlgebraCase& a) {
       const double expected = std::sqrt(2.0 / (kModel + (a.mistake == 5 ? 0 : row.fan_out)));
       off = std::max(off, std::abs(start.deviation / expected - 1));
     }
-    table.rows.push_back({row.name, fmt::format("{:.4f}", start.deviation),
-                          fmt::format("{:.3f}", start.similarity), fmt::format("{:.2g}", start.gradients),
-                          start.symmetric() ? "yes" : "no"});
+    claim.tables[0].rows.push_back(
+        {row.name, fmt::format("{:.4f}", start.deviation), fmt::format("{:.3f}", start.similarity),
+         fmt::format("{:.2g}", start.gradients), start.symmetric() ? "yes" : "no"});
   }
   const double smaller =
       starts[a.mistake == 6 ? kPerHead : kWhole].deviation / starts[kPacked].deviation / std::sqrt(2.0);
   const auto apart = [&](size_t at) {
     return fmt::format("largest difference of their gradients: {:.2g}", starts[at].gradients);
   };
-  claim.clauses = {
-      algebraic("Heads that start equal, their W_i^O too, get gradients that are equal bit for bit.",
-                "differences of W^Q, W^K and W^V of exactly 0", apart(kTied), starts[kTied].gradients == 0),
-      algebraic("Heads with random starts get different gradients.",
-                fmt::format("a difference above 0 for each of {} starts", kCopy + 1),
-                fmt::format("largest difference of their gradients: at least {:.2g}", least), least > 0),
-      algebraic("A W_i^O of its own is enough to make equal heads differ.", "a difference above 0",
-                apart(kOtherOutput), starts[kOtherOutput].gradients > 0),
-      algebraic("Noise of 1e-6 is enough, too, to make equal heads differ.", "a difference above 0",
-                apart(kNoise), starts[kNoise].gradients > 0),
-      algebraic("Xavier's starts have the deviation sqrt(2 / (fan in + fan out)).",
-                "at most 5 % off for fans (d, d_k), (d, d) and (d, 3 d)",
-                fmt::format("at most {:.1f} % off", 100 * off), off <= 0.05),
-      algebraic("One packed matrix [W^Q | W^K | W^V] starts smaller by sqrt(2) than three matrices.",
-                "the ratio of the deviations is sqrt(2) to 5 %", fmt::format("{:.3f} times sqrt(2)", smaller),
-                std::abs(smaller - 1) <= 0.05),
-      algebraic("When W^K starts as a copy of W^Q, the scores are symmetric.",
-                "|s_ij - s_ji| at most 1e-6 of the largest score",
-                fmt::format("{:.2g} of the largest score", starts[kCopy].asymmetry),
-                starts[kCopy].symmetric()),
-      algebraic("No other start makes the scores symmetric.",
-                fmt::format("not symmetric in {} layers", starts.size() - 1),
-                fmt::format("symmetric in {} of {} layers", symmetric, starts.size() - 1), symmetric == 0)};
-  claim.tables.push_back(std::move(table));
+  decide(claim, starts[kTied].gradients == 0, apart(kTied));
+  decide(claim, least > 0, fmt::format("largest difference of their gradients: at least {:.2g}", least));
+  decide(claim, starts[kOtherOutput].gradients > 0, apart(kOtherOutput));
+  decide(claim, starts[kNoise].gradients > 0, apart(kNoise));
+  decide(claim, off <= 0.05, fmt::format("at most {:.1f} % off", 100 * off));
+  decide(claim, std::abs(smaller - 1) <= 0.05, fmt::format("{:.3f} times sqrt(2)", smaller));
+  decide(claim, starts[kCopy].symmetric(),
+         fmt::format("{:.2g} of the largest score", starts[kCopy].asymmetry));
+  decide(claim, symmetric == 0, fmt::format("symmetric in {} of {} layers", symmetric, starts.size() - 1));
   return claim;
 }
 
 /// mistake 1: the rows are put one column further; 2: the rows outside the segments are 0 from the start.
 Claim segments_are_canonical(const AlgebraCase& a) {
-  Claim claim{.id = "001.4",
-              .statement = "Heads that get a segment of the embedding are a special case of canonical heads.",
-              .original_words =
-                  "Deil: \"I wonder if it is beneficial to randomly sample embedding space and form segments "
-                  "that can even overlap.\" The reply: \"it is in essence what mulihead is doing during "
-                  "training\"."};
   Random random(a.seed, 14);
   const Matrix x = random_matrix(8, kModel, random);
   double worst = 0, least = 1;
-  int cuts = 0;
   for (const HeadColumns& segments :
        {slice_columns(kHeads, kModel), permuted_slices(kHeads, kModel, a.seed),
         random_columns(kHeads, 9, kModel, a.seed), spread_segments(kHeads, 11, kModel)}) {
-    Layer segmented(
-        {.heads = kHeads, .d_key = kSize, .input = HeadInput::of_columns(segments), .biases = Biases::kNone},
-        kModel, a.seed);
-    Layer canonical({.heads = kHeads, .d_key = kSize, .biases = Biases::kNone}, kModel, a.seed + 1),
-        restricted({.heads = kHeads, .d_key = kSize, .biases = Biases::kNone}, kModel, a.seed + 1);
+    Layer canonical(plain(), kModel, a.seed + 1), restricted(plain(), kModel, a.seed + 1);
+    HeadGeometry geometry = plain(HeadInput::of_columns(segments));
+    geometry.d_key = kSize;
+    Layer segmented(geometry, kModel, a.seed);
     Matrix before = canonical.heads(x);
-    for (const char* name : {"w_q", "w_k", "w_v"}) {
-      const Matrix w = segmented.parameter(name),
-                   free = canonical.parameter(name);  // w: [sum of segments, d_k]
+    for (const char* name : kProjections) {
+      const Matrix w = segmented.parameter(name);  // [sum of segments, d_k]
+      const Matrix free = canonical.parameter(name);
       Matrix whole(kModel, int64_t{kHeads} * kSize), kept = whole;
       int64_t row = 0;
       for (int h = 0; h < kHeads; ++h) {
@@ -167,21 +145,80 @@ Claim segments_are_canonical(const AlgebraCase& a) {
     const Matrix after = restricted.heads(x);
     if (a.mistake == 2) before = after;
     least = std::min(least, norm(sum(after, before, -1)) / norm(before));
-    ++cuts;
   }
-  const std::string all =
-      fmt::format("for {} ways to cut (contiguous, permuted, random of 9, overlapping of 11)", cuts);
-  claim.clauses = {
-      algebraic(
-          "Every segmented head, random and overlapping ones too, is a canonical head with rows of zeros: "
-          "canonical heads can hold all that segmented ones can.",
-          "outputs equal to 1e-6, " + all, fmt::format("largest relative difference {:.2g}", worst),
-          worst <= 1e-6, OriginalSays::kSame),
-      algebraic(
-          "The converse does not hold: a canonical head whose rows outside a segment are set to 0 computes "
-          "something else.",
-          "more than 0.1 of the outputs' norm away, " + all,
-          fmt::format("at least {:.2f} of the norm away", least), least > 0.1, OriginalSays::kOpposite)};
+  Claim claim = claim_without_figures("001.4");
+  decide(claim, worst <= 1e-6, fmt::format("largest relative difference {:.2g}", worst));
+  decide(claim, least > 0.1, fmt::format("at least {:.2f} of the norm away", least));
+  return claim;
+}
+
+constexpr double kMoved = 1e-4;  // of a head's largest output; float32 rounds to about 1e-7 of it
+
+/// Rows of the embedding matrix for the words of a sentence.
+Matrix embedded(const Matrix& embedding, const std::vector<int>& words) {
+  Matrix x(static_cast<int64_t>(words.size()), embedding.cols());
+  for (size_t t = 0; t < words.size(); ++t)
+    std::copy_n(&embedding(words[t], 0), embedding.cols(), &x(static_cast<int64_t>(t), 0));
+  return x;
+}
+
+/// How far each head's outputs are from `before`, as a part of its largest output.
+std::vector<double> moves(Layer& layer, const Matrix& x, const Matrix& before) {
+  const Matrix after = layer.heads(x);
+  std::vector<double> found;
+  for (int h = 0; h < kHeads; ++h) {
+    const Matrix old = columns_of(before, h);
+    found.push_back(largest_difference(columns_of(after, h), old) / largest(old));
+  }
+  return found;
+}
+
+Layer whole_or_cut(bool cut, uint64_t seed) {
+  return Layer(plain(cut ? HeadInput::slices() : HeadInput{}), kModel, seed);
+}
+
+/// mistake 1, 2: the layer cuts its input; 3: the layer that should cut its input does not; 4: nothing is
+/// exchanged.
+Claim not_segmented(const AlgebraCase& a) {
+  Random random(a.seed, 16);
+  const Matrix embedding = random_matrix(11, kModel, random);
+  const std::vector<int> words = {3, 0, 7, 3, 10, 5};
+  const Matrix x = embedded(embedding, words);
+  double exchanged = 1, alone = 1, others = 0, own = 1;
+  Layer whole = whole_or_cut(a.mistake == 1, a.seed), cut = whole_or_cut(a.mistake != 3, a.seed);
+  const Matrix whole_before = whole.heads(x), cut_before = cut.heads(x);
+  for (int i = 0; i < kModel; ++i) {
+    for (int j = 0; j < i; ++j) {
+      Matrix changed = embedding;
+      for (int64_t word = 0; word < changed.rows(); ++word) std::swap(changed(word, i), changed(word, j));
+      const Matrix rows = embedded(changed, words);
+      for (const double move : moves(whole, rows, whole_before)) exchanged = std::min(exchanged, move);
+      const std::vector<double> cut_moves = moves(cut, a.mistake == 4 ? x : rows, cut_before);
+      for (int h = 0; h < kHeads; ++h) {
+        const double move = cut_moves[static_cast<size_t>(h)];
+        if (i / kSize == h || j / kSize == h) {
+          own = std::min(own, move);
+        } else {
+          others = std::max(others, move);
+        }
+      }
+    }
+  }
+  Layer reader = whole_or_cut(a.mistake == 2, a.seed);
+  const Matrix before = reader.heads(x);
+  for (int i = 0; i < kModel; ++i) {
+    Matrix changed = embedding;
+    for (int64_t word = 0; word < changed.rows(); ++word) changed(word, i) += 1;
+    for (const double move : moves(reader, embedded(changed, words), before)) alone = std::min(alone, move);
+  }
+  const auto least = [](double move) {
+    return fmt::format("the smallest change is {:.2g} of a head's largest output", move);
+  };
+  Claim claim = claim_without_figures("001.6");
+  decide(claim, exchanged >= kMoved, least(exchanged));
+  decide(claim, alone >= kMoved, least(alone));
+  decide(claim, others == 0, fmt::format("the largest change is {:.2g}", others));
+  decide(claim, own >= kMoved, least(own));
   return claim;
 }
 

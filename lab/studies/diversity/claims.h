@@ -1,13 +1,18 @@
 // 001: diverse heads.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "lab/studies/study.h"
 
 namespace mh {
 class EncoderDecoder;
-}
+struct ArmRun;
+struct HeadTelemetry;
+}  // namespace mh
 
 namespace mh::diversity {
 
@@ -17,12 +22,22 @@ std::span<const TrainedCheck> trained();
 
 // Those that are files of their own:
 Claim starts_trained(ArmRunner& runner);  // 001.2
-Claim regularisers(ArmRunner& runner);    // 001.3
 Claim segments(ArmRunner& runner);        // 001.4
-Claim ensemble(ArmRunner& runner);        // 001.5
+/// 001.7: which matrix holds the heads' weights, and how the heads are merged.
+Claim merging(const AlgebraCase& a);
 
-/// How evenly a head's matrices read the row: (sum of squared row norms)^2 / (d * sum of their squares), the mean over
-/// heads of W^Q, W^K and W^V; 1 when all rows weigh the same, k / d when only k of d do.
+inline constexpr const char* kProjections[] = {"w_q", "w_k", "w_v"};
+
+using HeadNumber = std::function<double(const HeadTelemetry&)>;
+/// A number of the heads at point i of the curve, by seed; kEnd: at its last.
+inline constexpr size_t kEnd = static_cast<size_t>(-1);
+std::vector<double> heads_at(const std::vector<ArmRun>& runs, size_t i, const HeadNumber& number);
+/// A row of a table: these with their 95 % intervals.
+std::vector<std::string> heads_row(std::string name, const std::vector<ArmRun>& runs, size_t i,
+                                   const std::vector<HeadNumber>& numbers);
+
+/// How evenly a head's matrices read the row: (sum of squared row norms)^2 / (d * sum of their squares), the mean
+/// over heads of W^Q, W^K and W^V; 1 when all rows weigh the same, k / d when only k of d do.
 double evenness(EncoderDecoder& model, int heads);
 
 }  // namespace mh::diversity

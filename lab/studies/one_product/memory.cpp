@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 
+#include "lab/studies/claim_words.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
 #include "multihead/heads/site_values.h"
@@ -22,23 +23,16 @@ constexpr int kModel = 64, kHeads = 8;
 
 /// Linux: a line of the status of this process in bytes, "VmHWM:" for the largest resident size since
 /// reset_peak(). Nothing elsewhere.
-std::optional<double> resident(const char* field) {
-  std::FILE* status = std::fopen("/proc/self/status", "r");
-  if (status == nullptr) return std::nullopt;
-  std::optional<double> bytes;
-  char line[256];
-  const size_t length = std::strlen(field);
-  while (std::fgets(line, sizeof line, status) != nullptr) {
-    if (std::strncmp(line, field, length) == 0) bytes = 1024 * std::atof(line + length + 1);
+std::optional<double> resident(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) return 1024 * std::atof(line.c_str() + field.size());
   }
-  std::fclose(status);
-  return bytes;
+  return std::nullopt;
 }
 bool reset_peak() {
-  std::FILE* control = std::fopen("/proc/self/clear_refs", "w");
-  if (control == nullptr) return false;
-  const bool written = std::fputs("5", control) >= 0;
-  return std::fclose(control) == 0 && written;
+  std::ofstream control("/proc/self/clear_refs");
+  return static_cast<bool>(control << '5' << std::flush);
 }
 
 struct Peak {
@@ -49,7 +43,7 @@ struct Peak {
 enum class Keep { kNothing, kWeights };
 
 void forward(Layer& layer, Tape& tape, const Tensor& x, Keep keep) {
-  const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())});
+  const Ragged ragged = Ragged::from_lengths(std::vector{static_cast<int32_t>(x.rows())});
   SiteValues weights;
   if (keep == Keep::kWeights) weights.keep("layer.weights.*");
   Context context{.tape = tape, .sites = &weights};
@@ -90,13 +84,7 @@ Peak forward_peak(int tokens, Keep keep) {
 
 /// mistake 1: the fused pass is asked for the weights, too; 2: the pass that should keep them is not asked.
 Claim memory(const AlgebraCase& a) {
-  Claim claim{.id = "004.5",
-              .statement =
-                  "The h matrices of T x T weights cost memory only where they are kept: fused attention "
-                  "computes them piece by piece and needs memory for T rows of d numbers."};
-  Table table{"peak of one forward pass, d = 64, h = 8, MiB",
-              {"T", "arena: fused", "weights kept", "h T^2 x 4 bytes", "process: fused", "weights kept"},
-              {}};
+  Claim claim = claim_without_figures("004.5");
   const Keep fused_keeps = a.mistake == 1 ? Keep::kWeights : Keep::kNothing,
              other_keeps = a.mistake == 2 ? Keep::kNothing : Keep::kWeights;
   const auto mib = [](double bytes) { return fmt::format("{:.1f}", bytes / (1 << 20)); };
@@ -108,26 +96,21 @@ Claim memory(const AlgebraCase& a) {
     const double weights = 4.0 * kHeads * t * t;
     off = std::max(off, std::abs((kept.back().arena - fused.back().arena) / weights - 1));
     const auto of_process = [&](const Peak& peak) { return peak.process ? mib(*peak.process) : "not known"; };
-    table.rows.push_back({std::to_string(t), mib(fused.back().arena), mib(kept.back().arena), mib(weights),
-                          of_process(fused.back()), of_process(kept.back())});
+    claim.tables[0].rows.push_back({std::to_string(t), mib(fused.back().arena), mib(kept.back().arena),
+                                    mib(weights), of_process(fused.back()), of_process(kept.back())});
   }
   const double growth = fused[2].arena / fused[0].arena;
-  claim.clauses.push_back(algebraic(
-      "The peak of fused attention grows with T.", "3.8 to 4.2 times from T = 512 to 2,048",
-      fmt::format("{:.2f} times, to {} MiB", growth, mib(fused[2].arena)), growth >= 3.8 && growth <= 4.2));
-  claim.clauses.push_back(algebraic(
-      "Keeping the weights adds h T^2 numbers of 4 bytes to the peak.",
-      "within 1 % at T = 512, 1,024 and 2,048",
-      fmt::format("off by at most {:.2f} %; at T = 2,048 the peak is {} MiB", 100 * off, mib(kept[2].arena)),
-      off <= 0.01));
+  decide(claim, growth >= 3.8 && growth <= 4.2,
+         fmt::format("{:.2f} times, to {} MiB", growth, mib(fused[2].arena)));
+  decide(
+      claim, off <= 0.01,
+      fmt::format("off by at most {:.2f} %; at T = 2,048 the peak is {} MiB", 100 * off, mib(kept[2].arena)));
   if (fused[2].process && kept[2].process) {
-    claim.clauses.push_back(measured_only(
-        "By how much the resident size of the whole process grows, scratch memory of threads included.",
-        fmt::format("at T = 2,048 by {} MiB fused, by {} MiB with the weights kept", mib(*fused[2].process),
-                    mib(*kept[2].process)),
-        Evidence::kAlgebra));
+    measure(claim, fmt::format("at T = 2,048 by {} MiB fused, by {} MiB with the weights kept",
+                               mib(*fused[2].process), mib(*kept[2].process)));
+  } else {
+    claim.clauses.pop_back();
   }
-  claim.tables.push_back(std::move(table));
   return claim;
 }
 

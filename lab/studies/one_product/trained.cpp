@@ -7,10 +7,10 @@
 #include <map>
 #include <vector>
 
+#include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/one_product/claims.h"
-#include "lab/studies/statistics.h"
 #include "multihead/heads/trace/trace.h"
 
 namespace mh::one_product {
@@ -96,8 +96,8 @@ size_t short_sentence(const std::vector<std::vector<int32_t>>& sentences) {
   return found == sentences.end() ? 0 : static_cast<size_t>(found - sentences.begin());
 }
 
-Plot picture(const Compared& c, std::vector<std::string> words, const std::string& what) {
-  Plot plot{.title = what, .x_label = "key", .y_label = "query", .series = {}, .kind = PlotKind::kMatrices};
+/// Fills the plot of the heads' weights and of the one head's.
+void draw(const Compared& c, std::vector<std::string> words, Plot& plot) {
   plot.row_names = plot.column_names = std::move(words);
   const auto add = [&](std::string name, const Matrix& a) {
     Series series{.name = std::move(name)};
@@ -107,27 +107,18 @@ Plot picture(const Compared& c, std::vector<std::string> words, const std::strin
   };
   for (size_t h = 0; h < c.heads.size(); ++h) add(fmt::format("head {}", h), c.heads[h]);
   add("one head, same numbers", c.single);
-  return plot;
 }
 
-}  // namespace
-
 Claim scores_of_a_sentence(ArmRunner& runner) {
-  Claim claim{
-      .id = "004.2, trained",
-      .statement =
-          "In a trained model, too, each head has a matrix of weights of its own. One head with the same "
-          "W^Q, W^K, "
-          "W^V and W^O has one, and it is none of theirs.",
-      .original_words =
-          "\"It is called multi-headed attention because each head produces one different attention "
-          "matrix.\" "
-          "\"This is not the same output as one full sized output generated using one attention matrix.\""};
   Arm arm = canonical_arm(runner);
   runner.tune({&arm});
   const std::string attention = fmt::format("encoder.{}.self_attention", arm.model.encoder_layers - 1);
   const std::vector<std::vector<int32_t>>& sentences = runner.test().tokens.source;
   const size_t shown = short_sentence(sentences), looked_at = std::min<size_t>(kSentences, sentences.size());
+  Claim claim = claim_without_figures("004.2, trained", {{"heads", std::to_string(arm.model.encoder_heads)},
+                                                         {"sentences", std::to_string(looked_at)},
+                                                         {"attention", attention},
+                                                         {"seed", std::to_string(runner.seeds().front())}});
   std::vector<double> nearest, mean, output;
   double scores = 0;
   for (const uint64_t seed : runner.seeds()) {
@@ -145,35 +136,15 @@ Claim scores_of_a_sentence(ArmRunner& runner) {
     if (seed != runner.seeds().front()) continue;
     std::vector<std::string> words;
     for (const int32_t id : sentences[shown]) words.push_back(runner.tokenizers().source.token_of(id));
-    claim.plots.push_back(
-        picture(compare(*model, attention, sentences[shown]), std::move(words),
-                fmt::format("Weights of the {} heads of {}, seed {}, and of one head with the same numbers",
-                            arm.model.encoder_heads, attention, seed)));
+    draw(compare(*model, attention, sentences[shown]), std::move(words), claim.plots[0]);
   }
-  claim.clauses.push_back(algebraic(
-      fmt::format("The scores of the {} heads add up to those of the one head.", arm.model.encoder_heads),
-      fmt::format("equal to 1e-5 of the largest in {} test sentences and each seed", looked_at),
-      fmt::format("largest difference {:.1e}", scores), scores <= 1e-5));
-  const std::string of = fmt::format(" (mean over {} test sentences)", looked_at);
-  add_predictions(
-      claim,
-      std::vector<Prediction>{
-          {.statement = "The one head's weights are those of no head.",
-           .quantity = "share of a query's weight that lies elsewhere than with the nearest head" + of,
-           .by_seed = nearest,
-           .limit = Limit::above(kApart),
-           .original = OriginalSays::kSame},
-          {.statement = "They are not the mean of the heads' weights.",
-           .quantity = "share of a query's weight that lies elsewhere than in the mean" + of,
-           .by_seed = mean,
-           .limit = Limit::above(kApart)},
-          {.statement = "The outputs differ, though all numbers of the two layers are the same (004.3).",
-           .quantity = "norm of the difference, relative to the norm of the output" + of,
-           .by_seed = output,
-           .limit = Limit::above(kApart),
-           .original = OriginalSays::kSame}});
+  decide(claim, scores <= 1e-5, fmt::format("largest difference {:.1e}", scores));
+  predict(claim,
+          {{nearest, Limit::above(kApart)}, {mean, Limit::above(kApart)}, {output, Limit::above(kApart)}});
   return claim;
 }
+
+}  // namespace
 
 std::span<const TrainedCheck> trained() {
   static constexpr TrainedCheck kChecks[] = {{"004.2, trained", scores_of_a_sentence}};

@@ -7,9 +7,10 @@
 
 namespace mh::split_or_project {
 
+/// 000.1 to 000.5.
 std::span<const AlgebraCheck> algebra();
+Claim cost(const AlgebraCase& a);  // 000.3
 /// 000.6 to 000.8.
 std::span<const TrainedCheck> trained();
-Claim fixed_head_size(ArmRunner& runner);  // 000.8
 
 }  // namespace mh::split_or_project

@@ -11,7 +11,6 @@
 namespace mh::table3 {
 namespace {
 
-constexpr float kSmoothing = 0.1f;  // the paper's
 constexpr double kRounding = 1e-9;  // 25.7 - 25.8 is not -0.1
 
 }  // namespace
@@ -25,7 +24,7 @@ std::vector<Row> rows(const ArmRunner& runner) {
   const auto add = [&](const std::string& name, Published paper, const std::function<void(Arm&)>& change) {
     Arm arm = runner.base(name);
     arm.model = base;
-    arm.label_smoothing = kSmoothing;
+    arm.label_smoothing = 0.1f;  // the paper's
     change(arm);
     all.push_back({std::move(arm), paper, {}});
   };

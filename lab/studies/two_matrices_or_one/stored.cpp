@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
-#include "lab/studies/lab.h"
+#include "lab/studies/claim_words.h"
+#include "lab/studies/comparison.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/families/family.h"
@@ -46,7 +48,7 @@ class OpenFolder {
     }));
   }
   const MultiHeadAttention& attention(int layer) const {
-    return folder_.model->attention(name_of_layer(layer));
+    return folder_.model->attention(fmt::format("encoder.{}.self_attention", layer));
   }
 
   /// The tensors of an attention: all with the names' common beginning, but for norms beside it.
@@ -75,9 +77,8 @@ class OpenFolder {
   }
 
  private:
-  static std::string name_of_layer(int layer) { return fmt::format("encoder.{}.self_attention", layer); }
   static std::string parameter(int layer, const char* name) {
-    return fmt::format("{}.{}", name_of_layer(layer), name);
+    return fmt::format("encoder.{}.self_attention.{}", layer, name);
   }
   std::string tensor(int layer, const char* name) const {
     return tensor_of(files_, plan_, parameter(layer, name));
@@ -88,150 +89,99 @@ class OpenFolder {
   FolderPlan plan_;
 };
 
-Matrix plus_row(Matrix a, const Matrix& row) {
-  for (int64_t i = 0; i < a.rows(); ++i) {
-    for (int64_t j = 0; j < a.cols(); ++j) a(i, j) += row(0, j);
-  }
-  return a;
-}
-
 /// Concat(head_1, ...) as the model's own layer computes it.
 Matrix heads_of(const MultiHeadAttention& layer, const Matrix& x) {
-  const Tensor rows = in_float(x);
+  Tensor rows = in_float(x);
   const Ragged ragged = Ragged::from_lengths(std::vector<int32_t>{static_cast<int32_t>(x.rows())});
+  const Sequences sequences{.ids = {}, .ragged = &ragged, .sentences = {}};
   Tape tape;
   Context context{.tape = tape};
-  return in_double(layer
-                       .self_heads(context, tape.constant(const_cast<Tensor&>(rows).view()),
-                                   {.ids = {}, .ragged = &ragged, .sentences = {}}, Mask::none())
-                       .value());
+  return in_double(layer.self_heads(context, tape.constant(rows.view()), sequences, Mask::none()).value());
 }
 
-/// What the files have of an attention: matrices [d, d], biases [d], and other tensors.
+/// What the files have of attentions: matrices [d, d], biases [d], and other tensors.
 struct StoredCount {
   int matrices = 0, biases = 0, others = 0;
 
+  void add(const std::vector<int64_t>& shape, int d) {
+    const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
+    (row && shape.back() == d                              ? biases
+     : shape.size() == 2 && shape[0] == d && shape[1] == d ? matrices
+                                                           : others)++;
+  }
   bool is_all(int attentions) const {
     return matrices == 4 * attentions && biases == 4 * attentions && others == 0;
   }
 };
 
-void add_count(StoredCount& count, const std::vector<int64_t>& shape, int d) {
-  const bool row = shape.size() == 1 || (shape.size() == 2 && shape[0] == 1);
-  (row && shape.back() == d                              ? count.biases
-   : shape.size() == 2 && shape[0] == d && shape[1] == d ? count.matrices
-                                                         : count.others)++;
-}
-
-/// head_i = Attention(Q_i, K_i, V_i) of the head's d/h columns of three of the file's matrices.
-Matrix head_of_file(const OpenFolder& folder, int layer, int head, const Matrix& x) {
+/// Of a head's columns of Concat(head_1, ...), `all`, from head_i = Attention(Q_i, K_i, V_i), computed from the head's d/h
+/// columns of three of the file's matrices; with `taken` from those of another head.
+double difference_from_file(const OpenFolder& folder, int layer, int head, int taken, const Matrix& x,
+                            const Matrix& all) {
   const MultiHeadAttention& attention = folder.attention(layer);
   const int size = attention.config().d_model / attention.heads();
+  Matrix ones(x.rows(), 1);
+  ones.fill(1);
+  const auto own = [&](const char* name) {
+    return columns(folder.stored(layer, name), taken * size, (taken + 1) * size);
+  };
   const auto projected = [&](const char* w, const char* b) {
-    const auto own = [&](const char* name) {
-      return columns(folder.stored(layer, name), head * size, (head + 1) * size);
-    };
-    return plus_row(product(x, own(w)), own(b));
+    return sum(product(x, own(w)), product(ones, own(b)));
   };
   const Matrix q = projected("w_q", "b_q"), k = projected("w_k", "b_k"), v = projected("w_v", "b_v");
-  return product(softmax_rows(scaled(product_transposed(q, k), 1 / std::sqrt(size))), v);
+  const Matrix found = product(softmax_rows(scaled(product_transposed(q, k), 1 / std::sqrt(size))), v);
+  return relative_difference(found, columns(all, head * size, (head + 1) * size));
 }
 
 /// A folder that is gone with this object.
-class ScratchFolder {
- public:
+struct ScratchFolder {
   ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "multihead-study-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw FileError("cannot make a folder like " + pattern);
-    path_ = pattern;
+    if (mkdtemp(path.data()) == nullptr) throw FileError("cannot make a folder like " + path);
   }
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   ~ScratchFolder() {
     std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    std::filesystem::remove_all(path, ignored);
   }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  std::string path = (std::filesystem::temp_directory_path() / "multihead-study-XXXXXX").string();
 };
 
-Claim look_into(const std::filesystem::path& path, const AlgebraCase& a) {
-  const OpenFolder folder(path);
+/// Of a claim with the clauses and the table of 002.6.
+Claim look_into(std::string_view id, const OpenFolder& folder, const AlgebraCase& a) {
   const MultiHeadAttention& first = folder.attention(0);
   const int d = first.config().d_model, heads = first.heads(), size = d / heads;
-  Claim claim{
-      .id = "002.6",
-      .statement =
-          "A model stores one matrix W_i^{Q*} [d, d/h] for each head's queries, and so for its keys and "
-          "values: there is no W^Q before it.",
-      .original_words =
-          "\"Matrices W^Q, W^K, W^V (each d_model x d_model) are completely removed instead.\" \"Q_i(x) = x "
-          "W_i^{Q*} = x W^Q W_i^{Q*} = Q W_i^Q.\" JimSi: \"I would really like to know if this is redundant "
-          "now and it can be head_i = Attention(Q_i, K_i, V_i).\"",
-      .original_remark =
-          "The star in x W^Q W_i^{Q*} is a slip of the pen: the line above it has W_i^{Q*} = W^Q W_i^Q, so x "
-          "W_i^{Q*} = x W^Q W_i^Q. The stored matrix is the one with the star."};
-  Table table{fmt::format("the file's tensors of the first encoder attention, d = {}, h = {}", d, heads),
-              {"tensor", "shape"},
-              {}};
+  Claim claim = claim_without_figures(id, {{"d", std::to_string(d)}, {"heads", std::to_string(heads)}});
   StoredCount count;
   for (const auto& [name, entry] : folder.tensors(0)) {
-    add_count(count, entry.shape, d);
-    std::string text;
-    for (const int64_t n : entry.shape) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
-    table.rows.push_back({name, "[" + text + "]"});
+    count.add(entry.shape, d);
+    claim.tables[0].rows.push_back({name, fmt::format("[{}]", fmt::join(entry.shape, ", "))});
   }
-  claim.tables.push_back(std::move(table));
-  claim.clauses.push_back(algebraic(
-      "An attention in the file is four matrices [d, d], for queries, keys, values and output, with their "
-      "biases [d], and nothing else.",
-      "4 matrices, 4 biases, 0 others",
-      fmt::format("{} matrices [{}, {}], {} biases [{}], {} others", count.matrices, d, d, count.biases, d,
-                  count.others),
-      count.is_all(1), OriginalSays::kSame));
+  decide(claim, count.is_all(1),
+         fmt::format("{} matrices [{}, {}], {} biases [{}], {} others", count.matrices, d, d, count.biases, d,
+                     count.others));
 
   Random random(a.seed, 26);
   const Matrix x = random_matrix(7, d, random);
-  const Matrix own = head_of_file(folder, 0, a.mistake == 2 ? 1 : 0, x);
-  const Matrix expected = columns(heads_of(first, x), 0, size);
-  const double difference = largest_difference(own, expected) / largest(expected);
-  claim.clauses.push_back(algebraic(
-      "The d columns are the heads' d/h columns side by side: head_0 = Attention(Q_0, K_0, V_0) follows from "
-      "the first d/h columns of three of the matrices.",
-      "equal to the head's output in the model to 1e-5 of the largest",
-      fmt::format("largest difference {:.1e} with columns 0 ... {} of {}", difference, size - 1, d),
-      difference <= 1e-5, OriginalSays::kSame));
+  const double difference = difference_from_file(folder, 0, 0, a.mistake == 2, x, heads_of(first, x));
+  decide(claim, difference <= 1e-5,
+         fmt::format("largest difference {:.1e} with columns 0 ... {} of {}", difference, size - 1, d));
 
   // Any W^Q that can be inverted splits the stored matrix: W_0^Q = (W^Q)^-1 W_0^{Q*}.
-  const Matrix star = columns(folder.stored(0, "w_q"), 0, size);
+  const Matrix star = columns(folder.stored(0, "w_q"), 0, size), once = product(x, star);
   const Matrix before = random_rotation(d, random), after = product(transposed(before), star);
-  const Matrix once = product(x, star);
   const Matrix split = product(product(x, a.mistake == 3 ? transposed(before) : before), after);
-  const double same = largest_difference(split, once) / largest(once);
-  claim.clauses.push_back(algebraic(
-      "W_i^{Q*} = W^Q W_i^Q is one matrix of the stored shape [d, d/h], and x W^Q W_i^Q = x W_i^{Q*}.",
-      "equal to 1e-10 of the largest, for a random W^Q and the W_0^Q that gives the stored matrix",
-      fmt::format("[{}, {}]; largest difference {:.1e}", star.rows(), star.cols(), same), same <= 1e-10,
-      OriginalSays::kSame));
+  const double same = relative_difference(split, once);
+  decide(claim, same <= 1e-10,
+         fmt::format("[{}, {}]; largest difference {:.1e}", star.rows(), star.cols(), same));
   const Matrix twice = product(a.mistake == 4 ? x : product(x, before), star);
   const double apart = norm(sum(twice, once, -1)) / norm(once);
-  claim.clauses.push_back(
-      algebraic("x W^Q W_i^{Q*}, as it is printed, is something else: W^Q is in W_i^{Q*} already.",
-                "further than 0.1 of the norm from x W_i^{Q*}", fmt::format("{:.2f} of the norm away", apart),
-                apart > 0.1, OriginalSays::kOpposite));
+  decide(claim, apart > 0.1, fmt::format("{:.2f} of the norm away", apart));
   return claim;
 }
 
-}  // namespace
-
-Claim stored(const std::filesystem::path& folder) {
-  return look_into(folder, {});
-}
-
-Clause every_head(const std::filesystem::path& path) {
-  const OpenFolder folder(path);
+/// The last clause of a folder that was given: all heads of all layers of the encoder.
+void look_into_all(Claim& claim, const OpenFolder& folder) {
   const int d = folder.attention(0).config().d_model, layers = folder.layers();
   Random random(AlgebraCase{}.seed, 26);
   const Matrix x = random_matrix(7, d, random);
@@ -239,24 +189,40 @@ Clause every_head(const std::filesystem::path& path) {
   int heads = 0;
   double furthest = 0;
   for (int layer = 0; layer < layers; ++layer) {
-    for (const auto& [name, entry] : folder.tensors(layer)) add_count(count, entry.shape, d);
+    for (const auto& [name, entry] : folder.tensors(layer)) count.add(entry.shape, d);
     const Matrix all = heads_of(folder.attention(layer), x);
-    const int here = folder.attention(layer).heads(), size = d / here;
-    for (int head = 0; head < here; ++head) {
-      const Matrix expected = columns(all, head * size, (head + 1) * size);
-      furthest = std::max(
-          furthest, largest_difference(head_of_file(folder, layer, head, x), expected) / largest(expected));
-    }
+    const int here = folder.attention(layer).heads();
+    for (int head = 0; head < here; ++head)
+      furthest = std::max(furthest, difference_from_file(folder, layer, head, head, x, all));
     heads += here;
   }
-  return algebraic(
-      "So it is in every layer of the encoder: these matrices and biases and nothing else, and every head "
-      "follows from its own d/h columns.",
-      "4 matrices, 4 biases, 0 others a layer; all heads equal to their outputs in the model to 1e-5 of the "
-      "largest",
-      fmt::format("{} layers: {} matrices, {} biases, {} others; {} heads: largest difference {:.1e}", layers,
-                  count.matrices, count.biases, count.others, heads, furthest),
-      count.is_all(layers) && furthest <= 1e-5, OriginalSays::kNothing);
+  decide(claim, count.is_all(layers) && furthest <= 1e-5,
+         fmt::format("{} layers: {} matrices, {} biases, {} others; {} heads: largest difference {:.1e}",
+                     layers, count.matrices, count.biases, count.others, heads, furthest));
+}
+
+}  // namespace
+
+Claim loaded(ArmRunner& runner) {
+  std::filesystem::path path = runner.options().checkpoint;
+  const bool given = !path.empty();
+  if (!given) {
+    path = runner.options().runs / "canonical-marian";
+    save_model_folder(path, *runner.trained(canonical_arm(runner), runner.seeds()[0]));
+  }
+  const OpenFolder folder(path);
+  Claim claim = look_into("002.6, loaded", folder, {});
+  // Not a value of claim_without_figures(): a folder's name may have any letters, those of JSON, too.
+  claim.statement =
+      fmt::format(fmt::runtime(claim.statement),
+                  fmt::arg("checkpoint", given ? fmt::format("the folder that was given, {}",
+                                                             (path / "").parent_path().filename().string())
+                                               : "a trained canonical model, saved as a Marian folder"));
+  if (given)
+    look_into_all(claim, folder);
+  else
+    claim.clauses.pop_back();
+  return claim;
 }
 
 /// mistake 1: a doubled model is looked into; 2: head 1's columns are taken for head 0's; 3: W^Q transposed;
@@ -269,8 +235,9 @@ Claim stored_afresh(const AlgebraCase& a) {
   EncoderDecoder model(config);
   model.initialise(a.seed);
   const ScratchFolder scratch;
-  save_model_folder(scratch.path() / "model", model);
-  return look_into(scratch.path() / "model", a);
+  const std::filesystem::path folder = std::filesystem::path(scratch.path) / "model";
+  save_model_folder(folder, model);
+  return look_into("002.6", OpenFolder(folder), a);
 }
 
 }  // namespace mh::two_matrices_or_one

@@ -1,13 +1,15 @@
+// 002, trained. (002.3 is times.cpp, 002.6 stored.cpp.)
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
+#include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
-#include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/models/encoder_decoder.h"
-#include "multihead/tensor/linear_algebra.h"
+#include "multihead/nn/layer_weights.h"
 
 namespace mh::two_matrices_or_one {
 namespace {
@@ -15,37 +17,23 @@ namespace {
 using lab::Matrix;
 using lab::product_transposed;
 
-/// The parameters of every attention of a model, by the attention's name.
-struct AttentionParameters {
-  std::map<std::string, std::map<std::string, Parameter*>> of;
-  explicit AttentionParameters(EncoderDecoder& model) {
-    model.visit([&](const std::string& name, Parameter& p) {
-      const size_t dot = name.rfind('.');
-      if (name.find("attention.") != std::string::npos) of[name.substr(0, dot)][name.substr(dot + 1)] = &p;
-    });
-  }
-};
-
-Matrix head_of(const Parameter& p, int head, int64_t width) {
-  return in_double(ConstMatrixView(p.value.view()).columns_between(head * width, (head + 1) * width));
-}
-
-void put(Parameter& p, int head, const Matrix& numbers) {
-  for (int64_t r = 0; r < numbers.rows(); ++r) {
-    for (int64_t c = 0; c < numbers.cols(); ++c)
-      p.value(r, head * numbers.cols() + c) = static_cast<float>(numbers(r, c));
-  }
-  p.changed();
+void put(LayerWeights& layer, const char* name, int head, const Matrix& numbers) {
+  Tensor& all = layer.values.at(name);
+  const int64_t width = numbers.cols();
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    all(i / width, head * width + i % width) = static_cast<float>(numbers.data()[i]);
 }
 
 }  // namespace
 
 void truncate(EncoderDecoder& model, int heads, int64_t rank) {
-  AttentionParameters attentions(model);
-  for (auto& [name, p] : attentions.of) {
-    const int64_t width = p.at("w_q")->value.cols() / heads;
+  for (const auto& attention : model.attentions()) {
+    LayerWeights layer = weights_of(model.attention(attention.name), model.config().d_model);
     for (int h = 0; h < heads; ++h) {
-      const Matrix q = head_of(*p.at("w_q"), h, width), k = head_of(*p.at("w_k"), h, width);
+      const HeadMatrix queries = head_matrix(layer, HeadPart::kQueries, h);
+      const Matrix& q = queries.weight;
+      const Matrix k = head_matrix(layer, HeadPart::kKeys, h).weight;
+      const int64_t width = q.cols();
       const Svd parts = svd(product_transposed(q, k).view());
       Matrix new_q(q.rows(), width), new_k(k.rows(), width);
       for (int64_t r = 0; r < std::min(rank, width); ++r) {
@@ -54,12 +42,13 @@ void truncate(EncoderDecoder& model, int heads, int64_t rank) {
         for (int64_t i = 0; i < k.rows(); ++i) new_k(i, r) = root * parts.right(i, r);
       }
       // b_q reaches the scores as W^K b_q^T: the nearest that the new W^K can say.
-      const Matrix wanted = product_transposed(k, head_of(*p.at("b_q"), h, width));
-      put(*p.at("b_q"), h, lab::transposed(least_squares(new_k.view(), wanted.view())));
-      put(*p.at("b_k"), h, Matrix(1, width));  // cancels in the softmax
-      put(*p.at("w_q"), h, new_q);
-      put(*p.at("w_k"), h, new_k);
+      const Matrix wanted = product_transposed(k, queries.bias);
+      put(layer, "b_q", h, lab::transposed(least_squares(new_k.view(), wanted.view())));
+      put(layer, "b_k", h, Matrix(1, width));  // cancels in the softmax
+      put(layer, "w_q", h, new_q);
+      put(layer, "w_k", h, new_k);
     }
+    put_weights(layer, model.attention(attention.name));
   }
 }
 
@@ -67,15 +56,15 @@ namespace {
 
 /// Of every attention of a trained canonical model, by name: the singular values of its heads' W_i^Q W_i^K^T, each
 /// relative to the largest, the mean over heads.
-std::map<std::string, std::vector<double>> spectra_of(EncoderDecoder& model, int heads) {
+std::map<std::string, std::vector<double>> spectra_of(const EncoderDecoder& model) {
   std::map<std::string, std::vector<double>> spectra;
-  AttentionParameters attentions(model);
-  for (auto& [name, p] : attentions.of) {
-    const int64_t key = p.at("w_q")->value.cols() / heads;
+  for (const auto& [name, heads] : model.attentions()) {
+    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
     std::vector<double>& mean = spectra[name];
     for (int h = 0; h < heads; ++h) {
-      const auto values =
-          svd(product_transposed(head_of(*p.at("w_q"), h, key), head_of(*p.at("w_k"), h, key)).view()).values;
+      const Matrix q = head_matrix(layer, HeadPart::kQueries, h).weight,
+                   k = head_matrix(layer, HeadPart::kKeys, h).weight;
+      const std::vector<double> values = svd(product_transposed(q, k).view()).values;
       mean.resize(values.size(), 0);
       for (size_t n = 0; n < values.size(); ++n) mean[n] += values[n] / values[0] / heads;
     }
@@ -87,27 +76,19 @@ Claim ranks(ArmRunner& runner) {
   Arm canonical = canonical_arm(runner);
   runner.tune({&canonical});
   const int heads = canonical.model.encoder_heads, key = canonical.model.d_model / heads;
-  Claim claim{
-      .id = "002.2",
-      .statement =
-          "rank(W_i) <= d_k: what two thin matrices give up is rank. How much of it trained heads need.",
-      .original_words = "\"I understand now, actually the resulting W matrix is rank deficient.\""};
+  Claim claim = claim_without_figures("002.2", {{"half", std::to_string(key / 2)}});
+  auto &loss = claim.plots[0].series, &spectra = claim.plots[1].series;
   std::vector<int> kept;
   for (int rank = key; rank >= 1; rank = rank > 4 ? rank / 2 : rank - 1) kept.push_back(rank);
   double beyond = 0;
   std::map<int, std::vector<double>> more;  // loss beyond that of the whole model, by rank kept and by seed
-  Plot spectra{.title = "Singular values of trained heads' W_i, first seed",
-               .x_label = "number",
-               .y_label = "relative to the largest"};
   for (const uint64_t seed : runner.seeds()) {
     const auto model = runner.trained(canonical, seed);
-    for (const auto& [name, values] : spectra_of(*model, heads)) {
+    for (const auto& [name, values] : spectra_of(*model)) {
       for (size_t n = static_cast<size_t>(key); n < values.size(); ++n) beyond = std::max(beyond, values[n]);
       if (seed != runner.seeds()[0]) continue;
-      Series series{.name = name};
-      for (int n = 0; n < key; ++n)
-        series.x.push_back(n + 1), series.y.push_back(values[static_cast<size_t>(n)]);
-      spectra.series.push_back(std::move(series));
+      spectra.push_back({.name = name, .y = {values.begin(), values.begin() + key}});
+      for (int n = 0; n < key; ++n) spectra.back().x.push_back(n + 1);
     }
     const double whole = runner.test_loss(*model);
     for (const int rank : kept) {
@@ -116,36 +97,14 @@ Claim ranks(ArmRunner& runner) {
       more[rank].push_back(runner.test_loss(*cut) - whole);
     }
   }
-  Table table{"test loss beyond that of the whole model, by the rank kept in every head",
-              {"rank", "loss beyond"},
-              {}};
-  Plot plot{.title = "Loss against the rank kept",
-            .x_label = "rank of W_i",
-            .y_label = "test loss a token, beyond the whole model's",
-            .log_x = true,
-            .series = {{.name = "all heads truncated"}}};
   for (const int rank : kept)
-    table.rows.push_back({std::to_string(rank), interval_text(interval_of(more[rank]), 4)});
-  for (const auto& [rank, numbers] : more) add_point(plot.series[0], rank, numbers);
-  claim.tables.push_back(std::move(table));
-  claim.plots.push_back(std::move(plot));
-  claim.plots.push_back(std::move(spectra));
-  claim.clauses.push_back(
-      of_every_model("A trained head's W_i [d, d] has rank d_k at most.",
-                     "singular values beyond d_k at most 1e-6 of the largest",
-                     fmt::format("beyond d_k = {}: at most {:.1e} of the largest, {} seeds", key, beyond,
-                                 runner.seeds().size()),
-                     beyond <= 1e-6, OriginalSays::kSame));
-  add_predictions(claim, {{.statement = "Truncation to rank d_k changes nothing.",
-                           .quantity = "loss truncated to d_k minus whole",
-                           .by_seed = more[key],
-                           .limit = Limit::within(0.001),
-                           .digits = 6},
-                          {.statement = "Trained heads do not need all of their rank: half of it is as good.",
-                           .quantity = fmt::format("loss truncated to {} minus whole", key / 2),
-                           .by_seed = more[key / 2],
-                           .limit = Limit::within(0.01),
-                           .digits = 4}});
+    claim.tables[0].rows.push_back({std::to_string(rank), interval_text(more[rank], 4)});
+  loss.push_back({.name = "all heads truncated"});
+  for (const auto& [rank, numbers] : more) add_point(loss[0], rank, numbers);
+  decide(claim, beyond <= 1e-6,
+         fmt::format("beyond d_k = {}: at most {:.1e} of the largest, {} seeds", key, beyond,
+                     runner.seeds().size()));
+  predict(claim, {{more[key], Limit::within(0.001), 6}, {more[key / 2], Limit::within(0.01), 4}});
   return claim;
 }
 
@@ -155,8 +114,9 @@ std::vector<double> effective_ranks(EncoderDecoder& model, int heads) {
   const int d = model.config().d_model;
   model.visit([&](const std::string& name, Parameter& p) {
     if (name.find(".w_qk") == std::string::npos) return;
+    const Matrix all = in_double(p.value.view());
     for (int h = 0; h < heads; ++h) {
-      const auto values = svd(head_of(p, h, d).view()).values;
+      const auto values = svd(lab::columns(all, h * d, (h + 1) * d).view()).values;
       double sum = 0, entropy = 0;
       for (const double v : values) sum += v * v;
       for (const double v : values) entropy -= v > 0 ? v * v / sum * std::log(v * v / sum) : 0;
@@ -183,62 +143,92 @@ OtherScores other_scores(ArmRunner& runner, const char* name, Scores scores) {
   return found;
 }
 
+/// Both claims' first tables and their plot.
+void fill(Claim& claim, ArmRunner& runner, const OtherScores& found) {
+  const auto& [canonical, large, arms] = found;
+  fill_starts(claim.tables[0], runner, canonical, arms);
+  fill_arms(claim.tables[1], runner, {large, arms[0].equal});
+  fill_losses(claim.plots[0], runner, {canonical, large, arms[0].equal, arms[0].usual});
+}
+
 Claim merged(ArmRunner& runner) {
-  const auto [canonical, large, arms] = other_scores(runner, "merged W_i", Scores::kMerged);
-  const Arm& equal = arms[0].equal;
+  const OtherScores found = other_scores(runner, "merged W_i", Scores::kMerged);
+  const Arm &canonical = found.canonical, &equal = found.arms[0].equal;
   const std::vector<Arm> timed = at_equal_time(runner, {canonical, equal});
-  Claim claim{.id = "002.4",
-              .statement = "One merged W_i for each head beside two factors, from starts of equal variance.",
-              .original_words = "\"Why did the authors not define only a W_i?\"",
-              .original_remark = "It is a question; 002.3 and this claim answer it."};
-  claim.tables.push_back(
-      starts_table(runner, canonical, arms, "as they are: d^2 numbers a head against 2 d d_k"));
-  claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));
-  claim.tables.push_back(equal_time_table(runner, {canonical, equal}));
-  claim.plots.push_back(loss_plot(runner, {canonical, large, equal, arms[0].usual}, "One matrix or two"));
+  Claim claim = claim_without_figures("002.4");
+  fill(claim, runner, found);
+  fill_equal_time(claim.tables[2], runner, {canonical, equal});
+  const int heads = canonical.model.encoder_heads, key = canonical.model.d_model / heads;
   std::vector<double> ranks;
-  const int key = canonical.model.d_model / canonical.model.encoder_heads;
-  for (const uint64_t seed : runner.seeds()) {
-    const std::vector<double> all_ranks =
-        effective_ranks(*runner.trained(equal, seed), equal.model.encoder_heads);
-    ranks.push_back(interval_of(all_ranks).mean);
-  }
-  add_predictions(claim,
-                  {{.statement = "At equal parameters two factors are as good as one matrix.",
-                    .quantity = "loss of merged minus factored",
-                    .by_seed = loss_difference(runner, equal, large),
-                    .limit = Limit::within(kMargin)},
-                   {.statement = "In equal time two factors are as good as one matrix.",
-                    .quantity = "loss of merged minus factored",
-                    .by_seed = loss_difference(runner, timed[1], timed[0]),
-                    .limit = Limit::within(kMargin)},
-                   {.statement = "Merged heads make use of a rank that factors of d_k columns cannot have.",
-                    .quantity = "effective rank of a merged head at the end, the mean over heads",
-                    .by_seed = ranks,
-                    .limit = Limit::above(key),
-                    .digits = 1}});
+  for (const uint64_t seed : runner.seeds())
+    ranks.push_back(interval_of(effective_ranks(*runner.trained(equal, seed), heads)).mean);
+  predict(claim, {{loss_difference(runner, equal, found.large), Limit::within(kMargin)},
+                  {loss_difference(runner, timed[1], timed[0]), Limit::within(kMargin)},
+                  {ranks, Limit::above(key), 1}});
   return claim;
 }
 
 Claim doubled(ArmRunner& runner) {
-  const auto [canonical, large, arms] = other_scores(runner, "doubled projection", Scores::kDoubled);
-  const Arm& equal = arms[0].equal;
-  Claim claim{.id = "002.5, trained",
-              .statement =
-                  "The doubled projection x W^Q W_i^Q can express no more than one matrix; it is trained "
-                  "beside one."};
-  claim.tables.push_back(starts_table(runner, canonical, arms, "x W^Q W_i^Q beside x W_i^Q"));
-  claim.tables.push_back(arm_table(runner, {large, equal}, "equal parameters, by d_ff"));
-  claim.plots.push_back(
-      loss_plot(runner, {canonical, large, equal, arms[0].usual}, "A matrix before each head's"));
-  add_predictions(claim, {{.statement = "The second matrix gains nothing: one is as good.",
-                           .quantity = "loss of doubled minus canonical",
-                           .by_seed = loss_difference(runner, equal, canonical),
-                           .limit = Limit::within(kMargin)},
-                          {.statement = "Its parameters do more in the feed-forward layer.",
-                           .quantity = "loss of doubled minus canonical with as many parameters",
-                           .by_seed = loss_difference(runner, equal, large),
-                           .limit = Limit::above(0)}});
+  const OtherScores found = other_scores(runner, "doubled projection", Scores::kDoubled);
+  const Arm& equal = found.arms[0].equal;
+  Claim claim = claim_without_figures("002.5, trained");
+  fill(claim, runner, found);
+  predict(claim, {{loss_difference(runner, equal, found.canonical), Limit::within(kMargin)},
+                  {loss_difference(runner, equal, found.large), Limit::above(0)}});
+  return claim;
+}
+
+/// 002.9: heads that share W^Q and W^K (Cordonnier et al. 2020), by the size of what they share. The claim's last
+/// table is that of github.com/epfml/collaborative-attention, its experiments in translation; 16 heads of 64 are
+/// canonical there.
+Claim shared_keys(ArmRunner& runner) {
+  std::vector<Arm> arms = {canonical_arm(runner)};
+  const int d = arms[0].model.d_model, heads = arms[0].model.encoder_heads;
+  const auto add = [&](std::string name) -> HeadGeometry& {
+    arms.push_back(runner.base(std::move(name)));
+    arms.back().start = Start::kEqualVariances;
+    return arms.back().model.geometry;
+  };
+  struct Pair {
+    int size;
+    size_t divided = 0, shared = 0;  // arms
+  };
+  std::vector<Pair> pairs = {{d}, {d / 2}, {d / 4}, {d / 8}};
+  for (auto& [size, divided, shared] : pairs) {
+    if (size != d) {
+      divided = arms.size();
+      HeadGeometry& g = add(fmt::format("{} heads of d_k = {}", heads, size / heads));
+      g.d_key = size / heads;
+      g.d_value = d / heads;
+    }
+    shared = arms.size();
+    HeadGeometry& g = add(fmt::format("collaborative, D_k = {}", size));
+    g.scores = Scores::kCollaborative;
+    g.shared_size = size;
+    g.d_key = g.d_value = d / heads;
+  }
+  runner.tune(arms);
+  Claim claim = claim_without_figures("002.9", {{"heads", std::to_string(heads)}});
+  fill_arms(claim.tables[0], runner, arms);
+  const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
+  const auto bleu = [&](size_t arm) {
+    return interval_text(of_runs(runner.runs(arms[arm]), [](const ArmRun& run) { return run.bleu; }), 1);
+  };
+  auto& rows = claim.tables[1].rows;
+  auto& series = claim.plots[0].series;
+  series = {{.name = "heads of D_k/h"}, {.name = "collaborative"}};
+  for (const auto& [size, divided, shared] : pairs) {
+    rows.push_back({std::to_string(size), fmt::format("{:g}", static_cast<double>(size) / d),
+                    interval_text(minus(divided, 0)), interval_text(minus(shared, 0)), bleu(divided),
+                    bleu(shared)});
+  }
+  for (size_t i = pairs.size(); i-- > 0;) {  // x rises
+    add_point(series[0], pairs[i].size, losses(runner.runs(arms[pairs[i].divided])));
+    add_point(series[1], pairs[i].size, losses(runner.runs(arms[pairs[i].shared])));
+  }
+  predict(claim, {{minus(pairs[1].shared, 0), Limit::within(kMargin)},
+                  {minus(pairs[2].shared, 0), Limit::within(kMargin)},
+                  {minus(pairs[3].shared, pairs[3].divided), Limit::below(0)}});
   return claim;
 }
 

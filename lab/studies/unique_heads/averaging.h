@@ -39,9 +39,10 @@ double angle_of_least_error(const Target& y);
 /// the query's word alone. Tell the reader of the head also x_0, x_3, u . x_1 and u . x_2. Then it knows all
 /// weights A, and of the output, sum_t A_t (V x_t + v_t), only w = A_1 x_1 + A_2 x_2 is new to it. Given A, all
 /// of this is linear in x_1 and x_2, of which the rest is still normal; so the best guess of the target is
-/// P' x_1 + R' x_2, P' = A_1 M + g_1 u^T, R' = A_2 M + g_2 u^T for some M and g; its error is |P - P'|^2 + |R - R'|^2. Let
-/// (sin, cos) of the angle be (A_1, A_2) / |(A_1, A_2)|: then cos P' - sin R' has rank at most 1, and the error
-/// is at least |cos (P - P') - sin (R - R')|^2 by Cauchy and Schwarz. The minimum over all A is the bound.
+/// P' x_1 + R' x_2, P' = A_1 M + g_1 u^T, R' = A_2 M + g_2 u^T for some M and g; its error is
+/// |P - P'|^2 + |R - R'|^2. Let (sin, cos) of the angle be (A_1, A_2) / |(A_1, A_2)|: then cos P' - sin R' has rank
+/// at most 1, and the error is at least |cos (P - P') - sin (R - R')|^2 by Cauchy and Schwarz. The minimum over all
+/// A is the bound.
 ///
 /// The bound is the infimum: heads with A_0 = A_3 = 0 and u -> 0, whose values of positions grow as 1 / |u|,
 /// come as near as one likes, with a linear read-out (error_of_best_head()).
@@ -57,16 +58,12 @@ struct Batch {
 };
 
 Batch make_batch(const Target& y, int sentences, Random& random);
-/// y - target of word 0 of each sentence: y [sentences * kWords, kContent].
-Matrix differences(ConstMatrixView y, const Batch& batch);
 
 /// An attention layer and a linear read-out. With `wide` above 0 a feed-forward layer of that width stands
 /// between them.
 class Reader {
  public:
   Reader(int heads, int wide, uint64_t seed);
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
 
   Layer& layer() { return layer_; }
   void set_readout(const Matrix& w);
@@ -86,7 +83,8 @@ class Reader {
 struct Reached {
   uint64_t draw = 0;
   Target target;
-  std::vector<double> one_head, feed_forward, two_heads;  // the last two from the first starts of one_head
+  std::vector<double> one_head = {}, feed_forward = {},
+                      two_heads = {};  // the last two from the first starts of one_head
 };
 /// 003.5, trained, with the verdicts that these errors give: at least one draw, and at least one error of each layer.
 /// The first draw says how many starts there are; all draws have that many.

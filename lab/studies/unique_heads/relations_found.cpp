@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "lab/demo/grammar_heads.h"
@@ -13,60 +14,56 @@
 namespace mh::unique_heads {
 namespace {
 
-bool of_encoder(const RelationScore& score) {
-  return attention_place(score.attention).kind == AttentionKind::kEncoderSelf;
+/// The encoder's in this direction.
+std::vector<RelationScore> scores_of(const Part& part, Direction direction) {
+  std::vector<RelationScore> scores;
+  std::ranges::copy_if(part.report.relations, std::back_inserter(scores), [&](const RelationScore& score) {
+    return score.direction == direction &&
+           attention_place(score.attention).kind == AttentionKind::kEncoderSelf;
+  });
+  return scores;
 }
 
 const RelationScore* find(const Part& part, const RelationScore& as) {
-  for (const RelationScore& score : part.report.relations) {
-    if (score.attention == as.attention && score.head == as.head && score.relation == as.relation &&
-        score.direction == as.direction)
-      return &score;
-  }
-  return nullptr;
-}
-
-/// The same head's figures on test, beside the offset of validation.
-RelationScore on_test(const RelationScore& chosen, const Part& test) {
-  RelationScore score = chosen;
-  const RelationScore* found = find(test, chosen);
-  score.support = found ? found->support : 0;
-  score.found = found ? found->found : 0;
-  score.found_at_offset = found_at_offset(test.trees, chosen.relation, chosen.direction, chosen.offset);
-  return score;
+  const auto& all = part.report.relations;
+  const auto found = std::ranges::find_if(all, [&](const RelationScore& score) {
+    return score.attention == as.attention && score.head == as.head && score.relation == as.relation &&
+           score.direction == as.direction;
+  });
+  return found == all.end() ? nullptr : &*found;
 }
 
 /// The names of the relations that have words enough in both.
 std::set<std::string> frequent_relations(const Part& validation, const Part& test, Direction direction) {
   std::set<std::string> names;
-  for (const RelationScore& score : validation.report.relations) {
-    if (score.direction != direction || !of_encoder(score) || score.support < kFewestWords) continue;
+  for (const RelationScore& score : scores_of(validation, direction)) {
     const RelationScore* other = find(test, score);
-    if (other && other->support >= kFewestWords) names.insert(score.relation);
+    if (other && std::min(score.support, other->support) >= kFewestWords) names.insert(score.relation);
   }
   return names;
 }
 
-Part look(const ModelFolder& folder, std::span<const GrammarSentence> sentences, int neighbour,
-          const std::string& relation) {
+/// Their own trees, or those of kPreviousWord or kNextWord.
+Part look(const ModelFolder& folder, std::span<const GrammarSentence> sentences,
+          const std::string& relation = "") {
   HeadsText text = heads_text(sentences);
   // The encoder is asked alone: words of the decoder see only what stands before them.
   text.target_trees.clear();
   text.alignments.clear();
-  if (neighbour != 0) text.source_trees = neighbour_trees(std::move(text.source_trees), neighbour, relation);
-  Part part{inspect_heads(folder, text, {.similarities = false}), {}};
-  part.trees = std::move(text.source_trees);
-  return part;
-}
-
-RelationScore required(RelationScore score, const char* relation) {
-  if (score.support > 0) return score;
-  throw UsageError(fmt::format("003.4 needs {} words or more with the relation {}", kFewestWords, relation));
+  text.source_trees = neighbour_trees(std::move(text.source_trees), relation);
+  HeadReport report = inspect_heads(folder, text, {.similarities = false});
+  return {std::move(report), std::move(text.source_trees)};
 }
 
 }  // namespace
 
-Trees neighbour_trees(Trees trees, int offset, const std::string& relation) {
+int neighbour_of(std::string_view relation) {
+  return relation == kPreviousWord ? -1 : relation == kNextWord ? 1 : 0;
+}
+
+Trees neighbour_trees(Trees trees, const std::string& relation) {
+  const int offset = neighbour_of(relation);
+  if (offset == 0) return trees;
   for (std::vector<Word>& tree : trees) {
     const int size = static_cast<int>(tree.size());
     for (int i = 0; i < size; ++i) {
@@ -93,15 +90,20 @@ int64_t found_at_offset(const Trees& trees, std::string_view relation, Direction
 
 RelationScore choose_head(const Part& validation, const Part& test, std::string_view relation,
                           std::span<const Direction> directions) {
-  const RelationScore* best = nullptr;
+  std::optional<RelationScore> best;
   for (const Direction direction : directions) {
     if (!frequent_relations(validation, test, direction).contains(std::string(relation))) continue;
-    for (const RelationScore& score : validation.report.relations) {
-      if (score.relation != relation || score.direction != direction || !of_encoder(score)) continue;
-      if (!best || score.gain() > best->gain()) best = &score;
+    for (const RelationScore& score : scores_of(validation, direction)) {
+      if (score.relation == relation && (!best || score.gain() > best->gain())) best = score;
     }
   }
-  return best ? on_test(*best, test) : RelationScore();
+  if (!best) return {};
+  // The same head's figures on test, beside the offset of validation.
+  const RelationScore* found = find(test, *best);
+  best->support = found ? found->support : 0;
+  best->found = found ? found->found : 0;
+  best->found_at_offset = found_at_offset(test.trees, relation, best->direction, best->offset);
+  return *best;
 }
 
 Totals totals(const Part& validation, const Part& test) {
@@ -113,11 +115,9 @@ Totals totals(const Part& validation, const Part& test) {
   std::vector<RelationScore> heads;
   const auto add_up = [&](const Part& part) {
     for (RelationScore& head : heads) head.found = head.support = 0;
-    for (const RelationScore& score : part.report.relations) {
-      if (score.direction != kDirection[0] || !of_encoder(score) || !relations.contains(score.relation))
-        continue;
-      auto at = std::find_if(heads.begin(), heads.end(),
-                             [&](const RelationScore& head) { return head.name() == score.name(); });
+    for (const RelationScore& score : scores_of(part, kDirection[0])) {
+      if (!relations.contains(score.relation)) continue;
+      auto at = std::ranges::find(heads, score.name(), &RelationScore::name);
       if (at == heads.end())
         at = heads.insert(at, {.attention = score.attention, .head = score.head, .relation = "all"});
       at->found += score.found;
@@ -125,23 +125,18 @@ Totals totals(const Part& validation, const Part& test) {
     }
   };
   add_up(validation);
-  const auto best = std::max_element(heads.begin(), heads.end(),
-                                     [](const auto& a, const auto& b) { return a.found < b.found; });
-  if (best == heads.end()) return all;
-  const auto chosen = static_cast<size_t>(best - heads.begin());
+  if (heads.empty()) return all;
+  const auto chosen = std::ranges::max_element(heads, {}, &RelationScore::found) - heads.begin();
   add_up(test);
-  all.single = heads[chosen];
-  int64_t each = 0, offsets = 0, next = 0;
+  all.single = heads[static_cast<size_t>(chosen)];
   for (const std::string& relation : relations) {
     const RelationScore head = choose_head(validation, test, relation, kDirection);
-    each += head.found;
-    offsets += head.found_at_offset;
-    next += found_at_offset(test.trees, relation, kDirection[0], 1);
+    all.each += static_cast<double>(head.found);
+    all.offsets += static_cast<double>(head.found_at_offset);
+    all.right_branching += static_cast<double>(found_at_offset(test.trees, relation, kDirection[0], 1));
   }
-  const auto words = static_cast<double>(all.single.support);
-  all.each = static_cast<double>(each) / words;
-  all.offsets = static_cast<double>(offsets) / words;
-  all.right_branching = static_cast<double>(next) / words;
+  for (double* words : {&all.each, &all.offsets, &all.right_branching})
+    *words /= static_cast<double>(all.single.support);
   return all;
 }
 
@@ -170,8 +165,7 @@ FreshSentences fresh_sentences(const ArmRunner& runner) {
   std::set<std::string> known;
   for (const auto* part : {&old.train, &old.valid, &old.test, &runner.test_sentences()}) {
     for (const GrammarSentence& sentence : *part) {
-      known.insert(text_of(sentence.source));
-      known.insert(text_of(sentence.target));
+      known.insert({text_of(sentence.source), text_of(sentence.target)});
     }
   }
   options.seed += 1;
@@ -183,9 +177,7 @@ FreshSentences fresh_sentences(const ArmRunner& runner) {
     throw UsageError(
         fmt::format("003.4 found only {} new sentences of {}", fresh.size(), chosen_on + scored_on));
   const auto middle = fresh.begin() + static_cast<ptrdiff_t>(chosen_on);
-  const auto end = middle + static_cast<ptrdiff_t>(scored_on);
-  return {{std::make_move_iterator(fresh.begin()), std::make_move_iterator(middle)},
-          {std::make_move_iterator(middle), std::make_move_iterator(end)}};
+  return {{fresh.begin(), middle}, {middle, middle + static_cast<ptrdiff_t>(scored_on)}};
 }
 
 std::vector<uint64_t> fresh_seeds(const ArmRunner& runner) {
@@ -202,19 +194,21 @@ ModelFolder folder_of(ArmRunner& runner, const Arm& arm, uint64_t seed) {
   return folder;
 }
 
-std::vector<SeedFindings> find_heads(ArmRunner& runner, const Arm& arm, const FreshSentences& sentences) {
+Findings find_heads(ArmRunner& runner, const Arm& arm, const FreshSentences& sentences) {
   constexpr Direction kToNeighbour[] = {Direction::kToHead};
-  std::vector<SeedFindings> all;
+  Findings all;
   for (const ArmRun& run : runner.runs(arm, fresh_seeds(runner))) {
     const ModelFolder folder = folder_of(runner, arm, run.seed);
     SeedFindings of;
     of.seed = run.seed, of.loss = run.loss, of.exact = run.exact;
     const auto keep = [&](const Part& validation, const Part& test, const char* relation,
                           std::span<const Direction> directions) {
-      of.heads[relation] = required(choose_head(validation, test, relation, directions), relation);
+      const RelationScore& head = of.heads[relation] = choose_head(validation, test, relation, directions);
+      if (head.support > 0) return;
+      throw UsageError(
+          fmt::format("003.4 needs {} words or more with the relation {}", kFewestWords, relation));
     };
-    const Part validation = look(folder, sentences.validation, 0, ""),
-               test = look(folder, sentences.test, 0, "");
+    const Part validation = look(folder, sentences.validation), test = look(folder, sentences.test);
     keep(validation, test, "det", kBothDirections);
     keep(validation, test, "obj", kFromHead);  // as the original says: from verbs to their objects
     keep(validation, test, "nsubj", kBothDirections);
@@ -222,12 +216,11 @@ std::vector<SeedFindings> find_heads(ArmRunner& runner, const Arm& arm, const Fr
       for (const std::string& relation : frequent_relations(validation, test, direction))
         of.relations.push_back(choose_head(validation, test, relation, {&direction, 1}));
     }
-    std::stable_sort(of.relations.begin(), of.relations.end(),
-                     [](const auto& a, const auto& b) { return a.relation < b.relation; });
+    std::ranges::stable_sort(of.relations, {}, &RelationScore::relation);
     of.totals = totals(validation, test);
-    for (const auto& [relation, offset] : {std::pair(kPreviousWord, -1), std::pair(kNextWord, 1)}) {
-      keep(look(folder, sentences.validation, offset, relation),
-           look(folder, sentences.test, offset, relation), relation, kToNeighbour);
+    for (const char* relation : {kPreviousWord, kNextWord}) {
+      keep(look(folder, sentences.validation, relation), look(folder, sentences.test, relation), relation,
+           kToNeighbour);
     }
     const RelationScore& previous = of.heads[kPreviousWord];
     for (const HeadFigures& head : test.report.heads) {
@@ -236,6 +229,16 @@ std::vector<SeedFindings> find_heads(ArmRunner& runner, const Arm& arm, const Fr
     all.push_back(std::move(of));
   }
   return all;
+}
+
+int count_below_offset(const Findings& findings) {
+  int below = 0;
+  for (size_t i = 0; i < findings[0].relations.size(); ++i) {
+    int64_t gained = 0;
+    for (const SeedFindings& of : findings) gained += of.relations[i].found - of.relations[i].found_at_offset;
+    below += gained < 0;
+  }
+  return below;
 }
 
 }  // namespace mh::unique_heads

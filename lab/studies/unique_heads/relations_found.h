@@ -27,11 +27,14 @@ struct Part {
 /// Words of a relation, in validation and in test, or it is left out.
 inline constexpr int64_t kFewestWords = 50;
 inline constexpr const char* kNextWord = "next";  // kPreviousWord is in grammar_heads.h
+/// Where the word stands that these two ask for, -1 or 1; 0: another relation.
+int neighbour_of(std::string_view relation);
 inline constexpr Direction kBothDirections[] = {Direction::kToHead, Direction::kToDependent};
 inline constexpr Direction kFromHead[] = {Direction::kToDependent};
 
-/// Trees in which each word but punctuation hangs on the word at this offset, -1 or 1, by this relation.
-Trees neighbour_trees(Trees trees, int offset, const std::string& relation);
+/// Trees in which each word but punctuation hangs on the neighbour_of() these two, by this relation. Of another
+/// relation the trees as they are.
+Trees neighbour_trees(Trees trees, const std::string& relation);
 
 /// At how many of the words that RelationScore::support counts a rule is right that reads the word at a fixed
 /// offset.
@@ -76,7 +79,11 @@ struct SeedFindings {
   /// and the end token counted, too (HeadFigures::most_at_offset).
   double previous_of_all = 0;
 };
-std::vector<SeedFindings> find_heads(ArmRunner& runner, const Arm& arm, const FreshSentences& sentences);
+using Findings = std::vector<SeedFindings>;  // of the models of one arm
+Findings find_heads(ArmRunner& runner, const Arm& arm, const FreshSentences& sentences);
+/// Of SeedFindings::relations, those whose chosen heads, of all seeds together, are right at fewer words than the
+/// fixed offset is.
+int count_below_offset(const Findings& findings);
 
 /// A model of the runner as inspect_heads() reads it.
 ModelFolder folder_of(ArmRunner& runner, const Arm& arm, uint64_t seed);

@@ -65,7 +65,7 @@ char case_of(const GrammarSentence& sentence, int i) {
 }
 
 const grammar::Noun& noun_of(const std::string& german) {
-  for (const auto& noun : grammar::nouns()) {
+  for (const auto& noun : grammar::lexicon().nouns) {
     if (noun.german == german) return noun;
   }
   throw std::logic_error("no noun " + german);

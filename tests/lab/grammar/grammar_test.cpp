@@ -150,9 +150,9 @@ TEST(Grammar, TheCompositionalPartIsNew) {
 TEST(Grammar, HeldOutPairsAreAFewOfEveryVerbAndNeverInTraining) {
   int held_out = 0, possible = 0;
   std::set<std::pair<std::string, std::string>> forbidden;
-  for (const auto& verb : grammar::verbs()) {
+  for (const auto& verb : grammar::lexicon().verbs) {
     int left = 0, had = 0;
-    for (const auto& noun : grammar::nouns()) {
+    for (const auto& noun : grammar::lexicon().nouns) {
       if ((verb.object & noun.kinds) == 0) continue;
       ++possible;
       ++had;
@@ -284,10 +284,8 @@ TEST(Grammar, TheGermanIsAFunctionOfTheEnglish) {
   int again = 0;
   for (int i = 0; i < 30000; ++i) {
     const auto drawn = grammar::draw_sentence(random, 1, i % 3);
-    grammar::SentenceBuilder english, german;
-    grammar::english(*drawn.clause, english);
-    grammar::german(*drawn.clause, german);
-    const std::string source = text_of(english.finish().first), target = text_of(german.finish().first);
+    const std::string source = text_of(grammar::english(*drawn.clause).words),
+                      target = text_of(grammar::german(*drawn.clause).words);
     const auto [place, added] = translation.emplace(source, target);
     again += added ? 0 : 1;
     EXPECT_EQ(place->second, target) << source;
@@ -346,15 +344,15 @@ TEST(Grammar, WhatStandsBeforeItTellsANounFromAVerb) {
 TEST(Grammar, VerbsOfOneEnglishNameNeverFitTheSameSentence) {
   const auto together = [](const grammar::Verb& a, const grammar::Verb& b) {
     const auto shared = [](grammar::Kinds x, grammar::Kinds y) {
-      return std::any_of(grammar::nouns().begin(), grammar::nouns().end(), [&](const grammar::Noun& noun) {
-        return (noun.kinds & x) != 0 && (noun.kinds & y) != 0;
-      });
+      return std::any_of(
+          grammar::lexicon().nouns.begin(), grammar::lexicon().nouns.end(),
+          [&](const grammar::Noun& noun) { return (noun.kinds & x) != 0 && (noun.kinds & y) != 0; });
     };
     if (a.frame != b.frame) return false;
     return shared(a.subject, b.subject) && (a.object == 0 || shared(a.object, b.object));
   };
   int several = 0;
-  const auto verbs = grammar::verbs();
+  const auto& verbs = grammar::lexicon().verbs;
   for (size_t i = 0; i < verbs.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       if (verbs[i].english != verbs[j].english) continue;

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
+#include "lab/studies/claim_words.h"
 #include "multihead/io/config.h"
 
 namespace mh {
@@ -86,22 +88,31 @@ TEST(Settle, ForgetsWhatWasSaidBefore) {
   EXPECT_EQ(claim.original_statement, OriginalStatement::kNotMade);
 }
 
-TEST(Clauses, OfAlgebraPassOrFail) {
-  const Clause right = algebraic("a", "b", "c", true, OriginalSays::kOpposite);
-  EXPECT_EQ(right.verdict, kPass);
-  EXPECT_EQ(right.kind, Evidence::kAlgebra);
-  EXPECT_EQ(right.original, OriginalSays::kOpposite);
-  EXPECT_EQ(right.statement + right.asked + right.measured, "abc");
-  EXPECT_EQ(algebraic("a", "b", "c", false).verdict, kFail);
-  EXPECT_EQ(algebraic("a", "b", "c", false).original, OriginalSays::kNothing);
+TEST(Clauses, GetTheirFiguresInTheirOrder) {
+  Claim claim{
+      .clauses = {{.statement = "a", .asked = "b"}, {.statement = "c", .asked = "d"}, {.statement = "e"}}};
+  decide(claim, true, "1");
+  decide(claim, false, "2");
+  measure(claim, "3");
+  const Verdict verdicts[] = {kPass, kFail, kMeasured};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(claim.clauses[i].verdict, verdicts[i]) << i;
+    EXPECT_EQ(claim.clauses[i].measured, std::to_string(i + 1));
+  }
 }
 
-TEST(Clauses, WithoutAPredictionAskNothing) {
-  const Clause clause = measured_only("a", "1.5");
-  EXPECT_EQ(clause.verdict, kMeasured);
-  EXPECT_EQ(clause.kind, Evidence::kTrained);
-  EXPECT_EQ(clause.asked, "");
-  EXPECT_EQ(measured_only("a", "1.5", Evidence::kAlgebra).kind, Evidence::kAlgebra);
+TEST(ClaimWords, AreThoseOfTheFileWithTheirValues) {
+  const Claim claim = claim_without_figures("000.6", {{"heads", "five"}});
+  EXPECT_EQ(claim.id, "000.6");
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  EXPECT_EQ(claim.clauses[0].statement, "One head is worse than five.");
+  EXPECT_EQ(claim.clauses[0].asked, "loss of one head minus loss of five");
+  EXPECT_EQ(claim.clauses[0].kind, Evidence::kTrained);
+  EXPECT_EQ(claim.clauses[0].original, OriginalSays::kSame);
+  EXPECT_EQ(claim.clauses[0].verdict, kMeasured);
+  EXPECT_EQ(claim.clauses[0].measured, "");
+  EXPECT_TRUE(claim.tables.at(0).rows.empty());
+  EXPECT_EQ(claim.plots.at(0).title, "Heads at equal cost");
 }
 
 TEST(Clauses, HaveLetters) {

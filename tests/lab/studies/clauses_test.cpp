@@ -40,7 +40,7 @@ class ClausesOfStudies : public testing::Test {
   }
   /// "0.123 ± 0.045", of a - b by seed.
   std::string minus(const Arm& a, const Arm& b) {
-    return interval_text(difference_of(losses(runner().runs(a)), losses(runner().runs(b))));
+    return interval_text(paired(losses(runner().runs(a)), losses(runner().runs(b))));
   }
   /// A number of the heads' telemetry, by seed.
   std::vector<double> heads(const Arm& arm, double HeadTelemetry::*number, bool at_the_end = true) {
@@ -79,7 +79,7 @@ TEST_F(ClausesOfStudies, HowFarHeadsMoveIsAskedByDivergenceAndByLikeness) {
   ASSERT_EQ(claim.clauses.size(), 4u);
   const Arm canonical = canonical_arm(runner());
   const auto moved = [&](double HeadTelemetry::*number) {
-    return interval_text(difference_of(heads(canonical, number), heads(canonical, number, false))) + ",";
+    return interval_text(paired(heads(canonical, number), heads(canonical, number, false))) + ",";
   };
   EXPECT_THAT(claim.clauses[1].statement, StartsWith("By the divergence of their rows,"));
   EXPECT_THAT(claim.clauses[1].measured, StartsWith(moved(&HeadTelemetry::divergence)));
@@ -137,7 +137,7 @@ TEST_F(ClausesOfStudies, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
   Arm positions = runner().base("positions");
   positions.disagreement = {.positions = true};
   const auto change = [&](double HeadTelemetry::*number) {
-    return interval_text(difference_of(heads(positions, number), heads(canonical, number)));
+    return interval_text(paired(heads(positions, number), heads(canonical, number)));
   };
   EXPECT_EQ(claim.clauses[9].verdict, Verdict::kMeasured);
   EXPECT_THAT(claim.clauses[9].measured,
@@ -158,7 +158,7 @@ TEST_F(ClausesOfStudies, ModelsOfHalfTheWidthDecideNothingAboutEnsembles) {
 TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   const Claim claim = claim_of("unique-heads", "003.3, trained");
   const std::string page =
-      read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/paper/split-or-project.md");
+      read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/evidence/paper/split-or-project.md");
   // Of the first table: wide heads minus canonical ones, from equal starts.
   const size_t table = page.find("as they are, equal d_model:"), row = page.find("| wide, d_k = d |", table);
   ASSERT_NE(table, std::string::npos);

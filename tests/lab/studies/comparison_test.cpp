@@ -134,7 +134,9 @@ TEST(ArmTable, ComparesWithTheFirst) {
   EXPECT_EQ(canonical.name, "canonical, 4 heads");
   Arm sliced = sliced_arm(runner);
   sliced.learning_rate = 0.5;
-  const Table table = arm_table(runner, {canonical, sliced}, "a caption");
+  Table table;
+  table.caption = "a caption";
+  fill_arms(table, runner, {canonical, sliced});
   EXPECT_EQ(table.caption, "a caption");
   EXPECT_THAT(table.columns, testing::ElementsAre("arm", "rate", "params", "loss", "minus first", "exact %"));
   ASSERT_EQ(table.rows.size(), 2u);
@@ -155,7 +157,8 @@ TEST(StartsTable, HasBothStartsWithTheirDifferencesFromTheBase) {
   const Arm canonical = canonical_arm(runner);
   TwoStarts sliced = two_starts(sliced_arm(runner));
   sliced.usual.learning_rate = 2;
-  const Table table = starts_table(runner, canonical, {sliced}, "a caption");
+  Table table;
+  fill_starts(table, runner, canonical, {sliced});
   ASSERT_EQ(table.rows.size(), 2u);
   for (const auto& row : table.rows) ASSERT_EQ(row.size(), table.columns.size());
   EXPECT_THAT(table.columns,
@@ -229,7 +232,8 @@ TEST(EqualTimeTable, HasTheTimesOfAnUpdateAndOfTheTraining) {
   const Arm canonical = canonical_arm(runner);
   Arm wide = wide_arm(runner);
   wide.model.geometry.d_key = wide.model.geometry.d_value = 128;
-  const Table table = equal_time_table(runner, {canonical, wide});
+  Table table;
+  fill_equal_time(table, runner, {canonical, wide});
   EXPECT_THAT(table.columns, testing::ElementsAre("arm", "rate", "params", "loss", "minus first", "exact %",
                                                   "ms an update", "CPU s"));
   ASSERT_EQ(table.rows.size(), 2u);
@@ -260,7 +264,8 @@ TEST(CurvePlot, HasTheMeanAndALineForEachSeed) {
   test::TinyRunner tiny;
   ArmRunner& runner = *tiny;
   const Arm canonical = canonical_arm(runner), sliced = sliced_arm(runner);
-  const Plot plot = curve_plot(runner, {canonical, sliced}, "a title");
+  Plot plot{.title = "a title"};
+  fill_curves(plot, runner, {canonical, sliced});
   EXPECT_EQ(plot.title, "a title");
   EXPECT_EQ(plot.kind, PlotKind::kLines);
   ASSERT_EQ(plot.series.size(), 2u);
@@ -283,7 +288,8 @@ TEST(CurvePlot, HasTheMeanAndALineForEachSeed) {
 TEST(LossPlot, HasAStripOfTestLossesForEachArm) {
   test::TinyRunner tiny;
   const Arm canonical = canonical_arm(*tiny);
-  const Plot plot = loss_plot(*tiny, {canonical}, "a title");
+  Plot plot;
+  fill_losses(plot, *tiny, {canonical});
   EXPECT_EQ(plot.kind, PlotKind::kStrips);
   ASSERT_EQ(plot.series.size(), 1u);
   EXPECT_EQ(plot.series[0].name, canonical.name);

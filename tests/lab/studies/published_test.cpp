@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <regex>
 #include <set>
-#include <stdexcept>
 #include <string>
 
 #include "lab/studies/arms.h"
@@ -54,8 +53,7 @@ TEST(Redrawn, SaysWhatThisVersionSaysAndKeepsFigures) {
     SCOPED_TRACE(std::string(study.name));
     const StudyReport kept = kept_report(study, Verdict::kFail), report = redrawn(kept);
     EXPECT_EQ(report.question, study.question);
-    EXPECT_EQ(report.answer, answer_of(study.answer, kept.claims) +
-                                 (study.on_text.empty() ? "" : " " + std::string(study.on_text)));
+    EXPECT_EQ(report.answer, answer_of(study.answer, kept.claims));
     EXPECT_EQ(report.picture, study.picture);
     ASSERT_EQ(report.claims.size(), kept.claims.size());
     for (const Claim& claim : report.claims) {
@@ -64,27 +62,6 @@ TEST(Redrawn, SaysWhatThisVersionSaysAndKeepsFigures) {
       EXPECT_EQ(claim.tables.size(), 1u);
     }
   }
-}
-
-TEST(Redrawn, EndsWithWhatRealTextFoundUnlessItIsOfRealText) {
-  int with_text = 0;
-  for (const Study& study : studies()) {
-    SCOPED_TRACE(std::string(study.name));
-    StudyReport kept = kept_report(study, Verdict::kUndecided);
-    const std::string sentences = answer_of(study.answer, kept.claims);
-    for (const char* size : {"quick", "standard"}) {
-      kept.size = size;
-      EXPECT_EQ(redrawn(kept).answer == sentences, study.on_text.empty()) << size;
-      EXPECT_TRUE(redrawn(kept).answer.ends_with(study.on_text)) << size;
-    }
-    kept.size = "paper";
-    EXPECT_EQ(redrawn(kept).answer, sentences);
-    kept.size = "standard", kept.whole = false;
-    EXPECT_EQ(redrawn(kept).answer, answer_of(study.alone, kept.claims))
-        << "the text is of the last sentence";
-    with_text += !study.on_text.empty();
-  }
-  EXPECT_EQ(with_text, 2);
 }
 
 TEST(Redrawn, SaysOfSomeClaimsWhatStandsAlone) {
@@ -119,7 +96,7 @@ TEST(Redrawn, SaysWhatIsMissing) {
 class PublishedPages : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedPages, AreWhatIsDrawnOfTheirReports) {
-  const fs::path folder = fs::path(MULTIHEAD_SOURCE) / "docs" / GetParam();
+  const fs::path folder = fs::path(MULTIHEAD_SOURCE) / "docs/answers/evidence" / GetParam();
   ASSERT_TRUE(fs::exists(folder)) << folder;
   std::set<std::string> plots, drawn;
   int pages = 0;
@@ -145,47 +122,14 @@ TEST_P(PublishedPages, AreWhatIsDrawnOfTheirReports) {
   EXPECT_EQ(plots, drawn);
 }
 
-/// A report under docs/answers.
-StudyReport published(const std::string& name) {
-  const fs::path file = fs::path(MULTIHEAD_SOURCE) / "docs/answers" / (name + ".json");
-  StudyReport report;
-  from_json(report, read_file(file), file.string());
-  return report;
-}
-
-const Claim& claim_in(const StudyReport& report, std::string_view id) {
-  for (const Claim& claim : report.claims) {
-    if (claim.id == id) return claim;
-  }
-  throw std::out_of_range(std::string(id));
-}
-
-// The figures that answers of other sizes quote are those that the page of real text has for the clause of the
-// answer's last sentence.
-TEST(OnText, HasTheFiguresOfItsPage) {
-  for (const Study& study : studies()) {
-    if (study.on_text.empty()) continue;
-    SCOPED_TRACE(std::string(study.name));
-    const std::string quoted(study.on_text), page = "paper/" + std::string(study.name);
-    EXPECT_THAT(quoted, HasSubstr("(docs/answers/" + page + ".md)"));
-    const Sentence& last = study.answer.back();
-    const StudyReport report = published(page);
-    const Clause& clause = claim_in(report, last.claim).clauses.at(last.clause);
-    EXPECT_EQ(clause.verdict, Verdict::kPass) << "\"worse\", as it says";
-    const std::string figure = clause.measured.substr(0, clause.measured.find(", "));
-    EXPECT_THAT(figure, testing::MatchesRegex("0\\.[0-9]+ ± 0\\.[0-9]+"));
-    EXPECT_THAT(quoted, HasSubstr("worse by " + figure + " nats"));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("answers", "answers/minilm", "answers/paper"));
+INSTANTIATE_TEST_SUITE_P(Docs, PublishedPages, testing::Values("", "minilm", "paper"));
 
 // 002.6 of the real all-MiniLM-L6-v2: the page's tensors, counts and verdicts, and rounding as small as its own.
 TEST(MiniLmPage, HasTheFiguresOfTheModel) {
   const char* models = std::getenv("MULTIHEAD_MODELS");
   if (models == nullptr)
     GTEST_SKIP() << "set MULTIHEAD_MODELS to what scripts/models prints: MiniLM is needed";
-  const fs::path file = fs::path(MULTIHEAD_SOURCE) / "docs/answers/minilm/two-matrices-or-one.json";
+  const fs::path file = fs::path(MULTIHEAD_SOURCE) / "docs/answers/evidence/minilm/two-matrices-or-one.json";
   StudyReport kept;
   from_json(kept, read_file(file), file.string());
   ArmRunner runner({.checkpoint = fs::path(models) / "minilm"});

@@ -22,8 +22,8 @@ struct PublishedClaims {
 class SlowPublishedWords : public testing::TestWithParam<PublishedClaims> {};
 
 TEST_P(SlowPublishedWords, AreThoseOfThisVersion) {
-  const std::filesystem::path file =
-      std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers" / (std::string(GetParam().study) + ".json");
+  const std::filesystem::path file = std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/evidence" /
+                                     (std::string(GetParam().study) + ".json");
   StudyReport kept;
   from_json(kept, read_file(file), file.string());
   test::TinyRunner runner(test::tiny_settings(), StudySize::kQuick);

@@ -12,7 +12,6 @@
 #include "lab/studies/claim.h"
 #include "lab/studies/micro_language.h"
 #include "lab/studies/unique_heads/claims.h"
-#include "lab/studies/unique_heads/relations_tables.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::unique_heads {
@@ -153,8 +152,7 @@ TEST(Totals, CompareTheBestSingleHeadWithOffsetsByHand) {
 
 TEST(NeighbourTrees, HangEachWordOnTheOneBesideIt) {
   const Trees trees = {{word("det", 1), word("nsubj", 2), word("root", -1), word("punct", 2, "PUNCT")}};
-  const Trees previous = neighbour_trees(trees, -1, kPreviousWord),
-              next = neighbour_trees(trees, 1, kNextWord);
+  const Trees previous = neighbour_trees(trees, kPreviousWord), next = neighbour_trees(trees, kNextWord);
   const auto heads = [](const std::vector<Word>& tree) {
     std::vector<int> all;
     for (const Word& w : tree) all.push_back(w.head);

@@ -57,25 +57,33 @@ StudyReport some_report() {
                      .command = "multihead study a-study",
                      .machine = "2 threads",
                      .seconds = 61.7};
-  Claim algebra{
-      .id = "000.1",
-      .statement = "A head reads every coordinate | all of them.",
-      .original_words = "\"It reads all.\" (the answer)",
-      .clauses = {algebraic("A head reads all.", "24 of 24", "24 of 24 read", true, OriginalSays::kSame),
-                  algebraic("No more.", "exact zeros", "two are not 0", false)}};
+  Claim algebra{.id = "000.1",
+                .statement = "A head reads every coordinate | all of them.",
+                .original_words = "\"It reads all.\" (the answer)",
+                .clauses = {{.statement = "A head reads all.",
+                             .asked = "24 of 24",
+                             .measured = "24 of 24 read",
+                             .verdict = Verdict::kPass,
+                             .original = OriginalSays::kSame},
+                            {.statement = "No more.",
+                             .asked = "exact zeros",
+                             .measured = "two are not 0",
+                             .verdict = Verdict::kFail}}};
   algebra.tables.push_back({"what they read", {"head", "coordinates"}, {{"x|y", "24"}}});
   algebra.plots.push_back(strips("plot of algebra"));
-  Claim trained{.id = "000.7",
-                .statement = "Slices are worse.",
-                .original_words = "\"It is split.\" (the question)",
-                .original_remark = "Two things have this name.",
-                .clauses = {{.statement = "They lose.",
-                             .asked = "loss: above 0",
-                             .measured = "0.1 ± 0.2",
-                             .verdict = Verdict::kUndecided,
-                             .kind = Evidence::kTrained,
-                             .original = OriginalSays::kOpposite},
-                            measured_only("They take less time.", "4 s of 5 s")}};
+  Claim trained{
+      .id = "000.7",
+      .statement = "Slices are worse.",
+      .original_words = "\"It is split.\" (the question)",
+      .original_remark = "Two things have this name.",
+      .clauses = {
+          {.statement = "They lose.",
+           .asked = "loss: above 0",
+           .measured = "0.1 ± 0.2",
+           .verdict = Verdict::kUndecided,
+           .kind = Evidence::kTrained,
+           .original = OriginalSays::kOpposite},
+          {.statement = "They take less time.", .measured = "4 s of 5 s", .kind = Evidence::kTrained}}};
   trained.plots = {strips("the picture"), strips("a second plot")};
   report.claims = {algebra, trained, {.id = "000.8", .statement = "No one spoke of this."}};
   for (Claim& claim : report.claims) settle(claim);

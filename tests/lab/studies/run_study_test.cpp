@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/studies/claim_words.h"
 #include "lab/studies/report.h"
 #include "lab/studies/study.h"
 #include "lab/studies/unique_heads/claims.h"
@@ -26,18 +27,24 @@ Verdict of_models = Verdict::kPass;  // what the claim about models finds
 
 Claim holds(const AlgebraCase& a) {
   ++formulas;
-  Claim claim{.id = "009.1", .statement = "Two is even.", .original_words = "\"Two is odd.\""};
-  claim.clauses.push_back(
-      algebraic("Two divides two.", "rest 0", "rest 0", a.mistake != 1, OriginalSays::kOpposite));
+  Claim claim{
+      .id = "009.1",
+      .statement = "Two is even.",
+      .original_words = "\"Two is odd.\"",
+      .clauses = {{.statement = "Two divides two.", .asked = "rest 0", .original = OriginalSays::kOpposite}}};
+  decide(claim, a.mistake != 1, "rest 0");
   claim.verdict = Verdict::kFail;  // settle() decides
   return claim;
 }
 
 Claim also_holds(const AlgebraCase&) {
   ++formulas;
-  Claim claim{.id = "009.2", .statement = "Three is odd."};
-  claim.clauses.push_back(algebraic("Two does not divide three.", "rest 1", "rest 1", true));
-  claim.clauses.push_back(measured_only("Its half.", "1.5", Evidence::kAlgebra));
+  Claim claim{.id = "009.2",
+              .statement = "Three is odd.",
+              .clauses = {{.statement = "Two does not divide three.", .asked = "rest 1"},
+                          {.statement = "Its half."}}};
+  decide(claim, true, "rest 1");
+  measure(claim, "1.5");
   return claim;
 }
 
@@ -304,6 +311,8 @@ TEST(PublishedOnRealText, HasTheClausesOfItsAnswerThoughItHasNoTrees) {
 }
 
 TEST_P(Published, PictureIsOfAClaimThatThereIs) {
+  const auto of_algebra = [&](const AlgebraCheck& check) { return check.id == study_.picture; };
+  if (std::any_of(study_.algebra.begin(), study_.algebra.end(), of_algebra)) return;
   const TrainedCheck* check = trained(study_.picture);
   ASSERT_NE(check, nullptr) << study_.picture;
   EXPECT_FALSE(check->paper_only);

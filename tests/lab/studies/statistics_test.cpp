@@ -58,8 +58,8 @@ TEST(Intervals, OfDifferencesPairTheSeeds) {
   // Seeds differ by 10, the two sides by 1 or 2.
   const Numbers a{11, 22, 31}, b{10, 20, 30};
   EXPECT_THAT(paired(a, b), testing::ElementsAre(1, 2, 1));
-  EXPECT_DOUBLE_EQ(difference_of(a, b).mean, 4.0 / 3);
-  EXPECT_LT(difference_of(a, b).half, 2);
+  EXPECT_DOUBLE_EQ(interval_of(paired(a, b)).mean, 4.0 / 3);
+  EXPECT_LT(interval_of(paired(a, b)).half, 2);
 }
 
 /// Five numbers with this mean; half of their 95 % interval is 2.7764 sqrt(2.5 / 5) = 1.9632, of their 90 % interval
@@ -69,7 +69,7 @@ Numbers around(double mean) {
 }
 
 Decision alone(Numbers numbers, Limit limit) {
-  const std::vector<Question> one{{std::move(numbers), limit}};
+  const std::vector<Prediction> one{{std::move(numbers), limit}};
   return decide(one).front();
 }
 
@@ -200,7 +200,7 @@ struct Decided {
   std::vector<Verdict> verdicts;
 };
 Decided decided(const std::vector<double>& ps) {
-  std::vector<Question> questions;
+  std::vector<Prediction> questions;
   for (const double p : ps) questions.push_back({with_p(p), Limit::above(0)});
   Decided all;
   for (const Decision& d : decide(questions)) {
@@ -250,7 +250,7 @@ TEST(Holm, OfFour) {
 TEST(Holm, CountsThoseThatFailAndThoseOfOneSeed) {
   Numbers below = with_p(0.02);
   for (double& x : below) x = -x;
-  const std::vector<Question> questions{
+  const std::vector<Prediction> questions{
       {with_p(0.012), Limit::above(0)}, {below, Limit::above(0)}, {{5}, Limit::above(0)}};
   const std::vector<Decision> d = decide(questions);
   EXPECT_NEAR(d[0].p, 0.036, 1e-9);
@@ -261,42 +261,29 @@ TEST(Holm, CountsThoseThatFailAndThoseOfOneSeed) {
   EXPECT_EQ(d[2].verdict, kUndecided);
 }
 
-TEST(Predictions, BecomeClausesWithTheirLimits) {
-  Claim claim{.id = "000.7"};
-  claim.clauses.push_back(algebraic("It is there already.", "1", "1", true));
-  const std::vector<Prediction> predictions{{.statement = "Slices are worse.",
-                                             .quantity = "loss of sliced minus canonical",
-                                             .by_seed = around(40),
-                                             .limit = Limit::above(0.5),
-                                             .original = OriginalSays::kOpposite,
-                                             .digits = 1},
-                                            {.statement = "Tied heads are as good as free ones.",
-                                             .quantity = "BLEU of tied minus free",
-                                             .by_seed = around(0.5),
-                                             .limit = Limit::within(1.5),
-                                             .digits = 2,
-                                             .unit = " points"}};
-  add_predictions(claim, predictions);
-  ASSERT_EQ(claim.clauses.size(), 3u);
+TEST(Predictions, FillTheFirstClausesWithoutFigures) {
+  Claim claim{.id = "000.7",
+              .clauses = {{.statement = "It is there already.", .asked = "1", .measured = "1"},
+                          {.statement = "Slices are worse.", .asked = "loss of sliced minus canonical"},
+                          {.statement = "Tied heads are as good.", .asked = "BLEU of tied minus free"},
+                          {.statement = "What it costs."}}};
+  predict(claim, {{around(40), Limit::above(0.5), 1}, {around(0.5), Limit::within(1.5), 2, " points"}});
   const Clause &first = claim.clauses[1], &second = claim.clauses[2];
+  EXPECT_EQ(claim.clauses[0].asked, "1");
   EXPECT_EQ(first.statement, "Slices are worse.");
   EXPECT_EQ(first.asked, "loss of sliced minus canonical: above 0.5");
   EXPECT_THAT(first.measured, testing::AllOf(testing::HasSubstr("40.0 ± 2.0, 5 seeds, p "),
                                              testing::HasSubstr("of 2 comparisons")));
   EXPECT_EQ(first.verdict, kPass);
-  EXPECT_EQ(first.kind, Evidence::kTrained);
-  EXPECT_EQ(first.original, OriginalSays::kOpposite);
   EXPECT_EQ(second.asked, "BLEU of tied minus free: between -1.5 points and 1.5 points");
   EXPECT_THAT(second.measured, testing::HasSubstr("0.50 ± 1.96 points, 5 seeds, p = 0."));
   EXPECT_EQ(second.verdict, kUndecided);
-  EXPECT_EQ(second.original, OriginalSays::kNothing);
+  EXPECT_EQ(claim.clauses[3].measured, "");
 }
 
 TEST(Predictions, OfOneComparisonDoNotSpeakOfHolm) {
-  Claim claim{.id = "000.7"};
-  add_predictions(claim,
-                  std::vector<Prediction>{
-                      {.statement = "So.", .quantity = "loss", .by_seed = {0.1}, .limit = Limit::below(1)}});
+  Claim claim{.clauses = {{.statement = "So.", .asked = "loss"}}};
+  predict(claim, {{{0.1}, Limit::below(1)}});
   EXPECT_EQ(claim.clauses[0].asked, "loss: below 1");
   EXPECT_THAT(claim.clauses[0].measured,
               testing::AllOf(testing::HasSubstr("0.100, 1 seed"), testing::HasSubstr("p = 1.000"),
@@ -305,17 +292,10 @@ TEST(Predictions, OfOneComparisonDoNotSpeakOfHolm) {
 }
 
 TEST(Prediction, SaysOnWhichSideAMarginIsLeft) {
-  Claim claim;
-  add_predictions(
-      claim,
-      {{.statement = "As good.", .quantity = "q", .by_seed = {2, 2.01, 1.99}, .limit = Limit::within(1)}});
-  add_predictions(
-      claim,
-      {{.statement = "As good.", .quantity = "q", .by_seed = {-2, -2.01, -1.99}, .limit = Limit::within(1)}});
-  add_predictions(
-      claim,
-      {{.statement = "As good.", .quantity = "q", .by_seed = {0.1, -0.1, 0.01}, .limit = Limit::within(1)}});
-  ASSERT_EQ(claim.clauses.size(), 3u);
+  Claim claim{.clauses = std::vector<Clause>(3, {.statement = "As good.", .asked = "q"})};
+  predict(claim, {{{2, 2.01, 1.99}, Limit::within(1)}});
+  predict(claim, {{{-2, -2.01, -1.99}, Limit::within(1)}});
+  predict(claim, {{{0.1, -0.1, 0.01}, Limit::within(1)}});
   EXPECT_NE(claim.clauses[0].measured.find("higher than the margin"), std::string::npos);
   EXPECT_NE(claim.clauses[1].measured.find("lower than the margin"), std::string::npos);
   EXPECT_EQ(claim.clauses[2].verdict, Verdict::kPass);
