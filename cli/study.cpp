@@ -17,6 +17,7 @@
 #include "cli/stop_signals.h"
 #include "cli/verbs.h"
 #include "lab/studies/arms.h"
+#include "lab/studies/page.h"
 #include "lab/studies/report.h"
 #include "lab/studies/study.h"
 #include "multihead/base/file.h"
@@ -27,7 +28,7 @@ namespace {
 
 struct StudyFlags {
   std::vector<std::string> names, claims;
-  bool all = false, quick = false, paper = false, strict = false, redraw = false;
+  bool all = false, quick = false, paper = false, evidence = false, strict = false, redraw = false;
   std::string data, checkpoint, out = "study";
 };
 
@@ -91,6 +92,7 @@ bool run(const StudyFlags& flags, const std::function<bool()>& stop) {
                     .watcher = {.step = step, .stop = stop}});
   int failed = 0;
   for (const Study* study : chosen) {
+    write_text("", page_for_terminal(study->name));
     StudyReport report = run_study(*study, runner, flags.claims, {.step = step, .stop = stop});
     report.command =
         fmt::format("multihead study {}{}{}", report.name,
@@ -99,9 +101,11 @@ bool run(const StudyFlags& flags, const std::function<bool()>& stop) {
                     : flags.paper ? " --paper --data DIR"
                                   : "");
     if (!flags.checkpoint.empty()) report.command += " --checkpoint " + shell_word(flags.checkpoint);
-    write_text("", report_for_terminal(report) + (study == chosen.back() ? "" : "\n"));
     write_pages(out, report);
-    step(fmt::format("{}/{}.md, .json and plots are written", out.string(), report.name));
+    write_text("", (flags.evidence ? report_for_terminal(report) : summary_for_terminal(report)) +
+                       (study == chosen.back() ? "" : "\n"));
+    step(fmt::format("{}/{}.md has every clause with its figures, tables and plots{}", out.string(),
+                     report.name, flags.evidence ? "" : "; --evidence prints them"));
     failed += report.count(Verdict::kFail);
   }
   return failed == 0;
@@ -133,10 +137,12 @@ void add_study(CLI::App& app) {
   verb->add_option("--out", flags->out,
                    "Folder to write: reports as Markdown and JSON, plots, runs/ of trained models")
       ->capture_default_str();
+  verb->add_flag("--evidence", flags->evidence, "Print every claim, its clauses, tables and plots");
   verb->add_flag("--strict", flags->strict, "Exit 1 when a clause of a claim fails");
   verb->add_flag("--redraw", flags->redraw,
                  "Run nothing: draw the pages and plots again from the reports (.json) in --out")
-      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--checkpoint", "--strict");
+      ->excludes("--all", "--quick", "--paper", "--claim", "--data", "--checkpoint", "--evidence",
+                 "--strict");
   name_values(*verb, "STUDY", {"name"});
   name_values(*verb, "CLAIM", {"--claim"});
   name_values(*verb, "DIR", {"--data", "--checkpoint", "--out"});

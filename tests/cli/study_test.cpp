@@ -23,11 +23,13 @@ TEST(StudyVerb, ListsTheStudies) {
 
 TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
   const ScratchFolder folder;
-  const ToolResult result = run_tool("study one-product --quick --strict --out " + (folder / "out"));
+  const ToolResult result =
+      run_tool("study one-product --quick --strict --evidence --out " + (folder / "out"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("Why is it called multi-head"), HasSubstr("004.4"),
                     HasSubstr("PASS  algebra  (a)"), HasSubstr("One product is how the heads are computed")));
+  EXPECT_THAT(result.err, Not(HasSubstr("--evidence")));
   const auto report = nlohmann::json::parse(folder.read("out/one-product.json"));
   EXPECT_EQ(report["claims"].size(), 7u);
   EXPECT_EQ(report["claims"][0]["verdict"], "PASS");
@@ -36,10 +38,24 @@ TEST(StudyVerb, SaysWhatItMeasuredAndWritesIt) {
   EXPECT_THAT(folder.read("out/one-product.md"), HasSubstr("# Why is it called multi-head"));
 }
 
+TEST(StudyVerb, BeginsWithTheAnswerAndEndsWithWhatTheRunFound) {
+  const ScratchFolder folder;
+  const ToolResult result = run_tool("study one-product --claim 004.1 004.3 --out " + (folder / "out"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(
+      result.out.starts_with("Why is it called multi-head when one big product computes all heads?\n"));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("\n    import numpy as np\n"), HasSubstr("one head, same numbers\n"),
+                    HasSubstr("What this run found (multihead study one-product --claim 004.1 004.3)\n\n"
+                              "5 clauses: 4 pass, 0 fail, 0 undecided, 1 measured without a prediction.\n"),
+                    Not(HasSubstr("PASS"))));
+  EXPECT_THAT(result.err, HasSubstr("; --evidence prints them\n"));
+}
+
 TEST(StudyVerb, RunsTheClaimsAskedFor) {
   const ScratchFolder folder;
   const ToolResult result =
-      run_tool("study two-matrices-or-one --claim 002.3 002.8 --quick --out " + (folder / "out"));
+      run_tool("study two-matrices-or-one --claim 002.3 002.8 --quick --evidence --out " + (folder / "out"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("002.3"), HasSubstr("002.8"), Not(HasSubstr("002.4"))));
   EXPECT_THAT(folder.read("out/two-matrices-or-one.md"),
@@ -52,7 +68,7 @@ TEST(StudyVerb, LooksIntoCheckpointsThatTransformersWrote) {
         std::pair{"/bert/pretraining", "bert.encoder.layer.0.attention.self.query.weight"}}) {
     const ScratchFolder folder;
     const ToolResult result =
-        run_tool("study two-matrices-or-one --claim 002.6 --quick --out " + (folder / "out") +
+        run_tool("study two-matrices-or-one --claim 002.6 --quick --evidence --out " + (folder / "out") +
                  " --checkpoint " + MULTIHEAD_TEST_DATA + checkpoint);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(HasSubstr("the folder that was given"), HasSubstr(tensor),

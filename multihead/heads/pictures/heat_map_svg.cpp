@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMargin = 16, kLine = 18;  // around everything; between lines of text
 constexpr double kLetter = 7;               // about as wide as the widest font makes the mean letter
-constexpr double kWidest = 1200;            // panels stand beside each other up to here
+constexpr double kWidest = 800;             // panels stand beside each other up to here: a column of text
 constexpr int kLongestLabel = 24;           // columns of a terminal
 constexpr double kScaleRoom = 52;
 
@@ -77,7 +77,7 @@ class Panel {
         out += fmt::format(
             "<rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\" "
             "shape-rendering=\"crispEdges\"><title>{} to {}: {:.3f}</title></rect>\n",
-            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, svg_blue(weight),
+            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, colour(i, weight),
             xml_text(queries_[i]), xml_text(keys_[j]), weight);
       }
     }
@@ -86,6 +86,12 @@ class Panel {
   }
 
  private:
+  std::string colour(size_t row, double weight) const {
+    if (given_.row_colours.empty()) return svg_blue(weight);
+    return fmt::format("{}\" fill-opacity=\"{:.3f}", given_.row_colours[row % given_.row_colours.size()],
+                       weight);
+  }
+
   static constexpr double kAngle = 1.0472;  // 60 degrees, of the keys' labels
 
   const HeatMapPanel& given_;
@@ -133,6 +139,8 @@ std::string heat_maps_as_svg(std::span<const HeatMapPanel> panels) {
   }
   y += row_height + kMargin;
   width = std::max(width, 2 * kMargin + kSvgScaleWidth + 20);
+  if (!panels.front().row_colours.empty())
+    return svg_page(std::ceil(width), std::ceil(y)) + body + "</svg>\n";
   return svg_page(std::ceil(width), std::ceil(y + kScaleRoom)) + body + scale(kMargin, y + 8) + "</svg>\n";
 }
 

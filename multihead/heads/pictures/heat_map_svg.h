@@ -18,9 +18,12 @@ struct HeatMapPanel {
   ConstMatrixView weights;               // [queries, keys], from 0 to 1
   std::span<const std::string> queries;  // a label for each row
   std::span<const std::string> keys;     // a label for each column
+  /// A colour for each row in turn, "#0072B2", the stronger the larger the weight; empty: all are blue.
+  std::span<const char* const> row_colours = {};
 };
 
-/// The heads beside and below each other, with labels; a cell shows its tokens and weight under the mouse.
+/// The heads beside and below each other, as wide as a column of text, with labels; a cell shows its tokens and weight
+/// under the mouse.
 /// Throws ShapeError when there is not a label for each row and column, UsageError when there is no panel.
 std::string heat_maps_as_svg(std::span<const HeatMapPanel> panels);
 
