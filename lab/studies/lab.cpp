@@ -69,6 +69,10 @@ double largest_difference(const Matrix& a, const Matrix& b) {
   return largest(sum(a, b, -1));
 }
 
+double relative_difference(const Matrix& found, const Matrix& expected) {
+  return largest_difference(found, expected) / largest(expected);
+}
+
 namespace {
 
 /// Of the matrices as vectors.

@@ -34,6 +34,8 @@ Matrix columns(const Matrix& a, int64_t begin, int64_t end);
 Matrix beside(const std::vector<Matrix>& parts);
 double largest(const Matrix& a);
 double largest_difference(const Matrix& a, const Matrix& b);
+/// The largest difference, divided by the largest number of what was expected.
+double relative_difference(const Matrix& found, const Matrix& expected);
 /// sqrt of the sum of squares.
 double norm(const Matrix& a);
 /// Of the matrices as vectors; 0 when one of them is 0.

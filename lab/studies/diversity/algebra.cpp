@@ -141,7 +141,7 @@ Claim segments_are_canonical(const AlgebraCase& a) {
       restricted.set(name, kept);
     }
     const Matrix expected = segmented.heads(x);
-    worst = std::max(worst, largest_difference(canonical.heads(x), expected) / largest(expected));
+    worst = std::max(worst, relative_difference(canonical.heads(x), expected));
     const Matrix after = restricted.heads(x);
     if (a.mistake == 2) before = after;
     least = std::min(least, norm(sum(after, before, -1)) / norm(before));
@@ -168,7 +168,7 @@ std::vector<double> moves(Layer& layer, const Matrix& x, const Matrix& before) {
   std::vector<double> found;
   for (int h = 0; h < kHeads; ++h) {
     const Matrix old = columns_of(before, h);
-    found.push_back(largest_difference(columns_of(after, h), old) / largest(old));
+    found.push_back(relative_difference(columns_of(after, h), old));
   }
   return found;
 }

@@ -119,12 +119,9 @@ Claim merging(const AlgebraCase& a) {
   const HeadGeometry geometry{.heads = kMerged, .biases = Biases::kNone};
   Layer layer(geometry, kRowSize, a.seed);
   const Matrix concat = layer.heads(x);
-  const auto distance = [](const Matrix& found, const Matrix& expected) {
-    return largest_difference(found, expected) / largest(expected);
-  };
   const std::vector<Matrix> apart = outputs_apart(layer, x, a.seed);
   const Matrix from_words = reshaped(apart, a.mistake != 1), from_heads = reshaped(apart, a.mistake == 2);
-  const double by_words = distance(from_words, concat),
+  const double by_words = relative_difference(from_words, concat),
                by_heads = norm(sum(from_heads, concat, -1)) / norm(concat);
 
   // Block b of row 0 is head 0 of word b.
@@ -134,9 +131,9 @@ Claim merging(const AlgebraCase& a) {
     const double expected = a.mistake == 3 ? concat(0, c) : apart[0](c / kHeadSize, c % kHeadSize);
     first_row = std::max(first_row, std::abs(rows(0, c) - expected));
   }
-  const double average = distance(averaged(layer, x, a.mistake == 4), concat);
+  const double average = relative_difference(averaged(layer, x, a.mistake == 4), concat);
   const double projected =
-      distance(a.mistake == 5 ? concat : product(concat, layer.parameter("w_o")), layer.output(x));
+      relative_difference(a.mistake == 5 ? concat : product(concat, layer.parameter("w_o")), layer.output(x));
   const Changes changes = change_stacked(layer, x, a.mistake == 6);
   HeadGeometry reads = geometry;
   if (a.mistake == 7) reads.input = HeadInput::slices();

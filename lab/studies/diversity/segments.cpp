@@ -73,9 +73,7 @@ Claim segments(ArmRunner& runner) {
       [=](uint64_t draw) { return random_columns(h, 2 * size, d, draw); });
   add("5 random segments, h not dividing d", h + 1,
       [=](uint64_t draw) { return random_columns(h + 1, size, d, draw); });
-  std::vector<Arm*> all = both(cuts);
-  all.push_back(&canonical);
-  runner.tune(all);
+  runner.tune(both(cuts, {&canonical}));
 
   Claim claim = claim_without_figures("001.4, trained");
   fill_starts(claim.tables[0], runner, canonical, cuts);

@@ -144,7 +144,7 @@ Claim scores_add_up(const AlgebraCase& a) {
     const Matrix own = a.mistake == 2 && h == 0 ? single : s.own_weights(s.heads[h]);
     nearest = std::min(nearest, largest_difference(own, single));
   }
-  const double difference = largest_difference(total, whole) / largest(whole);
+  const double difference = relative_difference(total, whole);
   decide(claim, difference <= 1e-12, fmt::format("largest difference {:.1e}", difference));
   decide(claim, nearest > 0.05, fmt::format("the nearest head differs by {:.2f}", nearest));
   const double power = a.mistake == 3 ? 1 : 1 / std::sqrt(kSizes.heads);
@@ -171,7 +171,7 @@ Claim outputs_differ(const AlgebraCase& a) {
   decide(claim, distance > 0.05, fmt::format("{:.2f} of the norm apart", distance));
   const Matrix shared =
       with([&](const Head&) { return a.mistake == 2 ? s.own_weights(s.heads[0]) : of_one; });
-  const double left = largest_difference(shared, single) / largest(single);
+  const double left = relative_difference(shared, single);
   decide(claim, left <= 1e-12, fmt::format("largest difference {:.1e}", left));
   return claim;
 }
@@ -240,7 +240,7 @@ Claim walk(const AlgebraCase& a) {
   for (int h = 0; h < kHeads; ++h) {
     const Matrix w = step("weights", h), output = step("z", h);
     const Matrix own = product(a.mistake == 2 ? transposed(w) : w, step("v", h));
-    worst = std::max(worst, largest_difference(own, output) / largest(output));
+    worst = std::max(worst, relative_difference(own, output));
     const Matrix read = a.mistake == 3 ? step("weights", 0) : w;
     for (const Matrix& other : weights) nearest = std::min(nearest, largest_difference(read, other));
     weights.push_back(read);
@@ -249,7 +249,7 @@ Claim walk(const AlgebraCase& a) {
   }
   if (a.mistake == 1) std::reverse(outputs.begin(), outputs.end());
   const Matrix expected = layer.heads(x);
-  const double difference = largest_difference(beside(outputs), expected) / largest(expected);
+  const double difference = relative_difference(beside(outputs), expected);
   decide(claim, difference <= 1e-5, fmt::format("largest difference {:.1e}", difference));
   decide(claim, worst <= 1e-5, fmt::format("largest difference {:.1e}", worst));
   decide(claim, nearest > 0.001, fmt::format("the nearest two differ by {:.3f}", nearest));

@@ -82,7 +82,7 @@ Compared compare(const Model& model, const std::string& attention, const std::ve
     mean = sum(mean, c.heads.back(), 1.0 / heads);
     c.nearest = std::min(c.nearest, distance(c.heads.back(), c.single));
   }
-  c.scores = largest_difference(scores, whole) / largest(whole);
+  c.scores = relative_difference(scores, whole);
   c.mean = distance(mean, c.single);
   const Matrix output = step(many, "output");
   c.output = norm(sum(step(single, "output"), output, -1)) / norm(output);

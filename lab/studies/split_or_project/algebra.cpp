@@ -93,8 +93,7 @@ Claim basis(const AlgebraCase& a) {
   Layer before(plain(kHeads), kModel, a.seed), after(plain(kHeads), kModel, a.seed);
   for (const char* name : kProjections) after.set(name, product(inverse, before.parameter(name)));
   const Matrix expected = before.heads(x);
-  const double canonical =
-      largest_difference(after.heads(product(x, rotation)), expected) / largest(expected);
+  const double canonical = relative_difference(after.heads(product(x, rotation)), expected);
   decide(claim, canonical <= kRounding, fmt::format("largest relative difference {:.2g}", canonical));
 
   Layer sliced(plain(kHeads, HeadInput::slices()), kModel, a.seed);
@@ -137,7 +136,7 @@ Claim output_shape(const AlgebraCase& a) {
     layer.set("w_o", transposed(beside(o)));
     const Matrix x = random_matrix(6, s.d_model, random);
     const Matrix expected = multi_head(x, heads, a.mistake == 1 ? 1 : 1 / std::sqrt(s.d_key));
-    const double difference = largest_difference(layer.output(x), expected) / largest(expected);
+    const double difference = relative_difference(layer.output(x), expected);
     worst = std::max(worst, difference);
     claim.tables[0].rows.push_back({std::to_string(s.d_model), std::to_string(s.heads),
                                     std::to_string(s.d_key), std::to_string(s.d_value),

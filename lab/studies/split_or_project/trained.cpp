@@ -14,7 +14,7 @@ Arm of_heads(const ArmRunner& runner, int heads) {
 
 /// loss(a) - loss(b)
 std::string difference_text(ArmRunner& runner, const Arm& a, const Arm& b) {
-  return interval_text(interval_of(loss_difference(runner, a, b)));
+  return interval_text(loss_difference(runner, a, b));
 }
 
 Claim more_heads(ArmRunner& runner) {
@@ -37,9 +37,7 @@ Claim three_inputs(ArmRunner& runner) {
   const Arm sliced = sliced_arm(runner), wide = wide_arm(runner), large_sliced = enlarged(sliced, wide);
   Arm large = enlarged(canonical, wide);
   std::vector<TwoStarts> arms = {two_starts(sliced), two_starts(wide), two_starts(large_sliced)};
-  std::vector<Arm*> all = both(arms);
-  all.insert(all.end(), {&canonical, &large});
-  runner.tune(all);
+  runner.tune(both(arms, {&canonical, &large}));
   const TwoStarts &s = arms[0], &w = arms[1], &l = arms[2];
   const std::vector<Arm> three = {canonical, s.equal, w.equal}, timed = at_equal_time(runner, three);
 
@@ -97,8 +95,7 @@ Claim fixed_head_size(ArmRunner& runner) {
   for (size_t i = 0; i < counts.size(); ++i) {
     const std::vector<double> of_divided = losses(runner.runs(arms[divided[i]])),
                               of_fixed = losses(runner.runs(arms[fixed[i]]));
-    by_count.rows.push_back({std::to_string(counts[i]), interval_text(interval_of(of_divided)),
-                             interval_text(interval_of(of_fixed))});
+    by_count.rows.push_back({std::to_string(counts[i]), interval_text(of_divided), interval_text(of_fixed)});
     add_point(plot.series[0], counts[i], of_divided);
     add_point(plot.series[1], counts[i], of_fixed);
   }

@@ -50,11 +50,11 @@ Claim table_in_miniature(ArmRunner& runner) {
     const std::vector<double> bleus = bleu(runner, arm), score = paired(bleus, bleu(runner, base)),
                               loss = loss_difference(runner, arm, base);
     const bool first = shown.empty();
-    claim.tables[0].rows.push_back(
-        {arm.name, runner.rate_of(arm), std::to_string(runner.runs(arm)[0].parameters),
-         interval_text(interval_of(losses(runner.runs(arm)))), first ? "" : interval_text(interval_of(loss)),
-         fmt::format("{:.2f}", paper.perplexity), interval_text(interval_of(bleus), 1),
-         first ? "" : interval_text(interval_of(score), 1), fmt::format("{:.1f}", paper.bleu)});
+    claim.tables[0].rows.push_back({arm.name, runner.rate_of(arm),
+                                    std::to_string(runner.runs(arm)[0].parameters),
+                                    interval_text(losses(runner.runs(arm))), first ? "" : interval_text(loss),
+                                    fmt::format("{:.2f}", paper.perplexity), interval_text(bleus, 1),
+                                    first ? "" : interval_text(score, 1), fmt::format("{:.1f}", paper.bleu)});
     shown.push_back(arm);
     return std::pair(Differences{loss, paper.perplexity - kPublishedBase.perplexity},
                      Differences{score, paper.bleu - kPublishedBase.bleu});
@@ -93,7 +93,7 @@ Claim narrower_keys(ArmRunner& runner) {
     shown.insert(shown.end(), {row.arm, *row.usual});
     predictions.push_back({loss_difference(runner, row.arm, base), Limit::above(0)});
     starts += fmt::format("{}of d_k = {} by {}", starts.empty() ? "" : ", ", row.arm.model.geometry.d_key,
-                          interval_text(interval_of(loss_difference(runner, *row.usual, row.arm))));
+                          interval_text(loss_difference(runner, *row.usual, row.arm)));
   }
   fill_starts(claim.tables[0], runner, base, both_starts);
   fill_losses(claim.plots[0], runner, shown);

@@ -11,10 +11,6 @@ namespace mh::two_matrices_or_one {
 
 using namespace lab;
 
-double relative_difference(const Matrix& found, const Matrix& expected) {
-  return largest_difference(found, expected) / largest(expected);
-}
-
 void decide_equal(Claim& claim, double difference, double limit) {
   decide(claim, difference <= limit, fmt::format("largest difference {:.1e}", difference));
 }

@@ -26,8 +26,6 @@ Claim times(ArmRunner& runner);               // 002.3: the clock beside the cou
 /// UsageError when the model has no encoder.
 Claim loaded(ArmRunner& runner);
 
-/// The largest difference, divided by the largest number of what was expected.
-double relative_difference(const lab::Matrix& found, const lab::Matrix& expected);
 /// Decides a clause that asks for a difference of at most `limit`.
 void decide_equal(Claim& claim, double difference, double limit = 1e-5);
 

@@ -137,9 +137,7 @@ OtherScores other_scores(ArmRunner& runner, const char* name, Scores scores) {
   other.model.geometry.scores = scores;
   const Arm canonical = canonical_arm(runner);
   OtherScores found{canonical, enlarged(canonical, other), {two_starts(other)}};
-  std::vector<Arm*> all = both(found.arms);
-  all.insert(all.end(), {&found.canonical, &found.large});
-  runner.tune(all);
+  runner.tune(both(found.arms, {&found.canonical, &found.large}));
   return found;
 }
 

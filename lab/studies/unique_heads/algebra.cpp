@@ -47,10 +47,6 @@ void make_twins(Layer& layer, bool output) {
   set_heads(layer, layer, heads, output);
 }
 
-double relative_difference(const Matrix& a, const Matrix& b) {
-  return largest_difference(a, b) / largest(b);
-}
-
 /// mistake 1: the blocks of W^O stay where they are; 2: the copy keeps a W^V of its own.
 Claim permuted(const AlgebraCase& a) {
   Claim claim = claim_without_figures("003.1");
