@@ -129,8 +129,10 @@ std::string bars(const Plot& plot, const std::string& indent) {
     for (int i = 0; i < eighths / 8; ++i) bar += "█";
     constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     bar += kParts[eighths % 8];
-    text += fmt::format("{}  {} {} {:.4g}\n", indent, padded(cell_text(series.name, kName), name_width, true),
-                        bar, shown_number(plot, series));
+    const double number = shown_number(plot, series);
+    text += fmt::format(
+        "{}  {} {} {}\n", indent, padded(cell_text(series.name, kName), name_width, true), bar,
+        plot.kind == PlotKind::kBars ? grouped(std::llround(number)) : fmt::format("{:.4g}", number));
   }
   return text;
 }

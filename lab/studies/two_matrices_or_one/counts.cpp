@@ -77,7 +77,7 @@ void add_paper_size(Claim& claim) {
   for (const int h : {1, 2, 8, 16})
     add(fmt::format("two factors, {} head{}", h, h == 1 ? "" : "s"), {.heads = h}, h == 8);
   add("one matrix W_i", {.heads = 8, .scores = Scores::kMerged}, true);
-  add("W^Q and W^K before the factors, 8 heads", geometry_preset("doubled", 8, 512), true);
+  add("behind W^Q and W^K, 8 heads", geometry_preset("doubled", 8, 512), true);
   add("two matrices of d x d", {.heads = 8, .d_key = 512}, true);
 }
 

@@ -353,6 +353,47 @@ TEST(Plots, OfMatricesHaveAHeatMapEachWithItsWords) {
   EXPECT_THAT(text, AllOf(HasSubstr("head 1"), HasSubstr("Hund"), HasSubstr("█"), HasSubstr("from 70 %")));
 }
 
+TEST(Plots, OfMatricesMayHaveAColourForEachRow) {
+  Plot plot = matrices();
+  plot.row_colours = true;
+  const std::string svg = plot_as_svg(plot);
+  EXPECT_EQ(count_of(svg, "fill=\"#0072B2\" fill-opacity=\"0.500\""), 0u) << "the first row has 1 and 0";
+  EXPECT_EQ(count_of(svg, "fill=\"#D55E00\" fill-opacity=\"0.500\""), 2u);
+  EXPECT_THAT(svg, Not(HasSubstr("attention weight"))) << "the blue scale is of blue cells";
+}
+
+TEST(Plots, OfBarsAreAsLongAsTheirNumbers) {
+  Plot plot;
+  plot.title = "costs", plot.kind = PlotKind::kBars;
+  plot.series = {{.name = "two", .y = {65536}}, {.name = "one", .y = {262144}}};
+  const std::string svg = plot_as_svg(plot);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">65,536<"), HasSubstr(">262,144<"), HasSubstr("width=\"330.0\""),
+                         HasSubstr("width=\"82.5\"")));
+  EXPECT_THAT(plot_for_terminal(plot, ""), AllOf(HasSubstr(" 65,536\n"), HasSubstr(" 262,144\n")));
+}
+
+TEST(Plots, OfLinesMayHaveALogarithmicHeightWithZeroOnTheEdge) {
+  Plot plot;
+  plot.title = "t", plot.log_y = true;
+  plot.series = {{.name = "grows", .x = {0, 1, 2}, .y = {1e-6, 1e-3, 1}},
+                 {.name = "none", .x = {0, 2}, .y = {0, 0}}};
+  const std::string svg = plot_as_svg(plot);
+  // Equal factors are equal steps; 0 has the height of the least number.
+  const auto heights = [&](size_t line) {
+    size_t at = 0;
+    for (size_t i = 0; i <= line; ++i) at = svg.find("<polyline points=\"", at) + 18;
+    std::vector<double> found;
+    std::istringstream points(svg.substr(at, svg.find('"', at) - at));
+    for (std::string point; points >> point;) found.push_back(std::stod(point.substr(point.find(',') + 1)));
+    return found;
+  };
+  const std::vector<double> grows = heights(0), none = heights(1);
+  ASSERT_EQ(grows.size(), 3u);
+  EXPECT_NEAR(grows[0] - grows[1], grows[1] - grows[2], 0.11);
+  EXPECT_EQ(none, (std::vector<double>{grows[0], grows[0]}));
+  for (const char* number : {">0.01<", ">0.0001<", ">1<"}) EXPECT_THAT(svg, HasSubstr(number));
+}
+
 TEST(Plots, OfMatricesNumberWordsThatHaveNoName) {
   Plot plot = matrices();
   plot.row_names.clear(), plot.column_names.clear();
