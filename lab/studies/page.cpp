@@ -50,8 +50,8 @@ std::vector<std::string> cells_of(const std::string& line) {
 }  // namespace
 
 std::string markdown_for_terminal(std::string_view page, const std::string& picture) {
-  static const std::regex comment("<!--[^>]*-->");
-  std::istringstream lines(std::regex_replace(std::string(page), comment, ""));
+  static const std::regex tag("</?span[^>]*>");
+  std::istringstream lines(std::regex_replace(std::string(page), tag, ""));
   std::string out, paragraph;
   Table table;
   bool code = false;
