@@ -31,12 +31,14 @@ from ._errors import (
     ShapeError,
     UsageError,
 )
+from ._facts import Head
 from ._measures import Bleu, bleu, geometries, ledger
-from ._model import Head, Model, Tokens, Translation, Word, convert, demo, load
+from ._model import Model, convert, demo, load
 from ._native import set_threads, threads, version
 from ._observation import Gradients, Observation
 from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
+from ._texts import Tokens, Translation, Word
 from ._training import Training, train, training_settings
 from ._view import Page, view
 

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterable
 
 from ._corpus import File, Texts, corpus
-from ._model import Model, _lines
+from ._model import Model
 from ._progress import Progress, counter
+from ._texts import _lines
 
 
 class Page:

@@ -1,0 +1,108 @@
+"""What a model is: its kind, its heads, the places inside of it."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any, Literal, NamedTuple, cast
+
+from . import _errors, _native
+from ._edits import Change, edits_of
+
+
+class Head(NamedTuple):
+    """A head of a model."""
+
+    name: str  # "encoder.3.self_attention.1"
+    attention: str  # "encoder.3.self_attention"
+    number: int  # from 0
+    layer: int  # from 0
+    key_head: int  # the number of the keys that it reads; heads with the same one share them
+    d_key: int  # numbers of its queries and keys
+    d_value: int  # numbers of its values
+
+
+class ModelFacts:
+    """What all parts of a :class:`multihead.Model` share."""
+
+    def __init__(self, native: _native.Model, name: str) -> None:
+        self._native = native
+        self._name = name
+        self._changes: contextvars.ContextVar[tuple[Change, ...]] = contextvars.ContextVar("changes", default=())
+
+    @property
+    def path(self) -> str:
+        """The folder or file that it was read from; "demo" of the model that comes with multihead."""
+        return self._native.path
+
+    @property
+    def kind(self) -> Literal["encoder", "causal", "translator"]:
+        return cast(Literal["encoder", "causal", "translator"], self._native.kind)
+
+    @property
+    def model_type(self) -> str:
+        """The family: "bert", "gpt2", "llama", "marian", ..."""
+        return self._native.model_type
+
+    @property
+    def parameter_count(self) -> int:
+        return self._native.parameter_count
+
+    @property
+    def d_model(self) -> int:
+        """Numbers of a token's state."""
+        return self._native.d_model
+
+    @property
+    def longest(self) -> int:
+        """Tokens that it reads at most."""
+        return self._native.longest
+
+    @property
+    def heads(self) -> list[Head]:
+        """All heads, in the order of the model."""
+        found = []
+        for attention, heads, key_heads, _, d_key, d_value in self._native.attentions:
+            layer = int(attention.split(".")[1])
+            for number in range(heads):
+                key_head = number * key_heads // heads
+                found.append(Head(f"{attention}.{number}", attention, number, layer, key_head, d_key, d_value))
+        return found
+
+    def heads_named(self, pattern: str) -> list[str]:
+        """The heads that a name or a pattern stands for (``*``: any characters). Raises UsageError when there are none."""
+        return self._native.heads_named(pattern)
+
+    @property
+    def sites(self) -> dict[str, int]:
+        """The places whose values can be seen and changed (docs/sites.md), and their columns; 0: as many as there are keys."""
+        return dict(self._native.sites)
+
+    @property
+    def can(self) -> tuple[str, ...]:
+        """What this model does with a text."""
+        tasks = {
+            "translate": self.kind == "translator",
+            "generate": self.kind == "causal" and self._native.predicts,
+            "score": self.kind != "encoder" and self._native.predicts,
+            "fill": self.kind == "encoder" and self._native.predicts,
+            "embed": self._native.embeds,
+        }
+        return tuple(task for task, possible in tasks.items() if possible) + ("tokenize", "observe", "gradient")
+
+    def _need(self, task: str) -> None:
+        if task not in self.can:
+            kind = {"encoder": "an encoder", "causal": "a causal model", "translator": "a translator"}[self.kind]
+            words = "" if self._native.predicts else " that predicts no words"
+            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {', '.join(self.can)}")
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads; "
+            f"can {', '.join(self.can)}>"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
+
+    def _edits(self) -> _native.Edits | None:
+        return edits_of(self._changes.get())

@@ -1,0 +1,340 @@
+"""What a model does with texts."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, overload
+
+import numpy as np
+
+from . import _errors
+from ._facts import ModelFacts
+from ._observation import Floats
+from ._progress import Progress, counter
+
+Search = Literal["sample", "greedy", "beam"]
+
+
+class Word(NamedTuple):
+    """A word that may stand in a mask's place."""
+
+    text: str
+    probability: float  # softmax over the vocabulary
+    id: int
+
+
+class Translation(NamedTuple):
+    """A translation of one text."""
+
+    text: str
+    score: float  # log-probability / length^length_penalty, by which a beam search ranks
+    log_probability: float  # natural logarithm, of all tokens and the end token
+
+
+class Tokens(NamedTuple):
+    """A text as tokens; the lists have an entry for each."""
+
+    ids: list[int]
+    tokens: list[str]  # as people read them
+    offsets: list[tuple[int, int]]  # characters [first, second) of the text; (0, 0) for special tokens
+
+
+def _lines(texts: str | Iterable[str], name: str = "texts") -> tuple[list[str], bool]:
+    """The texts as a list, and whether it is a single one."""
+    if isinstance(texts, str):
+        return [texts], True
+    lines = list(texts)
+    for line in lines:
+        if not isinstance(line, str):
+            raise TypeError(f"`{name}`: expected text or a list of texts, got {type(line).__name__}")
+    return lines, False
+
+
+class TextTasks(ModelFacts):
+    """Translations, vectors, generated text, scores and tokens of texts."""
+
+    @overload  # a str is an Iterable[str], too
+    def translate(  # type: ignore[overload-overlap]
+                  self, texts: str, *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
+                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
+                  progress: Progress = ...) -> str: ...  # fmt: skip
+    @overload
+    def translate(self, texts: Iterable[str], *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
+                  max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
+                  progress: Progress = ...) -> list[str]: ...  # fmt: skip
+    def translate(
+        self,
+        texts: str | Iterable[str],
+        *,
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        min_length: int = 0,
+        max_length: int = 256,
+        max_length_factor: float = 0.0,
+        max_batch_tokens: int = 2048,
+        progress: Progress = False,
+    ) -> str | list[str]:
+        """The best translation of each text by beam search over a key/value cache.
+
+        Args:
+            beam_size: hypotheses that grow side by side; 1 is greedy search.
+            length_penalty: a hypothesis of L tokens has the score log-probability / L^length_penalty.
+            min_length, max_length: tokens of a translation.
+            max_length_factor: above 0: at most so many times the tokens of the text.
+            max_batch_tokens: tokens of a batch; results do not depend on it.
+            progress: True for a bar (tqdm), or a function that is told how many texts are done.
+
+        Raises:
+            UsageError: the model is no translator, or an option cannot be.
+        """
+        lines, single = _lines(texts)
+        found = self._translations(lines, 1, beam_size, length_penalty, min_length, max_length, max_length_factor,
+                                   max_batch_tokens, progress)  # fmt: skip
+        best = [hypotheses[0][0] if hypotheses else "" for hypotheses in found]
+        return best[0] if single else best
+
+    def translations(
+        self,
+        text: str,
+        *,
+        n_best: int = 5,
+        beam_size: int | None = None,
+        length_penalty: float = 1.0,
+        min_length: int = 0,
+        max_length: int = 256,
+        max_length_factor: float = 0.0,
+    ) -> list[Translation]:
+        """The `n_best` hypotheses of a beam search, the best first. beam_size: None: `n_best`."""
+        found = self._translations([text], n_best, beam_size or n_best, length_penalty, min_length, max_length,
+                                   max_length_factor, 2048, False)  # fmt: skip
+        return [Translation(*one) for one in found[0]]
+
+    def _translations(self, lines: list[str], n_best: int, beam_size: int, length_penalty: float, min_length: int,
+                      max_length: int, max_length_factor: float, max_batch_tokens: int,
+                      progress: Progress) -> list[list[tuple[str, float, float]]]:  # fmt: skip
+        self._need("translate")
+        return self._native.translate(
+            lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
+            max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
+            edits=self._edits(), progress=counter(progress, "sentences", len(lines)),
+        )  # fmt: skip
+
+    def embed(
+        self,
+        texts: str | Iterable[str],
+        *,
+        pair: str | Iterable[str] | None = None,
+        max_batch_tokens: int = 2048,
+        progress: Progress = False,
+    ) -> Floats:
+        """The vectors of texts, float32 [texts, dimension]; of a single text [dimension].
+
+        Of a folder of sentence-transformers its pooling, dense layers and normalisation are done; of another model a vector is
+        the mean of its last states.
+
+        Args:
+            pair: a second text for each, which the model reads as one sequence with it.
+            max_batch_tokens: tokens of a batch; results do not depend on it.
+            progress: as for `translate`.
+        """
+        self._need("embed")
+        lines, single = _lines(texts)
+        seconds = None if pair is None else _lines(pair, "pair")[0]
+        rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=self._edits(),
+                                  progress=counter(progress, "sentences", len(lines)))  # fmt: skip
+        return rows[0] if single else rows
+
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+                 self, prompts: str, *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
+                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
+                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
+                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> str: ...  # fmt: skip
+    @overload
+    def generate(self, prompts: Iterable[str], *, max_new_tokens: int = ..., search: Search = ..., temperature: float = ...,
+                 top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
+                 seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
+                 messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> list[str]: ...  # fmt: skip
+    def generate(
+        self,
+        prompts: str | Iterable[str],
+        *,
+        max_new_tokens: int = 256,
+        search: Search = "sample",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        beam_size: int = 4,
+        seed: int = 1,
+        stop: Sequence[str] = (),
+        chat: bool = False,
+        system: str | None = None,
+        messages: Sequence[Mapping[str, str]] = (),
+        max_batch_tokens: int = 8192,
+    ) -> str | list[str]:
+        """A text that continues each prompt, without the prompt.
+
+        Args:
+            max_new_tokens: tokens of a text at most.
+            search: "sample" draws each token, "greedy" takes the most probable one, "beam" those of the best hypothesis.
+            temperature, top_k, top_p, min_p, repetition_penalty: of sampling; the defaults change nothing.
+            beam_size: of a beam search.
+            seed: the same seed gives the same texts, on any number of threads.
+            stop: a text ends before the first of these strings.
+            chat: the prompts are messages of a user, and the model answers as its chat template has it.
+            system, messages: with `chat`, the system's message and those before, ``{"role": "user", "content": "..."}``.
+            max_batch_tokens: tokens of a batch, prompts and new ones together.
+        """
+        lines, single = _lines(prompts, "prompts")
+        found = self._generated(lines, None, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
+                                beam_size=beam_size, seed=seed, stop=stop, chat=chat, system=system, messages=messages,
+                                max_batch_tokens=max_batch_tokens)  # fmt: skip
+        return found[0] if single else found
+
+    def stream(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 256,
+        search: Search = "sample",
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int = 1,
+        stop: Sequence[str] = (),
+        chat: bool = False,
+        system: str | None = None,
+        messages: Sequence[Mapping[str, str]] = (),
+    ) -> Iterator[str]:
+        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work.
+
+        ::
+
+            for piece in model.stream("The sky is"):
+                print(piece, end="", flush=True)
+        """
+        self._need("generate")
+        pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
+        left = threading.Event()
+        context = contextvars.copy_context()
+
+        def tell(piece: str) -> bool:
+            pieces.put(piece)
+            return not left.is_set()
+
+        def work() -> None:
+            try:
+                self._generated([prompt], tell, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, beam_size=4,
+                                seed=seed, stop=stop, chat=chat, system=system, messages=messages,
+                                max_batch_tokens=8192)  # fmt: skip
+                pieces.put(None)
+            except BaseException as error:  # told to whoever reads the pieces
+                pieces.put(error)
+
+        thread = threading.Thread(target=context.run, args=(work,), daemon=True)
+        thread.start()
+        try:
+            while (piece := pieces.get()) is not None:
+                if isinstance(piece, BaseException):
+                    raise piece
+                yield piece
+        finally:
+            left.set()
+            thread.join()
+
+    def _generated(self, lines: list[str], on_text: Callable[[str], bool] | None, *, max_new_tokens: int, search: str,
+                   temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float, beam_size: int,
+                   seed: int, stop: Sequence[str], chat: bool, system: str | None, messages: Sequence[Mapping[str, str]],
+                   max_batch_tokens: int) -> list[str]:  # fmt: skip
+        self._need("generate")
+        earlier = [(message["role"], message["content"]) for message in messages]
+        return self._native.generate(
+            lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+            repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
+            earlier=earlier, max_batch_tokens=max_batch_tokens, edits=self._edits(), on_text=on_text,
+        )  # fmt: skip
+
+    def fill(
+        self, texts: str | Iterable[str], *, top: int = 5, pair: str | Iterable[str] | None = None, max_batch_tokens: int = 4096
+    ) -> Any:
+        """The most probable words for each mask.
+
+        ::
+
+            model.fill(f"Paris is the {model.mask_token} of France.")[0][0].text   # "capital"
+
+        Args:
+            texts: text that says `mask_token` where a word is missing.
+            top: words for each mask.
+            pair: a second text for each, which the model reads as one sequence with it.
+
+        Returns:
+            for each mask of the text in order its words, the best first (list[list[Word]]); for a list of texts a list of these.
+        """
+        self._need("fill")
+        lines, single = _lines(texts)
+        seconds = None if pair is None else _lines(pair, "pair")[0]
+        found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=self._edits())
+        words = [[[Word(*word) for word in mask] for mask in text] for text in found]
+        return words[0] if single else words
+
+    @property
+    def mask_token(self) -> str:
+        """What stands for a missing word. Raises UsageError when the tokenizer has none."""
+        return self._native.mask_token
+
+    def score(
+        self,
+        texts: str | Iterable[str],
+        target: str | Iterable[str] | None = None,
+        *,
+        per_token: bool = False,
+        context: int = 0,
+        stride: int = 0,
+        max_batch_tokens: int = 4096,
+        progress: Progress = False,
+    ) -> Any:
+        """The natural logarithm of the probability of each text, or of each target given its text.
+
+        Args:
+            texts: what a causal model predicts, each token after the first given those before; or what a translator reads.
+            target: of a translator, the translations that are scored with their end tokens.
+            per_token: return an array for each text, a number for each token that is predicted, in place of their sum.
+            context, stride: of a causal model on texts that are longer than it reads: tokens of a window, and from one window to
+                the next; 0: all that it reads, and half of that.
+            max_batch_tokens: tokens of a batch; results do not depend on it but for rounding.
+            progress: as for `translate`.
+
+        Returns:
+            a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
+        """
+        self._need("score")
+        lines, single = _lines(texts)
+        targets = None if target is None else _lines(target, "target")[0]
+        if (self.kind == "translator") != (targets is not None):
+            raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
+                                     + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
+        scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
+                                    edits=self._edits(), progress=counter(progress, "texts"))  # fmt: skip
+        if per_token:
+            arrays = [np.array(one, dtype=np.float32) for one in scores]
+            return arrays[0] if single else arrays
+        sums = np.array([sum(one) for one in scores], dtype=np.float64)
+        return float(sums[0]) if single else sums
+
+    def tokenize(self, text: str, *, special_tokens: bool = True, target: bool = False) -> Tokens:
+        """The tokens of a text. target: by the tokenizer of a translator's target."""
+        return Tokens(*self._native.tokenize(text, special_tokens=special_tokens, of_target=target))
+
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True, target: bool = False) -> str:
+        """The text of token ids."""
+        return self._native.decode(list(ids), skip_special_tokens=skip_special_tokens, of_target=target)
