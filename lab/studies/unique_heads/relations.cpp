@@ -83,7 +83,7 @@ std::vector<std::string> sentences_that_show(const ModelFolder& folder, const Re
       if (reads[static_cast<size_t>(from)] != read) continue;
       std::string &reader = words[static_cast<size_t>(from)].form,
                   &found = words[static_cast<size_t>(read)].form;
-      reader = "(" + reader + ")", found = "[" + found + "]";
+      reader = fmt::format("({})", reader), found = fmt::format("[{}]", found);
       shown.push_back(text_of(words));
       break;
     }
