@@ -18,6 +18,13 @@ MH_EMBED(mh_claims_table3, MULTIHEAD_STUDIES "/table3/claims.json");
 namespace mh {
 namespace {
 
+/// A text as it stands between the quotes of JSON.
+std::string inside_json(const std::string& text) {
+  const std::string quoted =
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 /// The JSON of each claim by its id.
 std::map<std::string, std::string> read_claims() {
   std::map<std::string, std::string> claims;
@@ -38,10 +45,13 @@ std::map<std::string, std::string> read_claims() {
 Claim claim_without_figures(std::string_view id, const std::map<std::string, std::string>& values) {
   static const std::map<std::string, std::string> claims = read_claims();
   std::string words = claims.at(std::string(id));
-  for (const auto& [name, value] : values) {
-    const std::string place = "{" + name + "}";
-    for (size_t at = 0; (at = words.find(place, at)) != std::string::npos; at += value.size())
-      words.replace(at, place.size(), value);
+  for (size_t at = 0; (at = words.find('{', at)) != std::string::npos;) {
+    const size_t end = words.find('}', at);
+    const auto value = values.find(words.substr(at + 1, end - at - 1));
+    const bool brace = value == values.end();  // of JSON, or of a formula
+    const std::string text = brace ? "{" : inside_json(value->second);
+    words.replace(at, brace ? 1 : end - at + 1, text);
+    at += text.size();
   }
   Claim claim;
   from_json(claim, words, "claims.json");

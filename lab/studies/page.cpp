@@ -29,29 +29,26 @@ std::string_view page_of(std::string_view study) {
   return {};
 }
 
-/// Without what only a reader of Markdown needs: the targets of links, and the signs of bold words.
+/// Without what only a reader of Markdown needs: the targets of links, the signs of bold words, the tags of places.
 std::string plain(const std::string& text) {
-  static const std::regex link(R"(\[([^\]]*)\]\([^)]*\))"), bold(R"(\*\*)");
-  return std::regex_replace(std::regex_replace(text, link, "$1"), bold, "");
+  static const std::regex place("</?span[^>]*>"), mark(R"(\[([^\]]*)\]\([^)]*\)|\*\*)");
+  return std::regex_replace(std::regex_replace(text, place, ""), mark, "$1");
 }
 
 /// Cells of "| a | b |".
 std::vector<std::string> cells_of(const std::string& line) {
+  static const std::regex edges("^ +| +$");
   std::vector<std::string> cells;
   std::istringstream rest(line.substr(1));
-  for (std::string cell; std::getline(rest, cell, '|');) {
-    const size_t first = cell.find_first_not_of(' ');
-    cells.push_back(
-        first == std::string::npos ? "" : plain(cell.substr(first, cell.find_last_not_of(' ') - first + 1)));
-  }
+  for (std::string cell; std::getline(rest, cell, '|');)
+    cells.push_back(plain(std::regex_replace(cell, edges, "")));
   return cells;
 }
 
 }  // namespace
 
 std::string markdown_for_terminal(std::string_view page, const std::string& picture) {
-  static const std::regex tag("</?span[^>]*>");
-  std::istringstream lines(std::regex_replace(std::string(page), tag, ""));
+  std::istringstream lines{std::string(page)};
   std::string out, paragraph;
   Table table;
   bool code = false;

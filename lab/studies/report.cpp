@@ -48,8 +48,9 @@ std::string clause_count(const StudyReport& report) {
   const int pass = report.count(Verdict::kPass), fail = report.count(Verdict::kFail),
             undecided = report.count(Verdict::kUndecided), measured = report.count(Verdict::kMeasured);
   const int all = pass + fail + undecided + measured;
-  return fmt::format("{} {}: {} pass, {} fail, {} undecided, {} measured without a prediction", all,
-                     all == 1 ? "clause" : "clauses", pass, fail, undecided, measured);
+  return fmt::format("{} {}: {} pass, {} fail, {} undecided, {} measured without a prediction.{}{}", all,
+                     all == 1 ? "clause" : "clauses", pass, fail, undecided, measured,
+                     report.note.empty() ? "" : " ", report.note);
 }
 
 std::string cost_of(const StudyReport& report) {

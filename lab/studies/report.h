@@ -23,7 +23,7 @@ struct MarkdownReport {
 };
 MarkdownReport report_as_markdown(const StudyReport& report);
 
-/// "3 clauses: 2 pass, 1 fail, 0 undecided, 0 measured without a prediction".
+/// "3 clauses: 2 pass, 1 fail, 0 undecided, 0 measured without a prediction.", and the report's note.
 std::string clause_count(const StudyReport& report);
 /// Claims and their statements, kinds, verdicts, and whether the original statement is right.
 Table overview(const StudyReport& report);

@@ -105,8 +105,7 @@ MarkdownReport report_as_markdown(const StudyReport& report) {
   std::string& text = page.text;
   text = fmt::format("# {}\n\n", report.question) + paragraph(report.answer);
   for (const Claim& claim : report.claims) draw(claim, true);
-  text += paragraph(clause_count(report) + "." + (report.note.empty() ? "" : " " + report.note)) +
-          table_as_markdown(overview(report), Cells::kWords);
+  text += paragraph(clause_count(report)) + table_as_markdown(overview(report), Cells::kWords);
   for (const Claim& claim : report.claims) {
     text += fmt::format("## {}\n\n", heading_of(claim)) + paragraph(claim.statement) +
             (claim.remark.empty() ? "" : paragraph(claim.remark)) + clauses_as_markdown(claim);

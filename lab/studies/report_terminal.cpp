@@ -178,8 +178,7 @@ std::string plot_for_terminal(const Plot& plot, const std::string& indent) {
 std::string summary_for_terminal(const StudyReport& report) {
   const std::string answer = report.answer.empty() ? "" : ": " + report.answer;
   return wrapped(fmt::format("What this run found ({}){}", report.command, answer)) + "\n" +
-         wrapped(clause_count(report) + "." + (report.note.empty() ? "" : " " + report.note)) +
-         wrapped(cost_of(report) + ".");
+         wrapped(clause_count(report)) + wrapped(cost_of(report) + ".");
 }
 
 std::string report_for_terminal(const StudyReport& report) {
@@ -188,8 +187,7 @@ std::string report_for_terminal(const StudyReport& report) {
   if (!report.answer.empty()) text += wrapped(report.answer) + "\n";
   const Plot* const picture = picture_of(report);
   if (picture != nullptr) text += plot_for_terminal(*picture, "") + "\n";
-  text += wrapped(clause_count(report) + "." + (report.note.empty() ? "" : " " + report.note)) +
-          table_for_terminal(overview(report), "") + "\n";
+  text += wrapped(clause_count(report)) + table_for_terminal(overview(report), "") + "\n";
   for (const Claim& claim : report.claims) {
     text += wrapped(fmt::format("{}. {}", heading_of(claim), claim.statement));
     if (!claim.remark.empty()) text += wrapped(claim.remark, "    ");

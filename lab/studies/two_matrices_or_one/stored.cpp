@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 
@@ -148,10 +149,12 @@ struct ScratchFolder {
 };
 
 /// Of a claim with the clauses and the table of 002.6.
-Claim look_into(std::string_view id, const OpenFolder& folder, const AlgebraCase& a) {
+Claim look_into(std::string_view id, const OpenFolder& folder, const AlgebraCase& a,
+                std::map<std::string, std::string> words = {}) {
   const MultiHeadAttention& first = folder.attention(0);
   const int d = first.config().d_model, heads = first.heads(), size = d / heads;
-  Claim claim = claim_without_figures(id, {{"d", std::to_string(d)}, {"heads", std::to_string(heads)}});
+  words["d"] = std::to_string(d), words["heads"] = std::to_string(heads);
+  Claim claim = claim_without_figures(id, words);
   StoredCount count;
   for (const auto& [name, entry] : folder.tensors(0)) {
     count.add(entry.shape, d);
@@ -211,17 +214,11 @@ Claim loaded(ArmRunner& runner) {
     save_model_folder(path, *runner.trained(canonical_arm(runner), runner.seeds()[0]));
   }
   const OpenFolder folder(path);
-  Claim claim = look_into("002.6, loaded", folder, {});
-  // Not a value of claim_without_figures(): a folder's name may have any letters, those of JSON, too.
-  claim.statement =
-      fmt::format(fmt::runtime(claim.statement),
-                  fmt::arg("checkpoint", given ? fmt::format("the folder that was given, {}",
-                                                             (path / "").parent_path().filename().string())
-                                               : "a trained canonical model, saved as a Marian folder"));
-  if (given)
-    look_into_all(claim, folder);
-  else
-    claim.clauses.pop_back();
+  const std::string name = (path / "").parent_path().filename().string();
+  Claim claim = look_into("002.6, loaded", folder, {},
+                          {{"checkpoint", given ? "the folder that was given, " + name
+                                                : "a trained canonical model, saved as a Marian folder"}});
+  given ? look_into_all(claim, folder) : claim.clauses.pop_back();  // the clause of all layers
   return claim;
 }
 

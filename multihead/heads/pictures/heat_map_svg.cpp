@@ -75,9 +75,9 @@ class Panel {
       for (size_t j = 0; j < keys_.size(); ++j) {
         const double weight = given_.weights(static_cast<int64_t>(i), static_cast<int64_t>(j));
         out += fmt::format(
-            "<rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\" "
+            "<rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {} "
             "shape-rendering=\"crispEdges\"><title>{} to {}: {:.3f}</title></rect>\n",
-            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, colour(i, weight),
+            x + left_ + cell_ * static_cast<double>(j), at, cell_, cell_, fill(i, weight),
             xml_text(queries_[i]), xml_text(keys_[j]), weight);
       }
     }
@@ -86,10 +86,11 @@ class Panel {
   }
 
  private:
-  std::string colour(size_t row, double weight) const {
-    if (given_.row_colours.empty()) return svg_blue(weight);
-    return fmt::format("{}\" fill-opacity=\"{:.3f}", given_.row_colours[row % given_.row_colours.size()],
-                       weight);
+  /// The attributes of a cell that give it its colour.
+  std::string fill(size_t row, double weight) const {
+    if (given_.row_colours.empty()) return fmt::format("fill=\"{}\"", svg_blue(weight));
+    return fmt::format("fill=\"{}\" fill-opacity=\"{:.3f}\"",
+                       given_.row_colours[row % given_.row_colours.size()], weight);
   }
 
   static constexpr double kAngle = 1.0472;  // 60 degrees, of the keys' labels
@@ -139,9 +140,9 @@ std::string heat_maps_as_svg(std::span<const HeatMapPanel> panels) {
   }
   y += row_height + kMargin;
   width = std::max(width, 2 * kMargin + kSvgScaleWidth + 20);
-  if (!panels.front().row_colours.empty())
-    return svg_page(std::ceil(width), std::ceil(y)) + body + "</svg>\n";
-  return svg_page(std::ceil(width), std::ceil(y + kScaleRoom)) + body + scale(kMargin, y + 8) + "</svg>\n";
+  const bool blue = panels.front().row_colours.empty();  // the scale says which number each blue is
+  return svg_page(std::ceil(width), std::ceil(y + (blue ? kScaleRoom : 0))) + body +
+         (blue ? scale(kMargin, y + 8) : "") + "</svg>\n";
 }
 
 std::string head_grid_as_svg(std::string_view title, std::span<const HeadGridRow> rows) {

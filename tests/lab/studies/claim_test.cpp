@@ -115,6 +115,12 @@ TEST(ClaimWords, AreThoseOfTheFileWithTheirValues) {
   EXPECT_EQ(claim.plots.at(0).title, "Heads at equal cost");
 }
 
+TEST(ClaimWords, TakeAnyTextAsValue) {
+  const std::string folder = "my \"best\" {d} \\ model\n";
+  EXPECT_EQ(claim_without_figures("002.6, loaded", {{"checkpoint", folder}, {"d", "64"}}).statement,
+            "The same of a checkpoint that is loaded: " + folder + ".");
+}
+
 TEST(Clauses, HaveLetters) {
   EXPECT_EQ(clause_letter(0), "(a)");
   EXPECT_EQ(clause_letter(2), "(c)");
