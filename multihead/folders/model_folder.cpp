@@ -104,6 +104,7 @@ std::string ModelFolder::remark() const {
         fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
                     asked.string(), path.string()));
   }
+  parts.insert(parts.end(), remarks.begin(), remarks.end());
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -152,6 +153,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   ModelFolder folder;
   const FolderPlan plan = from.plan();
   folder.model_type = plan.model_type;
+  folder.remarks = plan.remarks;
   for (const std::string& name : plan.files) {
     if (!from.has(name))
       throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)), ENOENT);

@@ -36,6 +36,8 @@ struct ModelFolder {
   bool shipped = false;  // it is the one that comes with the library (folders/shipped_folder.h)
   /// Tensors of heads that are not done here, such as classification: they were not read.
   std::vector<std::string> not_read = {};
+  /// Lines that remark() ends with: keys of the files that are not known here and were not used (folders/known_keys.h).
+  std::vector<std::string> remarks = {};
   std::shared_ptr<const FolderSource> source = {};  // what it was read from
   std::string model_type;                           // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
@@ -53,7 +55,7 @@ struct ModelFolder {
   std::string mask_token;
 
   /// Returns one line for the user: that this is a folder named as the model that comes with the library, which checkpoint
-  /// was read, which tensors were not (not_read). Empty when there is nothing to say.
+  /// was read, which tensors were not (not_read), and the `remarks`. Empty when there is nothing to say.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another

@@ -119,6 +119,10 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
 
 }  // namespace
 
+KnownKeys bert_keys() {
+  return {.obeyed = keys_of(BertFields()), .rules = {{.key = "is_causal", .harmless = "[false]"}}};
+}
+
 BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
                           std::vector<std::string>& wrong) {
   BertFields fields{.sizes = defaults};
@@ -175,6 +179,6 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
 }
 
 extern const Family kBertFamily;
-const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert};
+const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys};
 
 }  // namespace mh

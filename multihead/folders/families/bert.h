@@ -15,6 +15,7 @@
 
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/models/config_names.h"
 #include "multihead/models/encoder_model.h"
 
@@ -54,6 +55,9 @@ struct BertNames {
   /// FolderPlan::other_heads.
   std::vector<std::string> other_heads = {"classifier.", "pre_classifier.", "qa_outputs."};
 };
+
+/// What BERT, RoBERTa and MPNet know about the keys of such a config.json.
+KnownKeys bert_keys();
 
 /// Reads a config.json that spells its fields as BertConfig does. Adds to `wrong` what no encoder here has.
 /// Throws FormatError that starts with `name`.

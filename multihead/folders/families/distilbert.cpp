@@ -75,9 +75,24 @@ FolderPlan read_distilbert(std::string_view json, std::string_view name) {
                       name, {});
 }
 
+constexpr KeyAlias kDistilBertAliases[] = {
+    {"hidden_size", "dim"}, {"num_attention_heads", "n_heads"}, {"num_hidden_layers", "n_layers"}};
+
+KnownKeys distilbert_keys() {
+  return {.obeyed = keys_of(DistilBertFields()),
+          .rules = {{.key = "sinusoidal_pos_embds"},  // how the table began, which is in the file
+                    {.key = "tie_weights_", .harmless = "[true]"},  // of older versions
+                    {.key = "qa_dropout"},
+                    {.key = "seq_classif_dropout"},
+                    {.key = "output_past"},
+                    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
+                    {.key = "is_causal", .harmless = "[false]"}}};
+}
+
 }  // namespace
 
 extern const Family kDistilBertFamily;
-const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert};
+const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert,
+                                   distilbert_keys, kDistilBertAliases};
 
 }  // namespace mh

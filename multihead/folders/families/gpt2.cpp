@@ -10,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/models/causal_model.h"
@@ -140,9 +141,22 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
                                 int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); }};
 }
 
+constexpr KeyAlias kGpt2Aliases[] = {{"hidden_size", "n_embd"},
+                                     {"max_position_embeddings", "n_positions"},
+                                     {"num_attention_heads", "n_head"},
+                                     {"num_hidden_layers", "n_layer"}};
+
+KnownKeys gpt2_keys() {
+  KnownKeys keys{.obeyed = keys_of(Gpt2Fields()),
+                 .rules = {{.key = "n_ctx"},  // of older versions, which did not read it either
+                           {.key = "summary_*"},
+                           {.key = "hidden_dropout"}}};  // of a head for classes
+  return keys.add(causal_keys());
+}
+
 }  // namespace
 
 extern const Family kGpt2Family;
-const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2};
+const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys, kGpt2Aliases};
 
 }  // namespace mh

@@ -128,15 +128,33 @@ std::string with_one_end(std::string_view json, std::string_view name) {
   if (const auto end = document.find("eos_token_id");
       end != document.end() && end->is_array() && !end->empty())
     *end = nlohmann::json((*end)[0]);
-  if (document.contains("quantization_config"))
-    throw FormatError(fmt::format(
-        "{}: quantization_config: quantised weights in safetensors are not read; expected F32, F16 "
-        "or BF16, or take the model as a .gguf file",
-        name));
   return document.dump();
 }
 
 }  // namespace
+
+KnownKeys llama_kind_keys(const LlamaKind& kind) {
+  KnownKeys keys{.obeyed = keys_of(LlamaFields())};
+  const auto rule = [&](const KeyRule& of) {
+    keys.obeyed.erase(std::string(of.key));
+    keys.rules.push_back(of);
+  };
+  rule({.key = "pretraining_tp"});  // in how many slices a product is computed
+  rule({.key = "rope_interleaved", .harmless = "[false]", .refused = "expected pairs of a head's halves"});
+  rule({.key = "partial_rotary_factor", .harmless = "[1]", .refused = "expected 1: all numbers of a head turn"});
+  for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"})
+    rule({.key = kind_of_layer, .harmless = "[{}]", .refused = "expected the same positions in all layers"});
+  // What a family's class has no field for it does not look at.
+  if (kind.attention_biases) rule({.key = "attention_bias"});
+  if (!kind.feed_forward_biases) rule({.key = "mlp_bias"});
+  if (kind.window != LlamaKind::Window::kAsAsked) {
+    rule({.key = "use_sliding_window"});
+    rule({.key = "max_window_layers"});
+    keys.obeyed.erase("layer_types");
+    if (kind.window == LlamaKind::Window::kNone) keys.obeyed.erase("sliding_window");
+  }
+  return keys.add(causal_keys());
+}
 
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,
                            std::string_view name) {

@@ -12,6 +12,7 @@
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
 #include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/nn/head_geometry.h"
 
@@ -88,6 +89,9 @@ struct LlamaKind {
   };
   Window window = Window::kNone;
 };
+
+/// What such a family knows about the keys of config.json.
+KnownKeys llama_kind_keys(const LlamaKind& kind);
 
 /// Returns the plan of a config.json. Throws FormatError that starts with `name` and lists what is wrong.
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,

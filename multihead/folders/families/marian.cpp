@@ -13,6 +13,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
@@ -280,12 +281,55 @@ FolderPlan read_multihead(std::string_view json, std::string_view name) {
   return read_encoder_decoder(json, name, kMultihead);
 }
 
+// num_attention_heads is the encoder's, as num_hidden_layers.
+constexpr KeyAlias kMarianAliases[] = {{"hidden_size", "d_model"},
+                                       {"num_attention_heads", "encoder_attention_heads"},
+                                       {"num_hidden_layers", "encoder_layers"}};
+
+KnownKeys encoder_decoder_keys(std::string_view model_type) {
+  constexpr std::string_view kNoSuch = "expected what MarianMTModel computes";
+  MarianFields fields;
+  fields.model_type = model_type;
+  return {.obeyed = keys_of(fields),
+          .rules = {{.key = "init_std"},
+                    {.key = "encoder_layerdrop"},
+                    {.key = "decoder_layerdrop"},
+                    {.key = "classif_dropout"},
+                    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
+                    {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"},
+                    {.key = "static_position_embeddings", .harmless = "[true]", .refused = kNoSuch},
+                    {.key = "normalize_before", .harmless = "[false]", .refused = kNoSuch},
+                    {.key = "normalize_embedding", .harmless = "[false]", .refused = kNoSuch},
+                    {.key = "add_final_layer_norm", .harmless = "[false]", .refused = kNoSuch},
+                    {.key = "extra_pos_embeddings"},  // of older versions, which did not read these either
+                    {.key = "add_bias_logits"},
+                    {.key = "pad_index"},
+                    {.key = "num_labels"},
+                    {.key = "head_geometry", .refused = "it needs model_type \"multihead\""},
+                    {.key = "own_heads", .refused = "it needs model_type \"multihead\""},
+                    {.key = "norm", .harmless = "[\"post\"]", .refused = "it needs model_type \"multihead\""},
+                    {.key = "positions",
+                     .harmless = "[\"sinusoidal\"]",
+                     .refused = "it needs model_type \"multihead\""}}};
+}
+KnownKeys marian_keys() {
+  return encoder_decoder_keys(kMarian);
+}
+KnownKeys multihead_keys() {
+  KnownKeys keys = encoder_decoder_keys(kMultihead);
+  // Written beside `norm` and `positions`, which count.
+  for (const char* key : {"normalize_before", "static_position_embeddings"}) keys.obeyed.insert(key);
+  return keys;
+}
+
 }  // namespace
 
 extern const Family kMarianFamily;
-const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian};
+const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian, marian_keys,
+                              kMarianAliases};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead};
+const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
+                                 multihead_keys};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.

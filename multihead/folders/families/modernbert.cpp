@@ -137,6 +137,24 @@ constexpr std::array kModernBertTensors = {
 
 constexpr std::array<std::string_view, 1> kModernBertOthers = {"decoder.weight"};  // the tied output
 
+KnownKeys modernbert_keys() {
+  return {.obeyed = keys_of(ModernBertFields()),
+          .rules = {{.key = "initializer_cutoff_factor"},
+                    {.key = "embedding_dropout"},
+                    {.key = "classifier_pooling"},
+                    {.key = "deterministic_flash_attn"},
+                    {.key = "reference_compile"},
+                    {.key = "repad_logits_with_grad"},
+                    {.key = "sparse_prediction"},
+                    {.key = "sparse_pred_ignore_index"},
+                    {.key = "position_embedding_type"},  // of older versions, which did not read it either
+                    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
+                    {.key = "is_causal", .harmless = "[false]"},
+                    {.key = "rope_scaling",
+                     .harmless = "[{}]",
+                     .refused = "expected rope_parameters with full_attention and sliding_attention"}}};
+}
+
 FolderPlan read_modernbert(std::string_view json, std::string_view name) {
   ModernBertFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
@@ -158,6 +176,7 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
 }  // namespace
 
 extern const Family kModernBertFamily;
-const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert};
+const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert,
+                                   modernbert_keys};
 
 }  // namespace mh

@@ -46,6 +46,11 @@ constexpr std::array kMpnetEncoderTensors = {
 };
 constexpr std::array kMpnetTensors = joined(kMpnetEncoderTensors, kLmHeadTensors);
 
+KnownKeys mpnet_keys() {
+  KnownKeys keys = bert_keys();
+  return keys.add({.obeyed = keys_of(MpnetFields())});
+}
+
 FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   BertSizes sizes = read_bert_sizes({.vocabulary = 30527, .pad = 1}, json, name, wrong);
@@ -74,6 +79,6 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
 }  // namespace
 
 extern const Family kMpnetFamily;
-const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet};
+const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet, mpnet_keys};
 
 }  // namespace mh

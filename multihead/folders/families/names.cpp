@@ -37,6 +37,14 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
   return {.names = {"(no name for " + std::string(parameter) + ")"}};
 }
 
+KnownKeys causal_keys() {
+  constexpr std::string_view kWhy = "expected a decoder whose tokens see themselves and those before them";
+  return {.rules = {{.key = "is_decoder"},  // it is one, whatever this says
+                    {.key = "is_causal", .harmless = "[true]", .refused = kWhy},
+                    {.key = "use_bidirectional_attention", .harmless = "[false]", .refused = kWhy},
+                    {.key = "bidirectional", .harmless = "[false]", .refused = kWhy}}};
+}
+
 void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong) {
   if (!types) return;
   if (std::ssize(*types) != layers)

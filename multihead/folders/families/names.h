@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "multihead/folders/families/family.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/elementwise.h"
 
@@ -35,6 +36,9 @@ inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"gelu_new", Activation::kGeluTanh},  {"gelu_pytorch_tanh", Activation::kGeluTanh},
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
     {"silu", Activation::kSwish}};
+
+/// The keys with which a decoder says that its tokens see those behind them, too, which is refused.
+KnownKeys causal_keys();
 
 /// "layer_types", of families whose layers may differ: a name for each layer.
 using LayerTypes = std::optional<std::vector<std::string>>;
