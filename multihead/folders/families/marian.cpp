@@ -201,27 +201,18 @@ bool repeats(const std::string& tensor, const TensorFiles& files, const Model& m
   }
   constexpr std::array kEmbeddings = {kShared, kSource, kTarget, kOutput};
   if (std::find(kEmbeddings.begin(), kEmbeddings.end(), tensor) == kEmbeddings.end()) return false;
+  if (!tying.all() && tensor == kOutput && files.contains(kTarget) && !files.same(kOutput, kTarget)) {
+    differences.other(
+        fmt::format("{} is not {}, though tie_word_embeddings is true; set it to false", kOutput, kTarget));
+  }
+  if (!tying.all() && tying.source_and_target && tensor == kShared && files.contains(kSource) &&
+      !files.same(kShared, kSource))
+    differences.other(fmt::format("{} is not {}, though config.json ties them", kShared, kSource));
   model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
     if (name != "embedding" || !tying.all() || holds(files, tensor, parameter.value.view(), 0)) return;
     differences.other(fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
   }));
   return true;
-}
-
-/// Of the keys that a Marian configuration does not have: ignored, they would make another model than the one
-/// that they describe.
-void refuse_own_keys(std::string_view json, std::string_view name, std::vector<std::string>& wrong) {
-  const auto document = parse_json_strictly(json, name);
-  const auto differs = [&](const char* key, std::initializer_list<const char*> as_marian) {
-    const auto found = document.find(key);
-    return found != document.end() && std::none_of(as_marian.begin(), as_marian.end(),
-                                                   [&](const char* value) { return *found == value; });
-  };
-  for (const char* key : {"head_geometry", "own_heads"}) {
-    if (differs(key, {})) wrong.push_back(fmt::format("{} needs model_type \"multihead\"", key));
-  }
-  if (differs("norm", {"post"})) wrong.emplace_back("norm needs model_type \"multihead\"");
-  if (differs("positions", {"sinusoidal"})) wrong.emplace_back("positions needs model_type \"multihead\"");
 }
 
 struct MarianModel {
@@ -245,7 +236,6 @@ MarianModel read_fields(std::string_view json, std::string_view name, std::strin
   if (tying.source_and_target && !tying.all() && config.target_vocabulary_size != 0)
     wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
                                 target, config.vocabulary_size));
-  if (model_type == kMarian) refuse_own_keys(json, name, wrong);
   if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
     wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
                                 config.max_positions, kLargestPositions / config.d_model, config.d_model));
