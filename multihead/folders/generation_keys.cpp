@@ -63,8 +63,8 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "_from_model_config"},
     {.key = "transformers_version"},
     {.key = "pad_token_id"},
-    {.key = "bos_token_id"},           // a prompt's beginning is the tokenizer's
-    {.key = "decoder_start_token_id"}, // the model's
+    {.key = "bos_token_id"},            // a prompt's beginning is the tokenizer's
+    {.key = "decoder_start_token_id"},  // the model's
     // How much is computed, and what a call returns.
     {.key = "max_length"},  // how long a text may be says each call here
     {.key = "max_new_tokens"},

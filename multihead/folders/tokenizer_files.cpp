@@ -145,7 +145,9 @@ std::string write_generation_config(const EncoderDecoderConfig& config, int beam
   }
   document["max_length"] = config.max_positions;
   document["num_beams"] = beam_size;
-  if (beam_size > 1) document["early_stopping"] = true;  // a search ends here when as many hypotheses have ended (generate/beam_search.h)
+  if (beam_size > 1)
+    document["early_stopping"] =
+        true;  // a search ends here when as many hypotheses have ended (generate/beam_search.h)
   return document.dump(2) + "\n";
 }
 

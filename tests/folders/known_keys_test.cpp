@@ -69,11 +69,13 @@ TEST(KnownKeys, WhatIsNotKnownIsNamedOnce) {
   EXPECT_NO_THROW(none.throw_if_refused());
   EXPECT_EQ(known().look_at(R"({"x_y": 0})", "a/config.json").remark(),
             "a/config.json: x_y is not known here and was not used");
-  EXPECT_EQ(known()
-                .look_at(R"({"slices": 3, "note_loud": true, "rope_parameters": {"beta": 1, "factor": 2}, "b": {}})",
-                         "config.json")
-                .remark(),
-            "config.json: b, note_loud, rope_parameters.beta and slices are not known here and were not used");
+  EXPECT_EQ(
+      known()
+          .look_at(
+              R"({"slices": 3, "note_loud": true, "rope_parameters": {"beta": 1, "factor": 2}, "b": {}})",
+              "config.json")
+          .remark(),
+      "config.json: b, note_loud, rope_parameters.beta and slices are not known here and were not used");
 }
 
 TEST(KnownKeys, WhatChangesNumbersIsRefused) {
@@ -102,7 +104,8 @@ TEST(GenerationKeys, AreNamedWhereTransformersWouldChooseOtherWords) {
             "");
   EXPECT_EQ(remark(R"({"num_beams": 5, "early_stopping": true})", true), "");
   EXPECT_EQ(remark(R"({"num_beams": 4})", true),
-            "generation_config.json: num_beams counts here as no default; the options of the call say how words are "
+            "generation_config.json: num_beams counts here as no default; the options of the call say how "
+            "words are "
             "chosen");
   EXPECT_THAT(remark(R"({"temperature": 0.6, "top_p": 0.9, "do_sample": true})"),
               HasSubstr(": temperature and top_p count here as no defaults;"));

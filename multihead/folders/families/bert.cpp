@@ -119,8 +119,8 @@ bool is_twin(std::span<const TensorTwin> twins, const std::string& tensor, const
   };
   const std::string own = in_file(twin->tensor), read = in_file(twin->read);
   if (files.contains(read) && !files.same(own, read)) {
-    differences.other(fmt::format("{} is not {}; expected a head for masked words that uses the table of embeddings",
-                                  own, read));
+    differences.other(fmt::format(
+        "{} is not {}; expected a head for masked words that uses the table of embeddings", own, read));
   }
   return true;
 }
@@ -166,39 +166,40 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   const std::string prefix(names.prefix);
-  return {.model_type = std::string(names.model_type),
-          .least_parameters = least_parameters(config),
-          .make =
-              [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
-                const auto has = [&](std::string_view tensor) {
-                  return !tensor.empty() &&
-                         (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
-                };
-                EncoderConfig all = config;
-                all.pooler = has(names.pooler);
-                if (!has(names.masked_words)) all.masked_words.reset();
-                if (all.masked_words && !tied) {
-                  throw FormatError(
-                      fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
-                                  "uses the embeddings",
-                                  file));
-                }
-                return std::make_unique<EncoderModel>(all);
-              },
-          .place = [tensors =
-                        names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
-          .prefixes = {prefix, ""},
-          .no_weight =
-              [others = names.no_weights, twins = names.twins, prefix](
-                  const std::string& tensor, const TensorFiles& files, const Model&, Differences& differences) {
-                return std::find(others.begin(), others.end(), tensor) != others.end() ||
-                       is_twin(twins, tensor, prefix, files, differences);
-              },
-          .other_heads = names.other_heads,
-          .prunes_heads = names.prunes_heads,
-          .fields_of_heads = [field = std::string(names.heads)](
-                                 const HeadGeometry& changed,
-                                 int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
+  return {
+      .model_type = std::string(names.model_type),
+      .least_parameters = least_parameters(config),
+      .make =
+          [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
+            const auto has = [&](std::string_view tensor) {
+              return !tensor.empty() &&
+                     (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
+            };
+            EncoderConfig all = config;
+            all.pooler = has(names.pooler);
+            if (!has(names.masked_words)) all.masked_words.reset();
+            if (all.masked_words && !tied) {
+              throw FormatError(
+                  fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
+                              "uses the embeddings",
+                              file));
+            }
+            return std::make_unique<EncoderModel>(all);
+          },
+      .place = [tensors =
+                    names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
+      .prefixes = {prefix, ""},
+      .no_weight =
+          [others = names.no_weights, twins = names.twins, prefix](
+              const std::string& tensor, const TensorFiles& files, const Model&, Differences& differences) {
+            return std::find(others.begin(), others.end(), tensor) != others.end() ||
+                   is_twin(twins, tensor, prefix, files, differences);
+          },
+      .other_heads = names.other_heads,
+      .prunes_heads = names.prunes_heads,
+      .fields_of_heads = [field = std::string(names.heads)](
+                             const HeadGeometry& changed,
+                             int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
 }
 
 extern const Family kBertFamily;

@@ -56,8 +56,9 @@ struct BertNames {
   /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.
   std::string_view pooler = "", masked_words = "";
   std::span<const std::string_view> no_weights = {};  // tensors that are no parameters
-  std::span<const TensorTwin> twins = {};  // tensors of the head for masked words that must be equal to others
-  bool prunes_heads = true;                           // FolderPlan::prunes_heads
+  std::span<const TensorTwin> twins =
+      {};                    // tensors of the head for masked words that must be equal to others
+  bool prunes_heads = true;  // FolderPlan::prunes_heads
   /// FolderPlan::other_heads.
   std::vector<std::string> other_heads = {"classifier.", "pre_classifier.", "qa_outputs."};
 };

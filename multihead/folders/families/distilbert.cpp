@@ -94,6 +94,6 @@ KnownKeys distilbert_keys() {
 
 extern const Family kDistilBertFamily;
 const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert,
-                                   distilbert_keys, kDistilBertAliases};
+                                  distilbert_keys, kDistilBertAliases};
 
 }  // namespace mh

@@ -138,7 +138,8 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
           .make =
               [config](const TensorFiles& files) {
                 CausalConfig all = config;
-                if (has_own_output(files, "lm_head.weight", {"transformer.wte.weight", "wte.weight"})) all.tied = false;
+                if (has_own_output(files, "lm_head.weight", {"transformer.wte.weight", "wte.weight"}))
+                  all.tied = false;
                 return std::make_unique<CausalModel>(all);
               },
           .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
@@ -171,6 +172,7 @@ KnownKeys gpt2_keys() {
 }  // namespace
 
 extern const Family kGpt2Family;
-const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys, kGpt2Aliases};
+const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys,
+                            kGpt2Aliases};
 
 }  // namespace mh

@@ -29,8 +29,9 @@ RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
   const auto inside = std::exchange(rope.original_positions,
                                     f.original_positions ? f.original_positions : rope.original_positions);
   if (inside && *inside != *rope.original_positions) {
-    wrong.push_back(fmt::format("original_max_position_embeddings is {}, and {} inside of rope_parameters; keep the right one",
-                                *rope.original_positions, *inside));
+    wrong.push_back(fmt::format(
+        "original_max_position_embeddings is {}, and {} inside of rope_parameters; keep the right one",
+        *rope.original_positions, *inside));
   }
   return rotary_of(rope, f.base.value_or(10000), wrong);
 }
@@ -108,8 +109,7 @@ constexpr std::array kLlamaNames = {
     TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.down_proj.bias", kOneRow},
 };
 constexpr const char *kLlamaOutput = "lm_head.weight", *kLlamaEmbedding = "embed_tokens.weight",
-                     *kLlamaEmbeddingInside = "model.embed_tokens.weight",
-                     *kLlamaScores = "score.";
+                     *kLlamaEmbeddingInside = "model.embed_tokens.weight", *kLlamaScores = "score.";
 
 /// LlamaModel alone, or with a head that sorts texts into classes: no output that predicts a token.
 bool is_without_output(const TensorFiles& files) {
@@ -138,7 +138,9 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
   };
   rule({.key = "pretraining_tp"});  // in how many slices a product is computed
   rule({.key = "rope_interleaved", .harmless = "[false]", .refused = "expected pairs of a head's halves"});
-  rule({.key = "partial_rotary_factor", .harmless = "[1]", .refused = "expected 1: all numbers of a head turn"});
+  rule({.key = "partial_rotary_factor",
+        .harmless = "[1]",
+        .refused = "expected 1: all numbers of a head turn"});
   for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"})
     rule({.key = kind_of_layer, .harmless = "[{}]", .refused = "expected the same positions in all layers"});
   // What a family's class has no field for it does not look at.
@@ -168,7 +170,8 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
     check_layer_types(fields.layer_types, fields.layers, wrong);
     if (names_windows(fields.layer_types) && !(fields.uses_window && fields.window))
       wrong.emplace_back(
-          "layer_types names \"sliding_attention\", but use_sliding_window and sliding_window give no window");
+          "layer_types names \"sliding_attention\", but use_sliding_window and sliding_window give no "
+          "window");
   }
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
@@ -186,7 +189,8 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
           [config](const TensorFiles& files) {
             CausalConfig all = config;
             all.predicts = config.tied || !is_without_output(files);
-            if (has_own_output(files, kLlamaOutput, {kLlamaEmbeddingInside, kLlamaEmbedding})) all.tied = false;
+            if (has_own_output(files, kLlamaOutput, {kLlamaEmbeddingInside, kLlamaEmbedding}))
+              all.tied = false;
             return std::make_unique<CausalModel>(all);
           },
       .place = llama_place,

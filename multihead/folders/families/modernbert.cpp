@@ -183,6 +183,6 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
 
 extern const Family kModernBertFamily;
 const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert,
-                                   modernbert_keys};
+                                  modernbert_keys};
 
 }  // namespace mh

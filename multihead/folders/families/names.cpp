@@ -48,7 +48,8 @@ std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<Special
   }
   if (beyond.unused.empty()) return {};
   const std::string where = fmt::format("beyond the vocabulary of {} tokens", vocabulary);
-  return beyond.with(fmt::format("is {} and was not used", where), fmt::format("are {} and were not used", where));
+  return beyond.with(fmt::format("is {} and was not used", where),
+                     fmt::format("are {} and were not used", where));
 }
 
 std::string with_one_end(std::string_view json, std::string_view name) {

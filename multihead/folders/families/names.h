@@ -45,7 +45,8 @@ struct SpecialId {
 };
 /// Takes ids away that no token of the vocabulary has, such as GPT2Config's defaults beside a smaller vocabulary, which
 /// transformers opens, too. Returns the line for the user, empty when there are none.
-std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<SpecialId> ids, std::string_view name);
+std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<SpecialId> ids,
+                               std::string_view name);
 
 /// Returns a config.json in which eos_token_id, where it is a list, as Llama 3's, of tokens that end a text, is the first one.
 std::string with_one_end(std::string_view json, std::string_view name);

@@ -31,9 +31,9 @@ namespace {
 using nlohmann::json;
 
 const std::filesystem::path kKeys = std::filesystem::path(MULTIHEAD_TEST_DATA) / "config_keys";
-constexpr const char* kFamilies[] = {"bert",       "roberta", "camembert", "xlm-roberta", "mpnet",
+constexpr const char* kFamilies[] = {"bert",       "roberta",    "camembert", "xlm-roberta", "mpnet",
                                      "distilbert", "modernbert", "gpt2",      "llama",       "mistral",
-                                     "qwen2",      "qwen3",   "marian"};
+                                     "qwen2",      "qwen3",      "marian"};
 
 // What the script reads.
 const std::vector<int32_t> kTokens = {5, 17, 3, 11, 23, 7, 19};
@@ -55,7 +55,8 @@ std::vector<float> numbers_of(const Model& model) {
   if (const auto* encoder = dynamic_cast<const EncoderModel*>(&model)) {
     const Batch batch(std::vector<std::vector<int32_t>>{kTokens});
     const Var states = encoder->states(context, batch.view());
-    return with_logits(states.value(), encoder->masked_words(), encoder->before_words(context, states).value());
+    return with_logits(states.value(), encoder->masked_words(),
+                       encoder->before_words(context, states).value());
   }
   const auto& predicts = dynamic_cast<const LanguageModel&>(model);
   const bool translates = predicts.facts().source_vocabulary > 0;
@@ -64,7 +65,8 @@ std::vector<float> numbers_of(const Model& model) {
     target = kTarget;
     target.insert(target.begin(), predicts.facts().start_id);
   }
-  const Batch source(translates ? std::vector<std::vector<int32_t>>{kSource} : std::vector<std::vector<int32_t>>{});
+  const Batch source(translates ? std::vector<std::vector<int32_t>>{kSource}
+                                : std::vector<std::vector<int32_t>>{});
   const Batch text(std::vector<std::vector<int32_t>>{target});
   const Var states = predicts.states(context, translates ? source.view() : Sequences{}, text.view());
   return with_logits(states.value(), predicts.vocabulary(), states.value());
@@ -109,7 +111,8 @@ class ConfigKeys : public testing::TestWithParam<const char*> {
       return wanted == "same" ? "changes nothing" : "obeyed";
     } catch (const Error& error) {
       const std::string said = error.what();
-      EXPECT_TRUE(said.find(name) != std::string::npos || said.find("does not fit config.json") != std::string::npos)
+      EXPECT_TRUE(said.find(name) != std::string::npos ||
+                  said.find("does not fit config.json") != std::string::npos)
           << where << ": " << said;
       return "refused";
     }

@@ -26,11 +26,13 @@ struct TiedGolden {
 };
 
 /// Replaces or adds the tensor `to`: tensor `from` plus `more` of the row and column of each number.
-std::vector<float> add_changed_copy(const std::filesystem::path& folder, const std::string& from, const std::string& to,
+std::vector<float> add_changed_copy(const std::filesystem::path& folder, const std::string& from,
+                                    const std::string& to,
                                     const std::function<float(size_t row, size_t column)>& more) {
   std::vector<float> numbers;
   test::edit_weights(folder / "model.safetensors", [&](std::vector<test::EditedTensor>& tensors) {
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) { return one.name == from; });
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const auto& one) { return one.name == from; });
     ASSERT_NE(found, tensors.end()) << from;
     test::EditedTensor copy = *found;
     copy.name = to;
@@ -49,9 +51,9 @@ class OwnOutput : public testing::TestWithParam<TiedGolden> {
   test::DamagedGolden copy{GetParam().family, GetParam().name};
 
   std::vector<float> add_output(float more) const {
-    return add_changed_copy(copy.folder, GetParam().embedding, "lm_head.weight", [&](size_t row, size_t column) {
-      return more * static_cast<float>(row + 2 * column);
-    });
+    return add_changed_copy(
+        copy.folder, GetParam().embedding, "lm_head.weight",
+        [&](size_t row, size_t column) { return more * static_cast<float>(row + 2 * column); });
   }
   /// Expects states times `output`, in double precision.
   void expect_logits(const LanguageModel& model, const std::vector<float>& output) const {
@@ -101,7 +103,8 @@ INSTANTIATE_TEST_SUITE_P(Tied, OwnOutput,
 
 TEST(OwnOutputOfMaskedWords, IsRefusedWhereItIsNotTheEmbedding) {
   for (const auto& [family, name, output, same] :
-       {std::tuple{"bert", "masked", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
+       {std::tuple{"bert", "masked", "cls.predictions.decoder.weight",
+                   "bert.embeddings.word_embeddings.weight"},
         {"bert", "masked", "cls.predictions.decoder.bias", "cls.predictions.bias"},
         {"roberta", "masked", "lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"},
         {"distilbert", "masked", "vocab_projector.weight", "distilbert.embeddings.word_embeddings.weight"},

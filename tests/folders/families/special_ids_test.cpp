@@ -25,9 +25,10 @@ TEST(SpecialIds, BeyondTheVocabularyOfGpt2AreNone) {
   EXPECT_EQ(found.model->facts().start_id, -1);
   EXPECT_EQ(found.model->facts().pad_id, -1);
   EXPECT_THAT(found.end_tokens, testing::ElementsAre(3));
-  EXPECT_EQ(found.remark(), (folder.folder / "config.json").string() +
-                                ": bos_token_id 61, eos_token_id 61 and pad_token_id 61 are beyond the vocabulary of 61 "
-                                "tokens and were not used");
+  EXPECT_EQ(found.remark(),
+            (folder.folder / "config.json").string() +
+                ": bos_token_id 61, eos_token_id 61 and pad_token_id 61 are beyond the vocabulary of 61 "
+                "tokens and were not used");
   test::expect_states_and_logits(found.language_model(), test::GoldenModel("gpt2", "tied"));
   // GPT2Config's own ids count where the file says none.
   folder.with([](json& config) {
@@ -43,7 +44,8 @@ TEST(SpecialIds, BeyondTheVocabularyOfLlamaAreNone) {
   folder.with([](json& config) { config["eos_token_id"] = {37, 2}; });
   const ModelFolder found = load_model_folder(folder.folder);
   EXPECT_EQ(found.model->facts().eos_id, -1);
-  EXPECT_THAT(found.remark(), HasSubstr(": eos_token_id 37 is beyond the vocabulary of 37 tokens and was not used"));
+  EXPECT_THAT(found.remark(),
+              HasSubstr(": eos_token_id 37 is beyond the vocabulary of 37 tokens and was not used"));
 }
 
 }  // namespace
