@@ -16,10 +16,8 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
-#include "multihead/folders/families/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
-#include "multihead/folders/generation_keys.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/encoder_model.h"
@@ -147,29 +145,6 @@ INSTANTIATE_TEST_SUITE_P(Families, ConfigKeys, testing::ValuesIn(kFamilies), [](
   std::erase(name, '-');
   return name;
 });
-
-// A warning that is always there is read by nobody.
-TEST(SavedByDefault, FoldersOfTransformersGiveNoRemark) {
-  int versions = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kKeys)) {
-    const std::string file = entry.path().filename().string();
-    if (!file.starts_with("saved_")) continue;
-    ++versions;
-    const json saved = json::parse(read_file(entry.path()));
-    EXPECT_EQ(saved.size(), std::size(kFamilies));
-    for (const auto& [family, files] : saved.items()) {
-      const FolderPlan plan = read_plan(files[kConfigFile].dump(), kConfigFile);
-      EXPECT_THAT(plan.remarks, testing::IsEmpty()) << file << ", " << family;
-      if (!files.contains(kGenerationConfigFile)) continue;
-      const json& eos = files[kConfigFile]["eos_token_id"];
-      EXPECT_EQ(generation_remark(files[kGenerationConfigFile].dump(), kGenerationConfigFile,
-                                  eos.is_number() ? eos.get<int32_t>() : -1, family == "marian"),
-                "")
-          << file << ", " << family;
-    }
-  }
-  EXPECT_EQ(versions, 2);  // 4.57 and 5
-}
 
 }  // namespace
 }  // namespace mh
