@@ -21,12 +21,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
+const std::filesystem::path kFoldersOfTests = MULTIHEAD_TEST_DATA;
 
 // config.json and generation_config.json with the defaults of each class; tests/oracles/saved_by_default.py makes them.
 TEST(NoRemark, OnWhatTransformersSavesByDefault) {
   int versions = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(kGoldens / "config_keys")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFoldersOfTests / "config_keys")) {
     const std::string file = entry.path().filename().string();
     if (!file.starts_with("saved_")) continue;
     ++versions;
@@ -50,7 +50,7 @@ TEST(NoRemark, OnWhatTransformersSavesByDefault) {
 TEST(NoRemark, OnTheFoldersOfTheOtherTests) {
   int folders = 0;
   for (const Family* family : families()) {
-    const auto models = kGoldens / family->model_type;
+    const auto models = kFoldersOfTests / family->model_type;
     if (!std::filesystem::is_directory(models)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(models)) {
       if (!std::filesystem::exists(entry.path() / kConfigFile)) continue;

@@ -28,14 +28,14 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kKeys = std::filesystem::path(MULTIHEAD_TEST_DATA) / "config_keys";
-constexpr const char* kFamilies[] = {"bert",       "roberta",    "camembert", "xlm-roberta", "mpnet",
-                                     "distilbert", "modernbert", "gpt2",      "llama",       "mistral",
-                                     "qwen2",      "qwen3",      "marian"};
+const std::filesystem::path kKeyLists = std::filesystem::path(MULTIHEAD_TEST_DATA) / "config_keys";
+constexpr const char* kFamiliesWithKeys[] = {
+    "bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "modernbert",
+    "gpt2", "llama",   "mistral",   "qwen2",       "qwen3", "marian"};
 
 // What the script reads.
-const std::vector<int32_t> kTokens = {5, 17, 3, 11, 23, 7, 19};
-const std::vector<int32_t> kSource = {5, 17, 3, 11}, kTarget = {23, 7, 19};
+const std::vector<int32_t> kReadTokens = {5, 17, 3, 11, 23, 7, 19};
+const std::vector<int32_t> kReadSource = {5, 17, 3, 11}, kReadTarget = {23, 7, 19};
 
 std::vector<float> with_logits(ConstMatrixView states, const VocabularyHead& head, ConstMatrixView before) {
   Tensor logits(before.rows, head.size());
@@ -51,26 +51,26 @@ std::vector<float> numbers_of(const Model& model) {
   Tape tape;
   Context context{.tape = tape};
   if (const auto* encoder = dynamic_cast<const EncoderModel*>(&model)) {
-    const Batch batch(std::vector<std::vector<int32_t>>{kTokens});
+    const Batch batch(std::vector<std::vector<int32_t>>{kReadTokens});
     const Var states = encoder->states(context, batch.view());
     return with_logits(states.value(), encoder->masked_words(),
                        encoder->before_words(context, states).value());
   }
   const auto& predicts = dynamic_cast<const LanguageModel&>(model);
   const bool translates = predicts.facts().source_vocabulary > 0;
-  std::vector<int32_t> target = kTokens;
+  std::vector<int32_t> target = kReadTokens;
   if (translates) {
-    target = kTarget;
+    target = kReadTarget;
     target.insert(target.begin(), predicts.facts().start_id);
   }
-  const Batch source(translates ? std::vector<std::vector<int32_t>>{kSource}
+  const Batch source(translates ? std::vector<std::vector<int32_t>>{kReadSource}
                                 : std::vector<std::vector<int32_t>>{});
   const Batch text(std::vector<std::vector<int32_t>>{target});
   const Var states = predicts.states(context, translates ? source.view() : Sequences{}, text.view());
   return with_logits(states.value(), predicts.vocabulary(), states.value());
 }
 
-bool near(const std::vector<float>& found, const std::vector<double>& wanted) {
+bool is_near(const std::vector<float>& found, const std::vector<double>& wanted) {
   if (found.size() != wanted.size()) return false;
   double most = 0, difference = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -83,8 +83,8 @@ bool near(const std::vector<float>& found, const std::vector<double>& wanted) {
 class ConfigKeys : public testing::TestWithParam<const char*> {
  protected:
   const std::string family = GetParam();
-  const json list = json::parse(read_file(kKeys / (family + ".json")));
-  const std::string weights = read_file(kKeys / (family + ".safetensors"));
+  const json list = json::parse(read_file(kKeyLists / (family + ".json")));
+  const std::string weights = read_file(kKeyLists / (family + ".safetensors"));
   const std::vector<double> base = list["numbers"];
 
   ModelFolder with(const json& config) const {
@@ -105,7 +105,8 @@ class ConfigKeys : public testing::TestWithParam<const char*> {
       if (named) return "remarked";
       if (wanted == "not opened") return "opened here alone";
       const std::vector<double> numbers = wanted == "same" ? base : wanted.get<std::vector<double>>();
-      EXPECT_TRUE(near(numbers_of(*folder.model), numbers)) << where << ": other numbers than transformers'";
+      EXPECT_TRUE(is_near(numbers_of(*folder.model), numbers))
+          << where << ": other numbers than transformers'";
       return wanted == "same" ? "changes nothing" : "obeyed";
     } catch (const Error& error) {
       const std::string said = error.what();
@@ -120,7 +121,7 @@ class ConfigKeys : public testing::TestWithParam<const char*> {
 TEST_P(ConfigKeys, WithoutAChangeThereIsNoRemarkAndTheNumbersAreThoseOfTransformers) {
   const ModelFolder folder = with(list["config"]);
   EXPECT_EQ(folder.remark(), "");
-  EXPECT_TRUE(near(numbers_of(*folder.model), base));
+  EXPECT_TRUE(is_near(numbers_of(*folder.model), base));
 }
 
 TEST_P(ConfigKeys, EachIsObeyedOrChangesNothingOrIsRefusedOrNamed) {
@@ -140,7 +141,7 @@ TEST_P(ConfigKeys, EachIsObeyedOrChangesNothingOrIsRefusedOrNamed) {
   EXPECT_GE(counts["remarked"], 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ConfigKeys, testing::ValuesIn(kFamilies), [](const auto& of) {
+INSTANTIATE_TEST_SUITE_P(Families, ConfigKeys, testing::ValuesIn(kFamiliesWithKeys), [](const auto& of) {
   std::string name = of.param;
   std::erase(name, '-');
   return name;
