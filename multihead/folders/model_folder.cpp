@@ -15,6 +15,7 @@
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_keys.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
@@ -104,6 +105,7 @@ std::string ModelFolder::remark() const {
         fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
                     asked.string(), path.string()));
   }
+  parts.insert(parts.end(), remarks.begin(), remarks.end());
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -152,6 +154,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   ModelFolder folder;
   const FolderPlan plan = from.plan();
   folder.model_type = plan.model_type;
+  folder.remarks = plan.remarks;
   for (const std::string& name : plan.files) {
     if (!from.has(name))
       throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)), ENOENT);
@@ -190,6 +193,8 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path);
     folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
+    if (from.has(kGenerationConfigFile))
+      folder.generation_remark = generation_remark(json, path, facts.eos_id, facts.source_vocabulary > 0);
   }
   folder.not_read = weights.get();
   folder.source = std::move(source);

@@ -46,6 +46,11 @@ constexpr std::array kMpnetEncoderTensors = {
 };
 constexpr std::array kMpnetTensors = joined(kMpnetEncoderTensors, kLmHeadTensors);
 
+KnownKeys mpnet_keys() {
+  KnownKeys keys = bert_keys();
+  return keys.add({.obeyed = keys_of(MpnetFields())});
+}
+
 FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   BertSizes sizes = read_bert_sizes({.vocabulary = 30527, .pad = 1}, json, name, wrong);
@@ -67,6 +72,7 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,
+                       .twins = kLmHeadTwins,
                        .prunes_heads = false},
                       name, wrong);
 }
@@ -74,6 +80,6 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
 }  // namespace
 
 extern const Family kMpnetFamily;
-const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet};
+const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet, mpnet_keys};
 
 }  // namespace mh
