@@ -18,6 +18,8 @@ class JsonFile {
       : name_(path.string()), document_(parse_json_strictly(read_regular_file(path), name_)) {}
   JsonFile(const JsonFile&) = delete;
   JsonFile& operator=(const JsonFile&) = delete;
+  /// What errors call it.
+  const std::string& name() const { return name_; }
   /// Valid as long as this.
   JsonNode root() const { return {document_, "", name_}; }
 
