@@ -11,6 +11,8 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/finite.h"
+#include "multihead/folders/folder_source.h"
+#include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/json_file.h"
 #include "multihead/folders/sentence_dense.h"
 #include "multihead/folders/sentence_modules.h"
@@ -67,8 +69,7 @@ int64_t width_of(const Model& model) {
   return width;
 }
 
-void read_pooling(const fs::path& folder, SentenceModel& model) {
-  const JsonFile file(folder / "config.json");
+void read_pooling(const JsonFile& file, SentenceModel& model) {
   const JsonNode config = file.root();
   remark_unknown_keys(file,
                       {.obeyed = {"embedding_dimension", "word_embedding_dimension", "include_prompt",
@@ -132,13 +133,16 @@ void read_sentence_steps(const fs::path& path, SentenceModel& model) {
   if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
   model.dimension = width_of(*model.folder.model);
   read_transformer_settings(model.folder.path, model);
-  if (plain) {
+  const FolderSource* const source = model.folder.source.get();
+  if (plain && is_gguf(path) && source != nullptr && source->has(kGgufPoolingFile)) {
+    read_pooling(JsonFile(source->read(kGgufPoolingFile), source->path_of(kGgufPoolingFile)), model);
+  } else if (plain) {
     model.remarks.push_back(
         fmt::format("{} has no modules.json of sentence-transformers: a vector is the mean of the states",
                     path.string()));
   } else {
     read_sentence_settings(path, model);
-    read_pooling(modules[1].folder, model);
+    read_pooling(JsonFile(modules[1].folder / "config.json"), model);
     for (size_t i = 2; i < modules.size(); ++i) read_step(modules[i], model);
     read_truncation(path, model);
   }
