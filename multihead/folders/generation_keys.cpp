@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "multihead/folders/known_keys.h"
+#include "multihead/io/strict_json.h"
 
 namespace mh {
 namespace {
@@ -61,8 +63,8 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "_from_model_config"},
     {.key = "transformers_version"},
     {.key = "pad_token_id"},
-    {.key = "bos_token_id"},           // a prompt's beginning is the tokenizer's
-    {.key = "decoder_start_token_id"}, // the model's
+    {.key = "bos_token_id"},            // a prompt's beginning is the tokenizer's
+    {.key = "decoder_start_token_id"},  // the model's
     // How much is computed, and what a call returns.
     {.key = "max_length"},  // how long a text may be says each call here
     {.key = "max_new_tokens"},
@@ -116,6 +118,13 @@ constexpr KeyRule kGenerationRules[] = {
     {.key = "sequence_bias", .harmless = "[[], {}]"},
 };
 
+/// Words of one token are never generated; of several tokens the last one would depend on those before it.
+bool has_longer_words(const nlohmann::json& document) {
+  const auto words = document.find("bad_words_ids");
+  return words != document.end() && words->is_array() &&
+         std::any_of(words->begin(), words->end(), [](const auto& word) { return word.size() > 1; });
+}
+
 }  // namespace
 
 std::span<const std::string_view> generation_key_names() {
@@ -129,7 +138,9 @@ std::string generation_remark(std::string_view json, std::string_view name, int3
   keys.rules.push_back({.key = "forced_eos_token_id", .harmless = ends});
   keys.rules.push_back({.key = "num_beams", .harmless = translates ? "[5]" : "[1]"});
   keys.rules.push_back({.key = "do_sample", .harmless = translates ? "[false]" : "[true]"});
-  KeyFindings found = keys.look_at(json, name);
+  const auto document = parse_json_strictly(json, name);
+  KeyFindings found = keys.look_at(document, name);
+  if (has_longer_words(document)) found.unused.emplace_back("bad_words_ids of several tokens");
   if (found.unused.empty()) return {};
   return found.with("counts here as no default; the options of the call say how words are chosen",
                     "count here as no defaults; the options of the call say how words are chosen");

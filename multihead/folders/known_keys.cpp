@@ -28,8 +28,8 @@ const KeyRule* rule_of(const std::vector<KeyRule>& rules, std::string_view key) 
   const auto is_it = [&](const KeyRule& rule) { return rule.key == key; };
   auto found = std::find_if(rules.begin(), rules.end(), is_it);
   if (found == rules.end()) {
-    found =
-        std::find_if(rules.begin(), rules.end(), [&](const KeyRule& rule) { return begins_as(key, rule.key); });
+    found = std::find_if(rules.begin(), rules.end(),
+                         [&](const KeyRule& rule) { return begins_as(key, rule.key); });
   }
   return found == rules.end() ? nullptr : &*found;
 }
@@ -77,8 +77,8 @@ std::string KeyFindings::remark() const {
 
 std::string KeyFindings::with(std::string_view of_one, std::string_view of_several) const {
   if (unused.size() == 1) return fmt::format("{}: {} {}", file, unused.front(), of_one);
-  return fmt::format("{}: {} and {} {}", file, fmt::join(unused.begin(), unused.end() - 1, ", "), unused.back(),
-                     of_several);
+  return fmt::format("{}: {} and {} {}", file, fmt::join(unused.begin(), unused.end() - 1, ", "),
+                     unused.back(), of_several);
 }
 
 void KeyFindings::throw_if_refused() const {

@@ -30,15 +30,18 @@ namespace mh {
 
 /// A key that its reader knows but does not obey.
 struct KeyRule {
-  std::string_view key;            ///< with a * at its end: every key that begins so and has no rule of its own
-  std::string_view harmless = {};  ///< a JSON list of the values that change nothing; empty: every value. null never does
-  std::string_view refused = {};   ///< why another value is refused: "expected an encoder"; empty: a remark names the key
+  std::string_view key;  ///< with a * at its end: every key that begins so and has no rule of its own
+  std::string_view harmless =
+      {};  ///< a JSON list of the values that change nothing; empty: every value. null never does
+  std::string_view refused =
+      {};  ///< why another value is refused: "expected an encoder"; empty: a remark names the key
 };
 
 /// What was found in one file.
 struct KeyFindings {
-  std::string file = {};                  ///< what messages call it
-  std::vector<std::string> unused = {};   ///< keys, sorted, that the reader does not use and that might change something
+  std::string file = {};  ///< what messages call it
+  std::vector<std::string> unused =
+      {};  ///< keys, sorted, that the reader does not use and that might change something
   std::vector<std::string> refused = {};  ///< clauses: "is_decoder is true; expected an encoder"
 
   /// "config.json: x_y is not known here and was not used"; empty when all is known.
@@ -50,8 +53,9 @@ struct KeyFindings {
 };
 
 struct KnownKeys {
-  KeyNames obeyed = {};             ///< with a *: every key that begins so
-  std::vector<KeyRule> rules = {};  ///< the first one that has the key counts, and those without * before those with
+  KeyNames obeyed = {};  ///< with a *: every key that begins so
+  std::vector<KeyRule> rules =
+      {};  ///< the first one that has the key counts, and those without * before those with
 
   /// Of an object. Throws FormatError that starts with `file` when it is not JSON or no object.
   KeyFindings look_at(std::string_view json, std::string_view file) const;

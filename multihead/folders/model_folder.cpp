@@ -15,6 +15,7 @@
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_keys.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
@@ -195,6 +196,8 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path);
     folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
+    if (from.has(kGenerationConfigFile))
+      folder.generation_remark = generation_remark(json, path, facts.eos_id, facts.source_vocabulary > 0);
   }
   folder.not_read = weights.get();
   folder.source = std::move(source);

@@ -47,6 +47,9 @@ struct ModelFolder {
   std::vector<int32_t> suppressed;
   /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
   std::vector<int32_t> end_tokens;
+  /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
+  /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
+  std::string generation_remark;
   /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
   /// chat_template.jinja); empty: there is none.
   std::string chat_template;

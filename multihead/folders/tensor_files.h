@@ -81,6 +81,8 @@ class TensorFiles {
   const FileTensor& tensor(std::string_view name) const;
   /// A tensor's numbers in C order as float32. Throws FormatError also when they are no floating-point numbers.
   std::vector<float> floats(std::string_view name) const;
+  /// Whether two tensors have the same shape and the same numbers. Throws FormatError when one of them is not there.
+  bool same(std::string_view a, std::string_view b) const;
   /// All tensors by their names, sorted.
   const Tensors& tensors() const { return tensors_; }
   /// How many numbers all tensors have together.

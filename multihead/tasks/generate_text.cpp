@@ -69,6 +69,8 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   const LanguageModel& model = folder.causal_model();
   const Tokenizer& tokenizer = folder.source_tokens();
   check_generate(options.generate);
+  if (options.remark && options.earlier.empty() && !folder.generation_remark.empty())
+    options.remark(folder.generation_remark);
   const bool beam = options.generate.next_token == NextToken::kBeam;
   std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options);
   std::vector<StoppedText> texts;

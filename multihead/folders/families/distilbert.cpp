@@ -54,9 +54,9 @@ constexpr std::array kDistilBertTensors = {
     TensorName{"masked_words.output_bias", "vocab_projector.bias", kBertRow},
 };
 
-// Numbers of positions, and the tied output.
-constexpr std::array<std::string_view, 2> kDistilBertOthers = {"embeddings.position_ids",
-                                                               "vocab_projector.weight"};
+constexpr std::array<std::string_view, 1> kDistilBertOthers = {"embeddings.position_ids"};
+constexpr std::array kDistilBertTwins = {
+    TensorTwin{"vocab_projector.weight", "embeddings.word_embeddings.weight"}};
 
 FolderPlan read_distilbert(std::string_view json, std::string_view name) {
   DistilBertFields fields;
@@ -71,7 +71,8 @@ FolderPlan read_distilbert(std::string_view json, std::string_view name) {
                        .prefix = "distilbert.",
                        .tensors = kDistilBertTensors,
                        .masked_words = "vocab_projector.bias",
-                       .no_weights = kDistilBertOthers},
+                       .no_weights = kDistilBertOthers,
+                       .twins = kDistilBertTwins},
                       name, {});
 }
 
@@ -93,6 +94,6 @@ KnownKeys distilbert_keys() {
 
 extern const Family kDistilBertFamily;
 const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert,
-                                   distilbert_keys, kDistilBertAliases};
+                                  distilbert_keys, kDistilBertAliases};
 
 }  // namespace mh

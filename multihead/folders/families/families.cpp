@@ -112,20 +112,21 @@ std::vector<int64_t> shape_of(TensorPlace::Layout layout, int64_t rows, int64_t 
 std::string with_family_names(std::string_view json, std::string_view name) {
   const auto document = parse_json_strictly(json, name);
   const std::span<const KeyAlias> aliases = family_of(document, name).aliases;
-  if (std::none_of(aliases.begin(), aliases.end(), [&](const KeyAlias& a) { return document.contains(a.alias); }))
+  if (std::none_of(aliases.begin(), aliases.end(),
+                   [&](const KeyAlias& a) { return document.contains(a.alias); }))
     return std::string(json);
-  auto renamed = nlohmann::ordered_json::parse(json);  // whose keys stay in their order
+  auto in_family_names = nlohmann::ordered_json::parse(json);  // whose keys stay in their order
   for (const auto& [alias, field] : aliases) {
     const auto found = document.find(alias), other = document.find(field);
     if (found == document.end()) continue;
     if (other != document.end() && *other != *found) {
-      throw FormatError(fmt::format("{}: {} is {}, but {}, which means the same, is {}; keep the right one", name,
-                                    alias, json_excerpt(*found), field, json_excerpt(*other)));
+      throw FormatError(fmt::format("{}: {} is {}, but {}, which means the same, is {}; keep the right one",
+                                    name, alias, json_excerpt(*found), field, json_excerpt(*other)));
     }
-    renamed.erase(std::string(alias));
-    renamed[std::string(field)] = *found;
+    in_family_names.erase(std::string(alias));
+    in_family_names[std::string(field)] = *found;
   }
-  return renamed.dump(2) + "\n";
+  return in_family_names.dump(2) + "\n";
 }
 
 FolderPlan read_plan(std::string_view json, std::string_view name) {

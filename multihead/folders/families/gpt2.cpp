@@ -6,6 +6,9 @@
 
 #include <array>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/family.h"
@@ -115,8 +118,13 @@ constexpr std::array kGpt2Names = {
 
 FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   Gpt2Fields fields;
-  from_json(fields, json, name, UnknownKeys::kIgnore);
-  std::vector<std::string> wrong;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  std::vector<std::string> wrong, remarks;
+  if (std::string line = without_ids_beyond(
+          fields.vocabulary,
+          {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}}, name);
+      !line.empty())
+    remarks.push_back(std::move(line));
   if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
   const CausalConfig config = gpt2_config(fields);
   if (fields.d_model % fields.heads != 0) {
@@ -127,7 +135,13 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "gpt2",
           .least_parameters = least_parameters(config),
-          .make = [config](const TensorFiles&) { return std::make_unique<CausalModel>(config); },
+          .make =
+              [config](const TensorFiles& files) {
+                CausalConfig all = config;
+                if (has_own_output(files, "lm_head.weight", {"transformer.wte.weight", "wte.weight"}))
+                  all.tied = false;
+                return std::make_unique<CausalModel>(all);
+              },
           .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
           .prefixes = {"transformer.", ""},
           .no_weight =
@@ -138,7 +152,8 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
               },
           .prunes_heads = true,
           .fields_of_heads = [](const HeadGeometry& heads,
-                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); }};
+                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); },
+          .remarks = std::move(remarks)};
 }
 
 constexpr KeyAlias kGpt2Aliases[] = {{"hidden_size", "n_embd"},
@@ -157,6 +172,7 @@ KnownKeys gpt2_keys() {
 }  // namespace
 
 extern const Family kGpt2Family;
-const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys, kGpt2Aliases};
+const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys,
+                            kGpt2Aliases};
 
 }  // namespace mh

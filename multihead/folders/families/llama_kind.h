@@ -27,6 +27,7 @@ struct LlamaFields {
   bool tied = false, attention_bias = false, feed_forward_bias = false;
   std::optional<double> base = {};
   std::optional<RopeFields> rope = {}, older_rope = {};
+  std::optional<int32_t> original_positions = {};  // beside them, it counts before theirs
   std::optional<int32_t> start = 1, end = 2, pad = {};
   // Of windows of keys; families that have none do not look.
   std::optional<int32_t> window = {};
@@ -53,6 +54,7 @@ struct LlamaFields {
     v("rope_theta", base, {.low = 1e-3, .high = 1e12});
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
+    v("original_max_position_embeddings", original_positions, {.low = 1, .high = 1 << 20});
     v("bos_token_id", start, kTokenIds);
     v("eos_token_id", end, kTokenIds);
     v("pad_token_id", pad, kTokenIds);

@@ -5,10 +5,12 @@
 namespace mh {
 namespace {
 
-constexpr LlamaKind kMistral = {.model_type = "mistral", .attention_biases = Biases::kNone, .window = LlamaKind::Window::kAllLayers};
+constexpr LlamaKind kMistral = {
+    .model_type = "mistral", .attention_biases = Biases::kNone, .window = LlamaKind::Window::kAllLayers};
 
 FolderPlan read_mistral(std::string_view json, std::string_view name) {
-  return read_llama_kind(kMistral, {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json, name);
+  return read_llama_kind(kMistral, {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json,
+                         name);
 }
 
 KnownKeys mistral_keys() {
@@ -18,6 +20,7 @@ KnownKeys mistral_keys() {
 }  // namespace
 
 extern const Family kMistralFamily;
-const Family kMistralFamily = {"mistral", "a causal decoder of MistralForCausalLM", read_mistral, mistral_keys};
+const Family kMistralFamily = {"mistral", "a causal decoder of MistralForCausalLM", read_mistral,
+                               mistral_keys};
 
 }  // namespace mh

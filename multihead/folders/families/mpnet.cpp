@@ -72,6 +72,7 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,
+                       .twins = kLmHeadTwins,
                        .prunes_heads = false},
                       name, wrong);
 }

@@ -5,8 +5,8 @@ namespace mh {
 namespace {
 
 constexpr LlamaKind kQwen2 = {.model_type = "qwen2",
-                          .attention_biases = Biases::kQueriesKeysValues,
-                          .window = LlamaKind::Window::kAsAsked};
+                              .attention_biases = Biases::kQueriesKeysValues,
+                              .window = LlamaKind::Window::kAsAsked};
 
 FolderPlan read_qwen2(std::string_view json, std::string_view name) {
   return read_llama_kind(kQwen2, qwen_defaults(), json, name);

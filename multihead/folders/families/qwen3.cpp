@@ -4,7 +4,8 @@
 namespace mh {
 namespace {
 
-constexpr LlamaKind kQwen3 = {.model_type = "qwen3", .query_key_norm = QueryKeyNorm::kRms, .window = LlamaKind::Window::kAsAsked};
+constexpr LlamaKind kQwen3 = {
+    .model_type = "qwen3", .query_key_norm = QueryKeyNorm::kRms, .window = LlamaKind::Window::kAsAsked};
 
 FolderPlan read_qwen3(std::string_view json, std::string_view name) {
   LlamaFields defaults = qwen_defaults();

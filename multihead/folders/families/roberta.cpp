@@ -22,7 +22,8 @@ FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std:
                        .tensors = kRobertaTensors,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
-                       .no_weights = kLmHeadOthers},
+                       .no_weights = kLmHeadOthers,
+                       .twins = kLmHeadTwins},
                       name, wrong);
 }
 
