@@ -11,6 +11,7 @@ from . import _native
 from ._arguments import checked
 from ._errors import UsageError
 from ._names import HeadName, HeadNames, head_name, listed
+from ._remarks import remark
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,9 @@ def edits_of(changes: Iterable[Change]) -> _native.Edits | None:
                 at = given if isinstance(given, At) else At(given)
                 _replace(edits, name, at.numbers, sequence=at.sequence, position=at.position, head=at.head)
     return edits
+
+
+def tell_unread(edits: _native.Edits | None) -> None:
+    """Remarks on edits that nothing met: of a position that no text has, of a part of the model that did not run."""
+    for line in [] if edits is None else edits.unread():
+        remark(line)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Literal, cast
 
 from . import _errors, _native
 from ._arguments import checked
-from ._edits import Changes, edits_of
+from ._edits import Changes, edits_of, tell_unread
 from ._names import Head, HeadName, head_name
 
 
@@ -95,4 +97,12 @@ class ModelFacts:
         raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
 
     def _edits(self) -> _native.Edits | None:
+        """The edits of this moment."""
         return edits_of(self._changes.now())
+
+    @contextlib.contextmanager
+    def _edited(self) -> Iterator[_native.Edits | None]:
+        """The same for a block that runs the model; behind it a remark on what nothing in the model met."""
+        edits = self._edits()
+        yield edits
+        tell_unread(edits)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
 from . import _errors, _native
 from ._arguments import checked, text
-from ._edits import Change, Replacement, edits_of
+from ._edits import Change, Replacement, edits_of, tell_unread
 from ._facts import ModelFacts
 from ._names import HeadName, HeadNames, listed
 from ._observation import Gradients, Observation
@@ -90,7 +91,8 @@ class Inside(ModelFacts):
         """
         patterns = listed(sites, "sites")
         if isinstance(texts, str):
-            seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=self._edits())
+            with self._edited() as edits:
+                seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=edits)
             return Observation(seen, self.sites)
         if target or pair is not None:
             raise _errors.UsageError("`target` and `pair` are of a single text; observe one text at a time")
@@ -99,22 +101,15 @@ class Inside(ModelFacts):
 
     def _observations(self, texts: Iterable[str], patterns: list[str], edits: _native.Edits | None) -> Iterator[Observation]:
         at_once = 2 * _native.threads()
-        known = self.sites
-        block: list[str] = []
-
-        def seen() -> Iterator[Observation]:
-            found = self._native.observe_all(block, sites=patterns, edits=edits)
+        known, first = self.sites, 0
+        lines = (text(one, "texts") for one in texts)
+        while block := list(itertools.islice(lines, at_once)):
+            found = self._native.observe_all(block, first=first, sites=patterns, edits=edits)
+            first += len(block)
             found.reverse()
             while found:
                 yield Observation(found.pop(), known)
-
-        for one in texts:
-            block.append(text(one, "texts"))
-            if len(block) == at_once:
-                yield from seen()
-                block = []
-        if block:
-            yield from seen()
+        tell_unread(edits)
 
     @checked
     def gradient(
@@ -143,5 +138,6 @@ class Inside(ModelFacts):
             position: only of this one of the tokens that are predicted, from 0.
         """
         patterns = listed(at, "at")
-        return Gradients(self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position,
-                                               edits=self._edits()))  # fmt: skip
+        with self._edited() as edits:
+            found = self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position, edits=edits)
+        return Gradients(found)

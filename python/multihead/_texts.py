@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _errors, _native
 from ._arguments import checked, text_or_list, whole_numbers
+from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
 from ._progress import Progress, counting
@@ -93,11 +94,11 @@ class TextTasks(ModelFacts):
                       max_length: int, max_length_factor: float, max_batch_tokens: int,
                       progress: Progress) -> list[list[tuple[str, float, float]]]:  # fmt: skip
         self._need("translate")
-        with counting(progress, "sentences", len(lines)) as count:
+        with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
             return self._native.translate(
                 lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
                 max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
-                edits=self._edits(), progress=count,
+                edits=edits, progress=count,
             )  # fmt: skip
 
     @checked
@@ -122,8 +123,8 @@ class TextTasks(ModelFacts):
         self._need("embed")
         lines, single = text_or_list(texts, "texts")
         seconds = None if pair is None else text_or_list(pair, "pair")[0]
-        with counting(progress, "sentences", len(lines)) as count:
-            rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=self._edits(), progress=count)
+        with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
+            rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=edits, progress=count)
         return rows[0] if single else rows
 
     @overload
@@ -219,11 +220,13 @@ class TextTasks(ModelFacts):
                    temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float, beam_size: int,
                    seed: int, stop: Sequence[str], chat: bool, system: str | None, messages: Sequence[Mapping[str, str]],
                    max_batch_tokens: int) -> list[str]:  # fmt: skip
-        return self._native.generate(
+        found = self._native.generate(
             lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
             repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
             earlier=_earlier(messages), max_batch_tokens=max_batch_tokens, edits=edits, on_text=on_text,
         )  # fmt: skip
+        tell_unread(edits)
+        return found
 
     @checked
     def fill(
@@ -246,7 +249,8 @@ class TextTasks(ModelFacts):
         self._need("fill")
         lines, single = text_or_list(texts, "texts")
         seconds = None if pair is None else text_or_list(pair, "pair")[0]
-        found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=self._edits())
+        with self._edited() as edits:
+            found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=edits)
         words = [[[Word(*word) for word in mask] for mask in text] for text in found]
         return words[0] if single else words
 
@@ -287,9 +291,9 @@ class TextTasks(ModelFacts):
         if (self.kind == "translator") != (targets is not None):
             raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
-        with counting(progress, "texts") as count:
+        with counting(progress, "texts") as count, self._edited() as edits:
             scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
-                                        edits=self._edits(), progress=count)  # fmt: skip
+                                        edits=edits, progress=count)  # fmt: skip
         if per_token:
             arrays = [np.array(one, dtype=np.float32) for one in scores]
             return arrays[0] if single else arrays

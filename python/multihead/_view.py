@@ -86,9 +86,9 @@ def view(
             if given is not None:
                 raise UsageError(f"`{argument}` is of a corpus: give its sentences with `corpus_text` or `trees`")
     name = os.path.basename(os.path.normpath(model.path)) or model.path
-    with counting(progress, "sentences") as count:
+    with counting(progress, "sentences") as count, model._edited() as edits:
         page, title = model._native.view(
             texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
-            head=head_name(head), walk=str(walk), importance=importance, edits=model._edits(), progress=count,
+            head=head_name(head), walk=str(walk), importance=importance, edits=edits, progress=count,
         )  # fmt: skip
     return Page(page, title, height)

@@ -40,8 +40,8 @@ def _report(
     model: Model, analysis: Callable[..., str], *read: Corpus, max_batch_tokens: int, progress: Progress, **own: Any
 ) -> dict[str, Any]:
     """What an analysis of the model's gives, under the edits of this moment."""
-    with counting(progress, "sentences") as count:
-        found = analysis(*read, max_batch_tokens=max_batch_tokens, edits=model._edits(), progress=count, **own)
+    with counting(progress, "sentences") as count, model._edited() as edits:
+        found = analysis(*read, max_batch_tokens=max_batch_tokens, edits=edits, progress=count, **own)
     report: dict[str, Any] = json.loads(found)
     return report
 

@@ -150,7 +150,8 @@ void add_model(nb::module_& module) {
       .def("replace", replace, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
            "position"_a = nb::none(), "head"_a = nb::none())
       .def(
-          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a);
+          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
+      .def("unread", [](const Edits& edits) { return edits.values.unread(); });
 
   nb::class_<LoadedModel> model(module, "Model");
   model

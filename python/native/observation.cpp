@@ -50,9 +50,9 @@ std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text
   });
 }
 
-/// Of many texts, without the sites of a decoder's translation being named: each thread reads its own.
+/// Of some texts of a list, of which the first is its text `first`: each thread reads its own.
 std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
-                                               const std::vector<std::string>& texts,
+                                               const std::vector<std::string>& texts, int64_t first,
                                                const std::vector<std::string>& sites, Edits* edits) {
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
@@ -64,7 +64,8 @@ std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
       const auto remark = [&](const std::string& line) { remarks[text].push_back(line); };
       all[text] = std::make_unique<Seen>();
       all[text]->observation =
-          observe_text(loaded.folder(), texts[text], {}, {.keep = sites, .sites = changed, .remark = remark});
+          observe_text(loaded.folder(), texts[text], {},
+                       {.keep = sites, .sites = changed, .number = first + i, .remark = remark});
       all[text]->sites = names;
     });
     for (const auto& of_text : remarks) {
@@ -253,7 +254,7 @@ void add_observation(nb::module_& module, nb::class_<LoadedModel>& model) {
       .def("observe", observe, "text"_a, nb::kw_only(), "target"_a, "pair"_a.none(), "sites"_a,
            "edits"_a.none())
       .def("check_sites", check_sites, "sites"_a)
-      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "sites"_a, "edits"_a.none())
+      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "first"_a, "sites"_a, "edits"_a.none())
       .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a, "second"_a.none(),
            "position"_a.none(), "edits"_a.none());
 }

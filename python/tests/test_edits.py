@@ -51,9 +51,9 @@ def test_edits(demo: mh.Model) -> None:
         ({"replace": {"encoder.0.nothing": np.ones(24)}}, "encoder.0.nothing"),
         ({"gate": {HEAD: float("nan")}}, "finite"),
         ({"mute": HEAD, "gate": {HEAD: 1}}, "muted and gated"),
-        ({"replace": {SITE: np.ones(3)}}, r"`replace`: expected \[96\] or \[rows, 96\] for .*, got 3 columns"),
-        ({"replace": {SITE: mh.At(np.ones((5, 96)), head=1)}}, r"expected \[24\] or \[rows, 24\] for .*, head 1, got 96 columns"),
-        ({"replace": {SITE: mh.At(np.ones(24), head=4)}}, "has 4 heads, numbered from 0, and no head 4"),
+        ({"replace": {SITE: np.ones(3)}}, f"site '{SITE}': the numbers to put there have 3 columns, expected 96"),
+        ({"replace": {SITE: mh.At(np.ones((5, 96)), head=1)}}, "have 96 columns, expected 24"),
+        ({"replace": {SITE: mh.At(np.ones(24), head=4)}}, "there is no head 4; it has 4"),
     ],
 )
 def test_refused_at_the_call(demo: mh.Model, given: dict[str, Any], words: str) -> None:
@@ -98,6 +98,33 @@ def test_what_is_called_in_a_block_is_changed_when_it_comes(demo: mh.Model) -> N
         assert not any(muted_heads(seen) for seen in outside)
     with pytest.raises(mh.UsageError, match="no site 'encoder.0.nothing'"):
         demo.observe(SENTENCES, sites="encoder.0.nothing")  # at the call
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_text_of_a_list_is_the_same_however_it_is_read(demo: mh.Model, threads: int) -> None:
+    numbers = np.arange(96, dtype=np.float32)
+    before = mh.threads()
+    try:
+        mh.set_threads(threads)
+        with demo.edit(replace={SITE: mh.At(numbers, sequence=8, position=1)}):
+            changed = [np.array_equal(seen[SITE][1], numbers) for seen in demo.observe(SENTENCES * 2, sites=SITE)]
+    finally:
+        mh.set_threads(before)
+    assert changed == [number == 8 for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda demo: list(demo.observe(SENTENCES, sites=SITE)),
+        lambda demo: demo.translate(SENTENCES, max_length=9),
+    ],
+)
+def test_says_what_nothing_met(demo: mh.Model, call: Callable[[mh.Model], Any]) -> None:
+    far = mh.At(np.zeros(96), sequence=4, position=99)
+    with demo.edit(replace={"decoder.0.output": far}), pytest.warns(mh.Remark, match="decoder.0.output.*position 99") as told:
+        call(demo)
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_streams_keep_the_edits_of_their_call() -> None:
