@@ -17,6 +17,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
@@ -103,11 +104,14 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
       {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict});
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
+  std::vector<int64_t> lengths;
   int64_t all_tokens = 0;
   for (const TextTokens& sentence : sentences) {
     sizes.push_back({.tokens = std::ssize(sentence.ids)});
+    lengths.push_back(sizes.back().tokens);
     all_tokens += sizes.back().tokens;
   }
+  const ListOffsets offsets = ListOffsets::of_texts(lengths);
   // A batch or more for each thread, if they do not become too small for fast products.
   const int threads = thread_count();
   const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
@@ -122,8 +126,9 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     auto& tape = tapes[static_cast<size_t>(thread)];
     if (!tape) tape = std::make_unique<Tape>();
     tape->clear();
-    Context context{.tape = *tape, .sites = options.sites};
     const auto& batch = batches[static_cast<size_t>(number)];
+    ListSites listed(options.sites, {.texts = batch, .count = std::ssize(lengths), .offsets = &offsets});
+    Context context{.tape = *tape, .sites = listed.sites()};
     Batch tokens;
     for (const int64_t i : batch) {
       const TextTokens& sentence = sentences[static_cast<size_t>(i)];

@@ -24,7 +24,7 @@ struct EmbedTextOptions {
   LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
   int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
-  Sites* sites = nullptr;
+  Sites* sites = nullptr;            // whose sequences are the lines
   /// Called by the calling thread after each of its batches, and at the end.
   std::function<void(int64_t sentences_done)> progress = nullptr;
   /// Hears how many lines were cut, and which words the tokenizer does not know, a line each.

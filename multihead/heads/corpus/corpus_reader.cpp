@@ -4,6 +4,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -77,6 +78,12 @@ std::vector<int32_t> CorpusBlock::separators(AttentionKind kind, size_t i) const
   return found;
 }
 
+std::vector<int64_t> CorpusBlock::numbers() const {
+  std::vector<int64_t> all;
+  for (const int64_t line : lines) all.push_back(line - 1);
+  return all;
+}
+
 CorpusReader::CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options)
     : folder_(folder), corpus_(corpus), options_(std::move(options)), reader_(folder_, options_.remark) {}
 
@@ -131,7 +138,9 @@ std::optional<CorpusBlock> CorpusReader::next() {
     if (!text.targets.empty()) {
       target = reader_.translated(text.targets, folder_.target_tokens(), target_words, from("target line"));
     } else {
-      target.ids = greedy_translations(folder_, source.ids, options_.sites);
+      const std::vector<int64_t> numbers = block.numbers();
+      ListSites listed(options_.sites, {.texts = numbers});
+      target.ids = greedy_translations(folder_, source.ids, listed.sites());
     }
   } else {
     refuse_targets(folder_, !text.targets.empty());
