@@ -53,6 +53,8 @@ bool has_our_config(const fs::path& folder) {
 }  // namespace
 
 bool is_written_here(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::is_directory(folder, code)) return false;
   const auto holds = [&](bool (*test)(const fs::path&)) {
     try {
       return test(folder);
