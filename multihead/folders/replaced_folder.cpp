@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <string>
 #include <system_error>
 
@@ -58,7 +59,7 @@ bool is_written_here(const fs::path& folder) {
   const auto holds = [&](bool (*test)(const fs::path&)) {
     try {
       return test(folder);
-    } catch (const Error&) {  // a damaged file says nothing
+    } catch (const std::exception&) {  // what is damaged or cannot be read says nothing
       return false;
     }
   };
