@@ -9,12 +9,16 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/apply_settings.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/tokenizer_files.h"
+#include "multihead/folders/tokenizer_settings.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/json_node.h"
 #include "multihead/text/sentencepiece_model.h"
+#include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
@@ -36,9 +40,22 @@ std::string read_required(const FolderSource& folder, const char* name) {
   return folder.read(name);
 }
 
-std::optional<Tokenizer> read_tokenizer_json(const FolderSource& folder, const char* name) {
-  if (!folder.has(name)) return std::nullopt;
-  return Tokenizer::from_json(folder.read(name), folder.path_of(name));
+/// tokenizer.json with what the files beside it say.
+std::optional<Tokenizer> read_source_tokenizer(const FolderSource& folder,
+                                               std::vector<std::string>& remarks) {
+  if (!folder.has(kTokenizerFile)) return std::nullopt;
+  const std::string bytes = folder.read(kTokenizerFile), path = folder.path_of(kTokenizerFile);
+  TokenizerParts parts = read_tokenizer_json(bytes, path);
+  const TokenizerSettings settings = read_tokenizer_settings(folder);
+  const bool byte_level = bytes.find("\"ByteLevel\"") != std::string::npos;
+  remarks = settings.remarks;
+  for (std::string& line : apply_settings(settings, path, byte_level, parts)) remarks.push_back(std::move(line));
+  return naming(path, [&] { return Tokenizer(std::move(parts)); });
+}
+
+std::optional<Tokenizer> read_target_tokenizer(const FolderSource& folder) {
+  if (!folder.has(kTargetTokenizerFile)) return std::nullopt;
+  return Tokenizer::from_json(folder.read(kTargetTokenizerFile), folder.path_of(kTargetTokenizerFile));
 }
 
 using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
@@ -124,10 +141,10 @@ FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
 }  // namespace
 
 FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
-  FolderTokenizers found{.source = read_tokenizer_json(folder, kTokenizerFile),
-                         .target = read_tokenizer_json(folder, kTargetTokenizerFile),
-                         .source_file = folder.path_of(kTokenizerFile),
+  FolderTokenizers found{.source_file = folder.path_of(kTokenizerFile),
                          .target_file = folder.path_of(kTargetTokenizerFile)};
+  found.source = read_source_tokenizer(folder, found.remarks);
+  found.target = read_target_tokenizer(folder);
   const bool opus = folder.has(kSourceModel) || folder.has(kTargetModel);
   return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
 }

@@ -28,8 +28,9 @@ void LongLines::note(size_t i, size_t tokens) {
 
 void LongLines::tell(size_t lines, const std::function<void(const std::string&)>& remark) const {
   if (cut_ == 0 || !remark) return;
-  remark(fmt::format("{} of {} {}{} cut to the {} tokens that the model reads{}; {}", cut_, lines, from_.one,
-                     lines == 1 ? "" : "s", limit_.longest, limit_.before, first_));
+  remark(fmt::format("{} of {} {}{} cut to the {} tokens that the model reads{}, at {} {}; {}", cut_, lines,
+                     from_.one, lines == 1 ? "" : "s", limit_.longest, limit_.before,
+                     cut_ == 1 ? "its" : "their", limit_.cut == TextEnd::kStart ? "start" : "end", first_));
 }
 
 }  // namespace mh
