@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/gguf_keys.h"
 #include "multihead/folders/gguf_words.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/piece_pairs.h"
@@ -77,21 +78,24 @@ void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
 /// say.
 PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, bool begins) {
   PostProcessorStep step{.kind = PostProcessorStep::Kind::kTemplateProcessing};
-  const auto add = [&](const char* asked, const char* which, bool otherwise) {
+  const auto add = [&](const char* asked, GgufSpecial which, bool otherwise) {
     const std::optional<bool> said = file.flag(asked);
     if (!said.value_or(otherwise)) return;
-    const auto id = file.integer(which, 0, static_cast<int64_t>(tokens.texts.size()) - 1);
+    const auto id = gguf_special_token(file, which);
     if (!id && !said) return;
-    if (!id)
-      throw FormatError(fmt::format("{}: \"{}\" is true, but \"{}\" is missing", file.name(), asked, which));
+    if (!id) {
+      throw FormatError(fmt::format("{}: \"{}\" is true, but \"{}\" is {}", file.name(), asked,
+                                    gguf_key(which),
+                                    file.contains(gguf_key(which)) ? "no token of the file" : "missing"));
+    }
     const std::string token(tokens.texts[static_cast<size_t>(*id)]);
     step.single.push_back({.special = token});
     if (step.special_tokens.empty() || step.special_tokens.back().name != token)  // both may be one token
       step.special_tokens.push_back({.name = token, .ids = {static_cast<int32_t>(*id)}, .tokens = {token}});
   };
-  add("tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", begins);
+  add("tokenizer.ggml.add_bos_token", GgufSpecial::kBegin, begins);
   step.single.push_back({.sequence = 'A'});
-  add("tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", false);
+  add("tokenizer.ggml.add_eos_token", GgufSpecial::kEnd, false);
   step.pair = step.single;
   step.pair.push_back({.sequence = 'B', .type_id = 1});
   return step;

@@ -49,6 +49,8 @@ void require_file(const fs::path& folder, const char* name) {
   std::string remedy = "copy the whole folder again, or name another";
   if (is_there(checkpoints_of(folder)))
     remedy = "the training there has made no checkpoint yet; let it go on, or name another folder";
+  if (is_there(folder / kAdapterConfigFile))
+    remedy = "there is an adapter alone: put config.json and model.safetensors of its base model beside it";
   if (is_there(folder / "pytorch_model.bin")) {
     remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
   }
@@ -163,6 +165,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   // The small files first: their errors come at once. What a model must say of itself it says without
   // weights.
   const TensorFiles files = from.tensors();
+  folder.remarks.insert(folder.remarks.end(), files.remarks().begin(), files.remarks().end());
   folder.model = make_model(files, plan);
   // Meanwhile another thread reads the weights, which nothing below asks for.
   auto weights = std::async([&] { return read_parameters(files, plan, *folder.model); });

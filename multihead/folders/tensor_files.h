@@ -87,6 +87,9 @@ class TensorFiles {
   const Tensors& tensors() const { return tensors_; }
   /// How many numbers all tensors have together.
   double elements() const;
+  /// Lines worth knowing of where they come from.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  void add_remark(std::string line) { remarks_.push_back(std::move(line)); }
 
  private:
   TensorFiles() = default;
@@ -94,6 +97,7 @@ class TensorFiles {
 
   std::string name_;
   Tensors tensors_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace mh

@@ -161,6 +161,7 @@ void Model::check(const Sites& who, std::span<const SiteShape> all) const {
       continue;
     throw UsageError(fmt::format("this model has no site '{}'; it has {}", asked, in_words(all)));
   }
+  for (const SiteShape& site : all) who.check(site);
 }
 
 void Model::visit(const ConstParameterVisitor& visitor) const {

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import contextvars
-from typing import Any, Literal, NamedTuple, cast
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
 from . import _errors, _native
-from ._edits import Change, edits_of
-
-
-class Head(NamedTuple):
-    """A head of a model."""
-
-    name: str  # "encoder.3.self_attention.1"
-    attention: str  # "encoder.3.self_attention"
-    number: int  # from 0
-    layer: int  # from 0
-    key_head: int  # the number of the keys that it reads; heads with the same one share them
-    d_key: int  # numbers of its queries and keys
-    d_value: int  # numbers of its values
+from ._arguments import checked
+from ._edits import Changes, edits_of, tell_unread
+from ._names import Head, HeadName, head_name
 
 
 class ModelFacts:
@@ -27,7 +18,7 @@ class ModelFacts:
     def __init__(self, native: _native.Model, name: str) -> None:
         self._native = native
         self._name = name
-        self._changes: contextvars.ContextVar[tuple[Change, ...]] = contextvars.ContextVar("changes", default=())
+        self._changes = Changes()
 
     @property
     def path(self) -> str:
@@ -68,9 +59,10 @@ class ModelFacts:
                 found.append(Head(f"{attention}.{number}", attention, number, layer, key_head, d_key, d_value))
         return found
 
-    def heads_named(self, pattern: str) -> list[str]:
+    @checked
+    def heads_named(self, pattern: HeadName) -> list[str]:
         """The heads that a name or a pattern stands for (``*``: any characters). Raises UsageError when there are none."""
-        return self._native.heads_named(pattern)
+        return self._native.heads_named(head_name(pattern))
 
     @property
     def sites(self) -> dict[str, int]:
@@ -105,4 +97,12 @@ class ModelFacts:
         raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
 
     def _edits(self) -> _native.Edits | None:
-        return edits_of(self._changes.get())
+        """The edits of this moment."""
+        return edits_of(self._changes.now())
+
+    @contextlib.contextmanager
+    def _edited(self) -> Iterator[_native.Edits | None]:
+        """The same for a block that runs the model; behind it a remark on what nothing in the model met."""
+        edits = self._edits()
+        yield edits
+        tell_unread(edits)

@@ -17,6 +17,7 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/save_folder.h"
+#include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/models/causal_model.h"
@@ -82,7 +83,12 @@ LoadedModel::LoadedModel(const std::string& path) : path_(path) {
     read_sentence_steps(path, model_);
   } catch (const Error& error) {  // only `sentences()` needs them
     no_vectors_ = error.what();
-    model_.remarks.clear();
+  }
+  const bool is_of_sentences = embeds() && has_sentence_modules(path);
+  const std::string of_folder = folder().remark();
+  if (!of_folder.empty()) remarks_.push_back(of_folder);
+  for (const std::string& line : model_.remarks) {
+    if (line != of_folder) (is_of_sentences ? remarks_ : vector_remarks_).push_back(line);
   }
 }
 
@@ -114,6 +120,17 @@ Sites* sites_of(Edits* edits, const LoadedModel& model) {
   return &edits->values;
 }
 
+std::vector<std::string> sites_named(std::span<const SiteShape> all,
+                                     const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const SiteShape& site : all) {
+    if (std::any_of(patterns.begin(), patterns.end(),
+                    [&](const auto& pattern) { return fits(site.name, pattern); }))
+      names.push_back(site.name);
+  }
+  return names;
+}
+
 void add_model(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Edits>(module, "Edits")
@@ -133,7 +150,8 @@ void add_model(nb::module_& module) {
       .def("replace", replace, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
            "position"_a = nb::none(), "head"_a = nb::none())
       .def(
-          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a);
+          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
+      .def("unread", [](const Edits& edits) { return edits.values.unread(); });
 
   nb::class_<LoadedModel> model(module, "Model");
   model
@@ -182,7 +200,7 @@ void add_model(nb::module_& module) {
   add_tasks(model);
   add_observation(module, model);
   add_analyses(model);
-  add_view(model);
+  add_view(module, model);
 }
 
 }  // namespace mh::python

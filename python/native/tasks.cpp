@@ -102,6 +102,7 @@ NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std
                            .progress = progress,
                            .remark = warn};
   const SentenceModel& model = loaded.sentences();
+  for (const std::string& line : loaded.vector_remarks()) warn(line);
   Tensor rows = long_call([&] { return embed_text(model, texts, options); });
   const std::vector<int64_t> shape = {rows.rows(), rows.cols()};
   return numpy_of(std::move(rows), shape);

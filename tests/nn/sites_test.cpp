@@ -355,7 +355,7 @@ TEST(Sites, SaysWhatIsWrong) {
   };
   const std::string heads = "encoder.0.self_attention.heads";
   EXPECT_THAT([&] { run({.site = heads, .sequence = 2, .numbers = Tensor(1, kModelWidth)}); },
-              ThrowsMessage<UsageError>(HasSubstr("there is no sequence 2; the batch has 2")));
+              ThrowsMessage<UsageError>(HasSubstr("there is no sequence 2; there are 2")));
   EXPECT_THAT([&] { run({.site = heads, .sequence = 1, .position = 3, .numbers = Tensor(1, kModelWidth)}); },
               ThrowsMessage<UsageError>(HasSubstr("sequence 1 has no position 3; it has 3")));
   EXPECT_THAT([&] { run({.site = heads, .head = 3, .numbers = Tensor(1, 4)}); },

@@ -4,6 +4,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -77,6 +78,12 @@ std::vector<int32_t> CorpusBlock::separators(AttentionKind kind, size_t i) const
   return found;
 }
 
+std::vector<int64_t> CorpusBlock::numbers() const {
+  std::vector<int64_t> all;
+  for (const int64_t line : lines) all.push_back(line - 1);
+  return all;
+}
+
 CorpusReader::CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options)
     : folder_(folder), corpus_(corpus), options_(std::move(options)), reader_(folder_, options_.remark) {}
 
@@ -109,6 +116,11 @@ std::optional<CorpusBlock> CorpusReader::next() {
   const auto from = [&](const char* one) {
     return LinesFrom{.first = static_cast<size_t>(first) + 1, .one = one};
   };
+  const auto from_source = [&](const char* one) {
+    LinesFrom lines = from(text.source_trees.empty() ? one : "sentence");
+    if (!text.source_trees.empty()) lines.name = corpus_.name();
+    return lines;
+  };
   InspectedTexts& source = block.source;
   InspectedTexts& target = block.target;
   if (!text.pairs.empty()) {
@@ -117,7 +129,8 @@ std::optional<CorpusBlock> CorpusReader::next() {
     source = reader_.pairs(text.sources, text.pairs, from("pair"));
     refuse_targets(folder_, !text.targets.empty());
   } else if (translates(folder_)) {
-    source = reader_.translated(text.sources, folder_.source_tokens(), source_words, from("source line"));
+    source =
+        reader_.translated(text.sources, folder_.source_tokens(), source_words, from_source("source line"));
     for (auto& ids : source.ids) ids.push_back(folder_.translator().config().eos_id);
     for (auto& offsets : source.offsets) offsets.emplace_back(0, 0);
     for (auto& words : source.words) words.push_back(-1);
@@ -125,11 +138,13 @@ std::optional<CorpusBlock> CorpusReader::next() {
     if (!text.targets.empty()) {
       target = reader_.translated(text.targets, folder_.target_tokens(), target_words, from("target line"));
     } else {
-      target.ids = greedy_translations(folder_, source.ids, options_.sites);
+      const std::vector<int64_t> numbers = block.numbers();
+      ListSites listed(options_.sites, {.texts = numbers});
+      target.ids = greedy_translations(folder_, source.ids, listed.sites());
     }
   } else {
     refuse_targets(folder_, !text.targets.empty());
-    source = reader_.whole(text.sources, source_words, from("line"));
+    source = reader_.whole(text.sources, source_words, from_source("line"));
   }
 
   if (!text.source_trees.empty())

@@ -47,6 +47,8 @@ struct CorpusBlock {
   GoldAlignments alignments = {};
   bool causal = false;  // of a causal model
 
+  /// Of each sentence: its number in the list that the corpus is, from 0; blank lines count.
+  std::vector<int64_t> numbers() const;
   int64_t sentences() const { return static_cast<int64_t>(source.ids.size()); }
   /// The keys of such an attention that are special tokens in sentence i, key 0 left out: [SEP], </s>.
   std::vector<int32_t> separators(AttentionKind kind, size_t i) const;

@@ -97,7 +97,7 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
                                   .longest = facts.max_positions - 1,  // the start token comes before
                                   .vocabulary = facts.vocabulary});
     for (size_t i = 0; i < block->source.ids.size(); ++i) {
-      ScoredText text{.ids = std::move(block->source.ids[i])};
+      ScoredText text{.number = block->lines[i] - 1, .ids = std::move(block->source.ids[i])};
       if (!block->source.types.empty()) text.types = std::move(block->source.types[i]);
       switch (found.kind) {
         case ScoreKind::kTranslation:

@@ -94,7 +94,8 @@ std::vector<InductionScore> induction_scores(const ModelFolder& folder, const In
   }
   InductionObserver observer(begin, length);
   CorpusObserver* const observers[] = {&observer};
-  observe_corpus(*folder.model, sequences, {}, observers, {.sites = options.sites});
+  const std::vector<int64_t> of_no_list(sequences.size(), -1);  // an edit of one text is not meant
+  observe_corpus(*folder.model, sequences, {}, observers, {.sites = options.sites, .numbers = of_no_list});
   return observer.scores();
 }
 

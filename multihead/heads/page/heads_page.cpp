@@ -89,8 +89,8 @@ struct HeadsPage::Data {
   size_t products = 0;  // bytes of those that stand beside roots
 
   /// seen: what the model has inside while it reads the text, with the values at the sites of `keep`.
-  HeadsJson text(const PageRun& run, const PageText& text, const std::vector<std::string>& keep,
-                 PageMapCollector& maps, Observation& seen);
+  HeadsJson text(const PageRun& run, const PageText& text, int64_t number,
+                 const std::vector<std::string>& keep, PageMapCollector& maps, Observation& seen);
   static int focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence);
 };
 
@@ -130,7 +130,7 @@ int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const 
   return best;
 }
 
-HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text,
+HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, int64_t number,
                                 const std::vector<std::string>& keep, PageMapCollector& maps,
                                 Observation& seen) {
   const ModelFolder& folder = *run.folder;
@@ -141,8 +141,8 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text,
              : products < kMostProducts ? PageCoding::kRootsAndProducts
                                         : PageCoding::kRoots);
   SitesInTurn sites(run.sites, maps);
-  seen =
-      observe_text(folder, text.source, text.target, {.keep = keep, .sites = &sites, .remark = run.remark});
+  seen = observe_text(folder, text.source, text.target,
+                      {.keep = keep, .sites = &sites, .number = number, .remark = run.remark});
   HeadsJson json;
   const bool causal = is_causal(folder);
   if (seen.targets == TargetsRead::kGreedy) {
@@ -206,7 +206,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
-    json["texts"].push_back(data_->text(run, texts[t], keep, maps, seen));
+    json["texts"].push_back(data_->text(run, texts[t], static_cast<int64_t>(t), keep, maps, seen));
     json["texts"].back()["attribution"] =
         run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
     if (focuses) data_->query = Data::focus(seen, opened, evidence);
