@@ -99,7 +99,7 @@ struct SpecialTokensFile {
 
 /// One of the two, from a SentencePiece model and a vocabulary.
 Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, const VocabularyFile& vocabulary,
-                              const SpecialTokensFile& special) {
+                              const SpecialTokensFile& special, std::optional<TextEnd> cut) {
   const std::string pieces = read_required(folder, model);
   TokenizerParts parts = read_sentencepiece_model(pieces, folder.path_of(model));
   try {
@@ -117,6 +117,7 @@ Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, con
         template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
     }
     parts.language_code = true;
+    parts.cut = cut;
     parts.decoders[0].trims_ends = true;
     parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
     if (!special.bytes.empty()) parts.files[kTokenizerConfigFile] = special.bytes;
@@ -132,10 +133,12 @@ FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
   std::optional<VocabularyFile> own;
   if (folder.has(kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
   const VocabularyFile& of_target = own ? *own : vocabulary;
-  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special),
-          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special),
+  TokenizerSettings settings = read_tokenizer_settings(folder);
+  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special, settings.cut),
+          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special, settings.cut),
           .source_file = vocabulary.path,
-          .target_file = of_target.path};
+          .target_file = of_target.path,
+          .remarks = std::move(settings.remarks)};
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ constexpr KeyRule kRules[] = {
     {.key = "verbose"},
     {.key = "source_lang"},
     {.key = "target_lang"},
-    {.key = "separate_vocabs", .harmless = "[false]"},
+    {.key = "separate_vocabs"},  // target_vocab.json says so
     // padding, of which there is none here; truncation that a caller may ask for
     {.key = "padding_side"},
     {.key = "padding"},
