@@ -134,9 +134,11 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
     }
   });
 
-  LongLines long_lines(options.from, {.longest = reader.longest(),
-                                      .strict = options.strict,
-                                      .cut = reader.tokenizer().cut_end()});
+  LongLines::Limit limit{.longest = reader.longest(),
+                         .strict = options.strict || options.whole,
+                         .cut = reader.tokenizer().cut_end()};
+  if (options.whole) limit.remedy = "shorten it";
+  LongLines long_lines(options.from, std::move(limit));
   UnknownTokens told;
   UnknownTokens& unknown = options.unknown != nullptr ? *options.unknown : told;
   const bool count = options.unknown != nullptr || options.remark != nullptr;

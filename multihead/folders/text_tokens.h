@@ -77,10 +77,11 @@ struct ReadLinesOptions {
   /// Hears how many lines were cut, and what the tokenizer does not know; may be null.
   std::function<void(const std::string&)> remark = nullptr;
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
+  bool whole = false;                // the same of a caller that can read whole lines alone
   UnknownTokens* unknown = nullptr;  // what the tokenizer does not know is counted here instead of told
 };
 /// Reads lines, or pairs, with all threads. Throws FormatError that names the line which is not UTF-8, or with `strict` too
-/// long; UsageError unless there are as many second texts, and as check_pairs() does.
+/// long, or with `whole`; UsageError unless there are as many second texts, and as check_pairs() does.
 std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std::string> lines,
                                    const ReadLinesOptions& options);
 

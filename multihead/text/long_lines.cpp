@@ -22,8 +22,7 @@ void LongLines::note(size_t i, size_t tokens) {
   first_ = fmt::format("{} has {} tokens", from_.at(i), tokens);
   if (!limit_.strict) return;
   throw FormatError(
-      fmt::format("{}, but the model reads {}{}; shorten it, or let it be cut: leave out `strict`", first_,
-                  limit_.longest, limit_.before));
+      fmt::format("{}, but the model reads {}{}; {}", first_, limit_.longest, limit_.before, limit_.remedy));
 }
 
 void LongLines::tell(size_t lines, const std::function<void(const std::string&)>& remark) const {

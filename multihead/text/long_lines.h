@@ -25,7 +25,8 @@ class LongLines {
   struct Limit {
     size_t longest;           // tokens that the model reads
     std::string before = {};  // what it needs room for, e.g. "26 new ones"
-    bool strict = false;      // refuse a line that is longer
+    bool strict = false;      // refuse a line that is longer, and say what to do
+    std::string remedy = "shorten it, or let it be cut: leave out `strict`";
     TextEnd cut = TextEnd::kEnd;  // which end the others lose
   };
   LongLines(LinesFrom from, Limit limit);

@@ -17,6 +17,7 @@
 #include "multihead/text/token_ids.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
+#include "multihead/text/unicode.h"
 #include "multihead/text/word_model.h"
 
 namespace mh {
@@ -243,7 +244,7 @@ const std::string& Tokenizer::token_of(int32_t id) const {
 
 std::string Tokenizer::shown(int32_t id) const {
   const std::string& token = token_of(id);
-  return pipeline_->byte_level ? shown_piece(token) : token;
+  return pipeline_->byte_level ? shown_piece(token) : printable(token);
 }
 
 std::optional<int32_t> Tokenizer::unknown_id() const {

@@ -82,7 +82,7 @@ class Tokenizer {
   const std::string& token_of(int32_t id) const;
   /// The token as people read it, e.g. in a table. Those of byte-level tokenizers (GPT-2, RoBERTa, Llama 3) are
   /// shown as the text that they stand for: a space as U+2581, and a byte that is no whole character by itself,
-  /// or is a control character, as <0xE6>. All other tokens are shown as token_of() has them. Not for programs:
+  /// or is a control character, as <0xE6>. All other tokens are shown as token_of() has them, but for characters that a line cannot have, \u202e. Not for programs:
   /// two tokens may look alike. Throws UsageError on ids out of range.
   std::string shown(int32_t id) const;
   /// The id of the unknown token, which stands for text that the vocabulary does not have.
