@@ -1,6 +1,7 @@
 #include "multihead/folders/gguf_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -138,10 +139,18 @@ class GgufFolder final : public FolderSource {
   }
   TensorFiles tensors() const override { return gguf_weights(file_, gguf_heads(file_)); }
   FolderTokenizers tokenizers() const override {
+    std::vector<std::string> remarks;
+    if (const auto markers = gguf_split_markers(file_); tokenizer_ && !markers.empty()) {
+      remarks.push_back(
+          fmt::format("{}: {} {} marked as ordinary text, and read as the control token{} that a chat needs",
+                      file_.name(), fmt::join(markers, " and "), markers.size() == 1 ? "is" : "are",
+                      markers.size() == 1 ? "" : "s"));
+    }
     return {.source = tokenizer_,
             .target = std::nullopt,
             .source_file = fmt::format("the tokenizer of {}", file_.name()),
-            .target_file = {}};
+            .target_file = {},
+            .remarks = std::move(remarks)};
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/chat_markers.h"
 #include "multihead/folders/gguf_keys.h"
 #include "multihead/folders/gguf_words.h"
 #include "multihead/text/in_quotes.h"
@@ -62,6 +64,13 @@ struct Tokens {
   }
 };
 
+/// Whether a token of the vocabulary that the file marks as an ordinary one must be found in the text as it is: a chat's
+/// markers, which no text would become otherwise. llama.cpp, too, reads <|im_end|> as a control token whatever its type.
+bool is_split_marker(std::string_view token, int64_t type) {
+  return type != kControl && type != kUnknown && type != kUserDefined &&
+         std::find(kChatMarkers.begin(), kChatMarkers.end(), token) != kChatMarkers.end();
+}
+
 /// The vocabulary and the tokens that are found in the text as they are.
 void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
   for (size_t i = 0; i < tokens.texts.size(); ++i) {
@@ -69,7 +78,7 @@ void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
     const auto id = static_cast<int32_t>(i);
     const int64_t type = tokens.types[i];
     parts.model.vocabulary.emplace_back(token, id);
-    if (type == kControl || type == kUnknown || type == kUserDefined)
+    if (type == kControl || type == kUnknown || type == kUserDefined || is_split_marker(token, type))
       parts.added_tokens.push_back({.id = id, .content = token, .special = type != kUserDefined});
   }
 }
@@ -154,6 +163,17 @@ void make_sentence_piece(const GgufFile& file, const Tokens& tokens, TokenizerPa
 }
 
 }  // namespace
+
+std::vector<std::string> gguf_split_markers(const GgufFile& file) {
+  if (!file.contains(kTokens)) return {};
+  const std::vector<std::string_view> texts = *file.texts(kTokens);
+  const std::vector<int64_t> types = file.integers(kTypes).value_or(std::vector<int64_t>(texts.size()));
+  std::vector<std::string> found;
+  for (size_t i = 0; i < std::min(texts.size(), types.size()); ++i) {
+    if (is_split_marker(texts[i], types[i])) found.emplace_back(texts[i]);
+  }
+  return found;
+}
 
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file) {
   const auto model = file.text("tokenizer.ggml.model");

@@ -182,6 +182,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   }
   if (from.has(kChatTemplateFile)) folder.chat_template = from.read(kChatTemplateFile);
   FolderTokenizers tokenizers = from.tokenizers();
+  folder.remarks.insert(folder.remarks.end(), tokenizers.remarks.begin(), tokenizers.remarks.end());
   folder.tokenizer = std::move(tokenizers.source);
   folder.target_tokenizer = std::move(tokenizers.target);
   const ModelFacts facts = folder.model->facts();

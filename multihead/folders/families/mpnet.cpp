@@ -55,13 +55,15 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   BertSizes sizes = read_bert_sizes({.vocabulary = 30527, .pad = 1}, json, name, wrong);
   sizes.types = 0;
-  sizes.put_position_offset(2, wrong);  // whatever pad_token_id is
+  constexpr int32_t kPadding = 1;  // whatever pad_token_id is
+  sizes.put_position_offset(kPadding + 1, wrong);
   MpnetFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
   if (fields.buckets != kT5Buckets)
     wrong.push_back(
         fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, kT5Buckets));
   EncoderConfig config = bert_config(sizes);
+  config.embedding.uncounted = kPadding;
   config.stack.positions = Positions::kT5;
   config.stack.one_bias = true;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is

@@ -15,6 +15,7 @@ FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std:
   // Position p has row p + pad_token_id + 1: the row of the padding token itself stays zero.
   sizes.put_position_offset(sizes.pad.value_or(-1) + 1, wrong);
   EncoderConfig config = bert_config(sizes);
+  config.embedding.uncounted = sizes.pad;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is
   return encoder_plan(config, sizes.tied,
                       {.model_type = model_type,
