@@ -10,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/heads/attribution/attribute_text.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -106,9 +107,9 @@ void check_faithfulness(const FaithfulnessOptions& options) {
   if (asked.position || !asked.target_token.empty() || !asked.target.empty())
     throw UsageError(
         "over a corpus the last word of each text is explained; leave the token and the target out");
-  if (options.points < 1)
-    throw UsageError(fmt::format("`points`: expected 1 or more, got {}", options.points));
-  if (options.draws < 1) throw UsageError(fmt::format("`draws`: expected 1 or more, got {}", options.draws));
+  check_attribution(asked);
+  check_option("points", options.points, {.low = 1, .high = 10'000});
+  check_option("draws", options.draws, {.low = 1, .high = 10'000});
 }
 
 /// Why a text is left out; empty: it is not.
