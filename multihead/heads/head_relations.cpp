@@ -26,7 +26,7 @@ class HalfCorpus final : public HeadsCorpus {
       HeadsText text = whole_.next();
       if (text.sources.empty()) return kept;
       for (size_t i = 0; i < text.sources.size(); ++i) {
-        if (text.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;  // read by nobody
+        if (is_blank(text.sources[i])) continue;  // read by nobody
         if (!in_half(sentence_++, half_)) continue;
         kept.sources.push_back(std::move(text.sources[i]));
         if (!text.targets.empty()) kept.targets.push_back(std::move(text.targets[i]));

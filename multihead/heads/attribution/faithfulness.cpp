@@ -133,7 +133,10 @@ Faithfulness measured(HeadsCorpus& corpus, const FaithfulnessOptions& options, c
   std::string why = "there is none";
   for (HeadsText lines = corpus.next(); !lines.sources.empty(); lines = corpus.next()) {
     for (size_t i = 0; i < lines.sources.size(); ++i) {
-      if (lines.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;
+      if (is_blank(lines.sources[i])) {
+        left_out += has_other_side(lines, i) ? 1 : 0;
+        continue;
+      }
       std::string refusal;
       try {
         const std::unique_ptr<ExplainedText> text = make(lines, i);

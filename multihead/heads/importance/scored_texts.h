@@ -62,7 +62,7 @@ struct ScoredTextsOptions {
 };
 
 /// Reads the corpus from where it is to its end; its token ids stay in memory. Sentences of which nothing can be predicted (a
-/// causal model's of one token, none but special tokens) are left out. Throws as CorpusReader does, FormatError when no sentence
+/// causal model's of one token, none but special tokens) are left out, and a remark says how many and which first. Throws as CorpusReader does, FormatError when no sentence
 /// is left, and UsageError where words are to be masked and the tokenizer has no mask token.
 ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
                               const ScoredTextsOptions& options);
