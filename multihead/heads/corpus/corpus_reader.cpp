@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/list_sites.h"
 
@@ -95,6 +96,7 @@ std::optional<CorpusBlock> CorpusReader::next() {
   CorpusBlock block;
   int64_t first = 0;
   do {
+    throw_if_stopped();
     first = lines_;
     HeadsText text = corpus_.next();
     if (text.sources.empty()) {
