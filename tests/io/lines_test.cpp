@@ -165,7 +165,7 @@ TEST(Lines, GzipThatSaysHardlyAnythingIsRefusedEarly) {
 }
 
 TEST(Lines, ReadingEndsWhenTheCallerAsks) {
-  const ScratchFolder folder;
+  const test::ScratchFolder folder;
   const std::string path = folder / "text";
   write_file_atomically(path, "a\nb\n");
   const StopScope scope([] { return true; });
