@@ -52,6 +52,7 @@ class ListSites final : public Sites {
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
   std::vector<std::string> sites_asked() const override { return caller_->sites_asked(); }
   std::vector<HeadPattern> heads_asked() const override { return caller_->heads_asked(); }
+  bool changes() const override { return caller_->changes(); }
   void check(const SiteShape& site) const override { caller_->check(site); }
 
  private:

@@ -147,6 +147,8 @@ class Sites {
   /// Names of sites, or patterns.
   virtual std::vector<std::string> sites_asked() const { return {}; }
   virtual std::vector<HeadPattern> heads_asked() const { return {}; }
+  /// Whether it may give back other values than those that it is shown.
+  virtual bool changes() const { return false; }
   /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
   virtual void check(const SiteShape& /*site*/) const {}
 };
@@ -162,6 +164,7 @@ class SitesInTurn final : public Sites {
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
   std::vector<std::string> sites_asked() const override;
   std::vector<HeadPattern> heads_asked() const override;
+  bool changes() const override { return then_.changes() || (first_ != nullptr && first_->changes()); }
   void check(const SiteShape& site) const override;
 
  private:
