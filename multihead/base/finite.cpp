@@ -24,10 +24,11 @@ bool all_finite(ConstMatrixView numbers) {
 }
 
 NotFinite::NotFinite(std::string_view what, Blame blame)
-    : Error(fmt::format("the model's {} are not finite numbers; {}", what,
-                        blame == Blame::kWeights
-                            ? "its weights may be damaged"
-                            : "a gate or a number that was put into it may be too large, or its weights damaged")),
+    : Error(fmt::format(
+          "the model's {} are not finite numbers; {}", what,
+          blame == Blame::kWeights
+              ? "its weights may be damaged"
+              : "a gate or a number that was put into it may be too large, or its weights damaged")),
       numbers_(what) {}
 
 void throw_not_finite(std::string_view what, Blame blame) {

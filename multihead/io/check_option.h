@@ -17,7 +17,8 @@ namespace mh {
 template <class T>
 void check_option(std::string_view name, T value, Rule<std::type_identity_t<T>> rule) {
   if (value >= rule.low && value <= rule.high) return;
-  throw UsageError(fmt::format("`{}`: expected {}, got {}", name, numbers_within(rule.low, rule.high), value));
+  throw UsageError(
+      fmt::format("`{}`: expected {}, got {}", name, numbers_within(rule.low, rule.high), value));
 }
 
 }  // namespace mh

@@ -77,8 +77,7 @@ std::vector<float> NextWords::log_probabilities(std::span<const int32_t> rows,
     Tensor states(std::ssize(rows), states_.cols());
     for (size_t i = 0; i < rows.size(); ++i)
       std::copy_n(states_.value().row(rows[i]), states.cols(), states.view().row(static_cast<int64_t>(i)));
-    return blaming(
-        [&] { return head_.log_probabilities(std::as_const(states).view(), targets, scratch); });
+    return blaming([&] { return head_.log_probabilities(std::as_const(states).view(), targets, scratch); });
   }
   const ConstMatrixView logits = this->logits().value();
   std::vector<float> found;

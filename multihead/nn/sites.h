@@ -76,7 +76,8 @@ SiteRows rows_of(const Site& site);
 
 /// Where the sequences of a batch stand in the list of texts that a task was given (nn/list_sites.h).
 struct ListPlaces {
-  std::span<const int64_t> texts = {};   // [S]: the number of each sequence's text in the list; -1: it is no text of it
+  std::span<const int64_t> texts =
+      {};  // [S]: the number of each sequence's text in the list; -1: it is no text of it
   std::span<const int32_t> begins = {};  // [S]: the position in its text of a sequence's first row; empty: 0
   std::optional<int64_t> count = {};     // how many texts the list has; none: that is not known yet
   /// [texts + 1]: text t has the rows offsets[t] ... offsets[t + 1] - 1 of such sites; empty: not known yet.

@@ -36,8 +36,12 @@ void expect_option_refused(const char* name, const Call& call) {
 
 class HostileOptions : public testing::Test {
  protected:
-  static std::filesystem::path golden(const char* name) { return std::filesystem::path(MULTIHEAD_TEST_DATA) / name; }
-  static HeadsText lines() { return {.sources = {"two dogs run .", "a cat sees the dogs .", "the end .", "a dog ."}}; }
+  static std::filesystem::path golden(const char* name) {
+    return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+  }
+  static HeadsText lines() {
+    return {.sources = {"two dogs run .", "a cat sees the dogs .", "the end .", "a dog ."}};
+  }
 
   const ModelFolder encoder = load_model_folder(golden("fill/bert"));
   const ModelFolder causal = load_model_folder(golden("generate/gpt2"));
@@ -47,13 +51,15 @@ TEST_F(HostileOptions, OfMeasures) {
   for (const int wrong : {-1, kLeastInt}) {
     TextCorpus corpus(lines());
     expect_option_refused("nearest", [&] { similar_heads(encoder, corpus, {.nearest = wrong}); });
-    expect_option_refused("most_bytes", [&] { similar_heads(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
+    expect_option_refused("most_bytes",
+                          [&] { similar_heads(encoder, corpus, {.compare = {.most_bytes = wrong}}); });
     expect_option_refused("sentences", [&] { head_evidence(encoder, corpus, {.sentences = wrong}); });
     expect_option_refused("usual", [&] { head_evidence(encoder, corpus, {.usual = wrong}); });
     expect_option_refused("tokens", [&] { head_evidence(encoder, corpus, {.tokens = wrong}); });
     expect_option_refused("alike", [&] { head_evidence(encoder, corpus, {.alike = wrong}); });
     expect_option_refused("least_count", [&] { head_evidence(encoder, corpus, {.least_count = wrong}); });
-    expect_option_refused("least_support", [&] { head_relations(encoder, corpus, {.least_support = wrong}); });
+    expect_option_refused("least_support",
+                          [&] { head_relations(encoder, corpus, {.least_support = wrong}); });
     expect_option_refused("probe_epochs", [&] { head_relations(encoder, corpus, {.probe_epochs = wrong}); });
     expect_option_refused("random_draws", [&] { head_circuits(*encoder.model, {.random_draws = wrong}); });
     expect_option_refused("sequences", [&] { induction_scores(causal, {.sequences = wrong}); });
@@ -79,14 +85,19 @@ TEST_F(HostileOptions, OfImportanceAndAttribution) {
     expect_option_refused("steps", [&] { faithfulness(encoder, corpus, {.attribution = {.steps = wrong}}); });
   }
   for (const int wrong : {-1, kLeastInt, kMostInt})
-    expect_option_refused("random_orders", [&] { pruning_curve(model, corpus, {}, {.random_orders = wrong}); });
+    expect_option_refused("random_orders",
+                          [&] { pruning_curve(model, corpus, {}, {.random_orders = wrong}); });
   for (const int64_t wrong : {int64_t{0}, int64_t{-1}, kLeastLong}) {
-    expect_option_refused("batch_tokens", [&] { attribute(encoder, "two dogs run .", {.batch_tokens = wrong}); });
-    EXPECT_THROW(head_importance(model, corpus, {.texts = {.read = {.observe = {.max_batch_tokens = wrong}}}}), UsageError);
+    expect_option_refused("batch_tokens",
+                          [&] { attribute(encoder, "two dogs run .", {.batch_tokens = wrong}); });
+    EXPECT_THROW(
+        head_importance(model, corpus, {.texts = {.read = {.observe = {.max_batch_tokens = wrong}}}}),
+        UsageError);
     corpus.restart();
-    EXPECT_THROW(patch_heads(encoder, {.clean = "a dog", .corrupt = "a cat", .answer = "runs", .wrong = "sees"},
-                             {.max_batch_tokens = wrong}),
-                 UsageError);
+    EXPECT_THROW(
+        patch_heads(encoder, {.clean = "a dog", .corrupt = "a cat", .answer = "runs", .wrong = "sees"},
+                    {.max_batch_tokens = wrong}),
+        UsageError);
   }
   expect_option_refused("position", [&] { attribute(encoder, "two dogs run .", {.position = -1}); });
   for (const double wrong : {kNan, -1.0, 0.0, 1.01}) {
@@ -119,7 +130,9 @@ TEST_F(HostileOptions, OfSearchesAndScores) {
   }
   const std::vector<std::string> one = {"a dog runs ."};
   for (const double wrong : {kNan, -1.0, 0.0, kInfinite})
-    expect_option_refused("smoothing_value", [&] { corpus_bleu(one, one, {.smoothing = BleuSmoothing::kFloor, .smoothing_value = wrong}); });
+    expect_option_refused("smoothing_value", [&] {
+      corpus_bleu(one, one, {.smoothing = BleuSmoothing::kFloor, .smoothing_value = wrong});
+    });
 }
 
 TEST_F(HostileOptions, OfTraining) {

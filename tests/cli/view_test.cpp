@@ -102,8 +102,10 @@ TEST(View, OpensWhatIsCalledLikeAFlag) {
   const std::string program = scratch / "xdg-open", page = "-x.html";
   scratch.write("xdg-open", "#!/bin/sh\nprintf '%s' \"$1\" >opened\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const ToolResult result = run_shell("cd '" + scratch / "" + "' && PATH=\"$PWD:$PATH\" \"$MULTIHEAD\" view demo "
-                                      "'a cat runs .' --no-importance --open -o " + page);
+  const ToolResult result = run_shell("cd '" + scratch / "" +
+                                      "' && PATH=\"$PWD:$PATH\" \"$MULTIHEAD\" view demo "
+                                      "'a cat runs .' --no-importance --open -o " +
+                                      page);
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(scratch.read("opened"), "./-x.html");
 }

@@ -27,23 +27,29 @@ std::vector<std::string> remarks_on(const ModelFolder& folder, HeadsText text) {
 
 TEST(LeftOutLines, APairWithoutSourceIsNamed) {
   const ModelFolder folder = small_translator(lines_of_importance(true).sources);
-  EXPECT_THAT(remarks_on(folder, {.sources = {"the end", "", " \t", "a cat", ""}, .targets = {"see", "", "a park", "two", "runs"}}),
-              ElementsAre("2 lines left out, with a target or a second text, but no source text; the first is line 3"));
+  EXPECT_THAT(
+      remarks_on(folder, {.sources = {"the end", "", " \t", "a cat", ""},
+                          .targets = {"see", "", "a park", "two", "runs"}}),
+      ElementsAre(
+          "2 lines left out, with a target or a second text, but no source text; the first is line 3"));
   EXPECT_THAT(remarks_on(folder, {.sources = {"the end", "", "a cat"}, .targets = {"see", "two", "two"}}),
               ElementsAre("line 2 left out, with a target or a second text, but no source text"));
-  EXPECT_THAT(remarks_on(folder, {.sources = {"the end", "", "a cat"}, .targets = {"see", "", ""}}), IsEmpty());
+  EXPECT_THAT(remarks_on(folder, {.sources = {"the end", "", "a cat"}, .targets = {"see", "", ""}}),
+              IsEmpty());
   EXPECT_THAT(remarks_on(folder, {.sources = {"the end", "", "a cat"}}), IsEmpty());
 }
 
 TEST(LeftOutLines, ASecondTextWithoutFirstIsNamed) {
   const SentenceModel model = load_sentence_model(golden_of_importance("sentences/modes"));
-  EXPECT_THAT(remarks_on(model.folder, {.sources = {"the end", "a cat", ""}, .pairs = {"see", "", "two dogs"}}),
-              ElementsAre("line 3 left out, with a target or a second text, but no source text"));
+  EXPECT_THAT(
+      remarks_on(model.folder, {.sources = {"the end", "a cat", ""}, .pairs = {"see", "", "two dogs"}}),
+      ElementsAre("line 3 left out, with a target or a second text, but no source text"));
 }
 
 TEST(LeftOutLines, EveryMeasureSaysIt) {
   const ModelFolder folder = small_translator(lines_of_importance(true).sources);
-  const HeadsText text{.sources = {"the end", "", "two dogs run in the park"}, .targets = {"see", "two", "a park"}};
+  const HeadsText text{.sources = {"the end", "", "two dogs run in the park"},
+                       .targets = {"see", "two", "a park"}};
   std::vector<std::string> remarks;
   const ObserveHeadsOptions read{.remark = [&](const std::string& line) { remarks.push_back(line); }};
   TextCorpus stats(text), similar(text), where(text);
@@ -64,7 +70,8 @@ TEST(LeftOutLines, ATextOfWhichNothingIsPredictedIsNamed) {
       model.folder, corpus, {.read = {.remark = [&](const std::string& line) { remarks.push_back(line); }}});
   EXPECT_EQ(texts.texts.size(), 2u);
   EXPECT_EQ(texts.texts[1].number, 2);
-  EXPECT_THAT(remarks, ElementsAre("3 lines left out, of one token, which nothing predicts; the first is line 2"));
+  EXPECT_THAT(remarks,
+              ElementsAre("3 lines left out, of one token, which nothing predicts; the first is line 2"));
 }
 
 }  // namespace

@@ -159,9 +159,10 @@ TEST(Lines, GzipThatSaysHardlyAnythingIsRefusedEarly) {
     }
   };
   feed(bomb.size() / 2);  // 35 MB: nobody minds
-  expect_one_line_error([&] { feed(bomb.size()); },
-                        "bomb.gz: its gzip data unpacks to more than 400 times its size, as no text does; unpack the",
-                        "letters");
+  expect_one_line_error(
+      [&] { feed(bomb.size()); },
+      "bomb.gz: its gzip data unpacks to more than 400 times its size, as no text does; unpack the",
+      "letters");
 }
 
 TEST(Lines, ReadingEndsWhenTheCallerAsks) {

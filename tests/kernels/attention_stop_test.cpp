@@ -49,7 +49,8 @@ class StoppedAttention : public testing::TestWithParam<int> {
 
   const int before = thread_count();
   const std::vector<int32_t> offsets{0, 11, 300, 311};
-  std::vector<float> q, k, v, d_output, output = std::vector<float>(kRows * kWidth), lse = std::vector<float>(kRows * 3);
+  std::vector<float> q, k, v, d_output, output = std::vector<float>(kRows * kWidth),
+                                        lse = std::vector<float>(kRows * 3);
   AttentionInputs in;
 };
 INSTANTIATE_TEST_SUITE_P(Threads, StoppedAttention, testing::Values(1, 2, 5));

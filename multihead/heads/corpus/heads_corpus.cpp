@@ -30,7 +30,9 @@ bool is_blank(const std::string& line) {
 }
 
 bool has_other_side(const HeadsText& text, size_t i) {
-  const auto is_there = [i](const std::vector<std::string>& side) { return !side.empty() && !is_blank(side[i]); };
+  const auto is_there = [i](const std::vector<std::string>& side) {
+    return !side.empty() && !is_blank(side[i]);
+  };
   return is_there(text.targets) || is_there(text.pairs);
 }
 

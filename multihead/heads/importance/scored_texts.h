@@ -35,7 +35,7 @@ ScoreKind score_kind(const ModelFolder& folder);
 SentenceModel load_scored_model(const std::filesystem::path& path);
 
 struct ScoredText {
-  int64_t number = 0;  // in the list that the corpus is, from 0; blank lines count
+  int64_t number = 0;                // in the list that the corpus is, from 0; blank lines count
   std::vector<int32_t> ids = {};     // what the encoder or the causal model reads; masks in their places
   std::vector<int32_t> types = {};   // of pairs (batch/batch.h); empty: all of type 0
   std::vector<int32_t> target = {};  // of a translator, without end token

@@ -109,10 +109,10 @@ void RelationScorer::count_tasks(Side& side) {
       const auto [found, is_new] = side.number.try_emplace({relation, direction}, side.tasks.size());
       if (is_new) side.tasks.emplace_back();
       if (is_new && side.number.size() > kMostRelations * kDirections)
-        throw FormatError(
-            fmt::format("the trees have more than {} different relations, such as '{}'; Universal Dependencies "
-                        "have 37 and their subtypes: column 8 names them",
-                        kMostRelations, relation));
+        throw FormatError(fmt::format(
+            "the trees have more than {} different relations, such as '{}'; Universal Dependencies "
+            "have 37 and their subtypes: column 8 names them",
+            kMostRelations, relation));
       return side.tasks[found->second];
     };
     for (const auto& [relation, direction, word] : asked) ++counts(relation, direction).support[fold];
@@ -202,8 +202,8 @@ std::vector<RelationScore> RelationScorer::scores(CorpusHalf half) const {
     for (int h = 0; h < counts.heads; ++h) {
       throw_if_stopped();
       for (const auto& [task, number] : gold.number)
-        all.push_back(score(counts, h, task, gold.tasks[number], counts.of(number, h), half,
-                            offsets[&gold][number]));
+        all.push_back(
+            score(counts, h, task, gold.tasks[number], counts.of(number, h), half, offsets[&gold][number]));
     }
   }
   return all;
