@@ -111,6 +111,9 @@ class AdapterPut {
                       "and else merge them with peft (merge_and_unload)",
                       config_name_, files_.name()));
     }
+    if (!other_bases_.empty())
+      refuse(fmt::format("it was trained beside other numbers of {} than those in {}", other_bases_.front(),
+                         files_.name()));
     TensorFiles::Tensors tensors = files_.tensors();
     for (auto& [name, tensor] : changed_) tensors[name] = std::move(tensor);
     for (auto& [name, sum] : sums_) tensors[name] = tensor_of_sum(sum);
@@ -234,11 +237,14 @@ class AdapterPut {
     if (now.shape != stored.shape)
       refuse(fmt::format("{} has another shape than in {}", name, files_.name()));
     if (numbers(full) == files_.floats(tensor)) return;
+    if (full.find(".base_layer.") != std::string::npos && sums_.contains(tensor)) {
+      other_bases_.push_back(name);
+      return;
+    }
     const std::string module = "." + name.substr(0, name.rfind('.')) + ".";
-    const bool saved = full.find(".base_layer.") == std::string::npos &&
-                       std::any_of(config_.saved.begin(), config_.saved.end(), [&](const std::string& part) {
-                         return module.find("." + part + ".") != std::string::npos;
-                       });
+    const bool saved = std::any_of(config_.saved.begin(), config_.saved.end(), [&](const std::string& part) {
+      return module.find("." + part + ".") != std::string::npos;
+    });
     if (!saved) {
       refuse(
           fmt::format("{} has other numbers than in {}, but modules_to_save does not name it; "
@@ -260,6 +266,8 @@ class AdapterPut {
   bool has_output_ = false;
   LowRankSums sums_;  // by the tensors of the weights
   TensorFiles::Tensors changed_;
+  std::vector<std::string>
+      other_bases_;  // of sums: what the adapter says of W, where it is not what the weights have
 };
 
 }  // namespace

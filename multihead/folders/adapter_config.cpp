@@ -19,15 +19,6 @@ bool ends_with_module(std::string_view module, std::string_view end) {
                            module[module.size() - end.size() - 1] == '.');
 }
 
-/// Of what goes through a pattern behind the beginning or a dot: peft matches (.*\.)?(PATTERN)$.
-bool matches_from_a_dot(const NamePattern& pattern, std::string_view module) {
-  for (size_t at = 0;; ++at) {
-    if (pattern.matches(module.substr(at))) return true;
-    at = module.find('.', at);
-    if (at == std::string_view::npos) return false;
-  }
-}
-
 std::vector<std::string> texts_of(const JsonNode& node) {
   if (node.value().is_string()) return {node.text()};
   std::vector<std::string> texts;
@@ -54,13 +45,19 @@ double number_of(const JsonNode& node) {
   return node.value().get<double>();
 }
 
+/// peft lets a pattern begin at any dot of the name. Throws as pattern_of(), quoting what the file has.
+NamePattern pattern_from_a_dot(const JsonNode& node, const std::string& pattern) {
+  pattern_of(node, pattern);
+  return NamePattern(fmt::format("(.*\\.)?({})", pattern));
+}
+
 ModuleValues values_of(const JsonNode& root, const char* key) {
   ModuleValues values;
   const auto found = root.find(key);
   if (!found) return values;
   if (!found->value().is_object()) found->fail("expected an object");
   for (const auto& [pattern, value] : found->value().items())
-    values.emplace_back(pattern_of(*found, pattern), number_of(found->at(pattern.c_str())));
+    values.emplace_back(pattern_from_a_dot(*found, pattern), number_of(found->at(pattern.c_str())));
   return values;
 }
 
@@ -118,9 +115,8 @@ std::optional<int32_t> layer_of(std::string_view module, const std::vector<NameP
     const std::string_view above = module.substr(0, at);
     const bool fits = before.empty()
                           ? above.find('.') != std::string_view::npos
-                          : std::any_of(before.begin(), before.end(), [&](const NamePattern& pattern) {
-                              return matches_from_a_dot(pattern, above);
-                            });
+                          : std::any_of(before.begin(), before.end(),
+                                        [&](const NamePattern& pattern) { return pattern.matches(above); });
     if (fits) return std::stoi(std::string(part));
   }
   return std::nullopt;
@@ -130,7 +126,7 @@ std::optional<int32_t> layer_of(std::string_view module, const std::vector<NameP
 double value_for(const ModuleValues& values, const char* key, std::string_view module, double otherwise) {
   std::optional<double> found;
   for (const auto& [pattern, value] : values) {
-    if (!matches_from_a_dot(pattern, module)) continue;
+    if (!pattern.matches(module)) continue;
     if (found && *found != value) {
       throw FormatError(fmt::format("{} gives {} and {} to {}; let one pattern match it", key, *found, value,
                                     in_quotes(module, kWholeName)));
@@ -190,7 +186,7 @@ AdapterConfig read_adapter_config(std::string_view json, std::string_view name) 
   }
   if (const auto patterns = root.find("layers_pattern")) {
     for (const std::string& pattern : texts_of(*patterns))
-      config.before_layer.push_back(pattern_of(*patterns, pattern));
+      config.before_layer.push_back(pattern_from_a_dot(*patterns, pattern));
   }
   return config;
 }

@@ -20,7 +20,7 @@ struct ModuleNames {
   bool contain(std::string_view module) const;
 };
 
-/// A value of its own for the modules that a pattern matches, whole or from a dot on.
+/// A value of its own for the modules that a pattern matches.
 using ModuleValues = std::vector<std::pair<NamePattern, double>>;
 
 struct AdapterConfig {

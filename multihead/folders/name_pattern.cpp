@@ -26,7 +26,7 @@ class NamePatternReader {
  private:
   using Node = NamePattern::Node;
   using Kind = Node::Kind;
-  static constexpr int kDeepest = 4, kMostTimes = 100;
+  static constexpr int kDeepest = 5, kMostTimes = 100;
 
   [[noreturn]] void fail() const {
     throw FormatError(fmt::format(

@@ -9,7 +9,7 @@
 
 namespace mh {
 
-/// Characters, `.`, escapes (\. \d \w), classes, groups up to four deep, alternatives, * + ? {m,n}, ^ and $. All places where
+/// Characters, `.`, escapes (\. \d \w), classes, groups up to five deep, alternatives, * + ? {m,n}, ^ and $. All places where
 /// a part may end are followed at once, so no pattern takes long.
 class NamePattern {
  public:

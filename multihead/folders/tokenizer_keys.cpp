@@ -8,27 +8,28 @@
 namespace mh {
 namespace {
 
-const KeyNames kNames = {"bos_token", "eos_token",  "unk_token",  "sep_token",
-                         "pad_token", "cls_token",  "mask_token", "additional_special_tokens",
-                         "extra_special_tokens"};
+const KeyNames kSpecialTokenKeys = {
+    "bos_token",           "eos_token", "unk_token",  "sep_token",
+    "pad_token",           "cls_token", "mask_token", "additional_special_tokens",
+    "extra_special_tokens"};
 
-const KeyNames kObeyed = {"tokenizer_class",
-                          "do_lower_case",
-                          "strip_accents",
-                          "tokenize_chinese_chars",
-                          "add_prefix_space",
-                          "trim_offsets",
-                          "legacy",
-                          "add_bos_token",
-                          "add_eos_token",
-                          "clean_up_tokenization_spaces",
-                          "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
-                          "split_special_tokens",
-                          "truncation_side",
-                          "model_input_names",
-                          "model_max_length",
-                          "added_tokens_decoder",
-                          "chat_template"};
+const KeyNames kTokenizerKeys = {"tokenizer_class",
+                                 "do_lower_case",
+                                 "strip_accents",
+                                 "tokenize_chinese_chars",
+                                 "add_prefix_space",
+                                 "trim_offsets",
+                                 "legacy",
+                                 "add_bos_token",
+                                 "add_eos_token",
+                                 "clean_up_tokenization_spaces",
+                                 "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+                                 "split_special_tokens",
+                                 "truncation_side",
+                                 "model_input_names",
+                                 "model_max_length",
+                                 "added_tokens_decoder",
+                                 "chat_template"};
 
 // Beside a tokenizer.json none of these changes a token in transformers 4.57 and 5.
 constexpr KeyRule kRules[] = {
@@ -86,8 +87,8 @@ constexpr KeyRule kRules[] = {
 }  // namespace
 
 std::string tokenizer_config_remark(const nlohmann::json& document, std::string_view file) {
-  KnownKeys known{.obeyed = kObeyed, .rules = {std::begin(kRules), std::end(kRules)}};
-  known.obeyed.insert(kNames.begin(), kNames.end());
+  KnownKeys known{.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}};
+  known.obeyed.insert(kSpecialTokenKeys.begin(), kSpecialTokenKeys.end());
   // A token that only this model has, such as "image_token", is an extra special token.
   for (const auto& [key, value] : document.items()) {
     if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
@@ -96,7 +97,7 @@ std::string tokenizer_config_remark(const nlohmann::json& document, std::string_
 }
 
 std::string special_tokens_remark(const nlohmann::json& document, std::string_view file) {
-  KnownKeys known{.obeyed = kNames};
+  KnownKeys known{.obeyed = kSpecialTokenKeys};
   for (const auto& [key, value] : document.items()) {
     if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
   }

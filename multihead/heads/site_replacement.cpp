@@ -58,9 +58,9 @@ class Meant {
       throw UsageError(fmt::format("site '{}': sequence {} has no position {}; it has {}, numbered from 0",
                                    site_, *sequence, *position, length(*sequence)));
     if (!sequence && longest() > 0 && *position >= longest())
-      throw UsageError(fmt::format(
-          "site '{}': no sequence has a position {}; the longest has {}, numbered from 0", site_, *position,
-          longest()));
+      throw UsageError(
+          fmt::format("site '{}': no sequence has a position {}; the longest has {}, numbered from 0", site_,
+                      *position, longest()));
   }
 
   RowsMeant rows(const RowPlaces& places, bool one_each) const {
@@ -139,17 +139,18 @@ std::string SiteReplacement::in_words() const {
 }
 
 void check_replacement(const SiteReplacement& wanted) {
-  for (const auto& [what, number] : {std::pair<const char*, std::optional<int32_t>>{"sequence", wanted.sequence},
-                                     {"position", wanted.position},
-                                     {"head", wanted.head}}) {
+  for (const auto& [what, number] :
+       {std::pair<const char*, std::optional<int32_t>>{"sequence", wanted.sequence},
+        {"position", wanted.position},
+        {"head", wanted.head}}) {
     if (number && *number < 0)
       throw UsageError(fmt::format("site '{}': there is no {} {}; {}s are numbered from 0", wanted.site, what,
                                    *number, what));
   }
   for (int64_t i = 0; i < wanted.numbers.rows(); ++i) {
     if (!all_finite(wanted.numbers.view().rows_between(i, i + 1)))
-      throw UsageError(fmt::format(
-          "site '{}': row {} of the numbers to put there has one that is not finite", wanted.site, i));
+      throw UsageError(fmt::format("site '{}': row {} of the numbers to put there has one that is not finite",
+                                   wanted.site, i));
   }
 }
 
@@ -159,8 +160,8 @@ void check_replacement(const SiteReplacement& wanted, const SiteShape& site) {
                                  *wanted.head, site.blocks));
   const int64_t width = wanted.head ? site.columns / site.blocks : site.columns;
   if (site.columns > 0 && wanted.numbers.cols() != width)
-    throw ShapeError(fmt::format("site '{}': the numbers to put there have {} columns, expected {}", site.name,
-                                 wanted.numbers.cols(), width));
+    throw ShapeError(fmt::format("site '{}': the numbers to put there have {} columns, expected {}",
+                                 site.name, wanted.numbers.cols(), width));
 }
 
 Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const SiteValue& at, Var value) {
@@ -181,8 +182,9 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const
                     (numbers.rows() == 1 || numbers.rows() == found.count);
   if (!fits && (found.count || !found.rows.empty())) {
     const std::string rows = found.count ? fmt::format("[{},{}], or ", *found.count, most) : std::string();
-    throw ShapeError(fmt::format("site '{}': the numbers to put there are [{},{}], expected {}[1,{}] for all rows",
-                                 site, numbers.rows(), numbers.cols(), rows, most));
+    throw ShapeError(
+        fmt::format("site '{}': the numbers to put there are [{},{}], expected {}[1,{}] for all rows", site,
+                    numbers.rows(), numbers.cols(), rows, most));
   }
   if (found.rows.empty()) return value;
   const int64_t columns = std::min(numbers.cols(), value.cols());

@@ -196,7 +196,8 @@ std::vector<std::string> SiteValues::unread() const {
     if (!*gate.met) lines.push_back(fmt::format("nothing ran the gated head '{}'", gate.heads.text()));
   }
   for (const RuledHeads& ruled : rules_) {
-    if (!*ruled.met) lines.push_back(fmt::format("nothing ran head '{}', whose weights follow a rule", ruled.heads.text()));
+    if (!*ruled.met)
+      lines.push_back(fmt::format("nothing ran head '{}', whose weights follow a rule", ruled.heads.text()));
   }
   return lines;
 }

@@ -94,6 +94,7 @@ class SiteValues final : public Sites {
 
   std::vector<std::string> sites_asked() const override;
   std::vector<HeadPattern> heads_asked() const override;
+  bool changes() const override { return !(replacements_.empty() && gates_.empty() && rules_.empty()); }
   void check(const SiteShape& site) const override;
 
  private:

@@ -84,7 +84,7 @@ void ModelFacts::require_causal() const {
 
 Var Model::read(Context& context, const Sequences& text, const Sequences& target) const {
   const Var states = last_states(context, text, target);
-  require_finite(states.value(), "states");
+  require_finite(states.value(), "states", context.blame());
   return states;
 }
 

@@ -38,9 +38,8 @@ Var ListSites::at(Tape& tape, const Site& site, const SiteValue& value) {
     MH_ASSERT(number < std::ssize(batch_.texts));
     texts[s] = number < 0 ? -1 : batch_.texts[static_cast<size_t>(number)];
   }
-  ListPlaces places{.texts = texts,
-                    .begins = inner != nullptr ? inner->begins : batch_.begins,
-                    .count = batch_.count};
+  ListPlaces places{
+      .texts = texts, .begins = inner != nullptr ? inner->begins : batch_.begins, .count = batch_.count};
   if (batch_.offsets != nullptr) {
     const SiteRows rows = rows_of(site);
     places.offsets = rows == SiteRows::kOneEach  ? batch_.offsets->each

@@ -145,6 +145,31 @@ def test_saves_and_prunes(demo: mh.Model, tmp_path: Path) -> None:
     assert mh.load(tmp_path / "pruned").translate(SENTENCES) == muted
 
 
+def test_save_replaces_only_what_multihead_wrote(demo: mh.Model, tmp_path: Path) -> None:
+    demo.save(tmp_path / "copy")
+    demo.save(tmp_path / "copy", dtype="bfloat16")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "bert"}')
+    (other / "vocab.txt").write_text("[PAD]")
+    for write in (demo.save, lambda folder: mh.convert("demo", folder)):
+        with pytest.raises(mh.Error, match="multihead did not write; choose a new name, or allow that it is lost: `overwrite`"):
+            write(other)
+    assert (other / "vocab.txt").read_text() == "[PAD]"
+    demo.save(other, overwrite=True)
+    assert mh.load(other).translate(SENTENCES) == demo.translate(SENTENCES)
+    assert not (other / "vocab.txt").exists()
+
+
+def test_save_says_which_transformers_opens_a_pruned_model(minilm: mh.Model, tmp_path: Path) -> None:
+    pruned = minilm.prune("encoder.0.self_attention.1")
+    with pytest.warns(mh.Remark, match="Transformers 4 opens the folder by its pruned_heads; Transformers 5 no longer prunes"):
+        pruned.save(tmp_path / "pruned")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mh.Remark)
+        minilm.save(tmp_path / "whole")
+
+
 def test_tokens(demo: mh.Model) -> None:
     found = demo.tokenize("two dogs run .")
     assert found.tokens == ["two", "dogs", "run", ".", "</s>"]

@@ -11,6 +11,7 @@
 #include "multihead/io/npy.h"
 #include "multihead/tasks/embed_text.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -20,8 +21,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kSentences = std::string(MULTIHEAD_TEST_DATA) + "/sentences/",
-                  kText8 = kSentences + "sentences.txt";
+const std::string kSentences = goldens_folder() + "/sentences/", kText8 = kSentences + "sentences.txt";
 
 class EmbedVerb : public testing::Test {
  protected:

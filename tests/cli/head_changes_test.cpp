@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -21,9 +22,7 @@ struct ChangingVerb {
 
 class HeadChanges : public SmallFolder {
  protected:
-  static std::string golden(const std::string& name) {
-    return "'" + std::string(MULTIHEAD_TEST_DATA) + "/" + name + "' ";
-  }
+  static std::string golden(const std::string& name) { return "'" + goldens_folder() + "/" + name + "' "; }
   std::vector<ChangingVerb> verbs() const {
     const std::string lines = "'" + scratch.write("lines", "a cat runs\nthe dog\n") + "' ",
                       translator = "'" + folder + "' ";
@@ -133,6 +132,10 @@ TEST_F(HeadChanges, ThatAreMistypedAreExplained) {
     expect_refused("--gate " + head + "=" + number,
                    "--gate " + head + "=: expected a finite number, got " + std::string(number));
   expect_refused("--gate " + head + "=", "expected a finite number, got nothing");
+  const ToolResult huge = run_tool(verb + "--gate '*=1e38'", "two dogs run\n");
+  EXPECT_NE(huge.status, 0);
+  EXPECT_THAT(huge.err,
+              HasSubstr("are not finite numbers; a gate or a number that was put into it may be too large"));
   expect_refused("--replace " + head + "=last",
                  "--replace " + head + "=: expected uniform|previous|first, got last");
   expect_refused("--mute " + head + " --gate " + head + "=0.5",

@@ -7,10 +7,12 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bootstrap.h"
 #include "multihead/io/lines.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -19,11 +21,10 @@ using testing::HasSubstr;
 using Lines = std::vector<std::string>;
 
 Lines lines_of(const std::string& name) {
-  return read_lines(std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate" / name);
+  return read_lines(std::filesystem::path(goldens_folder()) / "evaluate" / name);
 }
 nlohmann::json golden() {
-  return nlohmann::json::parse(
-      read_file(std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate" / "bleu.json"));
+  return nlohmann::json::parse(read_file(std::filesystem::path(goldens_folder()) / "evaluate" / "bleu.json"));
 }
 
 BleuConfig config_of(const nlohmann::json& entry) {
@@ -137,6 +138,14 @@ TEST(Bootstrap, RefusesSystemsOfUnequalLength) {
   const std::vector<std::vector<BleuCounts>> unequal{std::vector<BleuCounts>(3), std::vector<BleuCounts>(2)};
   EXPECT_THROW(paired_bootstrap(unequal, {}), FormatError);
   EXPECT_THROW(paired_bootstrap(std::vector<std::vector<BleuCounts>>(1), {}), FormatError);
+}
+
+TEST(Bleu, EndsWhenTheCallerAsks) {
+  const std::vector<Lines> references{{"a dog runs .", "a cat sleeps ."}};
+  const Bleu bleu({}, references);
+  const StopScope scope([] { return true; });
+  EXPECT_THROW(Bleu({}, references), Interrupted);
+  EXPECT_THROW(bleu.counts(references[0]), Interrupted);
 }
 
 }  // namespace

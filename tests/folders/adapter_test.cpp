@@ -111,6 +111,7 @@ TEST_F(DamagedAdapter, TensorsThatDoNotFitItsConfigurationAreRefused) {
   with("exclude_modules", ".*1.*up_proj",
        "tensors of model.layers.1.mlp.up_proj, which is none of the modules");
   with("modules_to_save", nullptr, "lm_head.weight has other numbers than in");
+  with("alpha_pattern", {{"(?=x)", 1}}, "alpha_pattern: the pattern \"(?=x)\" has something at character 2");
   with("alpha_pattern", {{"down_proj", 1}, {"layers.0.mlp.down_proj", 2}}, "alpha_pattern gives 1 and 2 to");
   const fs::path weights = damaged.folder / kAdapterWeights;
   const std::string good = read_file(weights);
@@ -209,7 +210,7 @@ TEST(NamePatterns, MatchAsThoseOfPython) {
   EXPECT_TRUE(matches("(a|)*?b", "aab"));
   EXPECT_TRUE(matches("((((a?){99}){99}){99}){99}", "aaaa"));  // quickly
   for (const char* wrong :
-       {"(", ")", "a)", "[a", "*", "a{2", "a{3,2}", "\\1", "\\s", "(?=a)", "a**", "(((((a)))))", "\\"})
+       {"(", ")", "a)", "[a", "*", "a{2", "a{3,2}", "\\1", "\\s", "(?=a)", "a**", "((((((a))))))", "\\"})
     EXPECT_THROW(NamePattern{wrong}, FormatError) << wrong;
 }
 

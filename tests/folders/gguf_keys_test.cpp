@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/save_folder.h"
 #include "multihead/folders/sentence_model.h"
+#include "multihead/folders/weights_hash.h"
 #include "multihead/models/language_model.h"
 #include "tests/folders/gguf_case.h"
 #include "tests/io/hostile.h"
@@ -172,6 +173,10 @@ TEST_F(GgufParts, AreReadAsOneModel) {
   EXPECT_EQ(numbers_of(folder), numbers_of(load_model_folder(scratch / "whole.gguf")));
   save_model_folder(scratch / "folder", folder);
   EXPECT_EQ(numbers_of(load_model_folder(scratch / "folder")), numbers_of(folder));
+  const std::string hash = weights_hash(folder);
+  parts[1].tensors[2].data[0] = 'x';
+  write(1);
+  EXPECT_NE(weights_hash(load_model_folder(path_of(0))), hash);
 }
 
 TEST_F(GgufParts, ThatCannotBeJoinedSayHowTo) {

@@ -15,6 +15,7 @@
 #include "tests/folders/gguf_case.h"
 #include "tests/folders/gguf_texts.h"
 #include "tests/io/hostile.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -207,7 +208,7 @@ TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
 
 TEST(ConvertGguf, StoppedAtAnyTimeLeavesNothing) {
   const test::ScratchFolder scratch;
-  const fs::path file = fs::path(MULTIHEAD_TEST_DATA) / "gguf" / "untied_llama3.gguf", out = scratch / "out";
+  const fs::path file = fs::path(goldens_folder()) / "gguf" / "untied_llama3.gguf", out = scratch / "out";
   int stopped = 0;
   for (;; ++stopped) {
     int looks = 0;

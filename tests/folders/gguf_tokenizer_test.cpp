@@ -18,6 +18,7 @@
 #include "tests/io/gguf_bytes.h"
 #include "tests/io/hostile.h"
 #include "tests/support/goldens.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -240,7 +241,7 @@ TEST(SlowGgufTokenizerOracle, AgreesWithTheLibraryOnMoreTexts) {
   const std::string texts = texts_for_oracles();
   write_file_atomically(scratch / "texts", texts);
   const std::string command =
-      fmt::format("{} {}/tests/oracles/gguf_goldens.py --sentencepiece {} {}", python, MULTIHEAD_SOURCE,
+      fmt::format("{} {}/tests/oracles/gguf_goldens.py --sentencepiece {} {}", python, source_folder(),
                   scratch.path().string(), (scratch / "texts").string());
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   expect_answers_of_sentencepiece(scratch.path(), lines_of(texts));
@@ -262,7 +263,7 @@ TEST(SlowGgufTokenizerOracle, HuggingFaceOpensWhatIsWritten) {
     files += " " + (scratch / (name + ".json")).string();
   }
   const std::string command =
-      fmt::format("{} {}/tests/oracles/torture_goldens.py --live {} {}{}", python, MULTIHEAD_SOURCE,
+      fmt::format("{} {}/tests/oracles/torture_goldens.py --live {} {}{}", python, source_folder(),
                   scratch.path().string(), (scratch / "texts").string(), files);
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   const std::vector<std::string> lines = lines_of(texts);

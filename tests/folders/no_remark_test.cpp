@@ -14,6 +14,7 @@
 #include "multihead/folders/generation_keys.h"
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/sentence_model.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::filesystem::path kFoldersOfTests = MULTIHEAD_TEST_DATA;
+const std::filesystem::path kFoldersOfTests = goldens_folder();
 
 // config.json and generation_config.json with the defaults of each class; tests/oracles/saved_by_default.py makes them.
 TEST(NoRemark, OnWhatTransformersSavesByDefault) {

@@ -16,6 +16,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/site_values.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -26,7 +27,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const fs::path kGoldens = MULTIHEAD_TEST_DATA;
+const fs::path kGoldens = goldens_folder();
 
 std::map<std::string, Tensor> parameters_of(const Model& model) {
   std::map<std::string, Tensor> all;
@@ -110,8 +111,8 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
   const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   save_model_folder(scratch / "saved", folder);
-  const std::string command = fmt::format("{} {}/tests/oracles/saved_check.py {} {}", python,
-                                          MULTIHEAD_SOURCE, path.string(), (scratch / "saved").string());
+  const std::string command = fmt::format("{} {}/tests/oracles/saved_check.py {} {}", python, source_folder(),
+                                          path.string(), (scratch / "saved").string());
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 
@@ -159,6 +160,22 @@ TEST(SavedHeads, AFusedTensorMayHoldFewerKeys) {
                 ThrowsMessage<UsageError>(HasSubstr("it gives each head its own keys and values")));
     save_model_folder(out, folder, {.own_format = OwnFormat::kAllowed});
     EXPECT_EQ(largest_difference(*folder.model, *load_model_folder(out).model), 0);
+  }
+}
+
+// Merged heads have no keys of their own, so that a third of the fused tensor is not there.
+TEST(SavedHeads, AFusedTensorMayLackKeys) {
+  const test::ScratchFolder scratch;
+  for (const char* name : {"gpt2/tied", "bert/masked"}) {
+    for (const bool merged : {true, false}) {
+      ModelFolder folder = load_model_folder(kGoldens / name);
+      folder.model = convert_model(*folder.model, [&](const std::string&, const LayerWeights& w) {
+        return merged ? to_merged(w) : to_collaborative(w, w.geometry.heads * w.geometry.d_key - 1);
+      });
+      const std::string out = scratch / fmt::format("{}-{}", folder.model_type, merged);
+      save_model_folder(out, folder, {.own_format = OwnFormat::kAllowed});
+      EXPECT_EQ(largest_difference(*folder.model, *load_model_folder(out).model), 0) << name << merged;
+    }
   }
 }
 

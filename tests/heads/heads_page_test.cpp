@@ -14,6 +14,7 @@
 #include "multihead/heads/observe_text.h"
 #include "tests/heads/read_page.h"
 #include "tests/heads/small_translator.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -178,7 +179,7 @@ TEST(HeadsPage, CarriesAnyText) {
 // The page's policy allows the script and the style by their hashes: nothing of them may change.
 TEST(HeadsPage, LeavesThePageAroundItsDataAsItIs) {
   const std::string html = page_of(load_model_folder("demo"), {{"a cat runs ."}}),
-                    page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "share/viewer/page.html"),
+                    page = read_file(std::filesystem::path(source_folder()) / "share/viewer/page.html"),
                     begin = "<script id=\"data\" type=\"text/plain\">";
   const size_t at = html.find(begin) + begin.size();
   EXPECT_EQ(html.substr(0, at), page.substr(0, at));

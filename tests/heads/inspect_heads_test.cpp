@@ -19,6 +19,7 @@
 #include "multihead/tasks/translate_text.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/support/overflow.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -269,7 +270,7 @@ TEST_F(InspectHeads, SavesAllWeightsAsTheyAre) {
 
 // A model of one layer whose tokens are bytes, as GPT-2's: labels are text, tokens are as in the vocabulary.
 TEST(InspectByteLevelText, LabelsAreTheTextOfTokens) {
-  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / "hf_byte_level.json";
+  const auto path = std::filesystem::path(goldens_folder()) / "text" / "hf_byte_level.json";
   ModelFolder folder;
   folder.model_type = "gpt2";
   folder.tokenizer = Tokenizer::from_json(read_file(path), "hf_byte_level.json");

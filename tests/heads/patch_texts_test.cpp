@@ -14,6 +14,7 @@
 #include "multihead/heads/patch_json.h"
 #include "tests/heads/json_page.h"
 #include "tests/heads/patch_families.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -83,7 +84,7 @@ TEST(PatchTexts, AnAnswerOfSeveralTokensCountsByItsFirst) {
 }
 
 TEST(PatchTexts, AWordHasTheTokenThatItHasBehindTheText) {
-  const ModelFolder gpt2 = load_model_folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / "generate/gpt2");
+  const ModelFolder gpt2 = load_model_folder(std::filesystem::path(goldens_folder()) / "generate/gpt2");
   const Tokenizer& tokenizer = gpt2.source_tokens();
   const auto answer_behind = [&](const std::string& clean) {
     return read_patch_texts(gpt2, {.clean = clean, .corrupt = clean, .answer = "the", .wrong = "."}, nullptr)

@@ -40,7 +40,7 @@ MODELS = {
         LlamaForCausalLM,
         LlamaConfig(vocab_size=43, hidden_size=20, num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=1,
                     intermediate_size=31, max_position_embeddings=37, tie_word_embeddings=False),
-        LoraConfig(r=4, lora_alpha=3, target_modules=r".*layers\.\d+\.(self_attn\.[qkv]_proj|mlp\.(up|down)_proj)",
+        LoraConfig(r=4, lora_alpha=3, target_modules=r".*embed_tokens|.*layers\.\d+\.(self_attn\.[qkv]_proj|mlp\.(up|down)_proj)",
                    use_rslora=True, rank_pattern={"up_proj": 2, "^model.layers.1.mlp.down_proj": 3},
                    alpha_pattern={"down_proj": 9.5, "k_proj": 1}, modules_to_save=["lm_head"]),
     ),

@@ -16,6 +16,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/train_tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -26,7 +27,7 @@ using testing::ThrowsMessage;
 
 class EmbedText : public testing::Test {
  protected:
-  static std::filesystem::path goldens() { return std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences"; }
+  static std::filesystem::path goldens() { return std::filesystem::path(goldens_folder()) / "sentences"; }
   static bool same(const Tensor& a, const Tensor& b) {
     return a.rows() == b.rows() && a.cols() == b.cols() &&
            std::equal(a.data(), a.data() + a.size(), b.data());

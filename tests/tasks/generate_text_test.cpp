@@ -15,6 +15,7 @@
 #include "multihead/tasks/chat.h"
 #include "multihead/tasks/chat_file.h"
 #include "tests/generate/generate_golden.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -352,12 +353,12 @@ TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));
   EXPECT_THAT([&] { generate_text(with_template("{{ messages }}"), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("is not ChatML")));
-  const ModelFolder translator = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "marian" / "relu");
+  const ModelFolder translator = load_model_folder(fs::path(goldens_folder()) / "marian" / "relu");
   EXPECT_THAT([&] { generate_text(translator, {"a"}); },
               ThrowsMessage<UsageError>(HasSubstr("name a causal model")));
-  const ModelFolder encoder = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "bert" / "masked");
+  const ModelFolder encoder = load_model_folder(fs::path(goldens_folder()) / "bert" / "masked");
   EXPECT_THAT([&] { generate_text(encoder, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr("bert")));
-  const ModelFolder ids = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "gpt2" / "tied");
+  const ModelFolder ids = load_model_folder(fs::path(goldens_folder()) / "gpt2" / "tied");
   EXPECT_THAT([&] { generate_text(ids, {"a"}); }, ThrowsMessage<FileError>(HasSubstr("no tokenizer.json")));
 }
 
@@ -366,7 +367,7 @@ TEST(SlowSmolLm2Text, IsThatOfTransformers) {
   if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";
   const ModelFolder folder = load_model_folder(fs::path(models) / "smollm2.gguf");
   const auto cases =
-      nlohmann::json::parse(read_file(fs::path(MULTIHEAD_TEST_DATA) / "generate" / "smollm2.json"));
+      nlohmann::json::parse(read_file(fs::path(goldens_folder()) / "generate" / "smollm2.json"));
   ASSERT_EQ(cases.size(), 4u);
   for (const auto& expected : cases) {
     const auto& given = expected["options"];

@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/text/byte_level.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 
 Tokenizer tokenizer_of(const char* name) {
-  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / name;
+  const auto path = std::filesystem::path(goldens_folder()) / "text" / name;
   return Tokenizer::from_json(read_file(path), name);
 }
 

@@ -35,7 +35,8 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
     if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
     return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
   }
-  return {.names = {"(no name for " + std::string(parameter) + ")"}};
+  // Heads that the family does not know have our names; older versions wrote the second one.
+  return {.names = {std::string(parameter), "(no name for " + std::string(parameter) + ")"}};
 }
 
 std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<SpecialId> ids,

@@ -22,13 +22,14 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/vocabulary_head.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kKeyLists = std::filesystem::path(MULTIHEAD_TEST_DATA) / "config_keys";
+const std::filesystem::path kKeyLists = std::filesystem::path(goldens_folder()) / "config_keys";
 constexpr const char* kFamiliesWithKeys[] = {
     "bert", "roberta", "camembert", "xlm-roberta", "mpnet", "distilbert", "modernbert",
     "gpt2", "llama",   "mistral",   "qwen2",       "qwen3", "marian"};
