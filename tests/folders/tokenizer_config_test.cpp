@@ -15,6 +15,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -24,7 +25,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::filesystem::path kSaid = std::filesystem::path(MULTIHEAD_TEST_DATA) / "tokenizer_config";
+const std::filesystem::path kSaid = std::filesystem::path(goldens_folder()) / "tokenizer_config";
 
 json tokenizer_document(const std::string& name) {
   static std::map<std::string, json> read;

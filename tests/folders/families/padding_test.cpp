@@ -14,11 +14,12 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/nn/context.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
-const std::filesystem::path kPaddingGoldens = MULTIHEAD_TEST_DATA;
+const std::filesystem::path kPaddingGoldens = goldens_folder();
 
 TEST(PaddingInText, HasThePositionThatTransformersGivesIt) {
   const auto golden = nlohmann::json::parse(read_file(kPaddingGoldens / "roberta" / "padding.json"));
