@@ -152,6 +152,8 @@ class Sites {
   virtual bool changes() const { return false; }
   /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
   virtual void check(const SiteShape& /*site*/) const {}
+  /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
+  virtual void check(const HeadName& /*head*/) const {}
 };
 
 /// Calls one, and then another with what the first made of the value.
@@ -167,6 +169,7 @@ class SitesInTurn final : public Sites {
   std::vector<HeadPattern> heads_asked() const override;
   bool changes() const override { return then_.changes() || (first_ != nullptr && first_->changes()); }
   void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
   Sites* first_;
