@@ -82,6 +82,7 @@ struct ListPlaces {
   std::optional<int64_t> count = {};     // how many texts the list has; none: that is not known yet
   /// [texts + 1]: text t has the rows offsets[t] ... offsets[t + 1] - 1 of such sites; empty: not known yet.
   std::span<const int64_t> offsets = {};
+  int64_t longest = 0;    // rows of the longest text; 0: not known, or none has any
   int64_t most_keys = 0;  // of scores and weights: the most keys of a text; 0: not known
 };
 
