@@ -51,7 +51,11 @@ std::string best_row(const RelationScore& score, const std::vector<RelationScore
                      same == random.end() ? "-" : fmt::format("{:.1f}", 100 * same->score()), score.support);
 }
 
-std::string best_tables(const RelationsReport& report) {
+std::string best_tables(const RelationsReport& report, int64_t least_support) {
+  if (report.chosen.empty())
+    throw UsageError(fmt::format(
+        "--least-support {}: no relation has so many words on each half of the sentences; lower it",
+        least_support));
   std::string text;
   for (const AttentionKind kind : {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf}) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
@@ -150,7 +154,7 @@ void add_heads_relations(CLI::App& heads) {
     if (flags->corpus.json)
       return write_text(flags->corpus.output, relations_json(report, flags->corpus.model));
     std::string text = counted(report.read.sentences, "sentence") + "\n";
-    text += flags->relation.empty() ? best_tables(report)
+    text += flags->relation.empty() ? best_tables(report, flags->options.least_support)
                                     : ranking(report, flags->relation, static_cast<size_t>(flags->top));
     write_text(flags->corpus.output, text + probe_lines(report));
   });

@@ -92,10 +92,7 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
       const auto scored = text.subspan(window.first, window.end - window.first);
       targets.insert(targets.end(), scored.begin(), scored.end());
     }
-    listed.begin({.texts = texts_here,
-                  .begins = begins,
-                  .count = std::ssize(texts),
-                  .offsets = &offsets});
+    listed.begin({.texts = texts_here, .begins = begins, .count = std::ssize(texts), .offsets = &offsets});
     tape.clear();
     const ConstMatrixView states = model.states(own, {}, batch.view()).value();
     // The state of token i - 1 predicts token i. Only those that are scored meet the vocabulary.

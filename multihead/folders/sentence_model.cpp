@@ -225,7 +225,7 @@ Var SentenceModel::vectors(Context& context, const Sequences& tokens) const {
   if (rows.cols() != dimension)
     throw ShapeError(
         fmt::format("`dimension` is {}, but the vectors have {} numbers", dimension, rows.cols()));
-  require_finite(rows.value(), "sentence vectors");
+  require_finite(rows.value(), "sentence vectors", context.blame());
   return context.at({"sentence", SitePart::kVectors},
                     {.value = rows, .rows = one_row_each(tape.arena(), rows.rows())});
 }

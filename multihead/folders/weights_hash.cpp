@@ -11,6 +11,7 @@
 
 #include "multihead/base/file.h"
 #include "multihead/base/sha256.h"
+#include "multihead/base/stop.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_folder.h"
@@ -22,14 +23,18 @@ namespace fs = std::filesystem;
 
 /// Piece by piece: a file may be larger than the memory.
 void add_file(const fs::path& file, Sha256& hash) {
-  const int opened = open_regular_file(file);
+  struct Opened {
+    int descriptor;
+    ~Opened() { ::close(descriptor); }
+  };
+  const Opened opened{open_regular_file(file)};
   std::vector<char> piece(size_t{1} << 20);
   ssize_t size = 0;
-  while ((size = ::read(opened, piece.data(), piece.size())) > 0)
+  while ((size = ::read(opened.descriptor, piece.data(), piece.size())) > 0) {
+    throw_if_stopped();
     hash.add(piece.data(), static_cast<size_t>(size));
-  const int code = errno;
-  ::close(opened);
-  if (size < 0) throw_cannot_read(file.string(), code);
+  }
+  if (size < 0) throw_cannot_read(file.string(), errno);
 }
 
 std::vector<fs::path> shards_of(const fs::path& folder) {

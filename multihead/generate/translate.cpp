@@ -121,8 +121,7 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
     ListSites listed(options.sites, here);
     decoding.context().sites = listed.sites();
     auto hypotheses = beam_search(decoding, tokens.view(), options.search, prefixes_here);
-    if (options.align)
-      add_alignments(model_, decoding.context().tape, sources, options, here, hypotheses);
+    if (options.align) add_alignments(model_, decoding.context().tape, sources, options, here, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)
       results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
     sentences_done += static_cast<int64_t>(batch.size());

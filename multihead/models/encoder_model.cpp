@@ -92,7 +92,7 @@ Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) 
   std::vector<double> weights(static_cast<size_t>(states.rows()));
   for (int32_t s = 0; s < ragged.sequences(); ++s) weights[static_cast<size_t>(ragged.begin(s))] = 1;
   const Var before = affine(tape, weigh_rows(tape, states, ragged.offsets(), weights), pooler_->affine);
-  require_finite(before.value(), "pooled states");  // tanh would make 1 of infinity
+  require_finite(before.value(), "pooled states", context.blame());  // tanh would make 1 of infinity
   return context.at({"encoder", SitePart::kPooled}, {.value = ops::tanh(tape, before),
                                                      .rows = one_row_each(tape.arena(), ragged.sequences())});
 }

@@ -27,7 +27,8 @@ struct ListOffsets {
   /// Of texts of these lengths, whether an encoder or a decoder reads them.
   static ListOffsets of_texts(std::span<const int64_t> lengths) { return of_pairs(lengths, lengths); }
   /// target_lengths: may be empty.
-  static ListOffsets of_pairs(std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths);
+  static ListOffsets of_pairs(std::span<const int64_t> source_lengths,
+                              std::span<const int64_t> target_lengths);
 };
 
 /// The batch that runs.
@@ -52,7 +53,9 @@ class ListSites final : public Sites {
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
   std::vector<std::string> sites_asked() const override { return caller_->sites_asked(); }
   std::vector<HeadPattern> heads_asked() const override { return caller_->heads_asked(); }
+  bool changes() const override { return caller_->changes(); }
   void check(const SiteShape& site) const override { caller_->check(site); }
+  void check(const HeadName& head) const override { caller_->check(head); }
 
  private:
   Sites* caller_;

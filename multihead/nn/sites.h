@@ -76,11 +76,13 @@ SiteRows rows_of(const Site& site);
 
 /// Where the sequences of a batch stand in the list of texts that a task was given (nn/list_sites.h).
 struct ListPlaces {
-  std::span<const int64_t> texts = {};   // [S]: the number of each sequence's text in the list; -1: it is no text of it
+  std::span<const int64_t> texts =
+      {};  // [S]: the number of each sequence's text in the list; -1: it is no text of it
   std::span<const int32_t> begins = {};  // [S]: the position in its text of a sequence's first row; empty: 0
   std::optional<int64_t> count = {};     // how many texts the list has; none: that is not known yet
   /// [texts + 1]: text t has the rows offsets[t] ... offsets[t + 1] - 1 of such sites; empty: not known yet.
   std::span<const int64_t> offsets = {};
+  int64_t longest = 0;    // rows of the longest text; 0: not known, or none has any
   int64_t most_keys = 0;  // of scores and weights: the most keys of a text; 0: not known
 };
 
@@ -147,8 +149,12 @@ class Sites {
   /// Names of sites, or patterns.
   virtual std::vector<std::string> sites_asked() const { return {}; }
   virtual std::vector<HeadPattern> heads_asked() const { return {}; }
+  /// Whether it may give back other values than those that it is shown.
+  virtual bool changes() const { return false; }
   /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
   virtual void check(const SiteShape& /*site*/) const {}
+  /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
+  virtual void check(const HeadName& /*head*/) const {}
 };
 
 /// Calls one, and then another with what the first made of the value.
@@ -162,7 +168,9 @@ class SitesInTurn final : public Sites {
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
   std::vector<std::string> sites_asked() const override;
   std::vector<HeadPattern> heads_asked() const override;
+  bool changes() const override { return then_.changes() || (first_ != nullptr && first_->changes()); }
   void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
   Sites* first_;

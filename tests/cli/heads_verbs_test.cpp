@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
 #include "tests/cli/run_tool.h"
 
@@ -84,6 +85,15 @@ TEST_F(HeadsVerbs, RelationsSayWhichThereAre) {
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--relation verb: the trees have "));
   EXPECT_THAT(wrong.err, HasSubstr("det"));
+  const ToolResult rare = run_tool("heads relations demo" + trees + " --least-support 99999");
+  EXPECT_EQ(rare.status, 1);
+  EXPECT_THAT(rare.err, HasSubstr("--least-support 99999: no relation has so many words on each half"));
+  write_file_atomically(corpus + "/one.en", "two dogs run .\n");
+  write_file_atomically(corpus + "/one.align", "\n");
+  const ToolResult unlinked = run_tool("heads alignment demo -i '" + corpus + "/one.en' --target '" + corpus +
+                                       "/one.en' --alignment '" + corpus + "/one.align'");
+  EXPECT_EQ(unlinked.status, 1);
+  EXPECT_THAT(unlinked.err, HasSubstr("its alignments link no words"));
   const ToolResult none = run_tool("heads relations demo" + text);
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.err, HasSubstr("give --conllu FILE"));

@@ -45,15 +45,18 @@ TEST_F(EditsOfSources, ChangeThatTranslationAlone) {
   const SearchOptions search{.beam_size = 3, .n_best = 2, .max_length = 9};
   const auto whole = translate(model, sources, {.search = search});
   int changed = 0;
-  for (const char* site : {"decoder.1.self_attention.heads", "encoder.0.output", "decoder.0.cross_attention.keys"}) {
+  for (const char* site :
+       {"decoder.1.self_attention.heads", "encoder.0.output", "decoder.0.cross_attention.keys"}) {
     for (const size_t edited : {0u, 2u, 5u}) {
       SiteValues of_one;
       of_one.replace(put_in(site, 0, 20));
-      const auto expected = translate(model, std::span(&sources[edited], 1), {.search = search, .sites = &of_one})[0];
+      const auto expected =
+          translate(model, std::span(&sources[edited], 1), {.search = search, .sites = &of_one})[0];
       for (const int64_t tokens : kBatches) {
         SiteValues values;
         values.replace(put_in(site, static_cast<int32_t>(edited), 20));
-        const auto found = translate(model, sources, {.search = search, .max_batch_tokens = tokens, .sites = &values});
+        const auto found =
+            translate(model, sources, {.search = search, .max_batch_tokens = tokens, .sites = &values});
         for (size_t s = 0; s < sources.size(); ++s) {
           const auto& right = s == edited ? expected : whole[s];
           ASSERT_EQ(found[s].size(), right.size());
@@ -87,13 +90,15 @@ TEST_F(EditsOfSources, ReachTheAlignmentOfTheirTranslation) {
 }
 
 TEST_F(EditsOfSources, ChangeThatScoreAlone) {
-  const std::vector<std::vector<int32_t>> targets{{4, 23, 5}, {8}, {6, 23, 7, 9, 4}, {}, {5, 5}, {11}, {12, 3}};
+  const std::vector<std::vector<int32_t>> targets{{4, 23, 5}, {8},  {6, 23, 7, 9, 4}, {},
+                                                  {5, 5},     {11}, {12, 3}};
   const auto whole = score(model, sources, targets);
   for (const char* site : {"decoder.2.output", "encoder.1.input"}) {
     for (const size_t edited : {1u, 2u, 6u}) {
       SiteValues of_one;
       of_one.replace(put_in(site, 0, 20));
-      const auto expected = score(model, std::span(&sources[edited], 1), std::span(&targets[edited], 1), {.sites = &of_one})[0];
+      const auto expected =
+          score(model, std::span(&sources[edited], 1), std::span(&targets[edited], 1), {.sites = &of_one})[0];
       EXPECT_GT(std::abs(expected[0] - whole[edited][0]), 1e-3);
       for (const int64_t tokens : kBatches) {
         SiteValues values;
@@ -119,7 +124,9 @@ TEST_F(EditsOfSources, SayWhatTheListLacksAndWhatNothingRead) {
   late.replace(std::move(behind));
   late.replace(put_in("decoder.2.output", 2, 20));
   translate(model, sources, {.sites = &late});
-  EXPECT_THAT(late.unread(), testing::ElementsAre("nothing read what was put at site 'decoder.1.output', sequence 2, position 999"));
+  EXPECT_THAT(
+      late.unread(),
+      testing::ElementsAre("nothing read what was put at site 'decoder.1.output', sequence 2, position 999"));
   rows.replace({.site = "decoder.1.output", .numbers = Tensor(13, 20)});
   EXPECT_THAT([&] { translate(model, sources, {.sites = &rows}); },
               ThrowsMessage<ShapeError>(HasSubstr("are [13,20], expected [1,20] for all rows")));
@@ -138,10 +145,13 @@ TEST_F(EditsOfPrompts, StayWithTheirPromptWhenOthersEnd) {
   for (const NextToken next : {NextToken::kGreedy, NextToken::kSample, NextToken::kBeam}) {
     for (const size_t edited : {1u, 2u, 4u}) {
       const auto options = [&](Sites* sites, size_t first) {
-        GenerateOptions wanted{.next_token = next, .first_number = first, .max_new_tokens = 9, .sites = sites};
+        GenerateOptions wanted{
+            .next_token = next, .first_number = first, .max_new_tokens = 9, .sites = sites};
         if (next == NextToken::kBeam) {
           wanted.beam_size = 3;
-          wanted.stops = [&, first](size_t n, std::span<const int32_t> tokens) { return tokens.size() > 2 * (n + first); };
+          wanted.stops = [&, first](size_t n, std::span<const int32_t> tokens) {
+            return tokens.size() > 2 * (n + first);
+          };
         } else {
           wanted.goes_on = [&, first, seen = std::vector<size_t>(prompts.size())](size_t n, int32_t) mutable {
             return ++seen[n] <= 2 * (n + first);
@@ -166,11 +176,13 @@ TEST_F(EditsOfPrompts, StayWithTheirPromptWhenOthersEnd) {
 }
 
 TEST_F(EditsOfPrompts, GoByTheTextOfAWindowAndByPositionsInIt) {
-  const std::vector<std::vector<int32_t>> texts{{4, 9}, {7, 3, 5, 31, 2, 8, 9, 10, 31, 4, 3, 3, 5}, {6, 2, 8}};
+  const std::vector<std::vector<int32_t>> texts{
+      {4, 9}, {7, 3, 5, 31, 2, 8, 9, 10, 31, 4, 3, 3, 5}, {6, 2, 8}};
   const auto scores = [&](SiteReplacement one, int64_t tokens) {
     SiteValues values;
     values.replace(std::move(one));
-    return score_windows(model, texts, {.context = 7, .stride = 4, .max_batch_tokens = tokens, .sites = &values});
+    return score_windows(model, texts,
+                         {.context = 7, .stride = 4, .max_batch_tokens = tokens, .sites = &values});
   };
   const auto whole = score_windows(model, texts, {.context = 7, .stride = 4});
   int64_t rows = 0;

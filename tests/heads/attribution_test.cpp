@@ -254,7 +254,7 @@ TEST_P(AttributionOfFamilies, RefusesTokensThatAreNotThere) {
   EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.target_token = "two dogs"})); },
               ThrowsMessage<UsageError>(HasSubstr(" tokens of this vocabulary; name one")));
   EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.steps = 0})); },
-              ThrowsMessage<UsageError>(HasSubstr("`steps`: expected 1 or more, got 0")));
+              ThrowsMessage<UsageError>(HasSubstr("`steps`: expected an integer from 1 to 100000, got 0")));
   EXPECT_THROW(attribute(folder_, "", asked()), UsageError);
   EXPECT_THROW(attribute(folder_, kAttributionText, asked({.methods = {AttributionMethod::kFlow}}))
                    .of(AttributionMethod::kRollout),

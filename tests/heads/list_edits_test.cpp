@@ -23,7 +23,8 @@ class MeansOfLines final : public CorpusObserver {
   bool wants_weights(std::string_view) const override { return true; }
   void weights(const BatchWeights& batch) override {
     for (int s = 0; s < batch.sequences(); ++s) {
-      const int32_t begin = batch.query_offsets[static_cast<size_t>(s)], end = batch.query_offsets[static_cast<size_t>(s) + 1];
+      const int32_t begin = batch.query_offsets[static_cast<size_t>(s)],
+                    end = batch.query_offsets[static_cast<size_t>(s) + 1];
       double sum = 0;
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t c = 0; c < batch.outputs.cols; ++c) sum += static_cast<double>(batch.outputs(row, c));
@@ -37,18 +38,21 @@ class MeansOfLines final : public CorpusObserver {
   std::vector<int64_t> lines_;
 };
 
-std::map<int64_t, double> sums_of_lines(const ScoredFamily& family, SiteValues* values, int64_t tokens, bool targets) {
+std::map<int64_t, double> sums_of_lines(const ScoredFamily& family, SiteValues* values, int64_t tokens,
+                                        bool targets) {
   TextCorpus corpus(lines_of_importance(targets));
   MeansOfLines means;
   CorpusObserver* const observers[] = {&means};
-  observe_heads(family.model.folder, corpus, observers, {.observe = {.max_batch_tokens = tokens, .sites = values}});
+  observe_heads(family.model.folder, corpus, observers,
+                {.observe = {.max_batch_tokens = tokens, .sites = values}});
   return means.found;
 }
 
 SiteReplacement put_in_text(const ScoredFamily& family, int32_t number) {
   const Model& model = *family.model.folder.model;
   const std::string stack = family.name == "gpt2" ? "decoder" : "encoder";
-  SiteReplacement one{.site = stack + ".0.input", .sequence = number, .numbers = Tensor(1, model.facts().d_model)};
+  SiteReplacement one{
+      .site = stack + ".0.input", .sequence = number, .numbers = Tensor(1, model.facts().d_model)};
   for (int64_t c = 0; c < one.numbers.cols(); ++c) one.numbers(0, c) = 0.7f * static_cast<float>(c % 5);
   return one;
 }
@@ -87,7 +91,8 @@ TEST(EditsOfACorpus, ReachTheScoresOfThatLineInEveryBatch) {
         if (family.texts.kind != ScoreKind::kVectors) {
           EXPECT_EQ(std::abs(found.scores[i] - whole.scores[i]) > 1e-4, i == 3) << family.name << " " << i;
         } else if (i != 3) {
-          EXPECT_NEAR(found.losses(static_cast<int64_t>(i), 0), whole.losses(static_cast<int64_t>(i), 0), 1e-5);
+          EXPECT_NEAR(found.losses(static_cast<int64_t>(i), 0), whole.losses(static_cast<int64_t>(i), 0),
+                      1e-5);
         }
       }
       EXPECT_TRUE(values.unread().empty());
@@ -98,7 +103,8 @@ TEST(EditsOfACorpus, ReachTheScoresOfThatLineInEveryBatch) {
 TEST(EditsOfACorpus, OfTextsThatAreObservedOneByOne) {
   const ScoredFamily family = std::move(scored_families()[2]);
   const auto seen = [&](Sites* sites, std::optional<int64_t> number) {
-    const Observation one = observe_text(family.model.folder, "two dogs run", {}, {.keep = {"encoder.states"}, .sites = sites, .number = number});
+    const Observation one = observe_text(family.model.folder, "two dogs run", {},
+                                         {.keep = {"encoder.states"}, .sites = sites, .number = number});
     return copied(one.value("encoder.states").view());
   };
   SiteValues values;

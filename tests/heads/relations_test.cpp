@@ -107,6 +107,37 @@ TEST(Relations, TheDecoderCountsForTheWordItReads) {
   }
 }
 
+/// A sentence of so many words, each of which has the first one as its head; the model reads five of them.
+CorpusBlock cut_sentence(int words) {
+  std::vector<Word> tree{word("first", -1, "root")};
+  for (int i = 1; i < words; ++i) tree.push_back(word("next", 0, "dep"));
+  return {.encoder_trees = {{tree}, {{-1, 0, 1, 2, 3, 4, -1}}}};
+}
+
+// All words of this one squared would be 90 GB.
+TEST(Relations, WordsThatAreCutTakeNoMemory) {
+  constexpr int kWords = 150'000;
+  const CorpusBlock block = cut_sentence(kWords);
+  RelationScorer scorer;
+  scorer.begin(block);
+  Synthetic weights("encoder.0.self_attention", 1);
+  weights.add({one_hot({0, 4, 1, 1, 1, 1, 0}, 7)});  // the root reads "next", the others read the root
+  scorer.weights(weights.observed());
+  const auto scores = scorer.scores();
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToHead).support, kWords - 1);
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToHead).found, 4);
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToDependent).found, 1);
+}
+
+TEST(Relations, AreNotAsManyAsWords) {
+  std::vector<Word> tree{word("first", -1, "root")};
+  for (int i = 0; i < 1200; ++i) tree.push_back(word("next", 0, ("own" + std::to_string(i)).c_str()));
+  const CorpusBlock block{.encoder_trees = {{tree}, {{0, 1, 2}}}};
+  RelationScorer scorer;
+  EXPECT_THAT([&] { scorer.begin(block); },
+              testing::ThrowsMessage<FormatError>(testing::HasSubstr("more than 1000 different relations")));
+}
+
 TEST(Words, PiecesAddUpOverKeysAndAverageOverQueries) {
   // Tokens: un|happy dog </s>
   const std::vector<int32_t> words{0, 0, 1, -1};
@@ -181,6 +212,26 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   EXPECT_EQ(scorer.baseline()->offset, 0);
   EXPECT_EQ(scorer.baseline()->accuracy(), 1);
   EXPECT_EQ(scorer.baseline()->made, 3);  // "jetzt" has no source word at its place
+}
+
+TEST(WordAlignment, WordsThatAreCutTakeNoMemory) {
+  constexpr int32_t kWords = 150'000;
+  Alignment links{{0, 1}, {1, 0}, {kWords - 1, kWords - 1}};
+  const CorpusBlock block{.alignments = {.alignments = {links},
+                                         .source_words = {{0, 1, -1}},
+                                         .target_words = {{0, 1}},
+                                         .source_sizes = {kWords},
+                                         .target_sizes = {kWords}}};
+  AlignmentScorer scorer;
+  scorer.begin(block);
+  Synthetic weights("decoder.0.cross_attention", 1);
+  weights.add({one_hot({1, 0, 2}, 3)});
+  scorer.weights(weights.observed());
+  const std::vector<AlignmentScore> scores = scorer.scores();
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_EQ(scores[0].gold, 3);
+  EXPECT_EQ(scores[0].made, 2);
+  EXPECT_EQ(scores[0].right, 2);
 }
 
 TEST(WordAlignment, TheBestAlignerIsAHeadAndNotTheirMean) {

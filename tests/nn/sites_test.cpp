@@ -367,7 +367,8 @@ TEST(Sites, SaysWhatIsWrong) {
   Tensor nan(1, kModelWidth);
   nan(0, 3) = std::nanf("");
   EXPECT_THAT([&] { run({.site = heads, .numbers = std::move(nan)}); },
-              ThrowsMessage<Error>(HasSubstr(heads)));
+              ThrowsMessage<UsageError>(
+                  HasSubstr(heads + "': row 0 of the numbers to put there has one that is not finite")));
   SiteValues values;
   EXPECT_THAT([&] { values.kept(heads); }, ThrowsMessage<UsageError>(HasSubstr("keep it")));
   EXPECT_THAT([&] { values.gradient(heads); }, ThrowsMessage<UsageError>(HasSubstr("watch it")));

@@ -40,7 +40,8 @@ class EditsOfAList : public testing::Test {
  protected:
   static constexpr int64_t kBatches[] = {1, 13, 37, 100'000};
 
-  Tensor embedded(const std::vector<std::string>& texts, SiteReplacement one, int64_t tokens = 100'000) const {
+  Tensor embedded(const std::vector<std::string>& texts, SiteReplacement one,
+                  int64_t tokens = 100'000) const {
     SiteValues values;
     values.replace(std::move(one));
     return embed_text(model, texts, {.max_batch_tokens = tokens, .sites = &values});
@@ -69,8 +70,13 @@ class EditsOfAList : public testing::Test {
 
   const SentenceModel model = load_sentence_model(list_goldens() / "sentences/dense");
   // The longest is not the first.
-  const std::vector<std::string> lines{"a cat", "the small dogs run in the park", "two", "dogs see the cat",
-                                       "two small dogs see a cat in the park", "the cat runs", "a"};
+  const std::vector<std::string> lines{"a cat",
+                                       "the small dogs run in the park",
+                                       "two",
+                                       "dogs see the cat",
+                                       "two small dogs see a cat in the park",
+                                       "the cat runs",
+                                       "a"};
 };
 
 TEST_F(EditsOfAList, MeetTheTextOfThatNumber) {
@@ -78,13 +84,16 @@ TEST_F(EditsOfAList, MeetTheTextOfThatNumber) {
   const Tensor whole = embed_text(model, lines);
   const int64_t width = alone(lines[0], site).cols() / 2;
   for (const size_t edited : {1u, 3u, 6u}) {
-    const Tensor expected = embedded({lines[edited]}, {.site = site, .sequence = 0, .head = 1, .numbers = numbers_of(1, width)});
+    const Tensor expected =
+        embedded({lines[edited]}, {.site = site, .sequence = 0, .head = 1, .numbers = numbers_of(1, width)});
     EXPECT_NE(expected(0, 0), whole(static_cast<int64_t>(edited), 0));
     for (const int64_t tokens : kBatches) {
-      const Tensor found = embedded(
-          lines,
-          {.site = site, .sequence = static_cast<int32_t>(edited), .head = 1, .numbers = numbers_of(1, width)},
-          tokens);
+      const Tensor found = embedded(lines,
+                                    {.site = site,
+                                     .sequence = static_cast<int32_t>(edited),
+                                     .head = 1,
+                                     .numbers = numbers_of(1, width)},
+                                    tokens);
       for (size_t i = 0; i < lines.size(); ++i)
         expect_row(found, i, i == edited ? expected : whole, i == edited ? 0 : i);
     }
@@ -94,9 +103,11 @@ TEST_F(EditsOfAList, MeetTheTextOfThatNumber) {
 TEST_F(EditsOfAList, AreTheSameInAnyOrder) {
   const std::string site = "encoder.1.output";
   const int64_t width = alone(lines[0], site).cols();
-  const Tensor given = embedded(lines, {.site = site, .sequence = 3, .position = 1, .numbers = numbers_of(1, width)});
+  const Tensor given =
+      embedded(lines, {.site = site, .sequence = 3, .position = 1, .numbers = numbers_of(1, width)});
   std::vector<std::string> turned(lines.rbegin(), lines.rend());
-  const Tensor found = embedded(turned, {.site = site, .sequence = 3, .position = 1, .numbers = numbers_of(1, width)}, 13);
+  const Tensor found =
+      embedded(turned, {.site = site, .sequence = 3, .position = 1, .numbers = numbers_of(1, width)}, 13);
   for (size_t i = 0; i < lines.size(); ++i) expect_row(found, i, given, lines.size() - 1 - i);
 }
 
@@ -125,7 +136,8 @@ TEST_F(EditsOfAList, TakeTheRowsOfOnePositionTextByText) {
   ASSERT_LT(have, std::ssize(lines));
   const Tensor numbers = numbers_of(have, width), whole = embed_text(model, lines);
   for (const int64_t tokens : kBatches) {
-    const Tensor found = embedded(lines, {.site = site, .position = 4, .numbers = copied(numbers.view())}, tokens);
+    const Tensor found =
+        embedded(lines, {.site = site, .position = 4, .numbers = copied(numbers.view())}, tokens);
     int64_t row = 0;
     for (size_t i = 0; i < lines.size(); ++i) {
       if (alone(lines[i], site).rows() <= 4) {
@@ -153,14 +165,16 @@ TEST_F(EditsOfAList, TakeWeightsOfAsManyKeysAsTheLongestTextHas) {
   all.fill(0);
   int64_t row = 0;
   for (const Tensor& one : each) {
-    for (int64_t i = 0; i < one.rows(); ++i, ++row) std::copy_n(one.view().row(i), one.cols(), all.view().row(row));
+    for (int64_t i = 0; i < one.rows(); ++i, ++row)
+      std::copy_n(one.view().row(i), one.cols(), all.view().row(row));
   }
   const Tensor whole = embed_text(model, lines);
   for (const int64_t tokens : kBatches) {
     const Tensor found = embedded(lines, {.site = site, .numbers = copied(all.view())}, tokens);
     for (int64_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found.data()[i], whole.data()[i], 1e-5);
     // Those of one text alone have the keys of that text.
-    const Tensor of_one = embedded(lines, {.site = site, .sequence = 2, .numbers = copied(each[2].view())}, tokens);
+    const Tensor of_one =
+        embedded(lines, {.site = site, .sequence = 2, .numbers = copied(each[2].view())}, tokens);
     for (int64_t i = 0; i < found.size(); ++i) ASSERT_NEAR(of_one.data()[i], whole.data()[i], 1e-5);
   }
 }
@@ -168,7 +182,8 @@ TEST_F(EditsOfAList, TakeWeightsOfAsManyKeysAsTheLongestTextHas) {
 TEST_F(EditsOfAList, TakeARowForEachText) {
   const Tensor vectors = numbers_of(std::ssize(lines), model.dimension);
   for (const int64_t tokens : kBatches) {
-    const Tensor found = embedded(lines, {.site = "sentence.vectors", .numbers = copied(vectors.view())}, tokens);
+    const Tensor found =
+        embedded(lines, {.site = "sentence.vectors", .numbers = copied(vectors.view())}, tokens);
     for (size_t i = 0; i < lines.size(); ++i) expect_row(found, i, vectors, i);
   }
 }
@@ -177,7 +192,9 @@ TEST_F(EditsOfAList, OfManyThreads) {
   std::vector<std::string> many;
   for (int i = 0; i < 97; ++i) many.push_back(lines[static_cast<size_t>(i) % lines.size()]);
   const auto found = [&] {
-    return embedded(many, {.site = "encoder.0.output", .sequence = 53, .numbers = numbers_of(1, alone(lines[0], "encoder.0.output").cols())});
+    return embedded(many, {.site = "encoder.0.output",
+                           .sequence = 53,
+                           .numbers = numbers_of(1, alone(lines[0], "encoder.0.output").cols())});
   };
   const Tensor whole = embed_text(model, many);
   const int before = thread_count();
@@ -198,10 +215,13 @@ TEST_F(EditsOfAList, WhatTheListDoesNotHaveIsAnError) {
   for (const int64_t tokens : kBatches) {
     EXPECT_THAT([&] { embedded(lines, {.site = site, .sequence = 7, .numbers = Tensor(1, width)}, tokens); },
                 ThrowsMessage<UsageError>(HasSubstr("there is no sequence 7; there are 7, numbered from 0")));
-    EXPECT_THAT([&] { embedded(lines, {.site = site, .position = 999, .numbers = Tensor(1, width)}, tokens); },
-                ThrowsMessage<UsageError>(HasSubstr("no sequence has a position 999; the longest has 11")));
     EXPECT_THAT(
-        [&] { embedded(lines, {.site = site, .sequence = 2, .position = 5, .numbers = Tensor(1, width)}, tokens); },
+        [&] { embedded(lines, {.site = site, .position = 999, .numbers = Tensor(1, width)}, tokens); },
+        ThrowsMessage<UsageError>(HasSubstr("no sequence has a position 999; the longest has 11")));
+    EXPECT_THAT(
+        [&] {
+          embedded(lines, {.site = site, .sequence = 2, .position = 5, .numbers = Tensor(1, width)}, tokens);
+        },
         ThrowsMessage<UsageError>(HasSubstr("sequence 2 has no position 5; it has 3")));
     EXPECT_THAT([&] { embedded(lines, {.site = site, .numbers = Tensor(5, width)}, tokens); },
                 ThrowsMessage<ShapeError>(HasSubstr(", or [1,")));
@@ -214,7 +234,8 @@ TEST_F(EditsOfAList, WhatTheListDoesNotHaveIsAnError) {
   SiteValues narrow;
   narrow.replace({.site = "encoder.*.output", .numbers = Tensor(1, 3)});
   EXPECT_THAT([&] { model.folder.model->check(narrow); },
-              ThrowsMessage<ShapeError>(HasSubstr("site 'encoder.0.self_attention.output': the numbers to put there have 3 columns")));
+              ThrowsMessage<ShapeError>(HasSubstr(
+                  "site 'encoder.0.self_attention.output': the numbers to put there have 3 columns")));
 }
 
 TEST_F(EditsOfAList, APatternStandsForAllItsSites) {
@@ -236,7 +257,9 @@ TEST(EditsOfAMaskedList, MeetTheTextOfThatNumber) {
   const std::vector<std::string> texts{mask, "the cat " + mask + " in the park", "a " + mask};
   const auto probability = [&](const std::vector<std::string>& of, int32_t number, int64_t tokens) {
     SiteValues values;
-    values.replace({.site = "encoder.0.output", .sequence = number, .numbers = numbers_of(1, folder.model->facts().d_model)});
+    values.replace({.site = "encoder.0.output",
+                    .sequence = number,
+                    .numbers = numbers_of(1, folder.model->facts().d_model)});
     std::vector<double> found;
     for (const auto& text : fill_words(folder, of, {.max_batch_tokens = tokens, .sites = &values}))
       found.push_back(text[0][0].probability);

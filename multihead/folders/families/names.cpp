@@ -34,7 +34,8 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
     if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
     return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
   }
-  return {.names = {"(no name for " + std::string(parameter) + ")"}};
+  // Heads that the family does not know have our names; older versions wrote the second one.
+  return {.names = {std::string(parameter), "(no name for " + std::string(parameter) + ")"}};
 }
 
 void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong) {

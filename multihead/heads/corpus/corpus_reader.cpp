@@ -1,8 +1,11 @@
 #include "multihead/heads/corpus/corpus_reader.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/nn/list_sites.h"
 
@@ -10,10 +13,6 @@ namespace mh {
 namespace {
 
 using Sentences = std::vector<std::vector<Word>>;
-
-bool is_blank(const std::string& line) {
-  return line.find_first_not_of(" \t\r") == std::string::npos;
-}
 
 std::vector<Word> split_at_spaces(const std::string& line) {
   std::vector<Word> words;
@@ -84,6 +83,12 @@ std::vector<int64_t> CorpusBlock::numbers() const {
   return all;
 }
 
+void LeftOutLines::tell(const char* reason, const std::function<void(const std::string&)>& remark) const {
+  if (count == 0 || !remark) return;
+  remark(count == 1 ? fmt::format("line {} left out, {}", first, reason)
+                    : fmt::format("{} lines left out, {}; the first is line {}", count, reason, first));
+}
+
 CorpusReader::CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options)
     : folder_(folder), corpus_(corpus), options_(std::move(options)), reader_(folder_, options_.remark) {}
 
@@ -91,13 +96,23 @@ std::optional<CorpusBlock> CorpusReader::next() {
   CorpusBlock block;
   int64_t first = 0;
   do {
+    throw_if_stopped();
     first = lines_;
     HeadsText text = corpus_.next();
-    if (text.sources.empty()) return std::nullopt;
+    if (text.sources.empty()) {
+      std::exchange(half_pairs_, {})
+          .tell("with a target or a second text, but no source text", options_.remark);
+      return std::nullopt;
+    }
     check_lists(text);
     const auto lines = std::ssize(text.sources);
     for (size_t i = 0; i < text.sources.size(); ++i) {
-      if (!is_blank(text.sources[i])) block.lines.push_back(lines_ + static_cast<int64_t>(i) + 1);
+      const int64_t line = lines_ + static_cast<int64_t>(i) + 1;
+      if (!is_blank(text.sources[i])) {
+        block.lines.push_back(line);
+      } else if (has_other_side(text, i)) {
+        half_pairs_.add(line);
+      }
     }
     block.text = without_blank_lines(std::move(text), lines_);
     lines_ += lines;

@@ -21,9 +21,9 @@ namespace mh {
 struct ScoredBatch {
   std::vector<int64_t> texts = {};    // their places in ScoredTexts
   std::vector<int64_t> numbers = {};  // their numbers in the corpus (ScoredText::number)
-  Batch text = {};                  // what the encoder or the causal model reads
-  TeacherForced target = {};        // of a translator
-  std::vector<int32_t> rows = {};   // of what is read last, rising: those that predict something
+  Batch text = {};                    // what the encoder or the causal model reads
+  TeacherForced target = {};          // of a translator
+  std::vector<int32_t> rows = {};     // of what is read last, rising: those that predict something
   std::vector<int32_t> tokens = {};
   std::vector<int32_t> positions = {};  // of these rows in their texts
   Ragged predictions = {};              // how many each text has

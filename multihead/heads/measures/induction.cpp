@@ -10,6 +10,7 @@
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -67,6 +68,8 @@ std::vector<InductionScore> induction_scores(const ModelFolder& folder, const In
         fmt::format("{} holds a {} model; induction heads continue a text, which only causal models do",
                     folder.path.string(), folder.model_type));
   }
+  check_option("sequences", options.sequences, {.low = 1});
+  check_option("length", options.length, {.low = 4});
   const Tokenizer& tokenizer = folder.source_tokens();
   const Encoding letter = tokenizer.encode("a");
   std::vector<int32_t> first;

@@ -77,6 +77,12 @@ WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets
   return of_token;
 }
 
+int64_t words_read(std::span<const int32_t> word_of_token) {
+  int64_t read = 0;
+  for (const int32_t word : word_of_token) read = std::max<int64_t>(read, word + 1);
+  return read;
+}
+
 Tensor merge_to_words(ConstMatrixView weights, std::span<const int32_t> word_of_query, int64_t query_words,
                       std::span<const int32_t> word_of_key, int64_t key_words) {
   MH_ASSERT(static_cast<int64_t>(word_of_query.size()) == weights.rows);
