@@ -24,16 +24,24 @@ class Model(TextTasks, Inside):
 
     @checked
     def save(
-        self, folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32", own_format: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        dtype: Literal["float32", "bfloat16"] = "float32",
+        own_format: bool = False,
+        overwrite: bool = False,
     ) -> None:
         """Writes the model as a folder, in one step: nothing half is ever there. Transformers opens it if it has such a class.
+        Where heads were pruned and its config.json says so by ``pruned_heads``, Transformers 4 opens it and 5 does not; a
+        ``multihead.Remark`` warning says so. An older folder of that name that multihead wrote is replaced.
 
         Args:
             dtype: how parameters are written.
             own_format: allow heads that the family's config.json cannot say; such a folder multihead opens and Transformers
                 does not.
+            overwrite: allow to replace a model's folder that multihead did not write.
         """
-        self._native.save(os.fspath(folder), dtype, own_format)
+        self._native.save(os.fspath(folder), dtype, own_format, overwrite)
 
     @checked
     def prune(self, heads: HeadNames) -> Model:
@@ -68,8 +76,12 @@ def demo() -> Model:
 
 @checked
 def convert(
-    source: str | os.PathLike[str], folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32"
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    dtype: Literal["float32", "bfloat16"] = "float32",
+    overwrite: bool = False,
 ) -> None:
     """Writes a model that `load` takes, such as a .gguf file, as a folder that Transformers opens. Heads of another geometry are
-    made by the tool: ``multihead convert --help``."""
-    load(source).save(folder, dtype=dtype)
+    made by the tool: ``multihead convert --help``. overwrite: allow to replace a model's folder that multihead did not write."""
+    load(source).save(folder, dtype=dtype, overwrite=overwrite)

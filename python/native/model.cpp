@@ -51,7 +51,8 @@ std::vector<AttentionShape> attentions_of(const LoadedModel& loaded) {
 constexpr EnumNames<NumberType> kTypes = {{"float32", NumberType::kFloat32},
                                           {"bfloat16", NumberType::kBFloat16}};
 
-void save(const LoadedModel& loaded, const std::string& path, const std::string& dtype, bool own_format) {
+void save(const LoadedModel& loaded, const std::string& path, const std::string& dtype, bool own_format,
+          bool overwrite) {
   const SavedFormat format = format_when_saved(loaded.folder(), loaded.removed());
   if (format.kind == SavedFormat::Kind::kOwn && !format.as_read && !own_format) {
     throw UsageError(fmt::format(
@@ -60,7 +61,10 @@ void save(const LoadedModel& loaded, const std::string& path, const std::string&
   }
   const SaveFolderOptions options{.type = value_named(dtype, kTypes, "dtype"),
                                   .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
-                                  .removed = loaded.removed()};
+                                  .removed = loaded.removed(),
+                                  .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
+  // With own_format the caller knows that Transformers does not open it.
+  if (format.kind == SavedFormat::Kind::kPrunedHeads) warn(format_line(format, loaded.folder().model_type));
   long_call([&] { save_model_folder(path, loaded.folder(), options); });
 }
 
@@ -173,6 +177,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("remarks", &LoadedModel::remarks)
       .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })
       .def_prop_ro("embeds", &LoadedModel::embeds)
+      .def_prop_ro("tokenizes", &LoadedModel::tokenizes)
       .def_prop_ro("parameter_count",
                    [](const LoadedModel& loaded) { return loaded.model().parameter_count(); })
       .def_prop_ro("d_model", [](const LoadedModel& loaded) { return loaded.model().facts().d_model; })
@@ -196,7 +201,7 @@ void add_model(nb::module_& module) {
             return names;
           },
           "pattern"_a)
-      .def("save", save, "path"_a, "dtype"_a, "own_format"_a);
+      .def("save", save, "path"_a, "dtype"_a, "own_format"_a, "overwrite"_a);
   add_tasks(model);
   add_observation(module, model);
   add_analyses(model);

@@ -27,6 +27,17 @@ def test_says_what_it_is(demo: mh.Model) -> None:
     assert "24 heads" in repr(demo)
 
 
+def test_says_that_it_reads_no_text_without_a_tokenizer() -> None:
+    model = mh.load(golden("bert/masked"))
+    assert model.can == ()
+    assert repr(model).endswith("can read no text, since its files have no tokenizer>")
+    for ask in (lambda: model.fill("a [MASK]"), lambda: model.tokenize("a"), lambda: model.observe("a")):
+        with pytest.raises(mh.FileError, match="has no tokenizer.json"):
+            ask()
+    with pytest.raises(mh.UsageError, match="cannot generate: it is an encoder; it can read no text"):
+        list(model.stream("a"))
+
+
 def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -> None:
     expected = tool("translate", "--model", "demo", texts=SENTENCES).splitlines()
     assert demo.translate(SENTENCES) == expected
@@ -143,6 +154,31 @@ def test_saves_and_prunes(demo: mh.Model, tmp_path: Path) -> None:
         pruned.save(tmp_path / "pruned")
     pruned.save(tmp_path / "pruned", own_format=True)
     assert mh.load(tmp_path / "pruned").translate(SENTENCES) == muted
+
+
+def test_save_replaces_only_what_multihead_wrote(demo: mh.Model, tmp_path: Path) -> None:
+    demo.save(tmp_path / "copy")
+    demo.save(tmp_path / "copy", dtype="bfloat16")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "bert"}')
+    (other / "vocab.txt").write_text("[PAD]")
+    for write in (demo.save, lambda folder: mh.convert("demo", folder)):
+        with pytest.raises(mh.Error, match="multihead did not write; choose a new name, or allow that it is lost: `overwrite`"):
+            write(other)
+    assert (other / "vocab.txt").read_text() == "[PAD]"
+    demo.save(other, overwrite=True)
+    assert mh.load(other).translate(SENTENCES) == demo.translate(SENTENCES)
+    assert not (other / "vocab.txt").exists()
+
+
+def test_save_says_which_transformers_opens_a_pruned_model(minilm: mh.Model, tmp_path: Path) -> None:
+    pruned = minilm.prune("encoder.0.self_attention.1")
+    with pytest.warns(mh.Remark, match="Transformers 4 opens the folder by its pruned_heads; Transformers 5 no longer prunes"):
+        pruned.save(tmp_path / "pruned")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mh.Remark)
+        minilm.save(tmp_path / "whole")
 
 
 def test_tokens(demo: mh.Model) -> None:
