@@ -198,7 +198,7 @@ class AdapterPut {
     const bool matrix = weights.shape.size() == 2 && weights.numbers;
     const int64_t outputs = matrix ? weights.shape[inputs_first ? 1 : 0] : 0;
     const int64_t inputs = matrix ? weights.shape[inputs_first ? 0 : 1] : 0;
-    if (!matrix || static_cast<double>(rank) != said || a != std::vector<int64_t>{rank, inputs} ||
+    if (!matrix || rank < 1 || static_cast<double>(rank) != said || a != std::vector<int64_t>{rank, inputs} ||
         b != std::vector<int64_t>{outputs, rank}) {
       refuse(fmt::format(
           "the shapes of {}: expected lora_A [{},{}] and lora_B [{},{}] by adapter_config.json and {}",
