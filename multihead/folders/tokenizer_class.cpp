@@ -28,10 +28,10 @@ constexpr std::array kClassNames = {
     ClassName{"LlamaTokenizer", TokenizerClass::kLlama},
     ClassName{"XLMRobertaTokenizer", TokenizerClass::kXlmRoberta},
     ClassName{"CamembertTokenizer", TokenizerClass::kCamembert},
-    ClassName{"PreTrainedTokenizer", TokenizerClass::kAsWritten, true},
-    ClassName{"TokenizersBackend", TokenizerClass::kAsWritten, true},
-    ClassName{"PythonBackend", TokenizerClass::kAsWritten, true},
-    ClassName{"MarianTokenizer", TokenizerClass::kAsWritten, true},  // it opens OPUS's layout alone
+    ClassName{"PreTrainedTokenizer"},
+    ClassName{"TokenizersBackend"},
+    ClassName{"PythonBackend"},
+    ClassName{"MarianTokenizer"},  // it opens OPUS's layout alone
 };
 // What AutoTokenizer takes for a model whose files name no class.
 constexpr std::pair<std::string_view, std::string_view> kClassesOfModels[] = {

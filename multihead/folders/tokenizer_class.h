@@ -27,7 +27,7 @@ struct ChosenClass {
   TokenizerClass kind = TokenizerClass::kAsWritten;
   std::string name = {};    // of the class: "BertTokenizer"
   bool known = true;        // false: a class that is named and not known here
-  bool gives_types = true;  // model_input_names of the class has token_type_ids
+  bool gives_types = false;  // model_input_names of the class has token_type_ids
 };
 
 /// Which class AutoTokenizer takes. named: tokenizer_class of tokenizer_config.json, else of config.json, perhaps empty.

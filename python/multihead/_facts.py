@@ -71,7 +71,13 @@ class ModelFacts:
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What this model does with a text."""
+        """What this model does with a text. Nothing where its files have no tokenizer."""
+        if not self._native.tokenizes:
+            return ()
+        return (*self._tasks(), "tokenize", "observe", "gradient")
+
+    def _tasks(self) -> tuple[str, ...]:
+        """What a model of this kind does, whether or not it has a tokenizer."""
         tasks = {
             "translate": self.kind == "translator",
             "generate": self.kind == "causal" and self._native.predicts,
@@ -79,19 +85,22 @@ class ModelFacts:
             "fill": self.kind == "encoder" and self._native.predicts,
             "embed": self._native.embeds,
         }
-        return tuple(task for task, possible in tasks.items() if possible) + ("tokenize", "observe", "gradient")
+        return tuple(task for task, possible in tasks.items() if possible)
 
     def _need(self, task: str) -> None:
-        if task not in self.can:
+        if task not in self._tasks():
             kind = {"encoder": "an encoder", "causal": "a causal model", "translator": "a translator"}[self.kind]
             words = "" if self._native.predicts else " that predicts no words"
-            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {', '.join(self.can)}")
+            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {self._can_words()}")
 
     def __repr__(self) -> str:
         return (
             f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads; "
-            f"can {', '.join(self.can)}>"
+            f"can {self._can_words()}>"
         )
+
+    def _can_words(self) -> str:
+        return ", ".join(self.can) or "read no text, since its files have no tokenizer"
 
     def __reduce__(self) -> Any:
         raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")

@@ -177,6 +177,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("remarks", &LoadedModel::remarks)
       .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })
       .def_prop_ro("embeds", &LoadedModel::embeds)
+      .def_prop_ro("tokenizes", &LoadedModel::tokenizes)
       .def_prop_ro("parameter_count",
                    [](const LoadedModel& loaded) { return loaded.model().parameter_count(); })
       .def_prop_ro("d_model", [](const LoadedModel& loaded) { return loaded.model().facts().d_model; })

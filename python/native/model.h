@@ -37,6 +37,8 @@ class LoadedModel {
   const SentenceModel& sentences() const;
   /// Whether they can.
   bool embeds() const { return no_vectors_.empty(); }
+  /// Whether texts can become tokens.
+  bool tokenizes() const { return model_.folder.tokenizer.has_value(); }
   const std::vector<HeadName>& removed() const { return removed_; }
   /// Lines worth knowing of the folder.
   const std::vector<std::string>& remarks() const { return remarks_; }

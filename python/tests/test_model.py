@@ -27,6 +27,17 @@ def test_says_what_it_is(demo: mh.Model) -> None:
     assert "24 heads" in repr(demo)
 
 
+def test_says_that_it_reads_no_text_without_a_tokenizer() -> None:
+    model = mh.load(golden("bert/masked"))
+    assert model.can == ()
+    assert repr(model).endswith("can read no text, since its files have no tokenizer>")
+    for ask in (lambda: model.fill("a [MASK]"), lambda: model.tokenize("a"), lambda: model.observe("a")):
+        with pytest.raises(mh.FileError, match="has no tokenizer.json"):
+            ask()
+    with pytest.raises(mh.UsageError, match="cannot generate: it is an encoder; it can read no text"):
+        list(model.stream("a"))
+
+
 def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -> None:
     expected = tool("translate", "--model", "demo", texts=SENTENCES).splitlines()
     assert demo.translate(SENTENCES) == expected

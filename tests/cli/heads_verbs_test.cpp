@@ -99,6 +99,20 @@ TEST_F(HeadsVerbs, RelationsSayWhichThereAre) {
   EXPECT_THAT(none.err, HasSubstr("give --conllu FILE"));
 }
 
+TEST_F(HeadsVerbs, NamesOfRelationsCannotTurnTheLineRound) {
+  const std::string turns = "\u202e", name = "ob" + turns + "j";
+  std::string trees;
+  for (int i = 0; i < 40; ++i)
+    trees += "1\tsee\t_\tX\t_\t_\t0\troot\t_\t_\n2\tdogs\t_\tX\t_\t_\t1\t" + name + "\t_\t_\n\n";
+  const std::string file = scratch.write("turned", trees);
+  for (const std::string& flags : {std::string(), " --relation '" + name + "'", std::string(" --relation x")}) {
+    const ToolResult found = run_tool("heads relations demo --conllu '" + file + "'" + flags);
+    EXPECT_EQ(found.status, flags.ends_with(" x") ? 2 : 0) << found.err;
+    EXPECT_EQ((found.out + found.err).find(turns), std::string::npos) << flags;
+    EXPECT_THAT(found.out + found.err, testing::AnyOf(HasSubstr("ob.j"), HasSubstr("ob\\u202ej"))) << flags;
+  }
+}
+
 TEST_F(HeadsVerbs, TreesMayHaveBlankLinesAndWordsOfNoBreakSpaces) {
   const auto row = [](int id, const char* form, int head) {
     return std::to_string(id) + "\t" + form + "\t_\tX\t_\t_\t" + std::to_string(head) +
