@@ -149,6 +149,19 @@ void put_unigram(const ClassOptions& options, TokenizerParts& parts) {
   parts.decoders = {{.kind = DecoderStep::Kind::kMetaspace, .prepend_scheme = scheme}};
 }
 
+/// XLM-RoBERTa's is the piece of one id; CamemBERT's that of the name, else the first.
+void put_unknown_piece(TokenizerClass kind, const ClassOptions& options, TokenModel& model) {
+  const auto& pieces = model.pieces;
+  size_t at = kUnknownOfXlmRoberta;
+  if (kind == TokenizerClass::kCamembert) {
+    const auto named = std::find_if(pieces.begin(), pieces.end(), [&](const ScoredPiece& piece) {
+      return piece.text == options.unk.value_or("<unk>");
+    });
+    at = named == pieces.end() ? 0 : static_cast<size_t>(named - pieces.begin());
+  }
+  if (at < pieces.size()) model.unknown_token = pieces[at].text;
+}
+
 void put_template(std::optional<PostProcessorStep> step, TokenizerParts& parts) {
   if (step) parts.post_processors = {std::move(*step)};
 }
@@ -233,6 +246,51 @@ ChosenClass choose_tokenizer_class(std::string_view model_type, std::string_view
   return class_of(found == std::end(kClassesOfModels) ? kDefault : found->second);
 }
 
+std::string_view default_token(TokenizerClass kind, std::string_view key) {
+  using Defaults = std::array<std::pair<std::string_view, std::string_view>, 7>;
+  constexpr Defaults kBertTokens = {{{"unk_token", "[UNK]"},
+                                     {"sep_token", "[SEP]"},
+                                     {"pad_token", "[PAD]"},
+                                     {"cls_token", "[CLS]"},
+                                     {"mask_token", "[MASK]"}}};
+  constexpr Defaults kRobertaTokens = {{{"bos_token", "<s>"},
+                                        {"eos_token", "</s>"},
+                                        {"unk_token", "<unk>"},
+                                        {"sep_token", "</s>"},
+                                        {"pad_token", "<pad>"},
+                                        {"cls_token", "<s>"},
+                                        {"mask_token", "<mask>"}}};
+  constexpr std::string_view kEnd = "<|endoftext|>";
+  constexpr Defaults kGpt2Tokens = {{{"bos_token", kEnd}, {"eos_token", kEnd}, {"unk_token", kEnd}}};
+  constexpr Defaults kQwen2Tokens = {{{"eos_token", kEnd}, {"unk_token", kEnd}, {"pad_token", kEnd}}};
+  constexpr Defaults kLlamaTokens = {{{"bos_token", "<s>"}, {"eos_token", "</s>"}, {"unk_token", "<unk>"}}};
+  const auto find = [&](const Defaults& defaults) {
+    for (const auto& [name, token] : defaults) {
+      if (name == key) return token;
+    }
+    return std::string_view();
+  };
+  switch (kind) {
+    case TokenizerClass::kBert:
+      return find(kBertTokens);
+    case TokenizerClass::kMpnet:
+      return key == "unk_token" ? "[UNK]" : find(kRobertaTokens);
+    case TokenizerClass::kRoberta:
+    case TokenizerClass::kXlmRoberta:
+    case TokenizerClass::kCamembert:
+      return find(kRobertaTokens);
+    case TokenizerClass::kGpt2:
+      return find(kGpt2Tokens);
+    case TokenizerClass::kQwen2:
+      return find(kQwen2Tokens);
+    case TokenizerClass::kLlama:
+      return find(kLlamaTokens);
+    case TokenizerClass::kAsWritten:
+      break;
+  }
+  return {};
+}
+
 bool fits_class(TokenizerClass kind, const TokenModel& model) {
   using Kind = TokenModel::Kind;
   switch (kind) {
@@ -313,8 +371,7 @@ std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions
     case TokenizerClass::kXlmRoberta:
     case TokenizerClass::kCamembert:
       put_unigram(options, parts);
-      if (kind == TokenizerClass::kXlmRoberta && parts.model.pieces.size() > kUnknownOfXlmRoberta)
-        parts.model.unknown_token = parts.model.pieces[kUnknownOfXlmRoberta].text;
+      put_unknown_piece(kind, options, parts.model);
       put_template(around(parts, options.bos.value_or("<s>"), options.eos.value_or("</s>"), true, 0), parts);
       break;
     case TokenizerClass::kAsWritten:

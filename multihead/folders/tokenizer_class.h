@@ -34,6 +34,9 @@ struct ChosenClass {
 /// byte_level: tokenizer.json has a step ByteLevel.
 ChosenClass choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level);
 
+/// The token that a class takes for "cls_token" and the like where the files name none; empty: none.
+std::string_view default_token(TokenizerClass kind, std::string_view key);
+
 /// The arguments of the classes that change texts' tokens; unset: the default of the class.
 struct ClassOptions {
   std::optional<bool> do_lower_case = {}, strip_accents = {}, tokenize_chinese_chars = {};  // kBert, kMpnet
