@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "multihead/folders/class_steps.h"
 #include "multihead/text/in_quotes.h"
 
 namespace mh {
@@ -32,7 +33,8 @@ class Applied {
       if (settings_.lists_all_added && chosen.kind != TokenizerClass::kAsWritten) hide_unlisted(chosen.kind);
       const auto changed = put_class_steps(chosen.kind, settings_.options, parts_);
       if (!changed.empty()) {
-        say("{}: {} {} not used: {} of transformers 5 has its own; tokenizer_class PreTrainedTokenizerFast in "
+        say("{}: {} {} not used: {} of transformers 5 has its own; tokenizer_class PreTrainedTokenizerFast "
+            "in "
             "tokenizer_config.json keeps those of the file",
             file_, fmt::join(changed, ", "), changed.size() == 1 ? "is" : "are", chosen.name);
       }
@@ -204,11 +206,9 @@ class Applied {
 
 std::vector<std::string> apply_settings(const TokenizerSettings& settings, const std::string& file,
                                         bool byte_level, TokenizerParts& parts) {
-  const ChosenClass chosen =
-      choose_tokenizer_class(settings.model_type, settings.named_class, byte_level);
+  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, byte_level);
   Applied applied(settings, file, parts);
-  const TokenizerClass kind =
-      fits_class(chosen.kind, parts.model) ? chosen.kind : TokenizerClass::kAsWritten;
+  const TokenizerClass kind = fits_class(chosen.kind, parts.model) ? chosen.kind : TokenizerClass::kAsWritten;
   applied.put_steps(chosen);
   applied.tell_what_is_not_obeyed(chosen);
   applied.add_tokens(kind);

@@ -38,8 +38,7 @@ std::optional<File> open_file(const FolderSource& folder, const char* name) {
   File file{.path = folder.path_of(name), .document = nullptr};
   file.document = parse_json_strictly(folder.read(name), file.path);
   if (!file.document.is_object())
-    throw FormatError(
-        fmt::format("{}: expected an object, got {}", file.path, json_excerpt(file.document)));
+    throw FormatError(fmt::format("{}: expected an object, got {}", file.path, json_excerpt(file.document)));
   return file;
 }
 
@@ -126,8 +125,10 @@ class Reader {
 
   void finish() {
     ClassOptions& options = settings_.options;
-    for (const auto& [key, to] : {std::pair{"cls_token", &options.cls}, {"sep_token", &options.sep},
-                                  {"bos_token", &options.bos}, {"eos_token", &options.eos},
+    for (const auto& [key, to] : {std::pair{"cls_token", &options.cls},
+                                  {"sep_token", &options.sep},
+                                  {"bos_token", &options.bos},
+                                  {"eos_token", &options.eos},
                                   {"unk_token", &options.unk}}) {
       const auto found = settings_.named.find(key);
       if (found != settings_.named.end()) *to = found->second.token.content;
@@ -164,7 +165,8 @@ class Reader {
       if (value.is_null() || !key.ends_with("_token")) continue;
       const JsonNode node = file.root().at(key.c_str());
       if (is_named_token(key)) {
-        settings_.named[key] = {.token = token_of(node, true), .file = file.path, .as_text = value.is_string()};
+        settings_.named[key] = {
+            .token = token_of(node, true), .file = file.path, .as_text = value.is_string()};
       } else if (value.is_string() || (value.is_object() && value.contains("content"))) {
         own_[key] = {.token = token_of(node, true), .file = file.path};
       }
@@ -213,9 +215,10 @@ class Reader {
 void note_unused(const Reader& reader, const File& file, bool is_map, TokenizerSettings& settings) {
   const auto more = reader.further(file, is_map);
   if (more.empty()) return;
-  settings.remarks.push_back(fmt::format(
-      "{}: {} {} not used, since tokenizer_config.json has added_tokens_decoder, which lists all added tokens",
-      file.path, fmt::join(more, ", "), more.size() == 1 ? "is" : "are"));
+  settings.remarks.push_back(
+      fmt::format("{}: {} {} not used, since tokenizer_config.json has added_tokens_decoder, which lists all "
+                  "added tokens",
+                  file.path, fmt::join(more, ", "), more.size() == 1 ? "is" : "are"));
 }
 
 }  // namespace
@@ -230,8 +233,10 @@ TokenizerSettings read_tokenizer_settings(const FolderSource& folder) {
   std::string named, model_type;
   if (model) {
     const JsonNode root = model->root();
-    if (const auto type = root.find("model_type"); type && type->value().is_string()) model_type = type->text();
-    if (const auto kind = root.find("tokenizer_class"); kind && kind->value().is_string()) named = kind->text();
+    if (const auto type = root.find("model_type"); type && type->value().is_string())
+      model_type = type->text();
+    if (const auto kind = root.find("tokenizer_class"); kind && kind->value().is_string())
+      named = kind->text();
     if (const auto rows = root.find("vocab_size"); rows && rows->value().is_number_unsigned())
       settings.rows = rows->number();
   }

@@ -45,9 +45,9 @@ struct TokenizerSettings {
   std::optional<TextEnd> cut = {};       // truncation_side
   std::optional<bool> gives_types = {};  // model_input_names; unset: as the class does
   // Tokens to add, in this order.
-  std::vector<TokenToAdd> listed = {};                           // added_tokens_decoder, or added_tokens.json
-  std::map<std::string, TokenToAdd, std::less<>> named = {};     // by their keys, kNamedTokens
-  std::vector<TokenToAdd> extra = {};                            // of this tokenizer alone
+  std::vector<TokenToAdd> listed = {};                        // added_tokens_decoder, or added_tokens.json
+  std::map<std::string, TokenToAdd, std::less<>> named = {};  // by their keys, kNamedTokens
+  std::vector<TokenToAdd> extra = {};                         // of this tokenizer alone
   /// added_tokens_decoder lists all added tokens: a class with steps of its own looks for no others.
   bool lists_all_added = false;
   int32_t rows = 0;                       // of the model's embedding; 0: unknown
