@@ -29,6 +29,8 @@ struct BatchAlone {
       offsets.assign(rows.offsets.begin(), rows.offsets.end());
     }
     places.offsets = offsets;
+    for (size_t s = 1; s < offsets.size(); ++s)
+      places.longest = std::max(places.longest, offsets[s] - offsets[s - 1]);
   }
 
   std::vector<int64_t> texts, offsets;
@@ -38,8 +40,8 @@ struct BatchAlone {
 /// The rows of the batch that a replacement means.
 struct RowsMeant {
   std::vector<int32_t> rows = {};
-  std::vector<int64_t> numbers = {};  // of each: which it is of all rows of the list that are meant
-  std::optional<int64_t> count = {};  // of the latter; none: that is not known yet
+  std::vector<int64_t> numbers =
+      {};  // of each: which it is of all rows of the list that are meant (Meant::count())
 };
 
 class Meant {
@@ -57,14 +59,25 @@ class Meant {
     if (sequence && *position >= length(*sequence))
       throw UsageError(fmt::format("site '{}': sequence {} has no position {}; it has {}, numbered from 0",
                                    site_, *sequence, *position, length(*sequence)));
-    if (!sequence && longest() > 0 && *position >= longest())
+    if (!sequence && list_.longest > 0 && *position >= list_.longest)
       throw UsageError(
           fmt::format("site '{}': no sequence has a position {}; the longest has {}, numbered from 0", site_,
-                      *position, longest()));
+                      *position, list_.longest));
+  }
+
+  /// How many rows of the list are meant; none: that is not known yet.
+  std::optional<int64_t> count() const {
+    if (wanted_.sequence && wanted_.position) return 1;
+    if (!known()) return std::nullopt;
+    if (wanted_.sequence) return length(*wanted_.sequence);
+    return wanted_.position ? texts_before().back() : list_.offsets.back();
   }
 
   RowsMeant rows(const RowPlaces& places, bool one_each) const {
-    RowsMeant found{.count = count()};
+    RowsMeant found;
+    const bool counted = wanted_.numbers.rows() > 1 && known();  // else one row is for all
+    const std::vector<int64_t> before_text =
+        counted && wanted_.position && !wanted_.sequence ? texts_before() : std::vector<int64_t>();
     for (size_t s = 0; s + 1 < places.offsets.size(); ++s) {
       const int64_t text = list_.texts[s];
       if (wanted_.sequence && *wanted_.sequence != text) continue;
@@ -73,7 +86,10 @@ class Meant {
         const int32_t position = one_each ? 0 : before + places.position(row, begin);
         if (wanted_.position && *wanted_.position != position) continue;
         found.rows.push_back(row);
-        found.numbers.push_back(number_of(text, position));
+        if (!counted) continue;
+        found.numbers.push_back(!before_text.empty() ? before_text[static_cast<size_t>(text)]
+                                : wanted_.sequence   ? position
+                                                     : list_.offsets[static_cast<size_t>(text)] + position);
       }
     }
     return found;
@@ -88,27 +104,12 @@ class Meant {
   int64_t length(int64_t text) const {
     return list_.offsets[static_cast<size_t>(text) + 1] - list_.offsets[static_cast<size_t>(text)];
   }
-  int64_t longest() const {
-    int64_t most = 0;
-    for (int64_t t = 0; t < texts(); ++t) most = std::max(most, length(t));
-    return most;
-  }
-  /// How many of the first `end` texts have the position.
-  int64_t with_position(int64_t end) const {
-    int64_t found = 0;
-    for (int64_t t = 0; t < end; ++t) found += length(t) > *wanted_.position ? 1 : 0;
-    return found;
-  }
-  std::optional<int64_t> count() const {
-    if (wanted_.sequence && wanted_.position) return 1;
-    if (!known()) return std::nullopt;
-    if (wanted_.sequence) return length(*wanted_.sequence);
-    return wanted_.position ? with_position(texts()) : list_.offsets.back();
-  }
-  int64_t number_of(int64_t text, int64_t position) const {
-    if (!known() || (wanted_.sequence && wanted_.position)) return 0;
-    if (wanted_.sequence) return position;
-    return wanted_.position ? with_position(text) : list_.offsets[static_cast<size_t>(text)] + position;
+  /// [texts + 1]: how many texts before each have the position.
+  std::vector<int64_t> texts_before() const {
+    std::vector<int64_t> before{0};
+    for (int64_t t = 0; t < texts(); ++t)
+      before.push_back(before.back() + (length(t) > *wanted_.position ? 1 : 0));
+    return before;
   }
 
   const SiteReplacement& wanted_;
@@ -178,10 +179,11 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const
   const RowsMeant found = meant.rows(at.rows, one_each);
   const Tensor& numbers = wanted.numbers;
   const auto [least, most] = columns_allowed(wanted, at, found, list, value.cols());
-  const bool fits = numbers.cols() >= least && numbers.cols() <= most &&
-                    (numbers.rows() == 1 || numbers.rows() == found.count);
-  if (!fits && (found.count || !found.rows.empty())) {
-    const std::string rows = found.count ? fmt::format("[{},{}], or ", *found.count, most) : std::string();
+  const bool fits_columns = numbers.cols() >= least && numbers.cols() <= most;
+  const std::optional<int64_t> count =
+      numbers.rows() == 1 && fits_columns ? std::optional<int64_t>(1) : meant.count();
+  if ((!fits_columns || numbers.rows() != count) && (count || !found.rows.empty())) {
+    const std::string rows = count ? fmt::format("[{},{}], or ", *count, most) : std::string();
     throw ShapeError(
         fmt::format("site '{}': the numbers to put there are [{},{}], expected {}[1,{}] for all rows", site,
                     numbers.rows(), numbers.cols(), rows, most));

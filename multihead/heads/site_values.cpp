@@ -60,11 +60,11 @@ void SiteValues::replace(SiteReplacement replacement) {
   replacements_.push_back({std::move(replacement)});
 }
 
-void SiteValues::set_gate(std::string_view heads, float gate) {
+void SiteValues::put_gate(std::string_view heads, float gate, bool mutes) {
   if (!std::isfinite(gate))
     throw UsageError(fmt::format("head '{}': its gate is {}; expected a finite number", heads, gate));
   std::erase_if(gates_, [&](const Gate& other) { return other.heads.text() == heads; });
-  gates_.push_back({HeadPattern(heads), gate});
+  gates_.push_back({HeadPattern(heads), gate, mutes});
 }
 
 void SiteValues::replace_weights(std::string_view heads, WeightRule rule) {
@@ -147,7 +147,7 @@ Var SiteValues::gated(Tape& tape, const Site& site, const SiteValue& at) const {
   Var value = at.value;
   std::vector<int32_t> rows(static_cast<size_t>(value.rows()));
   std::iota(rows.begin(), rows.end(), 0);
-  for (const auto& [heads, gate, met] : gates_) {
+  for (const auto& [heads, gate, mutes, met] : gates_) {
     const auto& one = heads.one();
     if (one && one->attention == site.owner && one->head >= at.blocks) {
       throw UsageError(
@@ -185,6 +185,20 @@ void SiteValues::check(const SiteShape& site) const {
   for (const Replaced& one : replacements_) {
     if (fits(site.name, one.what.site)) check_replacement(one.what, site);
   }
+}
+
+void SiteValues::check(const HeadName& head) const {
+  const auto by = [&](bool mutes) {
+    return std::find_if(gates_.begin(), gates_.end(), [&](const Gate& gate) {
+      return gate.mutes == mutes && gate.heads.matches(head.attention, head.head);
+    });
+  };
+  const auto muted = by(true), gated = by(false);
+  if (muted == gates_.end() || gated == gates_.end()) return;
+  throw UsageError(fmt::format(
+      "{}.{} is muted by '{}' and gated by '{}'; name it in one of them, or give the muting as a gate "
+      "of 0: of several gates the last one counts",
+      head.attention, head.head, muted->heads.text(), gated->heads.text()));
 }
 
 std::vector<std::string> SiteValues::unread() const {

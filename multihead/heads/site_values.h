@@ -63,11 +63,11 @@ class SiteValues final : public Sites {
   void replace(SiteReplacement replacement);
   /// Mutes a head, e.g. "encoder.3.self_attention.1", or those that a pattern names (nn/head_name.h), e.g. all heads of
   /// that attention, "encoder.3.self_attention.*": its output is multiplied by 0. Throws UsageError on a name of another
-  /// form.
-  void mute(std::string_view heads) { set_gate(heads, 0); }
+  /// form. A head that is muted and gated, too, is refused (check()).
+  void mute(std::string_view heads) { put_gate(heads, 0, true); }
   /// Multiplies the outputs of heads by another gate. Where several gates speak of one head, the last one counts. Throws
   /// UsageError on a gate that is not finite.
-  void set_gate(std::string_view heads, float gate);
+  void set_gate(std::string_view heads, float gate) { put_gate(heads, gate, false); }
   /// Puts the weights of a rule in place of those of heads, a name or a pattern as for mute(). Where several rules speak of
   /// one head, the last one counts. In cross-attention positions are those of the decoder: kPrevious is key i - 1 of
   /// the source, or its last one. Throws UsageError on a name of another form.
@@ -96,6 +96,7 @@ class SiteValues final : public Sites {
   std::vector<HeadPattern> heads_asked() const override;
   bool changes() const override { return !(replacements_.empty() && gates_.empty() && rules_.empty()); }
   void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
   /// Whether a pass has met it; passes of several threads may.
@@ -103,6 +104,7 @@ class SiteValues final : public Sites {
   struct Gate {
     HeadPattern heads;
     float gate;
+    bool mutes;
     Met met = std::make_unique<std::atomic<bool>>(false);
   };
   struct RuledHeads {
@@ -114,6 +116,7 @@ class SiteValues final : public Sites {
     SiteReplacement what;
     Met met = std::make_unique<std::atomic<bool>>(false);
   };
+  void put_gate(std::string_view heads, float gate, bool mutes);
   Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
   /// The rule for the weights of a site's head; null: they are left as they are.
   const RuledHeads* rule_of(const Site& site) const;

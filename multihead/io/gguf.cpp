@@ -147,7 +147,10 @@ std::vector<std::string_view> GgufFile::keys() const {
 }
 std::string GgufFile::described(std::string_view key) const {
   const GgufValue* value = state_->header.find(key);
-  return value == nullptr ? "nothing" : State::described(*value);
+  if (value == nullptr) return "nothing";
+  if (!value->is_list && value->value.type == GgufValueType::kBool)
+    return flag(key).value() ? "true" : "false";
+  return State::described(*value);
 }
 
 std::shared_ptr<const void> GgufFile::keeper() const {

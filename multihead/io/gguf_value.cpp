@@ -102,8 +102,6 @@ std::string_view GgufItem::text() const {
 std::string GgufItem::describe() const {
   std::string what = type == GgufValueType::kText ? json_excerpt(std::string(text())) : gguf_value_name(type);
   take_number(*this, [&](auto number) { what = fmt::format("{}", number); });
-  if (type == GgufValueType::kBool && at != nullptr && std::to_integer<int>(*at) <= 1)
-    what = std::to_integer<int>(*at) == 1 ? "true" : "false";
   return what;
 }
 

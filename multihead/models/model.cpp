@@ -155,7 +155,9 @@ void Model::check(const Sites& who) const {
 }
 
 void Model::check(const Sites& who, std::span<const SiteShape> all) const {
-  for (const HeadPattern& heads : who.heads_asked()) heads_named(heads);
+  for (const HeadPattern& heads : who.heads_asked()) {
+    for (const HeadName& head : heads_named(heads)) who.check(head);
+  }
   for (const std::string& asked : who.sites_asked()) {
     if (std::any_of(all.begin(), all.end(), [&](const SiteShape& site) { return fits(site.name, asked); }))
       continue;

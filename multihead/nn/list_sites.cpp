@@ -42,11 +42,17 @@ Var ListSites::at(Tape& tape, const Site& site, const SiteValue& value) {
       .texts = texts, .begins = inner != nullptr ? inner->begins : batch_.begins, .count = batch_.count};
   if (batch_.offsets != nullptr) {
     const SiteRows rows = rows_of(site);
-    places.offsets = rows == SiteRows::kOneEach  ? batch_.offsets->each
-                     : rows == SiteRows::kSource ? batch_.offsets->sources
-                                                 : batch_.offsets->targets;
+    const ListOffsets& all = *batch_.offsets;
+    if (rows == SiteRows::kOneEach) {
+      places.offsets = all.each;
+      places.longest = 1;
+    } else {
+      const bool of_sources = rows == SiteRows::kSource;
+      places.offsets = of_sources ? all.sources : all.targets;
+      places.longest = of_sources ? all.most_sources : all.most_targets;
+    }
     const bool decoder_keys = site.owner.starts_with("decoder") && !site.owner.ends_with(".cross_attention");
-    places.most_keys = decoder_keys ? batch_.offsets->most_targets : batch_.offsets->most_sources;
+    places.most_keys = decoder_keys ? all.most_targets : all.most_sources;
   }
   SiteValue listed = value;
   listed.rows.list = &places;

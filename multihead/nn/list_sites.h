@@ -55,6 +55,7 @@ class ListSites final : public Sites {
   std::vector<HeadPattern> heads_asked() const override { return caller_->heads_asked(); }
   bool changes() const override { return caller_->changes(); }
   void check(const SiteShape& site) const override { caller_->check(site); }
+  void check(const HeadName& head) const override { caller_->check(head); }
 
  private:
   Sites* caller_;

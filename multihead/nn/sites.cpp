@@ -107,6 +107,11 @@ void SitesInTurn::check(const SiteShape& site) const {
   then_.check(site);
 }
 
+void SitesInTurn::check(const HeadName& head) const {
+  if (first_ != nullptr) first_->check(head);
+  then_.check(head);
+}
+
 std::string Site::name() const {
   return is_of_one_head(part) ? fmt::format("{}.{}.{}", owner, name_of(part), head)
                               : fmt::format("{}.{}", owner, name_of(part));

@@ -82,6 +82,7 @@ struct ListPlaces {
   std::optional<int64_t> count = {};     // how many texts the list has; none: that is not known yet
   /// [texts + 1]: text t has the rows offsets[t] ... offsets[t + 1] - 1 of such sites; empty: not known yet.
   std::span<const int64_t> offsets = {};
+  int64_t longest = 0;    // rows of the longest text; 0: not known, or none has any
   int64_t most_keys = 0;  // of scores and weights: the most keys of a text; 0: not known
 };
 
@@ -152,6 +153,8 @@ class Sites {
   virtual bool changes() const { return false; }
   /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
   virtual void check(const SiteShape& /*site*/) const {}
+  /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
+  virtual void check(const HeadName& /*head*/) const {}
 };
 
 /// Calls one, and then another with what the first made of the value.
@@ -167,6 +170,7 @@ class SitesInTurn final : public Sites {
   std::vector<HeadPattern> heads_asked() const override;
   bool changes() const override { return then_.changes() || (first_ != nullptr && first_->changes()); }
   void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
   Sites* first_;

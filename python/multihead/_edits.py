@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,13 +71,16 @@ def _replace(
     edits.replace(name, numbers, sequence=sequence, position=position, head=head)
 
 
-def edits_of(changes: Iterable[Change]) -> _native.Edits | None:
+def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
     """All changes, the outer block's first; None when there are none."""
     edits: _native.Edits | None = None
     for one in changes:
         edits = edits or _native.Edits()
         for heads in one.mute:
-            edits.mute(heads)
+            if len(changes) == 1:
+                edits.mute(heads)
+            else:  # of gates the last one counts; the same head muted and gated by one block was refused when it began
+                edits.gate(heads, 0.0)
         for heads, factor in one.gate.items():
             edits.gate(heads, factor)
         for name, given in one.replace.items():

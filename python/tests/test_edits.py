@@ -26,6 +26,8 @@ def test_edits(demo: mh.Model) -> None:
         muted = demo.translate(SENTENCES)
         with demo.edit(gate={"*": 1.0}):
             assert demo.translate(SENTENCES) == plain
+        with demo.edit(gate={HEAD: 0.25}), demo.edit(mute=HEAD):
+            assert demo.translate(SENTENCES) == muted
         assert demo.translate(SENTENCES) == muted
     assert muted != plain
     assert demo.translate(SENTENCES) == plain
@@ -51,6 +53,7 @@ def test_edits(demo: mh.Model) -> None:
         ({"replace": {"encoder.0.nothing": np.ones(24)}}, "encoder.0.nothing"),
         ({"gate": {HEAD: float("nan")}}, "finite"),
         ({"mute": HEAD, "gate": {HEAD: 1}}, "muted and gated"),
+        ({"mute": "decoder.*", "gate": {HEAD: 0.5}}, f"{HEAD} is muted by 'decoder.*' and gated by '{HEAD}'"),
         ({"replace": {SITE: np.ones(3)}}, f"site '{SITE}': the numbers to put there have 3 columns, expected 96"),
         ({"replace": {SITE: mh.At(np.ones((5, 96)), head=1)}}, "have 96 columns, expected 24"),
         ({"replace": {SITE: mh.At(np.ones(24), head=4)}}, "there is no head 4; it has 4"),

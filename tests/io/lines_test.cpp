@@ -151,16 +151,16 @@ TEST(Lines, GzipThatSaysHardlyAnythingIsRefusedEarly) {
   const std::string bomb = gzip(text);
   ASSERT_GT(text.size(), 400 * bomb.size());
   LineSplitter splitter("bomb.gz", {});
-  const auto feed = [&](size_t end) {
+  const auto feed = [&](size_t begin, size_t end) {
     std::vector<std::string> lines;
-    for (size_t at = 0; at < end; at += 2048) {
+    for (size_t at = begin; at < end; at += 2048) {
       lines.clear();
       splitter.feed(std::string_view(bomb).substr(at, std::min<size_t>(2048, end - at)), lines);
     }
   };
-  feed(bomb.size() / 2);  // 35 MB: nobody minds
+  feed(0, bomb.size() / 2);  // 35 MB: nobody minds
   expect_one_line_error(
-      [&] { feed(bomb.size()); },
+      [&] { feed(bomb.size() / 2, bomb.size()); },
       "bomb.gz: its gzip data unpacks to more than 400 times its size, as no text does; unpack the",
       "letters");
 }

@@ -8,7 +8,8 @@ configuration class and of PretrainedConfig, and further ones that files have. E
 
 `numbers` is there when transformers opens the folder and gives others; "same" stands for those of the config.json itself, and
 "not opened" for an error of transformers, or weights that do not fit. `becomes` says what multihead makes of it: obeyed, changes
-nothing, refused, remarked; tests/folders/families/config_keys_test.cpp compares, and changes nothing of what is here.
+nothing, refused, remarked; tests/folders/families/config_keys_test.cpp compares. It is kept
+from the list that is there already; fill in what a new key becomes.
 
     venv/bin/python tests/oracles/config_keys_goldens.py [FOLDER]
 """
@@ -364,7 +365,7 @@ def make(family, to, becomes):
                 row["numbers"] = "same"
             else:
                 row["numbers"] = found
-            row["becomes"] = becomes.get(f"{family} {key}", "")
+            row["becomes"] = becomes.get(key, "")
             rows.append(row)
     return {"config": config, "numbers": base, "keys": rows}
 
@@ -385,11 +386,10 @@ def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "config_keys"
     to = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
     to.mkdir(parents=True, exist_ok=True)
-    becomes = {}
-    for line in (here / "becomes.txt").read_text().splitlines() if (here / "becomes.txt").exists() else []:
-        family, key, what = line.split("\t")
-        becomes[f"{family} {key}"] = what
     for family in FAMILIES:
+        before = here / f"{family}.json"
+        rows = json.loads(before.read_text())["keys"] if before.exists() else []
+        becomes = {row["key"]: row["becomes"] for row in rows}
         (to / f"{family}.json").write_text(dump(make(family, to, becomes)))
 
 
