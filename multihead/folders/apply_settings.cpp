@@ -153,12 +153,18 @@ class Applied {
         continue;
       }
       if (spaced_mask && key == "mask_token" && wanted.as_text) wanted.token.lstrip = true;
-      // A vocabulary without one of these is refused (tokenizer_fit.h) rather than given a new token.
-      wanted.only_if_known = key == "unk_token" || key == "sep_token" || key == "cls_token";
+      wanted.only_if_known = is_needed(key);
       add(wanted);
     }
     for (const TokenToAdd& token : settings_.extra) add(token);
     return all;
+  }
+
+  /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.
+  bool is_needed(std::string_view key) const {
+    const bool translator = settings_.model_type == "marian" || settings_.model_type == "multihead";
+    return key == "unk_token" || key == "sep_token" || key == "cls_token" ||
+           (translator && (key == "eos_token" || key == "pad_token"));
   }
 
   /// Whether a token that the vocabulary lacks gets a new id; notes one that has no row in the model.

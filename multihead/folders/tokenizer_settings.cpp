@@ -52,6 +52,7 @@ AddedToken token_of(const JsonNode& node, bool special) {
   if (node.value().is_string()) {
     token.content = node.text();
   } else {
+    if (!node.value().is_object() || !node.value().contains("content")) node.fail("expected a token's text");
     token.content = node.at("content").text();
     token.single_word = node.flag("single_word", false);
     token.lstrip = node.flag("lstrip", false);

@@ -222,7 +222,7 @@ TEST(TokenizerConfig, RefusesWhatIsNoSetting) {
           "added_tokens_decoder.3: expected a token as an object");
   refused({{"additional_special_tokens", {"<b>", ""}}},
           "additional_special_tokens[1]: expected a token's text");
-  refused({{"cls_token", 3}}, "cls_token: expected an object");
+  refused({{"cls_token", 3}}, "cls_token: expected a token's text");
   refused({{"model_input_names", "input_ids"}}, "model_input_names: expected an array");
 }
 
