@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 FLAGS ?=
 CONFIGURE = cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(FLAGS)
 
-.PHONY: demo test test-fast tool mpi packages packages-test bench oracles format
+.PHONY: demo test test-build test-fast tool mpi packages packages-test bench oracles format
 
 demo: tool
 	$(BUILD)/multihead demo
@@ -20,10 +20,12 @@ mpi:
 	@$(CONFIGURE) -DMULTIHEAD_MPI=ON -DMULTIHEAD_EXAMPLES=OFF > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) --target multihead_cli
 
-test-fast: LABEL = -L fast
-test test-fast: packages-test
+test-build: packages-test
 	@$(CONFIGURE) -DMULTIHEAD_TESTS=ON -DMULTIHEAD_EXAMPLES=ON > $(BUILD).log || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS)
+
+test-fast: LABEL = -L fast
+test test-fast: test-build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(LABEL); status=$$?; tests/summary $(BUILD); exit $$status
 
 packages:

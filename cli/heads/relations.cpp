@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
@@ -93,7 +94,7 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       if (scores.empty()) continue;
       std::stable_sort(scores.begin(), scores.end(),
                        [](const RelationScore& a, const RelationScore& b) { return a.score() > b.score(); });
-      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", relation, question_of(direction), "head",
+      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation), question_of(direction), "head",
                           "%", "", "over fixed offset", "");
       for (size_t i = 0; i < std::min(top, scores.size()); ++i) {
         const RelationScore& score = scores[i];

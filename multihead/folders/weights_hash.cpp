@@ -15,6 +15,7 @@
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_folder.h"
+#include "multihead/folders/gguf_split.h"
 
 namespace mh {
 namespace {
@@ -53,7 +54,7 @@ std::string weights_hash(const ModelFolder& folder) {
   if (folder.source == nullptr) return {};
   Sha256 hash;
   if (is_gguf(folder.path)) {
-    add_file(folder.path, hash);
+    for (const fs::path& file : gguf_files(folder.path)) add_file(file, hash);
   } else if (const fs::path file = folder.source->path_of(kWeightsFile); is_there(file)) {
     add_file(file, hash);
   } else if (folder.source->has(kWeightsFile)) {

@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/folders/file_names.h"
+#include "multihead/folders/replaced_folder.h"
 #include "multihead/io/safetensors.h"
 
 namespace mh {
@@ -125,7 +126,8 @@ std::string header_of(std::span<const NamedOutput> tensors, NumberType type) {
                        .end = end});
     at = end;
   }
-  return safetensors_header(entries, {{"format", "pt"}});  // transformers asks for "format"
+  return safetensors_header(entries,
+                            {{"format", "pt"}, {kWriterKey, kWriter}});  // transformers asks for "format"
 }
 
 /// The pieces of one file of tensors.

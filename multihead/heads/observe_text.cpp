@@ -108,7 +108,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
   if (target.empty()) {
     if (options.sites != nullptr) folder.model->check(*options.sites);
     ids = greedy_translations(folder, read.ids, options.sites)[0];
-    seen.translation = folder.target_tokens().decode(ids);
+    seen.translation = folder.target_tokens().decode_known(ids);
   } else {
     InspectedTexts given = reader.translated({target}, folder.target_tokens(), {}, {.one = "target text"});
     ids = std::move(given.ids[0]);

@@ -82,6 +82,8 @@ class SiteValues final : public Sites {
   /// The value as the model went on with it, of the last pass that came by. Throws UsageError when none did.
   const KeptValue& kept(std::string_view site) const;
   const Tensor& value(std::string_view site) const { return kept(site).value; }
+  /// Whether it was asked for and a pass came by.
+  bool has_gradient(std::string_view site) const { return watched_.contains(site); }
   /// The gradient of the value, summed over backward passes until the tape is cleared. Throws UsageError when no pass
   /// came by, or it was not asked for.
   ConstMatrixView gradient(std::string_view site) const;

@@ -26,7 +26,9 @@ const EncoderConfig& checked(const EncoderConfig& config) {
 std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
   check_sizes(found, config.embedding, config.positions, config.max_positions, names);
-  check_range(found, "position_offset", config.position_offset, 0, 1024);
+  check_range(found, "position_offset", config.position_offset, config.embedding.uncounted ? 1 : 0, 1024);
+  if (config.embedding.uncounted && config.positions != Positions::kLearned)
+    found.emplace_back("tokens without a place are for learned positions; leave `uncounted` unset");
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (!all_look(AttentionDirection::kBidirectional, config.stack))
     found.emplace_back("an encoder sees both sides of a token; set its masks to none or local");

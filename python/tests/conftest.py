@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,26 @@ SENTENCES = [
 ]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C interrupts, also where pytest was started with SIGINT ignored: by nohup, or in the background of a script. What the
+    tests start inherits its usual action, not that it is ignored.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
     """Runs code in a Python of its own."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, check=False
     )
+
+
+def golden(name: str) -> Path:
+    """A small model of the tests in C++, a folder of Transformers."""
+    return Path(__file__).resolve().parents[2] / "tests" / "goldens" / name
 
 
 @pytest.fixture(scope="session")

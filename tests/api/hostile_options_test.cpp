@@ -17,6 +17,7 @@
 #include "multihead/heads/measures/induction.h"
 #include "multihead/heads/where_heads.h"
 #include "multihead/multihead.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -37,7 +38,7 @@ void expect_option_refused(const char* name, const Call& call) {
 class HostileOptions : public testing::Test {
  protected:
   static std::filesystem::path golden(const char* name) {
-    return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+    return std::filesystem::path(goldens_folder()) / name;
   }
   static HeadsText lines() {
     return {.sources = {"two dogs run .", "a cat sees the dogs .", "the end .", "a dog ."}};

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "multihead/base/file.h"
+#include "tests/support/places.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const fs::path kSource = MULTIHEAD_SOURCE;
+const fs::path kSource = mh::source_folder();
 
 /// multihead/*.h, from the project's root.
 std::vector<std::string> public_headers() {
@@ -83,7 +84,7 @@ TEST(PublicHeaders, TakeNoCommonWords) {
 // Every block of C++ on the page is the body of a function that compiles; `folder` is loaded in the first.
 TEST(SlowApiPage, ProgramsCompile) {
   const std::string page = mh::read_file(kSource / "docs/api.md");
-  const fs::path file = fs::path(MULTIHEAD_BUILD) / "api_page.cpp";
+  const fs::path file = fs::path(mh::build_folder()) / "api_page.cpp";
   std::ofstream out(file);
   out << "#include <atomic>\n#include <cstdio>\n#include <string>\n#include <vector>\n#include "
          "\"multihead/multihead.h\"\n";

@@ -9,6 +9,7 @@
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
 #include "tests/cli/training.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -17,7 +18,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kGgufFiles = std::string(MULTIHEAD_TEST_DATA) + "/gguf/";
+const std::string kGgufFiles = goldens_folder() + "/gguf/";
 
 class ConvertGgufVerb : public testing::Test {
  protected:
@@ -97,9 +98,8 @@ class SlowConvertGgufOracle : public ConvertGgufVerb {
     if (python == nullptr)
       GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch, transformers and gguf";
     ASSERT_EQ(run_tool("convert " + file + " --out " + out).status, 0);
-    const ToolResult result =
-        run_shell(std::string(python) + " " MULTIHEAD_SOURCE "/tests/oracles/gguf_goldens.py --folder " +
-                  out + " " + file);
+    const ToolResult result = run_shell(std::string(python) + " " + source_folder() +
+                                        "/tests/oracles/gguf_goldens.py --folder " + out + " " + file);
     EXPECT_EQ(result.status, 0) << result.err;
   }
 };

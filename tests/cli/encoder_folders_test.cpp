@@ -8,6 +8,7 @@
 
 #include "multihead/base/file.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -16,8 +17,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kEncoders = std::string(MULTIHEAD_TEST_DATA) + "/sentences/",
-                  kLines = kEncoders + "sentences.txt";
+const std::string kEncoders = goldens_folder() + "/sentences/", kLines = kEncoders + "sentences.txt";
 
 TEST(EncoderFolders, AreShownByInfo) {
   const ToolResult table = run_tool("info " + kEncoders + "dense");
@@ -32,8 +32,7 @@ TEST(EncoderFolders, AreShownByInfo) {
                 "its length, a dense layer\n"),
             HasSubstr("encoder.1.self_attention    heads 0 to 1")));
   for (const std::string& line : lines_of(table.out)) EXPECT_LE(line.size(), 150u);
-  const json bert =
-      json::parse(run_tool("info --json " + std::string(MULTIHEAD_TEST_DATA) + "/bert/pretraining").out);
+  const json bert = json::parse(run_tool("info --json " + goldens_folder() + "/bert/pretraining").out);
   EXPECT_EQ(bert["model_type"], "bert");
   EXPECT_EQ(bert["encoder"], json::parse(R"({"layers": 3, "heads": 3, "d_ff": 31})"));
   EXPECT_EQ(bert["predicts"], json::parse(R"(["pooler", "masked words"])"));
@@ -44,8 +43,7 @@ TEST(EncoderFolders, AreShownByInfo) {
   EXPECT_EQ(sentences["dimension"], 6 * 14);
   EXPECT_EQ(sentences["longest"], 13);
   EXPECT_EQ(sentences["pooling"][5], "lasttoken");
-  const json gpt2 =
-      json::parse(run_tool("info --json " + std::string(MULTIHEAD_TEST_DATA) + "/gpt2/tied").out);
+  const json gpt2 = json::parse(run_tool("info --json " + goldens_folder() + "/gpt2/tied").out);
   EXPECT_TRUE(gpt2.contains("decoder"));
 }
 
@@ -104,7 +102,7 @@ TEST(EncoderFolders, ShowTheirHeads) {
 
 // The reason, what is taken, and what can be done with this model instead.
 TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
-  const std::string data = MULTIHEAD_TEST_DATA "/";
+  const std::string data = goldens_folder() + "/";
   const std::pair<std::string, std::string> models[] = {{kEncoders + "dense", "roberta"},
                                                         {data + "bert/masked", "bert"},
                                                         {data + "gguf/untied_llama3.gguf", "llama"}};
@@ -125,7 +123,7 @@ TEST(EncoderFolders, AreRefusedWhereOnlyTranslatorsAreTaken) {
 // A head less: in the family's format where that can hold it, else in our own, on demand.
 TEST(EncoderFolders, AndOthersAreConverted) {
   const ScratchFolder scratch;
-  const std::string data = MULTIHEAD_TEST_DATA "/", out = scratch / "out";
+  const std::string data = goldens_folder() + "/", out = scratch / "out";
   const std::string bert = "convert " + data + "bert/masked --remove encoder.0.self_attention.1 --out ";
   expect_error(run_tool(bert + out), 2,
                "the config.json of bert cannot hold these heads: its heads have d_model / "
@@ -148,7 +146,7 @@ TEST(EncoderFolders, AndOthersAreConverted) {
 
 // Encoders, and causal models in folders and GGUF files.
 TEST(EncoderFolders, AreTraced) {
-  const std::string data = MULTIHEAD_TEST_DATA "/";
+  const std::string data = goldens_folder() + "/";
   const std::pair<std::string, std::string> models[] = {
       {kEncoders + "dense", "encoder"}, {data + "fill/bert", "encoder"}, {data + "generate/gpt2", "decoder"}};
   for (const auto& [model, stack] : models) {
@@ -168,7 +166,7 @@ TEST(EncoderFolders, AreTraced) {
 }
 
 TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
-  const std::string heads = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/fill/bert' ";
+  const std::string heads = "heads '" + goldens_folder() + "/fill/bert' ";
   const ScratchFolder scratch;
   const std::string firsts = "-i '" + scratch.write("a", "The sky.\n\nA cafe?\n") + "' ",
                     seconds = "--input-pair '" + scratch.write("b", "It is blue.\n\nThe city.\n") + "' ";
@@ -188,7 +186,7 @@ TEST(EncoderFolders, ShowHeadsOnPairsOfTexts) {
       "c has 1 line, but " + (scratch / "a") + " has 3 lines");
   expect_error(run_tool(heads + "--text a " + seconds), 2, "--text has --text-pair");
   expect_error(run_tool(heads + "--text-pair a " + firsts), 2, "--text-pair needs a sentence: give --text");
-  const std::string gpt2 = "heads '" + std::string(MULTIHEAD_TEST_DATA) + "/generate/gpt2' ";
+  const std::string gpt2 = "heads '" + goldens_folder() + "/generate/gpt2' ";
   for (const std::string& flags : {std::string("--text a --text-pair b"), firsts + seconds})
     expect_error(run_tool(gpt2 + flags), 2,
                  "holds a gpt2 model, which does not read two texts as one sequence");
@@ -245,7 +243,7 @@ TEST(EncoderFolders, WithoutTokenizerNameTheFile) {
                                             {"generate/gpt2", "heads", "--text two"}}) {
     const std::string model = scratch / "model";
     fs::remove_all(model);
-    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    fs::copy(goldens_folder() + "/" + golden, model, fs::copy_options::recursive);
     fs::remove(model + "/tokenizer.json");
     const ToolResult result = run_tool(std::string(verb) + " '" + model + "' " + flags);
     SCOPED_TRACE(verb);
@@ -260,7 +258,7 @@ TEST(EncoderFolders, WithAnotherModelsTokenizerAreRefused) {
   for (const auto& [golden, tokens] : {std::pair{"sentences/dense", 22}, {"fill/bert", 101}}) {
     const std::string model = scratch / "model", name = "'" + model + "'";
     fs::remove_all(model);
-    fs::copy(std::string(MULTIHEAD_TEST_DATA) + "/" + golden, model, fs::copy_options::recursive);
+    fs::copy(goldens_folder() + "/" + golden, model, fs::copy_options::recursive);
     json tokenizer = json::parse(read_file(kEncoders + "dense/tokenizer.json"));
     tokenizer["model"]["vocab"] = {{"[PAD]", 0}, {"[UNK]", 1}, {"[CLS]", 2}, {"[SEP]", 3}, {"two", 4}};
     scratch.write("model/tokenizer.json", tokenizer.dump());

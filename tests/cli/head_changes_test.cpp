@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -21,9 +22,7 @@ struct ChangingVerb {
 
 class HeadChanges : public SmallFolder {
  protected:
-  static std::string golden(const std::string& name) {
-    return "'" + std::string(MULTIHEAD_TEST_DATA) + "/" + name + "' ";
-  }
+  static std::string golden(const std::string& name) { return "'" + goldens_folder() + "/" + name + "' "; }
   std::vector<ChangingVerb> verbs() const {
     const std::string lines = "'" + scratch.write("lines", "a cat runs\nthe dog\n") + "' ",
                       translator = "'" + folder + "' ";

@@ -9,6 +9,7 @@
 
 #include "multihead/base/terminal_text.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -72,7 +73,7 @@ TEST_F(HeadsPrune, TakesARankedTable) {
 }
 
 TEST_F(HeadsPrune, BertKeepsItsFormat) {
-  const std::string bert = std::string(MULTIHEAD_TEST_DATA) + "/bert/encoder";
+  const std::string bert = goldens_folder() + "/bert/encoder";
   const ToolResult result = run_tool("heads prune '" + bert + "' --out '" + scratch / "pruned" +
                                      "' --heads encoder.0.self_attention.1");
   ASSERT_EQ(result.status, 0) << result.err;

@@ -13,6 +13,7 @@
 #include "multihead/models/encoder_decoder.h"
 #include "multihead/text/train_tokenizer.h"
 #include "tests/cli/run_tool.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -139,7 +140,7 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
 TEST_F(HeadsVerb, TellsWhatItCutsAndWhichWordsItDoesNotKnow) {
   std::string line = "the \u6F22\u5B57";
   for (int i = 0; i < 31; ++i) line += " small dog";
-  const std::string cut = " cut to the 61 tokens that the model reads; ";
+  const std::string cut = " cut to the 61 tokens that the model reads, at its end; ";
   const ToolResult lines = run_tool("heads " + folder + " " + target + " -i '" +
                                     scratch.write("long", line + "\n\na cat\n") + "'"),
                    text = run_tool("heads " + folder + " --text '" + line + "' --target-text 'a cat'"),
@@ -161,7 +162,8 @@ TEST_F(HeadsVerb, TellsWhatItCutsAndWhichWordsItDoesNotKnow) {
 }
 
 TEST_F(HeadsVerb, ShowsByteLevelTokensAsText) {
-  const std::string command = "heads " MULTIHEAD_TEST_DATA "/gguf/untied_llama3.gguf --text 'the year 2024' ";
+  const std::string command =
+      "heads " + goldens_folder() + "/gguf/untied_llama3.gguf --text 'the year 2024' ";
   const ToolResult picture = run_tool(command + "--numbers"), json = run_tool(command + "--json");
   ASSERT_EQ(picture.status, 0) << picture.err;
   EXPECT_THAT(picture.out, testing::AllOf(HasSubstr("\u2581"), Not(HasSubstr("\u0120"))));

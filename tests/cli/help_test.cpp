@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -52,7 +53,7 @@ std::string help_of(const std::string& verb, const std::string& flag = "--help-a
 }
 
 std::string page_of(const std::string& verb) {
-  const std::filesystem::path pages = std::filesystem::path(MULTIHEAD_SOURCE) / "docs/verbs";
+  const std::filesystem::path pages = std::filesystem::path(source_folder()) / "docs/verbs";
   std::ifstream file(pages / (verb.substr(0, verb.find(' ')) + ".md"));
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }

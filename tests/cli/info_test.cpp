@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -14,7 +15,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kModels = std::string(MULTIHEAD_TEST_DATA) + "/marian/";
+const std::string kModels = goldens_folder() + "/marian/";
 
 TEST(InfoVerb, PrintsATable) {
   const auto [status, output, errors] = run_tool("info " + kModels + "gelu_f16");
@@ -87,13 +88,13 @@ TEST(InfoVerb, NamesAHeadOfTheModel) {
       {"gpt2/tied", "decoder.0.self_attention."},
       {"gguf/untied_llama3.gguf", "decoder.0.self_attention."}};
   for (const auto& [model, name] : models) {
-    const std::string output = run_tool("info " MULTIHEAD_TEST_DATA "/" + std::string(model)).out;
+    const std::string output = run_tool("info " + goldens_folder() + "/" + std::string(model)).out;
     EXPECT_THAT(output, HasSubstr(std::string("(name a head as ") + name)) << model;
   }
 }
 
 TEST(InfoVerb, SaysWhichLayersHaveAWindow) {
-  const std::string goldens = MULTIHEAD_TEST_DATA "/";
+  const std::string goldens = goldens_folder() + "/";
   const auto json = [&](const std::string& model) {
     return nlohmann::json::parse(run_tool("info --json " + goldens + model).out);
   };

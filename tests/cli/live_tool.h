@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/places.h"
+
 namespace mh {
 
 class LiveTool {
@@ -34,7 +36,7 @@ class LiveTool {
       std::vector<char*> argv{const_cast<char*>("multihead")};
       for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
       argv.push_back(nullptr);
-      ::execv(MULTIHEAD_BINARY, argv.data());
+      ::execv(tool_file().c_str(), argv.data());
       ::_exit(127);
     }
     for (const int fd : {in[0], out[1], err[1]}) ::close(fd);

@@ -5,13 +5,14 @@
 
 #include "tests/cli/small_folder.h"
 #include "tests/support/edit_weights.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kGoldens = std::string(MULTIHEAD_TEST_DATA) + "/";
+const std::string kGoldens = goldens_folder() + "/";
 
 class NotFiniteVerbs : public SmallFolder {
  protected:

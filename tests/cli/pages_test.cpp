@@ -6,12 +6,13 @@
 
 #include "multihead/base/file.h"
 #include "tests/cli/run_tool.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
 TEST(Pages, TablesOfFlagsAreCurrent) {
-  const std::filesystem::path pages = std::filesystem::path(MULTIHEAD_SOURCE) / "docs/verbs";
+  const std::filesystem::path pages = std::filesystem::path(source_folder()) / "docs/verbs";
   ScratchFolder scratch;
   for (const auto& page : std::filesystem::directory_iterator(pages))
     std::filesystem::copy_file(page, scratch.path() / page.path().filename());

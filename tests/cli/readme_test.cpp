@@ -9,13 +9,14 @@
 
 #include "multihead/base/file.h"
 #include "tests/cli/run_tool.h"
+#include "tests/support/places.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 
 std::string readme() {
-  return mh::read_file(fs::path(MULTIHEAD_SOURCE) / "README.md");
+  return mh::read_file(fs::path(mh::source_folder()) / "README.md");
 }
 
 // The first code block behind a heading.
@@ -35,7 +36,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST(Readme, ShowsTheExampleThatIsBuilt) {
   EXPECT_EQ(block_behind("## A first program"),
-            mh::read_file(fs::path(MULTIHEAD_SOURCE) / "examples/translate_sentence.cpp"));
+            mh::read_file(fs::path(mh::source_folder()) / "examples/translate_sentence.cpp"));
 }
 
 TEST(Readme, PointsToWhatIsThere) {
@@ -44,7 +45,7 @@ TEST(Readme, PointsToWhatIsThere) {
   for (size_t at = 0; (at = text.find("](", at)) != std::string::npos; ++links) {
     const size_t end = text.find(')', at);
     const std::string target = text.substr(at + 2, end - at - 2);
-    EXPECT_TRUE(fs::exists(fs::path(MULTIHEAD_SOURCE) / target)) << target;
+    EXPECT_TRUE(fs::exists(fs::path(mh::source_folder()) / target)) << target;
     at = end;
   }
   EXPECT_GT(links, 5u);
@@ -53,7 +54,7 @@ TEST(Readme, PointsToWhatIsThere) {
 // The commands of "Your own two files", letter by letter but for the number of updates, and the program behind them.
 TEST(SlowReadme, CommandsRunOnOnesOwnText) {
   const mh::ScratchFolder folder;
-  const std::string tools = fs::path(MULTIHEAD_BINARY).parent_path();
+  const std::string tools = fs::path(mh::tool_file()).parent_path();
   std::ofstream script(folder / "script");
   script
       << "set -e\ncd " << folder / ""
@@ -81,7 +82,7 @@ TEST(SlowReadme, CommandsRunOnModelsOfOthers) {
   const mh::ScratchFolder folder;
   std::ofstream script(folder / "script");
   script << "set -e\ncd " << folder / ""
-         << "\nexport PATH=" << fs::path(MULTIHEAD_BINARY).parent_path().string() << ":$PATH\n"
+         << "\nexport PATH=" << fs::path(mh::tool_file()).parent_path().string() << ":$PATH\n"
          << "ln -s " << models << "/minilm " << models << "/smollm2.gguf .\n"
          << "multihead --quiet data grammar --out corpus --train 7 --valid 2 --test 20 --compositional 2\n"
          << "mv corpus/test.en corpus/test.en.conllu .\n"

@@ -9,6 +9,7 @@
 
 #include "tests/cli/run_tool.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -36,7 +37,7 @@ Refusal answer_to(std::vector<const char*> arguments) {
     const int file = ::open(err.c_str(), O_WRONLY);
     ::dup2(file, 1);
     ::dup2(file, 2);
-    ::execv(MULTIHEAD_BINARY, const_cast<char* const*>(arguments.data()));
+    ::execv(tool_file().c_str(), const_cast<char* const*>(arguments.data()));
     ::_exit(127);
   }
   int status = 0;

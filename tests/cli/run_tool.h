@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -37,7 +38,7 @@ struct ToolResult {
 inline ToolResult run_shell(const std::string& line, std::string_view input = "") {
   ScratchFolder scratch;
   scratch.write("in", input);
-  const std::string command = "MULTIHEAD='" MULTIHEAD_BINARY "'; { " + line + "\n} <'" + scratch / "in" +
+  const std::string command = "MULTIHEAD='" + tool_file() + "'; { " + line + "\n} <'" + scratch / "in" +
                               "' >'" + scratch / "out" + "' 2>'" + scratch / "err" + "'";
   const int status = std::system(command.c_str());
   return {.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,

@@ -4,6 +4,7 @@
 
 #include "tests/cli/run_tool.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -67,9 +68,8 @@ TEST(StudyVerb, LooksIntoCheckpointsThatTransformersWrote) {
        {std::pair{"/marian/relu", "model.encoder.layers.0.self_attn.q_proj.weight"},
         std::pair{"/bert/pretraining", "bert.encoder.layer.0.attention.self.query.weight"}}) {
     const ScratchFolder folder;
-    const ToolResult result =
-        run_tool("study two-matrices-or-one --claim 002.6 --quick --evidence --out " + (folder / "out") +
-                 " --checkpoint " + MULTIHEAD_TEST_DATA + checkpoint);
+    const ToolResult result = run_tool("study two-matrices-or-one --claim 002.6 --quick --evidence --out " +
+                                       (folder / "out") + " --checkpoint " + goldens_folder() + checkpoint);
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.out, AllOf(HasSubstr("the folder that was given"), HasSubstr(tensor),
                                   HasSubstr("9 clauses: 9 pass")));
@@ -81,7 +81,7 @@ TEST(StudyVerb, RefusesCheckpointsWithoutEncoder) {
   for (const auto& [checkpoint, type] :
        {std::pair{"/gguf/untied_llama3.gguf", "llama"}, {"/generate/gpt2", "gpt2"}}) {
     const ScratchFolder folder;
-    const std::string path = MULTIHEAD_TEST_DATA + std::string(checkpoint);
+    const std::string path = goldens_folder() + std::string(checkpoint);
     const ToolResult result = run_tool("study two-matrices-or-one --claim 002.6 --quick --quiet --out " +
                                        (folder / "out") + " --checkpoint " + path);
     EXPECT_EQ(result.status, 2);

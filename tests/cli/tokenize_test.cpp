@@ -10,6 +10,7 @@
 
 #include "multihead/io/lines.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -55,7 +56,7 @@ TEST_F(TokenizeVerb, PiecesAndIdsBecomeTheTextAgain) {
 }
 
 TEST_F(TokenizeVerb, ReadablePiecesAreText) {
-  const std::string bytes = "tokenize --tokenizer " MULTIHEAD_TEST_DATA "/text/hf_byte_level.json ";
+  const std::string bytes = "tokenize --tokenizer " + goldens_folder() + "/text/hf_byte_level.json ";
   const std::string line = "the to \u6F22\n", raw = "the \u0120to \u0120 \u00E6 \u00BC \u00A2\n";
   EXPECT_EQ(run_tool(bytes, line).out, raw);  // what --detokenize reads
   EXPECT_EQ(run_tool(bytes + "--detokenize", raw).out, line);
@@ -69,7 +70,7 @@ TEST_F(TokenizeVerb, ReadablePiecesAreText) {
 
 // The page has all that the errors of the reader name.
 TEST_F(TokenizeVerb, ThePageNamesAllThatIsRead) {
-  std::ifstream file(MULTIHEAD_SOURCE "/docs/verbs/tokenize.md");
+  std::ifstream file(source_folder() + "/docs/verbs/tokenize.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::string what = page.substr(page.find("## What it reads"));
   const std::string regex = R"({"type":"Split","pattern":{"Regex":"x+"},"behavior":"Isolated"})";

@@ -8,6 +8,7 @@
 #include "multihead/io/npy.h"
 #include "multihead/io/safetensors.h"
 #include "tests/cli/small_folder.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -205,9 +206,9 @@ TEST(TraceVerb, TheExampleInNumPySaysHowItIsCalled) {
   if (run_shell("command -v python3").status != 0) GTEST_SKIP() << "there is no python3";
   for (const char* arguments : {"", " one two"}) {  // NumPy need not be there for this
     const ToolResult result =
-        run_shell(std::string("python3 -S " MULTIHEAD_SOURCE "/examples/check_your_layer.py") + arguments);
+        run_shell(std::string("python3 -S " + source_folder() + "/examples/check_your_layer.py") + arguments);
     EXPECT_EQ(result.status, 2);
-    EXPECT_THAT(result.err, testing::StartsWith("usage: python3 " MULTIHEAD_SOURCE "/examples/"));
+    EXPECT_THAT(result.err, testing::StartsWith("usage: python3 " + source_folder() + "/examples/"));
     EXPECT_THAT(lines_of(result.err), testing::SizeIs(1)) << result.err;
   }
 }
@@ -216,7 +217,7 @@ TEST(SlowTraceVerb, ChecksALayerWrittenInNumPy) {
   const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with numpy";
   const ToolResult result =
-      run_shell(std::string(python) + " " MULTIHEAD_SOURCE "/examples/check_your_layer.py \"$MULTIHEAD\"");
+      run_shell(std::string(python) + " " + source_folder() + "/examples/check_your_layer.py \"$MULTIHEAD\"");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("weights_1  differs by"), HasSubstr("output     differs by")));
 }

@@ -21,6 +21,7 @@
 #include "multihead/base/file.h"
 #include "multihead/base/random.h"
 #include "tests/cli/run_tool.h"
+#include "tests/support/places.h"
 
 namespace mh {
 
@@ -45,10 +46,10 @@ class Process {
       for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
       ::dup2(::open(errors_.c_str(), O_WRONLY), 2);
       ::dup2(::open(output_.c_str(), O_WRONLY), 1);
-      std::vector<char*> argv{const_cast<char*>(MULTIHEAD_BINARY)};
+      std::vector<char*> argv{const_cast<char*>("multihead")};
       for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
       argv.push_back(nullptr);
-      ::execv(MULTIHEAD_BINARY, argv.data());
+      ::execv(tool_file().c_str(), argv.data());
       ::_exit(127);
     }
   }

@@ -12,6 +12,7 @@
 #include "multihead/evaluate/bootstrap.h"
 #include "multihead/io/lines.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -20,11 +21,10 @@ using testing::HasSubstr;
 using Lines = std::vector<std::string>;
 
 Lines lines_of(const std::string& name) {
-  return read_lines(std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate" / name);
+  return read_lines(std::filesystem::path(goldens_folder()) / "evaluate" / name);
 }
 nlohmann::json golden() {
-  return nlohmann::json::parse(
-      read_file(std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate" / "bleu.json"));
+  return nlohmann::json::parse(read_file(std::filesystem::path(goldens_folder()) / "evaluate" / "bleu.json"));
 }
 
 BleuConfig config_of(const nlohmann::json& entry) {

@@ -8,6 +8,7 @@
 #include "multihead/evaluate/moses_tokenizer.h"
 #include "multihead/io/lines.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -16,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Words = std::vector<std::string>;
 
-const std::filesystem::path kData = std::filesystem::path(MULTIHEAD_TEST_DATA) / "evaluate";
+const std::filesystem::path kData = std::filesystem::path(goldens_folder()) / "evaluate";
 
 std::vector<nlohmann::json> golden_rows() {
   std::vector<nlohmann::json> rows;
@@ -85,7 +86,7 @@ TEST(MosesTokenizer, PeriodsAndApostrophes) {
 TEST(SlowMosesTokenizer, KeepsEveryCharacterOfRealText) {
   const char* data = std::getenv("MULTIHEAD_DATA");
   if (data == nullptr) GTEST_SKIP() << "set MULTIHEAD_DATA to the folder that holds multi30k";
-  const auto written = std::filesystem::path(MULTIHEAD_BUILD) / "evaluate_written";
+  const auto written = std::filesystem::path(build_folder()) / "evaluate_written";
   std::filesystem::create_directories(written);
   for (const std::string name : {"test_2016_flickr.en", "test_2016_flickr.de", "train.de", "train.en"}) {
     const auto language = name.ends_with("de") ? MosesLanguage::kGerman : MosesLanguage::kEnglish;

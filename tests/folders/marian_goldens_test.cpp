@@ -15,12 +15,13 @@
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/models/small_batch.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
 constexpr int kNewTokens = 11;
-const std::filesystem::path kFolder = std::filesystem::path(MULTIHEAD_TEST_DATA) / "marian";
+const std::filesystem::path kFolder = std::filesystem::path(goldens_folder()) / "marian";
 
 struct Golden {
   explicit Golden(const std::string& name)

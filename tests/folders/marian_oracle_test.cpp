@@ -8,6 +8,7 @@
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/folders/folder_case.h"
+#include "tests/support/places.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -79,8 +80,8 @@ TEST_P(SlowMarianOracle, TransformersOpensWhatWasSaved) {
   }
   write_file_atomically(scratch / "texts.json", texts.dump());
 
-  const std::string command = std::string(python) + " " MULTIHEAD_SOURCE "/tests/oracles/marian_check.py " +
-                              (scratch / "model").string() + " " +
+  const std::string command = std::string(python) + " " + source_folder() +
+                              "/tests/oracles/marian_check.py " + (scratch / "model").string() + " " +
                               (scratch / "expected.safetensors").string() + " " +
                               (scratch / "texts.json").string();
   EXPECT_EQ(std::system(command.c_str()), 0);

@@ -16,6 +16,7 @@
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/vocabulary_head.h"
 #include "tests/folders/families/golden_model.h"
+#include "tests/support/places.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -109,8 +110,7 @@ TEST_F(NotFinite, LogitsAndProbabilities) {
 }
 
 TEST_F(NotFinite, VectorsOfSentences) {
-  SentenceModel model =
-      load_sentence_model(std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences" / "dense");
+  SentenceModel model = load_sentence_model(std::filesystem::path(goldens_folder()) / "sentences" / "dense");
   EXPECT_NO_THROW(model.vectors(context, batch.view()));
   // A layer with tanh, which would make 1 of infinity.
   const auto dense = [](float value, SentenceDense::Activation activation) {

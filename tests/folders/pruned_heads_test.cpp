@@ -15,6 +15,7 @@
 #include "multihead/folders/save_folder.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -26,7 +27,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::ThrowsMessage;
 
-const fs::path kFamilies = MULTIHEAD_TEST_DATA;
+const fs::path kFamilies = goldens_folder();
 
 TEST(PrunedHeads, AreReadAndRefused) {
   EXPECT_TRUE(read_pruned_heads("{}", "config.json").empty());

@@ -16,6 +16,7 @@
 #include "multihead/folders/folder_source.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/site_values.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -26,7 +27,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const fs::path kGoldens = MULTIHEAD_TEST_DATA;
+const fs::path kGoldens = goldens_folder();
 
 std::map<std::string, Tensor> parameters_of(const Model& model) {
   std::map<std::string, Tensor> all;
@@ -110,8 +111,8 @@ TEST_P(SlowSavedOracle, TransformersOpensItWithEqualOutputs) {
   const char* python = std::getenv("MULTIHEAD_PYTHON");
   if (python == nullptr) GTEST_SKIP() << "set MULTIHEAD_PYTHON to a Python with torch and transformers";
   save_model_folder(scratch / "saved", folder);
-  const std::string command = fmt::format("{} {}/tests/oracles/saved_check.py {} {}", python,
-                                          MULTIHEAD_SOURCE, path.string(), (scratch / "saved").string());
+  const std::string command = fmt::format("{} {}/tests/oracles/saved_check.py {} {}", python, source_folder(),
+                                          path.string(), (scratch / "saved").string());
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 

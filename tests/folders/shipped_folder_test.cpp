@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const fs::path kShippedFiles = fs::path(MULTIHEAD_TEST_DATA) / "../../share/demo";
+const fs::path kShippedFiles = fs::path(goldens_folder()) / "../../share/demo";
 
 /// Of all parameters, in their order.
 std::string bytes_of(const Model& model) {

@@ -20,6 +20,7 @@
 #include "multihead/models/next_words.h"
 #include "multihead/nn/stack_cache.h"
 #include "multihead/tensor/tensor.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -142,7 +143,7 @@ class SiteGoldens : public testing::TestWithParam<const char*> {
     return states;
   }
 
-  const std::filesystem::path data{MULTIHEAD_TEST_DATA};
+  const std::filesystem::path data{goldens_folder()};
   const SafetensorsFile file =
       SafetensorsFile::open(data / "sites" / (site_golden_name(GetParam()) + ".safetensors"));
   const ModelFolder folder = load_model_folder(data / GetParam());

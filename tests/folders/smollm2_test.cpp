@@ -11,6 +11,7 @@
 #include "multihead/folders/model_folder.h"
 #include "multihead/models/vocabulary_head.h"
 #include "tests/folders/gguf_texts.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -24,7 +25,7 @@ class SlowSmolLm2 : public testing::Test {
   }
   std::filesystem::path path;
   const SafetensorsFile golden =
-      SafetensorsFile::open(std::string(MULTIHEAD_TEST_DATA) + "/smollm2/smollm2.golden.safetensors");
+      SafetensorsFile::open(goldens_folder() + "/smollm2/smollm2.golden.safetensors");
 };
 
 TEST_F(SlowSmolLm2, StatesAndLogitsAreThoseOfTransformers) {

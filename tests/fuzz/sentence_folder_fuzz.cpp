@@ -13,6 +13,7 @@
 #include "multihead/io/strict_json.h"
 #include "multihead/nn/context.h"
 #include "tests/fuzz/one_line.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -28,13 +29,13 @@ constexpr std::array kFiles = {"modules.json",
 
 /// A copy of a small model for each of the files.
 std::vector<fs::path> make_folders() {
-  const fs::path all = fs::path(MULTIHEAD_BUILD) / "sentence_folders";
+  const fs::path all = fs::path(build_folder()) / "sentence_folders";
   fs::remove_all(all);
   fs::create_directories(all);
   std::vector<fs::path> folders;
   for (size_t i = 0; i < kFiles.size(); ++i) {
     folders.push_back(all / std::to_string(i));
-    fs::copy(fs::path(MULTIHEAD_TEST_DATA) / "sentences/dense", folders.back(), fs::copy_options::recursive);
+    fs::copy(fs::path(goldens_folder()) / "sentences/dense", folders.back(), fs::copy_options::recursive);
   }
   return folders;
 }

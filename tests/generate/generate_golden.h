@@ -6,11 +6,12 @@
 #include <string>
 
 #include "multihead/base/file.h"
+#include "tests/support/places.h"
 
 namespace mh::test {
 
 inline std::filesystem::path generate_folder() {
-  return std::filesystem::path(MULTIHEAD_TEST_DATA) / "generate" / "gpt2";
+  return std::filesystem::path(goldens_folder()) / "generate" / "gpt2";
 }
 
 inline const nlohmann::json& generate_golden() {

@@ -16,6 +16,7 @@
 #include "multihead/heads/site_values.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/generate/naive_search.h"
+#include "tests/support/places.h"
 #include "tests/support/small_model.h"
 
 namespace mh {
@@ -69,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, WeightRulesOfACausalModel,
                          testing::Values("generate/gpt2", "mistral/window", "gguf/tied_quantised.gguf"));
 
 TEST_P(WeightRulesOfACausalModel, AreThoseOfAWholePass) {
-  const ModelFolder folder = load_model_folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / GetParam());
+  const ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / GetParam());
   const LanguageModel& model = folder.language_model();
   std::vector<std::vector<int32_t>> prompts;
   for (const int32_t length : {1, 5, 23, 2}) {  // 23: longer than the window

@@ -14,6 +14,7 @@
 #include "multihead/heads/observe_text.h"
 #include "tests/heads/read_page.h"
 #include "tests/heads/small_translator.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -178,7 +179,7 @@ TEST(HeadsPage, CarriesAnyText) {
 // The page's policy allows the script and the style by their hashes: nothing of them may change.
 TEST(HeadsPage, LeavesThePageAroundItsDataAsItIs) {
   const std::string html = page_of(load_model_folder("demo"), {{"a cat runs ."}}),
-                    page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "share/viewer/page.html"),
+                    page = read_file(std::filesystem::path(source_folder()) / "share/viewer/page.html"),
                     begin = "<script id=\"data\" type=\"text/plain\">";
   const size_t at = html.find(begin) + begin.size();
   EXPECT_EQ(html.substr(0, at), page.substr(0, at));
@@ -192,6 +193,20 @@ TEST(HeadsPage, OpensAtTheHeadThatWasNamed) {
   EXPECT_EQ(read_page(page_of(folder, {{"a cat runs ."}}, {.head = head})).header["opens"]["head"], head);
   EXPECT_THAT([&] { page_of(folder, {{"a cat runs ."}}, {.head = "encoder.9.self_attention.3"}); },
               testing::ThrowsMessage<UsageError>(HasSubstr("encoder.1.self_attention")));
+}
+
+// Relations have the names of a file, which may turn the writing round.
+TEST(HeadsPage, NamesOfRelationsCannotTurnItsWritingRound) {
+  const ModelFolder folder = small_translator(kLines);
+  const std::vector<PageText> texts = {{"two dogs run", "a cat sees"}};
+  PageEvidence evidence = evidence_of(folder, texts);
+  evidence.relations = R"({"relations": [], "best": [{"relation": "ob\u202ej", "direction": "to_head", "support": 1,
+      "head": "encoder.0.self_attention.0", "score": 0.5, "baseline": 0.25, "gain_half_width": null}]})";
+  HeadsPage page({.mode = PageMode::kOne});
+  page.add_run({.name = "one", .folder = &folder, .evidence = evidence}, texts);
+  const std::string html = page.html();
+  EXPECT_EQ(html.find("\u202e"), std::string::npos);
+  EXPECT_EQ(read_page(html).header["runs"][0]["evidence"]["relations"]["best"][0]["relation"], "ob\\u202ej");
 }
 
 TEST(HeadsPage, RefusesWhatIsNotThere) {

@@ -7,12 +7,13 @@
 #include <string>
 
 #include "multihead/base/file.h"
+#include "tests/support/places.h"
 
 namespace mh {
 
 /// Names between backticks in a section of docs/file-formats.md.
 inline std::set<std::string> names_on_the_page(const std::string& section) {
-  const std::string page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs" / "file-formats.md");
+  const std::string page = read_file(std::filesystem::path(source_folder()) / "docs" / "file-formats.md");
   const size_t begin = page.find("\n## " + section + "\n"), end = page.find("\n## ", begin + 1);
   std::set<std::string> names;
   for (size_t at = page.find('`', begin); at < end; at = page.find('`', at + 1)) {

@@ -13,6 +13,7 @@
 #include "multihead/heads/page/heads_page.h"
 #include "multihead/heads/page/page_attribution.h"
 #include "tests/heads/read_page.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -102,7 +103,7 @@ TEST(PageImportance, NeedsAnAttributionForEachText) {
 // A page without attributions has no tab for them.
 TEST(PageImportance, OfOneVectorHasNoAttribution) {
   const SentenceModel model =
-      load_scored_model(std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences" / "modes");
+      load_scored_model(std::filesystem::path(goldens_folder()) / "sentences" / "modes");
   EXPECT_TRUE(page_attributions(model, {{"two dogs run"}}, "model").empty());
   EXPECT_EQ(page_attributions(model, {{"two dogs run"}, {"a cat"}}, "model").size(), 2u);
 }

@@ -15,6 +15,7 @@
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/tasks/embed_text.h"
 #include "tests/heads/patch_families.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -213,7 +214,7 @@ double vector_score(const SentenceModel& model, const std::string& text, const P
 
 TEST(Patch, OfASentenceModelIsAsWholePasses) {
   const SentenceModel model =
-      load_sentence_model(std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences" / "dense");
+      load_sentence_model(std::filesystem::path(goldens_folder()) / "sentences" / "dense");
   PatchQuestion question{
       .clean = "two dogs run", .corrupt = "two cats sleep", .answer = "dogs", .wrong = "the cat"};
   const auto tokens = [&](const std::string& text) {

@@ -14,6 +14,7 @@
 #include "multihead/heads/patch_json.h"
 #include "tests/heads/json_page.h"
 #include "tests/heads/patch_families.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -58,7 +59,12 @@ TEST(PatchTexts, RefusesWhatItCannotCompare) {
   expect_refused(causal, with(with(kContinued, &Q::clean, ""), &Q::corrupt, ""), "have no tokens");
   expect_refused(causal,
                  with(kContinued, &Q::clean, "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a"),
-                 "the model reads");
+                 "; shorten it");
+  std::string long_prefix;
+  for (int i = 0; i < 99; ++i) long_prefix += " park";
+  EXPECT_THAT([&] { patch_heads(translator, with(kTranslated, &Q::prefix, long_prefix)); },
+              ThrowsMessage<Error>(testing::AllOf(HasSubstr("prefix 1 has 100 tokens, but the model reads"),
+                                                  testing::EndsWith("; shorten it"))));
   expect_refused(bert, with(kMasked, &Q::clean, "two dogs see the park"),
                  "the clean text has 0 masks; write [MASK] once");
   expect_refused(bert, with(kMasked, &Q::corrupt, "a [MASK] [MASK] the park"),
@@ -83,7 +89,7 @@ TEST(PatchTexts, AnAnswerOfSeveralTokensCountsByItsFirst) {
 }
 
 TEST(PatchTexts, AWordHasTheTokenThatItHasBehindTheText) {
-  const ModelFolder gpt2 = load_model_folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / "generate/gpt2");
+  const ModelFolder gpt2 = load_model_folder(std::filesystem::path(goldens_folder()) / "generate/gpt2");
   const Tokenizer& tokenizer = gpt2.source_tokens();
   const auto answer_behind = [&](const std::string& clean) {
     return read_patch_texts(gpt2, {.clean = clean, .corrupt = clean, .answer = "the", .wrong = "."}, nullptr)

@@ -16,6 +16,7 @@
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/site_values.h"
 #include "multihead/nn/multi_head_attention.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/small_model.h"
 
@@ -55,7 +56,7 @@ struct PruneProbe {
 
 class PrunedFamily : public testing::TestWithParam<const char*> {
  protected:
-  ModelFolder folder = load_model_folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / GetParam());
+  ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / GetParam());
   test::ScratchFolder scratch;
 };
 
@@ -195,7 +196,7 @@ TEST_F(PruneTranslator, TheLastHeadOfALayerStaysAndIsSilent) {
 
 // MPNet's layers share one table of biases, a row a head.
 TEST(PruneHeads, OfOneTableAHeadGoesInAllLayersOrInNone) {
-  ModelFolder folder = load_model_folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / "mpnet/masked");
+  ModelFolder folder = load_model_folder(std::filesystem::path(goldens_folder()) / "mpnet/masked");
   const PruneProbe probe(*folder.model);
   const auto check = [&](const std::vector<std::string>& heads, int64_t removed, int64_t silent) {
     const PrunePlan plan = plan_pruning(*folder.model, patterns(heads));

@@ -162,6 +162,15 @@ TEST(Words, TokensFindTheirWordsByCharacters) {
               testing::ElementsAre(0, 0, 1, 1, 2, -1));
 }
 
+TEST(Words, MayHaveOrBeWhiteSpace) {
+  // "10 000 x" with a no-break space in the first word, and one that is a word.
+  const std::vector<Word> words{word("10\u00a0000", -1, "root"), word("\u00a0", 0, "dep"),
+                                word("x", 0, "dep")};
+  const std::vector<std::pair<int32_t, int32_t>> offsets = {{0, 2}, {3, 6}, {7, 8}, {9, 10}};
+  EXPECT_THAT(words_of_tokens(offsets, "10\u00a0000 \u00a0 x", words, "line 1"),
+              testing::ElementsAre(0, 0, 1, 2));
+}
+
 TEST(Words, SaysWhereTreeAndTextPart) {
   const auto message = [](const char* text) {
     try {

@@ -10,11 +10,12 @@
 
 #include "multihead/heads/importance/score_pass.h"
 #include "tests/heads/small_translator.h"
+#include "tests/support/places.h"
 
 namespace mh {
 
 inline std::filesystem::path golden_of_importance(const char* name) {
-  return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+  return std::filesystem::path(goldens_folder()) / name;
 }
 
 inline HeadsText lines_of_importance(bool targets) {

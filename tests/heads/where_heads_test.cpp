@@ -20,6 +20,7 @@
 #include "multihead/text/train_tokenizer.h"
 #include "tests/heads/json_page.h"
 #include "tests/heads/small_translator.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -173,7 +174,7 @@ void expect_as_calculated(const ModelFolder& folder) {
 }
 
 std::filesystem::path golden_of_where(const char* name) {
-  return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+  return std::filesystem::path(goldens_folder()) / name;
 }
 
 TEST(WhereHeads, OfATranslatorAreAsCalculated) {

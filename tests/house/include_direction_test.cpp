@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/places.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,11 +84,11 @@ template <class Visit>
 void for_each_source(Visit visit) {
   for (const char* root : {"multihead", "lab"}) {
     size_t files = 0;
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(MULTIHEAD_SOURCE) / root)) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(mh::source_folder()) / root)) {
       const std::string extension = entry.path().extension();
       if (extension != ".h" && extension != ".cpp") continue;
       ++files;
-      visit(entry.path(), room_of(fs::relative(entry.path(), MULTIHEAD_SOURCE)));
+      visit(entry.path(), room_of(fs::relative(entry.path(), mh::source_folder())));
     }
     EXPECT_GT(files, 25u) << "the sources of " << root << " were not found";
   }
@@ -122,7 +124,7 @@ TEST(House, EveryArrowIsOfAnInclude) {
 
 /// mh_room(NAME ROOMS a b NEEDS ...) and mh_lab_room(NAME ROOMS a lab_b ...), whose rooms are lab/NAME.
 TEST(House, TheBuildHasTheSameArrows) {
-  std::ifstream in(fs::path(MULTIHEAD_SOURCE) / "CMakeLists.txt");
+  std::ifstream in(fs::path(mh::source_folder()) / "CMakeLists.txt");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   static const std::regex call(R"re(\nmh_(lab_)?room\((\w+)([^)]*)\))re");
   std::map<std::string, Rooms> built;

@@ -15,6 +15,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
 #include "tests/io/gguf_bytes.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 using test::expect_one_line_error;
 using testing::ElementsAre;
 
-const std::filesystem::path kTypes = std::filesystem::path(MULTIHEAD_TEST_DATA) / "gguf";
+const std::filesystem::path kTypes = std::filesystem::path(goldens_folder()) / "gguf";
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
 
 TEST(Gguf, ReadsValuesOfEveryType) {

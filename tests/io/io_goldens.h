@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "tests/support/goldens.h"
+#include "tests/support/places.h"
 
 namespace mh {
 
 inline const std::filesystem::path kIoGoldens = kGoldens / "io";
 /// Files for io_goldens.py --check.
-inline const std::filesystem::path kWritten = std::filesystem::path(MULTIHEAD_BUILD) / "io_written";
+inline const std::filesystem::path kWritten = std::filesystem::path(build_folder()) / "io_written";
 
 /// The same as numbers() there.
 inline std::vector<float> numbers(int count) {

@@ -8,6 +8,7 @@
 #include "hostile.h"
 #include "multihead/base/file.h"
 #include "multihead/io/safetensors.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -143,7 +144,7 @@ TEST(HostileSafetensors, LengthsOfTheHeader) {
 }
 
 std::string golden() {
-  return read_file(std::filesystem::path(MULTIHEAD_TEST_DATA) / "io" / "all_types.safetensors");
+  return read_file(std::filesystem::path(goldens_folder()) / "io" / "all_types.safetensors");
 }
 size_t header_end(const std::string& bytes) {
   uint64_t length = 0;

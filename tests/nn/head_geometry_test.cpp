@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/nn/geometries/suites.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -65,7 +66,7 @@ std::vector<std::string> rows_of_page() {
 }
 
 TEST(GeometryPage, HasEveryGeometryAndField) {
-  std::ifstream file(std::string(MULTIHEAD_SOURCE) + "/docs/geometries.md");
+  std::ifstream file(source_folder() + "/docs/geometries.md");
   const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   for (const std::string& row : rows_of_page())
     EXPECT_NE(page.find(row + "\n"), std::string::npos) << "docs/geometries.md lacks the row\n" << row;

@@ -3,8 +3,10 @@
 
 #include <filesystem>
 
+#include "tests/support/places.h"
+
 namespace mh {
 
-inline const std::filesystem::path kGoldens = MULTIHEAD_TEST_DATA;
+inline const std::filesystem::path kGoldens = goldens_folder();
 
 }  // namespace mh

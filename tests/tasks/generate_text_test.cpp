@@ -15,6 +15,7 @@
 #include "multihead/tasks/chat.h"
 #include "multihead/tasks/chat_file.h"
 #include "tests/generate/generate_golden.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh {
@@ -166,7 +167,7 @@ TEST_F(GenerateText, LongPromptsLoseTheirBeginningSoThatNewTokensFit) {
     ASSERT_FALSE(remarks.empty());
     EXPECT_EQ(remarks[0],
               fmt::format("1 of 2 prompts cut to the {} tokens that the model reads before {} new "
-                          "one{}; prompt 2 has {} tokens",
+                          "one{}, at its start; prompt 2 has {} tokens",
                           stay, 67 - stay, stay == 66 ? "" : "s", whole.size()));
   }
   GenerateTextOptions strict = greedy(7);
@@ -295,7 +296,8 @@ TEST(ChatFile, HasAMessageALine) {
     EXPECT_THAT([&] { parse_chat(wrong, "talk"); }, ThrowsMessage<FormatError>(HasSubstr(part))) << part;
   };
   refused({}, "talk is empty; give a message a line");
-  refused({lines[1], ""}, "talk line 2");
+  refused({lines[1], ""}, "talk line 2 is empty; give a message a line, and leave no line empty");
+  refused({lines[0], " \t", lines[1]}, "talk line 2 is empty");
   refused({lines[1], "hello"}, "talk line 2");
   refused({"[1]"}, "talk line 1: expected {\"role\": \"user\", \"content\": \"...\"}");
   refused({R"({"role": "user"})"}, "talk line 1: expected {\"role\"");
@@ -331,16 +333,32 @@ TEST_F(GenerateText, AChatEndsWithItsEndToken) {
 TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
   GenerateTextOptions chat;
   chat.chat = true;
+  // A tokenizer with the markers in its vocabulary alone cuts them into pieces.
+  const std::string json = folder.tokenizer->to_json();
+  for (const std::string marker : {"<|im_start|>", "<|im_end|>"}) {
+    auto document = nlohmann::json::parse(json);
+    auto& added = document["added_tokens"];
+    const auto is_marker = [&](const nlohmann::json& token) { return token["content"] == marker; };
+    const auto found = std::find_if(added.begin(), added.end(), is_marker);
+    ASSERT_NE(found, added.end());
+    document["model"]["vocab"][marker] = (*found)["id"];
+    added.erase(found);
+    ModelFolder other = load_model_folder(test::generate_folder());
+    other.tokenizer = Tokenizer::from_json(document.dump(), "file");
+    EXPECT_THAT([&] { generate_text(other, {"a"}, chat); },
+                ThrowsMessage<UsageError>(AllOf(HasSubstr("reads " + marker), HasSubstr("tokens in place of its own"),
+                                                HasSubstr("list it among its added tokens"))));
+  }
   EXPECT_THAT([&] { generate_text(with_template(""), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));
   EXPECT_THAT([&] { generate_text(with_template("{{ messages }}"), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("is not ChatML")));
-  const ModelFolder translator = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "marian" / "relu");
+  const ModelFolder translator = load_model_folder(fs::path(goldens_folder()) / "marian" / "relu");
   EXPECT_THAT([&] { generate_text(translator, {"a"}); },
               ThrowsMessage<UsageError>(HasSubstr("name a causal model")));
-  const ModelFolder encoder = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "bert" / "masked");
+  const ModelFolder encoder = load_model_folder(fs::path(goldens_folder()) / "bert" / "masked");
   EXPECT_THAT([&] { generate_text(encoder, {"a"}); }, ThrowsMessage<UsageError>(HasSubstr("bert")));
-  const ModelFolder ids = load_model_folder(fs::path(MULTIHEAD_TEST_DATA) / "gpt2" / "tied");
+  const ModelFolder ids = load_model_folder(fs::path(goldens_folder()) / "gpt2" / "tied");
   EXPECT_THAT([&] { generate_text(ids, {"a"}); }, ThrowsMessage<FileError>(HasSubstr("no tokenizer.json")));
 }
 
@@ -349,7 +367,7 @@ TEST(SlowSmolLm2Text, IsThatOfTransformers) {
   if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";
   const ModelFolder folder = load_model_folder(fs::path(models) / "smollm2.gguf");
   const auto cases =
-      nlohmann::json::parse(read_file(fs::path(MULTIHEAD_TEST_DATA) / "generate" / "smollm2.json"));
+      nlohmann::json::parse(read_file(fs::path(goldens_folder()) / "generate" / "smollm2.json"));
   ASSERT_EQ(cases.size(), 4u);
   for (const auto& expected : cases) {
     const auto& given = expected["options"];

@@ -13,6 +13,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -21,7 +22,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 std::filesystem::path list_goldens() {
-  return MULTIHEAD_TEST_DATA;
+  return goldens_folder();
 }
 
 Tensor numbers_of(int64_t rows, int64_t columns, float first = 0.25f) {

@@ -13,6 +13,7 @@
 #include "multihead/io/lines.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/tasks/embed_text.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -26,7 +27,7 @@ class MiniLm : public testing::Test {
     folder = std::filesystem::path(models) / "minilm";
   }
   std::filesystem::path folder;
-  const std::filesystem::path goldens = std::filesystem::path(MULTIHEAD_TEST_DATA) / "minilm";
+  const std::filesystem::path goldens = std::filesystem::path(goldens_folder()) / "minilm";
   const SafetensorsFile golden = SafetensorsFile::open(goldens / "golden.safetensors");
 };
 

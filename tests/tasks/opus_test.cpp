@@ -24,6 +24,7 @@
 #include "tests/folders/folder_case.h"
 #include "tests/io/hostile.h"
 #include "tests/support/goldens.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -167,7 +168,7 @@ TEST(SlowOpusOracle, TokenizersAgreeWithMarianTokenizer) {
   }
   write_file_atomically(scratch / "texts", fmt::format("{}", fmt::join(texts, "\n")));
   const std::string command =
-      fmt::format("{} {}/tests/oracles/marian_tokenizer.py {} {} 2>/dev/null", python, MULTIHEAD_SOURCE,
+      fmt::format("{} {}/tests/oracles/marian_tokenizer.py {} {} 2>/dev/null", python, source_folder(),
                   scratch.path().string(), (scratch / "texts").string());
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   for (const std::string kind : {"unigram", "unigram_bytes", "bpe", "bpe_bytes"}) {

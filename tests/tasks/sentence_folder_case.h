@@ -19,12 +19,12 @@
 #include "multihead/io/lines.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/tasks/embed_text.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::test {
 
-inline const std::filesystem::path kSentenceFolders =
-    std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences";
+inline const std::filesystem::path kSentenceFolders = std::filesystem::path(goldens_folder()) / "sentences";
 
 class SentenceFolder : public testing::Test {
  protected:

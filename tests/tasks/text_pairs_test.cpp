@@ -16,6 +16,7 @@
 #include "multihead/models/encoder_model.h"
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/fill_words.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -26,7 +27,7 @@ using testing::SizeIs;
 using testing::ThrowsMessage;
 
 std::filesystem::path golden(const char* name) {
-  return std::filesystem::path(MULTIHEAD_TEST_DATA) / name;
+  return std::filesystem::path(goldens_folder()) / name;
 }
 
 TEST(SharesOfAPair, AreThoseOfHuggingFace) {

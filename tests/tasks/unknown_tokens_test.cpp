@@ -16,6 +16,7 @@
 #include "multihead/tasks/embed_text.h"
 #include "multihead/tasks/model_text.h"
 #include "multihead/text/tokenizer_parts.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -115,7 +116,7 @@ TEST(SlowUnknownTokens, OfALongLineThatIsTranslated) {
 
 TEST(SlowUnknownTokens, OfALongLineThatIsEmbedded) {
   const SentenceModel model =
-      load_sentence_model(std::filesystem::path(MULTIHEAD_TEST_DATA) / "sentences" / "dense");
+      load_sentence_model(std::filesystem::path(goldens_folder()) / "sentences" / "dense");
   std::vector<std::string> remarks;
   embed_text(model, {long_line()}, {.remark = [&](const std::string& line) { remarks.push_back(line); }});
   EXPECT_THAT(remarks,

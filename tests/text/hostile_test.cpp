@@ -9,6 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -178,7 +179,7 @@ TEST(HostileTokenizer, IsRefusedInOneLine) {
 }
 
 TEST(HostileTokenizer, CutAnywhereIsRefused) {
-  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / "hf_word_level.json";
+  const auto path = std::filesystem::path(goldens_folder()) / "text" / "hf_word_level.json";
   const std::string whole = read_file(path);
   const size_t size = whole.find_last_of('}');
   for (size_t n = 0; n <= size; n += n < 600 ? 1 : 13) {
@@ -214,8 +215,7 @@ TEST(HostileTokenizer, ALargeFileMayHaveItsMembersInAnyOrder) {
 }
 
 TEST(HostileTokenizer, FlippedBitsNeverCrash) {
-  const std::string whole =
-      read_file(std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / "hf_metaspace.json");
+  const std::string whole = read_file(std::filesystem::path(goldens_folder()) / "text" / "hf_metaspace.json");
   for (size_t i = 0; i < whole.size(); i += 3) {
     std::string flipped = whole;
     flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i / 3 % 8)));

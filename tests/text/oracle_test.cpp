@@ -14,6 +14,7 @@
 #include "multihead/text/tokenizer.h"
 #include "multihead/text/unicode.h"
 #include "tests/support/goldens.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -67,7 +68,7 @@ class SlowTokenizerOracle : public testing::Test {
     tokenizers_.emplace("minilm.json", scratch / "minilm.json");
     const std::string command =
         fmt::format("{} {}/tests/oracles/torture_goldens.py --live {} {} {}", std::getenv("MULTIHEAD_PYTHON"),
-                    MULTIHEAD_SOURCE, scratch.path().string(), (scratch / "texts").string(), files);
+                    source_folder(), scratch.path().string(), (scratch / "texts").string(), files);
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     const json answers = json::parse(read_file(scratch / "answers.json"));
     const std::vector<std::string> lines = lines_of(texts);

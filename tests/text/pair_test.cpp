@@ -10,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -22,7 +23,7 @@ using testing::ThrowsMessage;
 using Ids = std::vector<int32_t>;
 
 json golden(const std::string& name) {
-  const std::filesystem::path folder = MULTIHEAD_TEST_DATA;
+  const std::filesystem::path folder = goldens_folder();
   return json::parse(read_file(folder / "fill" / name / "tokenizer.json"));
 }
 

@@ -13,6 +13,7 @@
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
 #include "tests/support/goldens.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/text/answers.h"
 
@@ -74,7 +75,7 @@ TEST(SlowSentencePieceOracle, AgreesWithTheLibraryOnItsUsualNormalisation) {
   const test::ScratchFolder scratch;
   const std::vector<std::string> texts = texts_in(scratch / "texts");
   const std::string command =
-      fmt::format("{} {}/tests/oracles/sentencepiece_goldens.py --live {} {}", python, MULTIHEAD_SOURCE,
+      fmt::format("{} {}/tests/oracles/sentencepiece_goldens.py --live {} {}", python, source_folder(),
                   scratch.path().string(), (scratch / "texts").string());
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
   expect_answers(scratch.path(), texts);

@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/text/byte_level.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 
 Tokenizer tokenizer_of(const char* name) {
-  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "text" / name;
+  const auto path = std::filesystem::path(goldens_folder()) / "text" / name;
   return Tokenizer::from_json(read_file(path), name);
 }
 
@@ -86,6 +87,32 @@ TEST(ShownTokens, OfOtherTokenizersAreAsTheyAre) {
   for (const char* name : {"hf_metaspace.json", "hf_word_level.json", "hf_byte_fallback.json"}) {
     const Tokenizer tokenizer = tokenizer_of(name);
     for (int32_t id = 0; id < tokenizer.size(); ++id) EXPECT_EQ(tokenizer.shown(id), tokenizer.token_of(id));
+  }
+}
+
+// Also where tokens are texts: a file may name any.
+TEST(ShownTokens, CannotTurnTheLineRound) {
+  const std::string json = R"({"model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "a\u202eb": 1, "\u0007": 2,
+      "caf\u00e9": 3}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})";
+  const Tokenizer tokenizer = Tokenizer::from_json(json, "file");
+  EXPECT_EQ(tokenizer.shown(1), "a\\u202eb");
+  EXPECT_EQ(tokenizer.shown(2), "\\u0007");
+  EXPECT_EQ(tokenizer.shown(3), "caf\u00e9");
+  EXPECT_EQ(tokenizer.token_of(1), "a\u202eb");
+}
+
+TEST(Decode, RefusesAnIdThatNoTokenHas) {
+  const Tokenizer tokenizer = tokenizer_of("hf_byte_level.json");
+  const int32_t size = tokenizer.size();
+  for (const int32_t id : {-1, size, 10'000'000}) {
+    try {
+      tokenizer.decode(std::vector<int32_t>{0, id});
+      ADD_FAILURE() << id;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "token id " + std::to_string(id) + ": expected 0 to " + std::to_string(size - 1));
+    }
+    EXPECT_EQ(tokenizer.decode_known(std::vector<int32_t>{5, id, 6}), tokenizer.decode(std::vector<int32_t>{5, 6}));
   }
 }
 

@@ -9,13 +9,14 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/text/tokenizer.h"
+#include "tests/support/places.h"
 #include "tests/text/answers.h"
 
 namespace mh {
 namespace {
 
 using nlohmann::json;
-const std::filesystem::path kTorture = std::filesystem::path(MULTIHEAD_TEST_DATA) / "torture";
+const std::filesystem::path kTorture = std::filesystem::path(goldens_folder()) / "torture";
 
 class Torture : public testing::TestWithParam<std::string> {
  protected:

@@ -131,6 +131,11 @@ std::optional<CorpusBlock> CorpusReader::next() {
   const auto from = [&](const char* one) {
     return LinesFrom{.first = static_cast<size_t>(first) + 1, .one = one};
   };
+  const auto from_source = [&](const char* one) {
+    LinesFrom lines = from(text.source_trees.empty() ? one : "sentence");
+    if (!text.source_trees.empty()) lines.name = corpus_.name();
+    return lines;
+  };
   InspectedTexts& source = block.source;
   InspectedTexts& target = block.target;
   if (!text.pairs.empty()) {
@@ -139,7 +144,8 @@ std::optional<CorpusBlock> CorpusReader::next() {
     source = reader_.pairs(text.sources, text.pairs, from("pair"));
     refuse_targets(folder_, !text.targets.empty());
   } else if (translates(folder_)) {
-    source = reader_.translated(text.sources, folder_.source_tokens(), source_words, from("source line"));
+    source =
+        reader_.translated(text.sources, folder_.source_tokens(), source_words, from_source("source line"));
     for (auto& ids : source.ids) ids.push_back(folder_.translator().config().eos_id);
     for (auto& offsets : source.offsets) offsets.emplace_back(0, 0);
     for (auto& words : source.words) words.push_back(-1);
@@ -153,7 +159,7 @@ std::optional<CorpusBlock> CorpusReader::next() {
     }
   } else {
     refuse_targets(folder_, !text.targets.empty());
-    source = reader_.whole(text.sources, source_words, from("line"));
+    source = reader_.whole(text.sources, source_words, from_source("line"));
   }
 
   if (!text.source_trees.empty())

@@ -15,6 +15,7 @@
 #include "multihead/heads/page/page_template.h"
 #include "multihead/heads/report_json.h"
 #include "multihead/heads/trace/trace.h"
+#include "multihead/text/unicode.h"
 
 namespace mh {
 namespace {
@@ -38,11 +39,21 @@ HeadsJson parsed(const std::string& json) {
   return json.empty() ? HeadsJson() : HeadsJson::parse(json);
 }
 
+/// Names of relations are the file's; those that would turn the writing of the page round are escaped.
+HeadsJson with_printable_relations(HeadsJson json) {
+  if (json.is_object() && json.contains("relation") && json["relation"].is_string())
+    json["relation"] = printable(json["relation"].get<std::string>());
+  for (auto& value : json) {
+    if (value.is_structured()) value = with_printable_relations(std::move(value));
+  }
+  return json;
+}
+
 HeadsJson json_of(const PageEvidence& evidence) {
   return {{"of", evidence.of},
           {"stats", parsed(evidence.stats)},
           {"similar", parsed(evidence.similar)},
-          {"relations", parsed(evidence.relations)},
+          {"relations", with_printable_relations(parsed(evidence.relations))},
           {"alignment", parsed(evidence.alignment)},
           {"where", parsed(evidence.where)},
           {"circuits", parsed(evidence.circuits)},

@@ -89,7 +89,7 @@ class VectorReader final : public PatchReader {
     const std::vector<std::string> answers = {question.answer, question.wrong};
     Batch batch;
     for (const TextTokens& answer :
-         sentence_tokens(model, answers, {.from = {.one = "answer"}, .strict = true}))
+         sentence_tokens(model, answers, {.from = {.one = "answer"}, .whole = true}))
       batch.add(answer.ids, 0, answer.types);
     Tape tape;
     const std::vector<int64_t> of_no_list(answers.size(), -1);  // an edit of the text is not meant

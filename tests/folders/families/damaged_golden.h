@@ -14,6 +14,7 @@
 #include "multihead/base/file.h"
 #include "multihead/folders/model_folder.h"
 #include "tests/folders/folder_case.h"
+#include "tests/support/places.h"
 #include "tests/support/scratch_folder.h"
 
 namespace mh::test {
@@ -21,7 +22,7 @@ namespace mh::test {
 class DamagedGolden {
  public:
   DamagedGolden(const std::string& family, const std::string& name) : folder(scratch.path() / name) {
-    std::filesystem::copy(std::filesystem::path(MULTIHEAD_TEST_DATA) / family / name, folder,
+    std::filesystem::copy(std::filesystem::path(goldens_folder()) / family / name, folder,
                           std::filesystem::copy_options::recursive);
     config_ = read_file(folder / "config.json");
   }

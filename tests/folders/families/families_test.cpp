@@ -6,12 +6,13 @@
 
 #include "multihead/base/file.h"
 #include "multihead/folders/families/family.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
 
 TEST(ModelsPage, HasEveryFamilyAndNoOther) {
-  const std::string page = read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs" / "models.md");
+  const std::string page = read_file(std::filesystem::path(source_folder()) / "docs" / "models.md");
   for (const Family* family : families()) {
     const std::string row =
         "\n| `" + std::string(family->model_type) + "` | " + std::string(family->what) + " | ";

@@ -11,12 +11,13 @@
 
 #include "multihead/batch/batch.h"
 #include "multihead/io/safetensors.h"
+#include "tests/support/places.h"
 
 namespace mh::test {
 
 struct GoldenModel {
   GoldenModel(const std::string& family, const std::string& name)
-      : folder(std::filesystem::path(MULTIHEAD_TEST_DATA) / family / name),
+      : folder(std::filesystem::path(goldens_folder()) / family / name),
         file(SafetensorsFile::open(folder.parent_path() / (name + ".golden.safetensors"))) {
     const auto lengths = file.integers("lengths"), ids = file.integers("ids");
     size_t at = 0;

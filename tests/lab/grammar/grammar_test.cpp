@@ -24,6 +24,7 @@
 #include "multihead/base/random.h"
 #include "multihead/data/conllu.h"
 #include "multihead/io/lines.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -482,7 +483,7 @@ std::string golden_lines() {
 TEST(Grammar, SaysWhatWasReadOver) {
   // Sentences that a speaker of both languages has read; when the grammar changes on purpose, read the new
   // ones and write them with MULTIHEAD_UPDATE_GOLDEN=1.
-  const auto path = std::filesystem::path(MULTIHEAD_TEST_DATA) / "grammar" / "read_over.txt";
+  const auto path = std::filesystem::path(goldens_folder()) / "grammar" / "read_over.txt";
   if (std::getenv("MULTIHEAD_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     write_file_atomically(path, golden_lines());

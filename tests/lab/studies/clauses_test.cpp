@@ -15,6 +15,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "tests/lab/studies/tiny_runner.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -158,7 +159,7 @@ TEST_F(ClausesOfStudies, ModelsOfHalfTheWidthDecideNothingAboutEnsembles) {
 TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   const Claim claim = claim_of("unique-heads", "003.3, trained");
   const std::string page =
-      read_file(std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/evidence/paper/split-or-project.md");
+      read_file(std::filesystem::path(source_folder()) / "docs/answers/evidence/paper/split-or-project.md");
   // Of the first table: wide heads minus canonical ones, from equal starts.
   const size_t table = page.find("as they are, equal d_model:"), row = page.find("| wide, d_k = d |", table);
   ASSERT_NE(table, std::string::npos);

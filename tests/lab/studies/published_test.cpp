@@ -16,6 +16,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -96,7 +97,7 @@ TEST(Redrawn, SaysWhatIsMissing) {
 class PublishedPages : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublishedPages, AreWhatIsDrawnOfTheirReports) {
-  const fs::path folder = fs::path(MULTIHEAD_SOURCE) / "docs/answers/evidence" / GetParam();
+  const fs::path folder = fs::path(source_folder()) / "docs/answers/evidence" / GetParam();
   ASSERT_TRUE(fs::exists(folder)) << folder;
   std::set<std::string> plots, drawn;
   int pages = 0;
@@ -129,7 +130,7 @@ TEST(MiniLmPage, HasTheFiguresOfTheModel) {
   const char* models = std::getenv("MULTIHEAD_MODELS");
   if (models == nullptr)
     GTEST_SKIP() << "set MULTIHEAD_MODELS to what scripts/models prints: MiniLM is needed";
-  const fs::path file = fs::path(MULTIHEAD_SOURCE) / "docs/answers/evidence/minilm/two-matrices-or-one.json";
+  const fs::path file = fs::path(source_folder()) / "docs/answers/evidence/minilm/two-matrices-or-one.json";
   StudyReport kept;
   from_json(kept, read_file(file), file.string());
   ArmRunner runner({.checkpoint = fs::path(models) / "minilm"});

@@ -10,6 +10,7 @@
 #include "multihead/base/file.h"
 #include "multihead/io/config.h"
 #include "tests/lab/studies/tiny_runner.h"
+#include "tests/support/places.h"
 
 namespace mh {
 namespace {
@@ -22,7 +23,7 @@ struct PublishedClaims {
 class SlowPublishedWords : public testing::TestWithParam<PublishedClaims> {};
 
 TEST_P(SlowPublishedWords, AreThoseOfThisVersion) {
-  const std::filesystem::path file = std::filesystem::path(MULTIHEAD_SOURCE) / "docs/answers/evidence" /
+  const std::filesystem::path file = std::filesystem::path(source_folder()) / "docs/answers/evidence" /
                                      (std::string(GetParam().study) + ".json");
   StudyReport kept;
   from_json(kept, read_file(file), file.string());
