@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/common.h"
@@ -122,6 +123,32 @@ void write_vectors(const EmbedFlags& flags, const SentenceModel& model, const Em
   output.finish();
 }
 
+/// What is printed where it is not the cosine.
+void remark_similarity(const SentenceModel& model) {
+  static constexpr std::pair<const char*, Similarity> kFormulas[] = {
+      {"the dot product", Similarity::kDot},
+      {"minus the Euclidean distance", Similarity::kEuclidean},
+      {"minus the Manhattan distance", Similarity::kManhattan}};
+  for (const auto& [formula, similarity] : kFormulas) {
+    if (similarity == model.similarity)
+      remark(fmt::format("similarity is {}, as config_sentence_transformers.json says", formula));
+  }
+}
+
+/// The prompts with which sentence-transformers encodes queries and documents.
+void remark_prompts(const SentenceModel& model) {
+  std::vector<std::string> found;
+  for (const char* name : {"query", "document", "passage", "corpus"}) {
+    if (std::find(model.prompt_names.begin(), model.prompt_names.end(), name) != model.prompt_names.end())
+      found.push_back(fmt::format("\"{}\"", name));
+  }
+  if (found.empty()) return;
+  remark(
+      fmt::format("the model has {} {}, which --nearest does not put there; write them before the lines "
+                  "where the model was trained so",
+                  found.size() == 1 ? "the prompt" : "the prompts", fmt::join(found, " and ")));
+}
+
 /// For each line the cosine of its vectors with all heads and with changed ones.
 void write_comparison(const EmbedFlags& flags, const SentenceModel& model, const EmbedTextOptions& options) {
   EmbedTextOptions whole = options, other = options;
@@ -160,7 +187,7 @@ void write_similarity(const EmbedFlags& flags, const SentenceModel& model, const
   const Tensor rows =
       Embedder(model, options)
           .vectors({.lines = flags.similarity, .from = {.name = "--similarity", .one = "text"}});
-  write_text(flags.text.output, fmt::format("{:.6f}\n", cosine(rows.view(), 0, 1)));
+  write_text(flags.text.output, fmt::format("{:.6f}\n", similarity_of(rows.view(), 0, 1, model.similarity)));
 }
 
 /// What --nearest was given.
@@ -195,11 +222,11 @@ void write_nearest(const EmbedFlags& flags, const SentenceModel& model, const Em
   while (const auto block = input.next()) {
     const Tensor queries = embedder.vectors(*block);
     std::string text;
-    const auto nearest = nearest_rows(queries.view(), rows.view(), wanted.count);
+    const auto nearest = nearest_rows(queries.view(), rows.view(), wanted.count, model.similarity);
     for (size_t i = 0; i < block->lines.size(); ++i) {
       text += block->lines[i] + "\n";
       for (const Neighbour& neighbour : nearest[i]) {
-        text += fmt::format("{:9.4f}  {:>6}  {}\n", neighbour.cosine, neighbour.row + 1,
+        text += fmt::format("{:9.4f}  {:>6}  {}\n", neighbour.similarity, neighbour.row + 1,
                             candidates[static_cast<size_t>(neighbour.row)]);
       }
     }
@@ -221,6 +248,8 @@ void run(const EmbedFlags& flags) {
   for (const std::string& line : model.remarks) remark(line);
   model.folder.model->check(changed);
   const EmbedTextOptions options = options_of(flags, changed);
+  if (!flags.similarity.empty() || !flags.nearest.empty()) remark_similarity(model);
+  if (!flags.nearest.empty()) remark_prompts(model);
   if (!flags.similarity.empty()) return write_similarity(flags, model, options);
   if (!flags.nearest.empty()) return write_nearest(flags, model, options);
   if (flags.changes.compare) return write_comparison(flags, model, options);
@@ -239,19 +268,18 @@ void add_embed(CLI::App& app) {
       {{"jsonl", VectorFormat::kJsonLines}, {"npy", VectorFormat::kNpy}, {"raw", VectorFormat::kRaw}},
       "jsonl: a line with text and vector; npy: one array; raw: its float32 numbers");
   auto* similarity =
-      verb->add_option("--similarity", flags->similarity, "Print the cosine of these two texts instead")
+      verb->add_option("--similarity", flags->similarity, "Print how alike these two texts are instead")
           ->expected(2)
           ->type_name("A B")
           ->excludes("--input")
           ->excludes(format);
-  auto* nearest =
-      verb->add_option(
-              "--nearest", flags->nearest,
-              "Print the K lines of FILE that are nearest to each input line instead, with cosine and number")
-          ->expected(2)
-          ->type_name("K FILE")
-          ->excludes(similarity)
-          ->excludes(format);
+  auto* nearest = verb->add_option("--nearest", flags->nearest,
+                                   "Print the K lines of FILE that are nearest to each input line instead, "
+                                   "with similarity and number")
+                      ->expected(2)
+                      ->type_name("K FILE")
+                      ->excludes(similarity)
+                      ->excludes(format);
   verb->add_option("--vectors", flags->vectors,
                    "The vectors of FILE's lines, which -o and --format npy saved: FILE is not embedded again")
       ->needs(nearest);

@@ -7,17 +7,7 @@
 namespace mh::cli {
 
 std::string printable_line(std::string_view text) {
-  const std::string valid = to_valid_utf8(text);
-  std::string line;
-  for (size_t at = 0; at < valid.size();) {
-    const char32_t c = next_character(valid, at);
-    if (is_unprintable(c)) {
-      line += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
-    } else {
-      append_utf8(line, c);
-    }
-  }
-  return line;
+  return printable(text);
 }
 
 std::string error_line(std::string_view text, size_t most) {

@@ -21,8 +21,7 @@ struct HeadChangeFlags {
 };
 void add_head_change_flags(CLI::App& verb, HeadChangeFlags& flags,
                            const std::string& example = "encoder.3.self_attention.1");
-/// What they ask for. Where a --gate speaks of a head that is muted, too, the gate counts. Throws UsageError on what is no
-/// head, number or rule, on a text that is muted and gated, and on --compare without any change.
+/// What they ask for. Throws UsageError on what is no head, number or rule, on a text that is muted and gated, and on --compare without any change.
 SiteValues changed_heads(const HeadChangeFlags& flags);
 
 }  // namespace mh::cli

@@ -13,7 +13,8 @@ void open_file(const std::string& path) {
 #else
   const std::string program = "xdg-open";
 #endif
-  const std::string command = program + " " + shell_word(path) + " >/dev/null 2>&1";
+  const std::string name = path.starts_with('-') ? "./" + path : path;  // a file, no option of the program
+  const std::string command = program + " " + shell_word(name) + " >/dev/null 2>&1";
   if (std::system(command.c_str()) != 0)
     remark(path + " could not be opened (" + program + "); open it in a browser");
 }

@@ -186,6 +186,7 @@ void run(TranslateFlags& flags) {
   const ModelFolder folder = load_model(flags.model);
   folder.translator().check(changed);
   flags.options.search.suppressed = folder.suppressed;
+  if (!folder.generation_remark.empty()) remark(folder.generation_remark);
   Run(flags, folder, changed.empty() ? nullptr : &changed).all();
 }
 

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> others(argv + 3, argv + argc);
     const mh::Tensor query = mh::embed_text(model, {argv[2]}), rows = mh::embed_text(model, others);
     const mh::Neighbour found = mh::nearest_rows(query.view(), rows.view(), 1).at(0).at(0);
-    std::printf("%.4f %s\n", static_cast<double>(found.cosine),
+    std::printf("%.4f %s\n", static_cast<double>(found.similarity),
                 others[static_cast<size_t>(found.row)].c_str());
   } catch (const mh::Error& error) {
     return std::fprintf(stderr, "%s\n", error.what()), 1;

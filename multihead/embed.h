@@ -3,7 +3,7 @@
 //   const mh::SentenceModel model = mh::load_sentence_model("minilm");
 //   const mh::Tensor rows = mh::embed_text(model, lines);        // [lines, model.dimension]
 //   mh::cosine(rows.view(), 0, 1);                               // how alike lines 0 and 1 are
-//   mh::nearest_rows(queries.view(), rows.view(), 5);            // which lines each query is most like
+//   mh::nearest_rows(queries.view(), rows.view(), 5, model.similarity);  // which lines each query is most like
 //
 // examples/nearest_sentence.cpp is a whole program.
 #pragma once

@@ -6,6 +6,7 @@
 
 #include "cli/heads/where_report.h"
 #include "multihead/base/terminal_text.h"
+#include "multihead/base/utf8.h"
 #include "multihead/text/unicode.h"
 
 namespace mh::cli {

@@ -60,20 +60,6 @@ const char* format_name(SavedFormat::Kind kind) {
 
 }  // namespace
 
-std::string format_line(const SavedFormat& format, const std::string& model_type) {
-  switch (format.kind) {
-    case SavedFormat::Kind::kFamily:
-      return "Transformers opens the folder";
-    case SavedFormat::Kind::kPrunedHeads:
-      return "Transformers 4 opens the folder by its pruned_heads; Transformers 5 no longer prunes";
-    case SavedFormat::Kind::kOwn:
-      break;
-  }
-  return fmt::format(
-      "Transformers cannot open the folder, multihead does: the format of {} has no such heads ({})",
-      model_type, format.why);
-}
-
 std::string prune_table(const PruneReport& report) {
   std::string text = fmt::format("{} -> {}\n\n{:<28}{:>16}{:>16}{:>11}\n", report.model, report.out, "",
                                  "before", "after", "change");

@@ -25,9 +25,6 @@ struct PruneReport {
   PassSeconds seconds = {};
 };
 
-/// One line: whether Transformers opens the folder, and if not, why.
-std::string format_line(const SavedFormat& format, const std::string& model_type);
-
 std::string prune_table(const PruneReport& report);
 std::string prune_json(const PruneReport& report);
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/common.h"
+#include "cli/error_line.h"
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
@@ -51,7 +52,11 @@ std::string best_row(const RelationScore& score, const std::vector<RelationScore
                      same == random.end() ? "-" : fmt::format("{:.1f}", 100 * same->score()), score.support);
 }
 
-std::string best_tables(const RelationsReport& report) {
+std::string best_tables(const RelationsReport& report, int64_t least_support) {
+  if (report.chosen.empty())
+    throw UsageError(fmt::format(
+        "--least-support {}: no relation has so many words on each half of the sentences; lower it",
+        least_support));
   std::string text;
   for (const AttentionKind kind : {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf}) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
@@ -89,7 +94,7 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       if (scores.empty()) continue;
       std::stable_sort(scores.begin(), scores.end(),
                        [](const RelationScore& a, const RelationScore& b) { return a.score() > b.score(); });
-      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", relation, question_of(direction), "head",
+      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation), question_of(direction), "head",
                           "%", "", "over fixed offset", "");
       for (size_t i = 0; i < std::min(top, scores.size()); ++i) {
         const RelationScore& score = scores[i];
@@ -150,7 +155,7 @@ void add_heads_relations(CLI::App& heads) {
     if (flags->corpus.json)
       return write_text(flags->corpus.output, relations_json(report, flags->corpus.model));
     std::string text = counted(report.read.sentences, "sentence") + "\n";
-    text += flags->relation.empty() ? best_tables(report)
+    text += flags->relation.empty() ? best_tables(report, flags->options.least_support)
                                     : ranking(report, flags->relation, static_cast<size_t>(flags->top));
     write_text(flags->corpus.output, text + probe_lines(report));
   });

@@ -135,7 +135,7 @@ void ArmRunner::train(const Arm& arm, uint64_t seed) {
   greedy.search.max_length_factor = 3;
   std::vector<std::string> translations;
   for (const auto& found : translate(model, test_.tokens.source, greedy))
-    translations.push_back(found.empty() ? "" : tokenizers_->target().decode(found[0].tokens));
+    translations.push_back(found.empty() ? "" : tokenizers_->target().decode_known(found[0].tokens));
   int64_t right = 0;
   for (size_t i = 0; i < translations.size(); ++i) right += translations[i] == references_[i];
   run.exact = static_cast<double>(right) / static_cast<double>(translations.size());

@@ -14,7 +14,8 @@ namespace mh {
 /// Every exception of this library derives from this one.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// A NUL, which would end the message for what(), becomes \u0000.
+  explicit Error(const std::string& what);
 };
 
 /// A file or folder that is missing, cannot be read or cannot be written.

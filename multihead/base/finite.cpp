@@ -23,16 +23,24 @@ bool all_finite(ConstMatrixView numbers) {
   return true;
 }
 
-void throw_not_finite(std::string_view what) {
-  throw Error(fmt::format("the model's {} are not finite numbers; its weights may be damaged", what));
+NotFinite::NotFinite(std::string_view what, Blame blame)
+    : Error(fmt::format(
+          "the model's {} are not finite numbers; {}", what,
+          blame == Blame::kWeights
+              ? "its weights may be damaged"
+              : "a gate or a number that was put into it may be too large, or its weights damaged")),
+      numbers_(what) {}
+
+void throw_not_finite(std::string_view what, Blame blame) {
+  throw NotFinite(what, blame);
 }
 
-void require_finite(std::span<const float> numbers, std::string_view what) {
-  if (!all_finite(numbers)) throw_not_finite(what);
+void require_finite(std::span<const float> numbers, std::string_view what, Blame blame) {
+  if (!all_finite(numbers)) throw_not_finite(what, blame);
 }
 
-void require_finite(ConstMatrixView numbers, std::string_view what) {
-  if (!all_finite(numbers)) throw_not_finite(what);
+void require_finite(ConstMatrixView numbers, std::string_view what, Blame blame) {
+  if (!all_finite(numbers)) throw_not_finite(what, blame);
 }
 
 }  // namespace mh

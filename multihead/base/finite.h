@@ -3,8 +3,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "multihead/base/error.h"
 #include "multihead/base/matrix_view.h"
 
 namespace mh {
@@ -13,10 +15,26 @@ namespace mh {
 bool all_finite(std::span<const float> numbers);
 bool all_finite(ConstMatrixView numbers);
 
-/// Throws Error: "the model's WHAT are not finite numbers; its weights may be damaged".
-[[noreturn]] void throw_not_finite(std::string_view what);
+/// Why they are not, as far as anybody knows.
+enum class Blame {
+  kWeights,  // "its weights may be damaged"
+  kEdits,    // somebody changed values inside the model: what was put there may be too large
+};
+
+class NotFinite : public Error {
+ public:
+  NotFinite(std::string_view what, Blame blame);
+  /// What is not finite.
+  const std::string& numbers() const { return numbers_; }
+
+ private:
+  std::string numbers_;
+};
+
+/// Throws NotFinite: "the model's WHAT are not finite numbers; its weights may be damaged".
+[[noreturn]] void throw_not_finite(std::string_view what, Blame blame = Blame::kWeights);
 /// Throws the same unless all numbers are finite.
-void require_finite(std::span<const float> numbers, std::string_view what);
-void require_finite(ConstMatrixView numbers, std::string_view what);
+void require_finite(std::span<const float> numbers, std::string_view what, Blame blame = Blame::kWeights);
+void require_finite(ConstMatrixView numbers, std::string_view what, Blame blame = Blame::kWeights);
 
 }  // namespace mh

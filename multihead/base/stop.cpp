@@ -66,6 +66,14 @@ Stop* stop_here() {
   return stop_of_thread;
 }
 
+OuterStop::OuterStop() : stop_(stop_of_thread), asks_(asks) {}
+
+bool OuterStop::asked() const {
+  const HelpStop back(stop_);  // puts what is here back in its end
+  asks = asks_;
+  return stop_asked();
+}
+
 HelpStop::HelpStop(Stop* stop) : outer_(stop_of_thread), outer_asks_(asks) {
   stop_of_thread = stop;
   asks = false;

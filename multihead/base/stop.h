@@ -39,6 +39,19 @@ namespace detail {
 /// The scope that this thread works for; null: there is none.
 Stop* stop_here();
 
+/// The scope that the thread works for which makes this, to be asked inside an inner one.
+class OuterStop {
+ public:
+  OuterStop();
+  bool is_there() const { return stop_ != nullptr; }
+  /// What stop_asked() says of it. REQUIRES: the same thread.
+  bool asked() const;
+
+ private:
+  Stop* stop_;
+  bool asks_;
+};
+
 /// Lends another thread's scope to this one, which helps it: it ends when that thread has heard that it should.
 class HelpStop {
  public:

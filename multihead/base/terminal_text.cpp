@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "multihead/base/utf8.h"
+
 namespace mh {
 namespace {
 
@@ -17,6 +19,15 @@ int width_of(uint32_t code) {
   return wide ? 2 : 1;
 }
 
+/// The code point of a character's bytes.
+uint32_t code_of(std::string_view bytes) {
+  const auto first = static_cast<unsigned char>(bytes[0]);
+  uint32_t code = bytes.size() == 1 ? first : first & (0xFFu >> (bytes.size() + 1));
+  for (size_t i = 1; i < bytes.size(); ++i)
+    code = code << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3Fu);
+  return code;
+}
+
 }  // namespace
 
 std::vector<TerminalCharacter> terminal_characters(std::string_view text) {
@@ -25,9 +36,8 @@ std::vector<TerminalCharacter> terminal_characters(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[at]);
     size_t size = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     size = std::min(size, text.size() - at);
-    uint32_t code = size == 1 ? first : first & (0xFFu >> (size + 1));
-    for (size_t i = 1; i < size; ++i) code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3Fu);
-    all.push_back({text.substr(at, size), width_of(code)});
+    const std::string_view bytes = text.substr(at, size);
+    all.push_back({bytes, width_of(code_of(bytes))});
     at += size;
   }
   return all;
@@ -44,7 +54,8 @@ namespace {
 /// What may not stand in a terminal's line is shown as a dot.
 std::string printable(std::string_view label) {
   std::string text;
-  for (const char c : label) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '.' : c;
+  for (const TerminalCharacter& character : terminal_characters(label))
+    text += is_unprintable(code_of(character.bytes)) ? std::string_view(".") : character.bytes;
   return text;
 }
 

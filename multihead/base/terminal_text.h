@@ -21,7 +21,7 @@ std::vector<TerminalCharacter> terminal_characters(std::string_view text);
 /// combining marks.
 int display_width(std::string_view text);
 
-/// Prepares text for a cell: control characters become dots, and it is cut to `width` columns of a terminal
+/// Prepares text for a cell: characters that is_unprintable() (base/utf8.h) become dots, and it is cut to `width` columns of a terminal
 /// with an ellipsis.
 std::string cell_text(std::string_view text, int width);
 /// Words of `text` in lines of at most `width` columns, each begun by `indent`, all but the first by

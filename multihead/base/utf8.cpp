@@ -60,4 +60,11 @@ std::string utf8_problem(std::string_view bytes) {
   return fmt::format("byte {} (0x{:02x}) is not UTF-8", at + 1, static_cast<uint8_t>(bytes[at]));
 }
 
+bool is_unprintable(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+  const bool ends_a_line = c == 0x2028 || c == 0x2029;
+  const bool turns_the_writing = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return control || ends_a_line || turns_the_writing;
+}
+
 }  // namespace mh

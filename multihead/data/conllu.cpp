@@ -26,8 +26,9 @@ class ConlluLines {
 
   void line(const std::string& line) {
     ++line_;
-    if (line.empty()) {
-      end_of_sentence();
+    if (line.find_first_not_of(" \t\r") ==
+        std::string::npos) {  // more than one, and spaces, as other readers take
+      finish();
     } else if (line[0] == '#') {
       if (!sentence_.words.empty()) fail("a comment inside a sentence; expected an empty line before it");
       sentence_.comments.push_back(line);
@@ -107,7 +108,8 @@ class ConlluLines {
 
   void end_of_sentence() {
     const auto size = static_cast<int>(sentence_.words.size());
-    if (size == 0) fail(sentence_.comments.empty() ? "a second empty line" : "comments without a sentence");
+    if (size == 0)
+      fail(sentence_.comments.empty() ? "empty nodes without a sentence" : "comments without a sentence");
     for (int i = 0; i < size; ++i) {
       const int head = sentence_.words[static_cast<size_t>(i)].head;
       if (head >= size) {

@@ -37,8 +37,8 @@ struct ConlluSentence {
   std::vector<Word> tree() const;
 };
 
-/// Reads lines. format_conllu() writes the same bytes again, except for line ends and a missing last empty
-/// line. Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns,
+/// Reads lines. Several empty lines, also at the beginning and the end, are as one, and so are lines of spaces. format_conllu()
+/// writes the same bytes again, except for line ends and empty lines. Throws FormatError "NAME:LINE: ..." on anything that is not CoNLL-U: a wrong number of columns,
 /// word numbers with gaps, heads that do not exist, a tree with cycles or without exactly one root.
 std::vector<ConlluSentence> parse_conllu(std::span<const std::string> lines, std::string_view name);
 /// Reads a file, gzip or not. Throws FileError, FormatError.

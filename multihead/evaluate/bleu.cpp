@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bleu_tokenizers.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -202,10 +204,13 @@ Bleu::Bleu(BleuConfig config, std::span<const std::vector<std::string>> referenc
         fmt::format("BLEU: reference 1 has {} lines, reference {} has {}; they must be the same sentences",
                     references[0].size(), r + 1, references[r].size()));
   }
+  if (config.smoothing_value)
+    check_option("smoothing_value", *config.smoothing_value, {.low = 1e-9, .high = 1e9});
   state_->config = config;
   state_->references_each = references.size();
   state_->references.resize(references[0].size());
   for (size_t i = 0; i < references[0].size(); ++i) {
+    throw_if_stopped();
     State::Reference& reference = state_->references[i];
     for (const auto& lines : references) {
       std::vector<int32_t> line;

@@ -9,7 +9,9 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -39,9 +41,7 @@ double p_value_of(const std::vector<double>& baseline, const std::vector<double>
 std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCounts>> counts,
                                               const BleuConfig& bleu, const BootstrapConfig& config) {
   if (counts.empty()) throw UsageError("bootstrap: no system is given; expected at least one");
-  if (config.samples < 1) {
-    throw UsageError(fmt::format("bootstrap: `samples` is {}; expected at least 1", config.samples));
-  }
+  check_option("samples", config.samples, {.low = 1, .high = 1'000'000});
   const size_t sentences = counts[0].size();
   for (const auto& system : counts) {
     if (system.size() == sentences && sentences > 0 && sentences <= std::numeric_limits<uint32_t>::max())
@@ -57,6 +57,7 @@ std::vector<BootstrapResult> paired_bootstrap(std::span<const std::vector<BleuCo
     Random random(config.seed, static_cast<uint64_t>(sample));
     std::vector<BleuCounts> sums(counts.size());
     for (size_t draw = 0; draw < sentences; ++draw) {
+      if (draw % 4096 == 0) throw_if_stopped();
       const uint32_t chosen = random.below(static_cast<uint32_t>(sentences));
       for (size_t s = 0; s < counts.size(); ++s) sums[s] += counts[s][chosen];
     }

@@ -10,6 +10,7 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/models/next_words.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -60,8 +61,14 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
   std::vector<std::vector<float>> results(texts.size());
   for (size_t t = 0; t < texts.size(); ++t) results[t].resize(std::max<size_t>(texts[t].size(), 1) - 1);
 
+  std::vector<int64_t> lengths, texts_here;
+  std::vector<int32_t> begins;  // of windows in their texts
+  for (const auto& text : texts) lengths.push_back(std::ssize(text));
+  const ListOffsets offsets = ListOffsets::of_texts(lengths);
+  ListSites listed(options.sites);
+
   Tape tape;
-  Context own{.tape = tape, .sites = options.sites};
+  Context own{.tape = tape, .sites = listed.sites()};
   VocabularyScratch scratch;
   Batch batch;
   Ragged scored_rows;
@@ -73,14 +80,19 @@ std::vector<std::vector<float>> score_windows(const LanguageModel& model,
   for (const auto& numbers : plan_batches(sizes, plan)) {
     batch.clear();
     targets.clear();
+    texts_here.clear();
+    begins.clear();
     for (const int64_t number : numbers) {
       const Window& window = windows[static_cast<size_t>(number)];
       const std::span<const int32_t> text(texts[window.text]);
+      texts_here.push_back(static_cast<int64_t>(window.text));
+      begins.push_back(static_cast<int32_t>(window.begin));
       batch.add(text.subspan(window.begin, window.end - 1 - window.begin),
                 number);  // nothing follows the last
       const auto scored = text.subspan(window.first, window.end - window.first);
       targets.insert(targets.end(), scored.begin(), scored.end());
     }
+    listed.begin({.texts = texts_here, .begins = begins, .count = std::ssize(texts), .offsets = &offsets});
     tape.clear();
     const ConstMatrixView states = model.states(own, {}, batch.view()).value();
     // The state of token i - 1 predicts token i. Only those that are scored meet the vocabulary.

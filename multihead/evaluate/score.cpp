@@ -7,6 +7,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/batch/teacher_forced.h"
 #include "multihead/kernels/vocabulary.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 
@@ -31,12 +32,18 @@ std::vector<std::vector<float>> score(const LanguageModel& model,
 
   std::vector<ExampleSize> sizes;
   sizes.reserve(sources.size());
-  for (size_t i = 0; i < sources.size(); ++i)
-    sizes.push_back({.tokens = static_cast<int64_t>(sources[i].size() + targets[i].size() + 1)});
+  std::vector<int64_t> source_rows, target_rows;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    source_rows.push_back(std::ssize(sources[i]));
+    target_rows.push_back(std::ssize(targets[i]) + 1);  // the start token before it
+    sizes.push_back({.tokens = source_rows.back() + target_rows.back()});
+  }
+  const ListOffsets offsets = ListOffsets::of_pairs(source_rows, target_rows);
 
   std::vector<std::vector<float>> results(sources.size());
   Tape tape;
-  Context context{.tape = tape, .sites = options.sites};
+  ListSites listed(options.sites);
+  Context context{.tape = tape, .sites = listed.sites()};
   VocabularyScratch scratch;
   int64_t sentences_done = 0;
   Batch source;
@@ -50,6 +57,7 @@ std::vector<std::vector<float>> score(const LanguageModel& model,
       source.add(sources[static_cast<size_t>(i)], i);
       target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }
+    listed.begin({.texts = batch, .count = std::ssize(sources), .offsets = &offsets});
     tape.clear();
     const std::vector<float> all =
         model.log_probabilities(context, source.view(), target.input.view(), target.next, scratch);

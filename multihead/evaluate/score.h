@@ -12,8 +12,8 @@
 namespace mh {
 
 struct ScoreOptions {
-  int64_t max_batch_tokens = 4096;  // of the source plus the target
-  Sites* sites = nullptr;
+  int64_t max_batch_tokens = 4096;                                 // of the source plus the target
+  Sites* sites = nullptr;                                          // whose sequences are the pairs
   std::function<void(int64_t sentences_done)> progress = nullptr;  // called after each batch
 };
 

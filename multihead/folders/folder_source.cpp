@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/folders/adapter.h"
 #include "multihead/folders/file_names.h"
 
 namespace mh {
@@ -22,7 +23,7 @@ constexpr std::string_view kIndexEnd = ".index.json";
 bool is_small_file(const fs::path& name) {
   constexpr std::array<std::string_view, 5> kEndings = {".json", ".jinja", ".txt", ".model", ".spm"};
   const std::string file = name.filename().string();
-  return !file.ends_with(kIndexEnd) && !file.starts_with('.') &&
+  return !file.ends_with(kIndexEnd) && !file.starts_with('.') && file != kAdapterConfigFile &&
          std::find(kEndings.begin(), kEndings.end(), name.extension().string()) != kEndings.end();
 }
 
@@ -32,7 +33,8 @@ FolderPlan FolderSource::plan() const {
   return read_plan(read(kConfigFile), path_of(kConfigFile));
 }
 TensorFiles FolderSource::tensors() const {
-  return TensorFiles::open(*this);
+  TensorFiles files = TensorFiles::open(*this);
+  return with_adapter(std::move(files), *this);
 }
 FolderTokenizers FolderSource::tokenizers() const {
   return read_folder_tokenizers(*this);

@@ -36,7 +36,7 @@ class FolderSource {
   // What the files describe. A source that knows it otherwise says so itself.
   /// How to make the model. Throws as read_plan().
   virtual FolderPlan plan() const;
-  /// The tensors of model.safetensors, or of the shards of its index.
+  /// The tensors of model.safetensors, or of the shards of its index, with the adapter beside them (folders/adapter.h).
   virtual TensorFiles tensors() const;
   virtual FolderTokenizers tokenizers() const;
 };
@@ -50,7 +50,7 @@ class DirectoryFolder final : public FolderSource {
   bool has(std::string_view file) const override;
   std::string read(std::string_view file) const override;
   SafetensorsFile open_tensors(std::string_view file) const override;
-  /// *.json, *.jinja, *.txt, *.model and *.spm but for the index of shards; of a folder of sentence-transformers those of
+  /// *.json, *.jinja, *.txt, *.model and *.spm but for the index of shards and an adapter, which tensors() has put on; of a folder of sentence-transformers those of
   /// its modules, too.
   std::vector<std::string> small_files() const override;
 

@@ -9,12 +9,16 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/apply_settings.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/tokenizer_files.h"
+#include "multihead/folders/tokenizer_settings.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/text/in_quotes.h"
+#include "multihead/text/json_node.h"
 #include "multihead/text/sentencepiece_model.h"
+#include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
@@ -36,9 +40,22 @@ std::string read_required(const FolderSource& folder, const char* name) {
   return folder.read(name);
 }
 
-std::optional<Tokenizer> read_tokenizer_json(const FolderSource& folder, const char* name) {
-  if (!folder.has(name)) return std::nullopt;
-  return Tokenizer::from_json(folder.read(name), folder.path_of(name));
+/// tokenizer.json with what the files beside it say.
+std::optional<Tokenizer> read_source_tokenizer(const FolderSource& folder,
+                                               std::vector<std::string>& remarks) {
+  if (!folder.has(kTokenizerFile)) return std::nullopt;
+  const std::string bytes = folder.read(kTokenizerFile), path = folder.path_of(kTokenizerFile);
+  TokenizerParts parts = read_tokenizer_json(bytes, path);
+  const TokenizerSettings settings = read_tokenizer_settings(folder);
+  const bool byte_level = bytes.find("\"ByteLevel\"") != std::string::npos;
+  remarks = settings.remarks;
+  for (std::string& line : apply_settings(settings, path, byte_level, parts)) remarks.push_back(std::move(line));
+  return naming(path, [&] { return Tokenizer(std::move(parts)); });
+}
+
+std::optional<Tokenizer> read_target_tokenizer(const FolderSource& folder) {
+  if (!folder.has(kTargetTokenizerFile)) return std::nullopt;
+  return Tokenizer::from_json(folder.read(kTargetTokenizerFile), folder.path_of(kTargetTokenizerFile));
 }
 
 using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
@@ -82,7 +99,7 @@ struct SpecialTokensFile {
 
 /// One of the two, from a SentencePiece model and a vocabulary.
 Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, const VocabularyFile& vocabulary,
-                              const SpecialTokensFile& special) {
+                              const SpecialTokensFile& special, std::optional<TextEnd> cut) {
   const std::string pieces = read_required(folder, model);
   TokenizerParts parts = read_sentencepiece_model(pieces, folder.path_of(model));
   try {
@@ -100,6 +117,7 @@ Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, con
         template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
     }
     parts.language_code = true;
+    parts.cut = cut;
     parts.decoders[0].trims_ends = true;
     parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
     if (!special.bytes.empty()) parts.files[kTokenizerConfigFile] = special.bytes;
@@ -115,19 +133,21 @@ FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
   std::optional<VocabularyFile> own;
   if (folder.has(kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
   const VocabularyFile& of_target = own ? *own : vocabulary;
-  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special),
-          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special),
+  TokenizerSettings settings = read_tokenizer_settings(folder);
+  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special, settings.cut),
+          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special, settings.cut),
           .source_file = vocabulary.path,
-          .target_file = of_target.path};
+          .target_file = of_target.path,
+          .remarks = std::move(settings.remarks)};
 }
 
 }  // namespace
 
 FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
-  FolderTokenizers found{.source = read_tokenizer_json(folder, kTokenizerFile),
-                         .target = read_tokenizer_json(folder, kTargetTokenizerFile),
-                         .source_file = folder.path_of(kTokenizerFile),
+  FolderTokenizers found{.source_file = folder.path_of(kTokenizerFile),
                          .target_file = folder.path_of(kTargetTokenizerFile)};
+  found.source = read_source_tokenizer(folder, found.remarks);
+  found.target = read_target_tokenizer(folder);
   const bool opus = folder.has(kSourceModel) || folder.has(kTargetModel);
   return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
 }

@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/gguf_keys.h"
 #include "multihead/io/strict_json.h"
 #include "multihead/kernels/rotary.h"
 
@@ -168,10 +169,10 @@ std::string gguf_config_json(const GgufFile& file) {
   config["attention_bias"] = file.tensor("blk.0.attn_q.bias") != nullptr;
   config["mlp_bias"] = file.tensor("blk.0.ffn_gate.bias") != nullptr;
   config["tie_word_embeddings"] = file.tensor("output.weight") == nullptr;
-  for (const auto& [key, name] : {std::pair{"tokenizer.ggml.bos_token_id", "bos_token_id"},
-                                  {"tokenizer.ggml.eos_token_id", "eos_token_id"},
-                                  {"tokenizer.ggml.padding_token_id", "pad_token_id"}}) {
-    const auto id = file.integer(key, 0, (1 << 24) - 1);
+  for (const auto& [token, name] : {std::pair{GgufSpecial::kBegin, "bos_token_id"},
+                                    {GgufSpecial::kEnd, "eos_token_id"},
+                                    {GgufSpecial::kPad, "pad_token_id"}}) {
+    const auto id = gguf_special_token(file, token);
     config[name] = id ? ordered_json(*id) : ordered_json();
   }
   config["dtype"] = "float32";

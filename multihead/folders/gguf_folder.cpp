@@ -1,8 +1,12 @@
 #include "multihead/folders/gguf_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,6 +18,8 @@
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/gguf_config.h"
+#include "multihead/folders/gguf_keys.h"
+#include "multihead/folders/gguf_split.h"
 #include "multihead/folders/gguf_tokenizer.h"
 #include "multihead/folders/gguf_weights.h"
 #include "multihead/io/gguf.h"
@@ -28,12 +34,11 @@ constexpr const char* kChatTemplateKey = "tokenizer.chat_template";
 std::string tokenizer_config_of(const GgufFile& file, const Tokenizer& tokenizer, const std::string& config) {
   nlohmann::ordered_json document;
   document["tokenizer_class"] = "PreTrainedTokenizerFast";
-  for (const auto& [key, name] : {std::pair{"tokenizer.ggml.bos_token_id", "bos_token"},
-                                  {"tokenizer.ggml.eos_token_id", "eos_token"},
-                                  {"tokenizer.ggml.unknown_token_id", "unk_token"},
-                                  {"tokenizer.ggml.padding_token_id", "pad_token"}}) {
-    const auto id = file.integer(key, 0, (1 << 24) - 1);  // whether it is a token is said of the tokenizer
-    if (id && *id < tokenizer.size()) document[name] = tokenizer.token_of(static_cast<int32_t>(*id));
+  for (const auto& [token, name] : {std::pair{GgufSpecial::kBegin, "bos_token"},
+                                    {GgufSpecial::kEnd, "eos_token"},
+                                    {GgufSpecial::kUnknown, "unk_token"},
+                                    {GgufSpecial::kPad, "pad_token"}}) {
+    if (const auto id = gguf_special_token(file, token)) document[name] = tokenizer.token_of(*id);
   }
   document["model_max_length"] = nlohmann::json::parse(config)["max_position_embeddings"];
   document["clean_up_tokenization_spaces"] = false;
@@ -43,22 +48,57 @@ std::string tokenizer_config_of(const GgufFile& file, const Tokenizer& tokenizer
   return document.dump(2) + "\n";
 }
 
-std::string generation_config_of(const std::string& config) {
-  const auto from = nlohmann::json::parse(config);
+/// A text ends with its end token, and that of a turn or a message, as in llama.cpp.
+std::string generation_config_of(const GgufFile& file) {
   nlohmann::ordered_json document = nlohmann::ordered_json::object();
-  for (const char* name : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
-    if (from.contains(name) && !from[name].is_null()) document[name] = from[name];
+  const auto add = [&](const char* name, GgufSpecial token) {
+    if (const auto id = gguf_special_token(file, token)) document[name] = *id;
+  };
+  add("bos_token_id", GgufSpecial::kBegin);
+  std::vector<int32_t> ends;
+  for (const GgufSpecial token : {GgufSpecial::kEnd, GgufSpecial::kEndOfTurn, GgufSpecial::kEndOfMessage}) {
+    const auto id = gguf_special_token(file, token);
+    if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
   }
+  if (ends.size() == 1) document["eos_token_id"] = ends.front();
+  if (ends.size() > 1) document["eos_token_id"] = ends;
+  add("pad_token_id", GgufSpecial::kPad);
   return document.dump(2) + "\n";
+}
+
+/// The files with which sentence-transformers pools states as "llama.pooling_type" says; none where it says nothing, or that
+/// they are not pooled.
+std::map<std::string, std::string, std::less<>> pooling_files(const GgufFile& file) {
+  constexpr const char* kKey = "llama.pooling_type";
+  const int64_t kind = file.integer(kKey, 0, 4).value_or(0);
+  if (kind == 0) return {};
+  if (kind == 4) {
+    throw FormatError(
+        fmt::format("{}: \"{}\" is 4, a ranking of pairs, which is not supported", file.name(), kKey));
+  }
+  constexpr const char* kModes[] = {"mean", "cls", "lasttoken"};
+  const auto module = [](int number, const char* path, const char* type) {
+    return nlohmann::ordered_json{
+        {"idx", number}, {"name", std::to_string(number)}, {"path", path}, {"type", type}};
+  };
+  const nlohmann::ordered_json modules = {module(0, "", "sentence_transformers.models.Transformer"),
+                                          module(1, "1_Pooling", "sentence_transformers.models.Pooling")};
+  const nlohmann::ordered_json pooling = {
+      {"embedding_dimension", file.integer("llama.embedding_length", 1, 1 << 16).value_or(1)},
+      {"pooling_mode", kModes[kind - 1]},
+      {"include_prompt", true}};
+  return {{"modules.json", modules.dump(2) + "\n"}, {kGgufPoolingFile, pooling.dump(2) + "\n"}};
 }
 
 /// A GGUF file as the folder of Hugging Face that says the same.
 class GgufFolder final : public FolderSource {
  public:
-  explicit GgufFolder(GgufFile file) : file_(std::move(file)), config_(gguf_config_json(file_)) {
+  explicit GgufFolder(GgufFile file)
+      : file_(std::move(file)), config_(gguf_config_json(file_)), remarks_(gguf_remarks(file_)) {
     tokenizer_ = gguf_tokenizer(file_);
+    files_ = pooling_files(file_);
     files_[kConfigFile] = config_;
-    files_[kGenerationConfigFile] = generation_config_of(config_);
+    files_[kGenerationConfigFile] = generation_config_of(file_);
     if (tokenizer_) files_[kTokenizerConfigFile] = tokenizer_config_of(file_, *tokenizer_, config_);
   }
 
@@ -94,19 +134,29 @@ class GgufFolder final : public FolderSource {
     };
     plan.description = "its metadata";
     plan.remedy = "get the file again";
+    plan.remarks = remarks_;
     return plan;
   }
   TensorFiles tensors() const override { return gguf_weights(file_, gguf_heads(file_)); }
   FolderTokenizers tokenizers() const override {
+    std::vector<std::string> remarks;
+    if (const auto markers = gguf_split_markers(file_); tokenizer_ && !markers.empty()) {
+      remarks.push_back(
+          fmt::format("{}: {} {} marked as ordinary text, and read as the control token{} that a chat needs",
+                      file_.name(), fmt::join(markers, " and "), markers.size() == 1 ? "is" : "are",
+                      markers.size() == 1 ? "" : "s"));
+    }
     return {.source = tokenizer_,
             .target = std::nullopt,
             .source_file = fmt::format("the tokenizer of {}", file_.name()),
-            .target_file = {}};
+            .target_file = {},
+            .remarks = std::move(remarks)};
   }
 
  private:
   GgufFile file_;
   std::string config_;
+  std::vector<std::string> remarks_;
   std::optional<Tokenizer> tokenizer_;
   std::map<std::string, std::string, std::less<>> files_;
 };
@@ -118,10 +168,11 @@ bool is_gguf(const fs::path& path) {
 }
 
 std::shared_ptr<const FolderSource> open_gguf_folder(GgufFile file) {
+  refuse_gguf_part(file);
   return std::make_shared<const GgufFolder>(std::move(file));
 }
 std::shared_ptr<const FolderSource> open_gguf_folder(const fs::path& path) {
-  return open_gguf_folder(GgufFile::open(path));
+  return std::make_shared<const GgufFolder>(open_gguf_with_parts(path));
 }
 
 }  // namespace mh

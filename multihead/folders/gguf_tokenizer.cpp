@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/chat_markers.h"
+#include "multihead/folders/gguf_keys.h"
 #include "multihead/folders/gguf_words.h"
 #include "multihead/text/in_quotes.h"
 #include "multihead/text/piece_pairs.h"
@@ -61,6 +64,13 @@ struct Tokens {
   }
 };
 
+/// Whether a token of the vocabulary that the file marks as an ordinary one must be found in the text as it is: a chat's
+/// markers, which no text would become otherwise. llama.cpp, too, reads <|im_end|> as a control token whatever its type.
+bool is_split_marker(std::string_view token, int64_t type) {
+  return type != kControl && type != kUnknown && type != kUserDefined &&
+         std::find(kChatMarkers.begin(), kChatMarkers.end(), token) != kChatMarkers.end();
+}
+
 /// The vocabulary and the tokens that are found in the text as they are.
 void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
   for (size_t i = 0; i < tokens.texts.size(); ++i) {
@@ -68,7 +78,7 @@ void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
     const auto id = static_cast<int32_t>(i);
     const int64_t type = tokens.types[i];
     parts.model.vocabulary.emplace_back(token, id);
-    if (type == kControl || type == kUnknown || type == kUserDefined)
+    if (type == kControl || type == kUnknown || type == kUserDefined || is_split_marker(token, type))
       parts.added_tokens.push_back({.id = id, .content = token, .special = type != kUserDefined});
   }
 }
@@ -77,21 +87,24 @@ void add_tokens(const Tokens& tokens, TokenizerParts& parts) {
 /// say.
 PostProcessorStep template_of(const GgufFile& file, const Tokens& tokens, bool begins) {
   PostProcessorStep step{.kind = PostProcessorStep::Kind::kTemplateProcessing};
-  const auto add = [&](const char* asked, const char* which, bool otherwise) {
+  const auto add = [&](const char* asked, GgufSpecial which, bool otherwise) {
     const std::optional<bool> said = file.flag(asked);
     if (!said.value_or(otherwise)) return;
-    const auto id = file.integer(which, 0, static_cast<int64_t>(tokens.texts.size()) - 1);
+    const auto id = gguf_special_token(file, which);
     if (!id && !said) return;
-    if (!id)
-      throw FormatError(fmt::format("{}: \"{}\" is true, but \"{}\" is missing", file.name(), asked, which));
+    if (!id) {
+      throw FormatError(fmt::format("{}: \"{}\" is true, but \"{}\" is {}", file.name(), asked,
+                                    gguf_key(which),
+                                    file.contains(gguf_key(which)) ? "no token of the file" : "missing"));
+    }
     const std::string token(tokens.texts[static_cast<size_t>(*id)]);
     step.single.push_back({.special = token});
     if (step.special_tokens.empty() || step.special_tokens.back().name != token)  // both may be one token
       step.special_tokens.push_back({.name = token, .ids = {static_cast<int32_t>(*id)}, .tokens = {token}});
   };
-  add("tokenizer.ggml.add_bos_token", "tokenizer.ggml.bos_token_id", begins);
+  add("tokenizer.ggml.add_bos_token", GgufSpecial::kBegin, begins);
   step.single.push_back({.sequence = 'A'});
-  add("tokenizer.ggml.add_eos_token", "tokenizer.ggml.eos_token_id", false);
+  add("tokenizer.ggml.add_eos_token", GgufSpecial::kEnd, false);
   step.pair = step.single;
   step.pair.push_back({.sequence = 'B', .type_id = 1});
   return step;
@@ -150,6 +163,17 @@ void make_sentence_piece(const GgufFile& file, const Tokens& tokens, TokenizerPa
 }
 
 }  // namespace
+
+std::vector<std::string> gguf_split_markers(const GgufFile& file) {
+  if (!file.contains(kTokens)) return {};
+  const std::vector<std::string_view> texts = *file.texts(kTokens);
+  const std::vector<int64_t> types = file.integers(kTypes).value_or(std::vector<int64_t>(texts.size()));
+  std::vector<std::string> found;
+  for (size_t i = 0; i < std::min(texts.size(), types.size()); ++i) {
+    if (is_split_marker(texts[i], types[i])) found.emplace_back(texts[i]);
+  }
+  return found;
+}
 
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file) {
   const auto model = file.text("tokenizer.ggml.model");

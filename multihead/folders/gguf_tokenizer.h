@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "multihead/io/gguf.h"
 #include "multihead/text/tokenizer.h"
@@ -17,10 +19,14 @@ namespace mh {
 ///           their bytes
 ///
 /// Tokens of the types "control" and "unknown" become special tokens, those of type "user defined" added tokens
-/// that are not special; all are found in the text as they are. add_bos_token and add_eos_token, or what
+/// that are not special; all are found in the text as they are, and so are <|im_start|> and <|im_end|>, whatever their
+/// type (gguf_split_markers()). add_bos_token and add_eos_token, or what
 /// llama.cpp takes when they are missing, put these tokens around a text. The tokenizer can be written as
 /// tokenizer.json. Throws FormatError on another kind or name, which it names, and on tokens, scores and merges
 /// that contradict each other.
 std::optional<Tokenizer> gguf_tokenizer(const GgufFile& file);
+
+/// A chat's markers that the file marks as ordinary tokens, which a text would be cut into pieces of.
+std::vector<std::string> gguf_split_markers(const GgufFile& file);
 
 }  // namespace mh

@@ -15,6 +15,7 @@
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
+#include "multihead/folders/generation_keys.h"
 #include "multihead/folders/gguf_folder.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/sentence_modules.h"
@@ -48,6 +49,8 @@ void require_file(const fs::path& folder, const char* name) {
   std::string remedy = "copy the whole folder again, or name another";
   if (is_there(checkpoints_of(folder)))
     remedy = "the training there has made no checkpoint yet; let it go on, or name another folder";
+  if (is_there(folder / kAdapterConfigFile))
+    remedy = "there is an adapter alone: put config.json and model.safetensors of its base model beside it";
   if (is_there(folder / "pytorch_model.bin")) {
     remedy = "its weights are a pickle, which multihead does not read: save it again with save_pretrained";
   }
@@ -104,6 +107,7 @@ std::string ModelFolder::remark() const {
         fmt::format("{} has no finished model yet; taking the newest checkpoint of its training, {}",
                     asked.string(), path.string()));
   }
+  parts.insert(parts.end(), remarks.begin(), remarks.end());
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -152,6 +156,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   ModelFolder folder;
   const FolderPlan plan = from.plan();
   folder.model_type = plan.model_type;
+  folder.remarks = plan.remarks;
   for (const std::string& name : plan.files) {
     if (!from.has(name))
       throw FileError(fmt::format("there is no {}; copy the whole folder again", from.path_of(name)), ENOENT);
@@ -160,6 +165,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   // The small files first: their errors come at once. What a model must say of itself it says without
   // weights.
   const TensorFiles files = from.tensors();
+  folder.remarks.insert(folder.remarks.end(), files.remarks().begin(), files.remarks().end());
   folder.model = make_model(files, plan);
   // Meanwhile another thread reads the weights, which nothing below asks for.
   auto weights = std::async([&] { return read_parameters(files, plan, *folder.model); });
@@ -176,6 +182,7 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
   }
   if (from.has(kChatTemplateFile)) folder.chat_template = from.read(kChatTemplateFile);
   FolderTokenizers tokenizers = from.tokenizers();
+  folder.remarks.insert(folder.remarks.end(), tokenizers.remarks.begin(), tokenizers.remarks.end());
   folder.tokenizer = std::move(tokenizers.source);
   folder.target_tokenizer = std::move(tokenizers.target);
   const ModelFacts facts = folder.model->facts();
@@ -190,6 +197,8 @@ ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source) {
     folder.suppressed = read_suppressed_tokens(json, path, facts.vocabulary);
     refuse_to_suppress_all(folder.suppressed, facts, path);
     folder.end_tokens = read_end_tokens(json, path, facts.vocabulary);
+    if (from.has(kGenerationConfigFile))
+      folder.generation_remark = generation_remark(json, path, facts.eos_id, facts.source_vocabulary > 0);
   }
   folder.not_read = weights.get();
   folder.source = std::move(source);

@@ -36,6 +36,8 @@ struct ModelFolder {
   bool shipped = false;  // it is the one that comes with the library (folders/shipped_folder.h)
   /// Tensors of heads that are not done here, such as classification: they were not read.
   std::vector<std::string> not_read = {};
+  /// Lines that remark() ends with: keys of the files that are not known here and were not used (folders/known_keys.h).
+  std::vector<std::string> remarks = {};
   std::shared_ptr<const FolderSource> source = {};  // what it was read from
   std::string model_type;                           // config.json's: "marian", "gpt2", ...
   std::unique_ptr<Model> model;
@@ -45,6 +47,9 @@ struct ModelFolder {
   std::vector<int32_t> suppressed;
   /// Tokens that end a generated text: eos_token_id of generation_config.json, which may be several.
   std::vector<int32_t> end_tokens;
+  /// A line for who generates or translates: keys of generation_config.json with which transformers would choose other words
+  /// (folders/generation_keys.h). It is no part of remark(). Empty: there are none.
+  std::string generation_remark;
   /// The Jinja template that makes a prompt of chat messages (tokenizer_config.json's chat_template, or
   /// chat_template.jinja); empty: there is none.
   std::string chat_template;
@@ -53,7 +58,7 @@ struct ModelFolder {
   std::string mask_token;
 
   /// Returns one line for the user: that this is a folder named as the model that comes with the library, which checkpoint
-  /// was read, which tensors were not (not_read). Empty when there is nothing to say.
+  /// was read, which tensors were not (not_read), and the `remarks`. Empty when there is nothing to say.
   std::string remark() const;
 
   /// The model as the kind that the caller needs. Throw UsageError, saying what it is, when it is another

@@ -17,6 +17,7 @@
 #include "multihead/folders/file_names.h"
 #include "multihead/folders/folder_source.h"
 #include "multihead/folders/parameters.h"
+#include "multihead/folders/replaced_folder.h"
 #include "multihead/folders/saved_config.h"
 #include "multihead/folders/tokenizer_files.h"
 #include "multihead/folders/tokenizer_fit.h"
@@ -29,26 +30,6 @@ namespace mh {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that multihead may replace: files only, a model's among them.
-bool is_model_folder(const fs::path& path) {
-  for (const auto& entry : fs::directory_iterator(path)) {
-    if (!entry.is_regular_file()) return false;
-  }
-  return is_there(path / kConfigFile) || is_there(path / kWeightsFile) || is_there(path / kWeightsIndexFile);
-}
-
-// A model folder named `.` must not cost anybody their files.
-void refuse_foreign_folder(const fs::path& path) {
-  if (!is_there(path)) return;
-  std::error_code code;
-  const bool folder = fs::is_directory(path, code);
-  if (folder && (fs::is_empty(path, code) || is_model_folder(path))) return;
-  throw FileError(
-      fmt::format("cannot write the model to {}: {}; choose a new name", path.string(),
-                  folder ? "the folder exists and holds something else" : "a file of that name exists"),
-      EEXIST);
-}
 
 void refuse_to_save_mismatch(const Tokenizer* tokenizer, int32_t vocabulary, const ModelFacts& facts,
                              const char* whose) {
@@ -107,7 +88,7 @@ void write_model_files(FolderWriter& folder, const EncoderDecoder& model, const 
 }
 
 void save_model_folder(const fs::path& path, const EncoderDecoder& model, const SaveOptions& options) {
-  refuse_foreign_folder(path);
+  refuse_to_replace(path, options.replace);
   FolderWriter folder(path);
   write_model_files(folder, model, options);
   folder.commit();
@@ -121,11 +102,12 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
         {.tokenizer = folder.tokenizer ? &*folder.tokenizer : nullptr,
          .target_tokenizer = folder.target_tokenizer ? &*folder.target_tokenizer : nullptr,
          .type = options.type,
-         .largest_file = options.largest_file});
+         .largest_file = options.largest_file,
+         .replace = options.replace});
   }
   if (!folder.source)
     throw UsageError("this model was not read from a folder, whose format it could be written in; load one");
-  refuse_foreign_folder(path);
+  refuse_to_replace(path, options.replace);
   const FolderSource& source = *folder.source;
   const FolderPlan plan = read_plan(source.read(kConfigFile), source.path_of(kConfigFile));
   const TensorFiles files = source.tensors();
@@ -157,6 +139,20 @@ void save_model_folder(const fs::path& path, const ModelFolder& folder, const Sa
                     .copied_from = &files,
                     .copied = folder.not_read});
   writer.commit();
+}
+
+std::string format_line(const SavedFormat& format, const std::string& model_type) {
+  switch (format.kind) {
+    case SavedFormat::Kind::kFamily:
+      return "Transformers opens the folder";
+    case SavedFormat::Kind::kPrunedHeads:
+      return "Transformers 4 opens the folder by its pruned_heads; Transformers 5 no longer prunes";
+    case SavedFormat::Kind::kOwn:
+      break;
+  }
+  return fmt::format(
+      "Transformers cannot open the folder, multihead does: the format of {} has no such heads ({})",
+      model_type, format.why);
 }
 
 SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed) {

@@ -21,6 +21,9 @@ namespace mh {
 
 class FolderWriter;
 
+/// Which folder of the same name may be replaced: one that this library wrote, or any model's.
+enum class Replace { kOwnFolders, kAnyModel };
+
 struct SaveOptions {
   const Tokenizer* tokenizer = nullptr;
   const Tokenizer* target_tokenizer = nullptr;          // only with separate vocabularies
@@ -28,12 +31,13 @@ struct SaveOptions {
   std::map<std::string, std::string> extra_files = {};  // name -> bytes, e.g. the training state
   NumberType type = NumberType::kFloat32;               // of the parameters: float32, or rounded to bfloat16
   int64_t largest_file = 5'000'000'000;  // bytes; more parameters become shards and their index
+  Replace replace = Replace::kOwnFolders;
 };
 
 /// Writes the folder in one step: after a kill at any moment there is either the old folder or the new one, and when the
 /// caller's StopScope (base/stop.h) ends it, the old one.
-/// It replaces an older model folder of that name. Throws FileError, also when a folder of that name has
-/// files that are not a model's; UsageError when tokenizer and model do not match; Error on numbers that are not finite.
+/// It replaces an older model folder of that name that this library wrote. Throws FileError, also when a folder of that name has
+/// files that are not a model's, or a model that somebody else wrote and options.replace does not allow to lose; UsageError when tokenizer and model do not match; Error on numbers that are not finite.
 void save_model_folder(const std::filesystem::path& path, const EncoderDecoder& model,
                        const SaveOptions& options = {});
 
@@ -62,6 +66,7 @@ struct SaveFolderOptions {
   /// Heads of the model that was read which this one does not have, where these are all that differs: families with "pruned_heads"
   /// say which they were.
   std::vector<HeadName> removed = {};
+  Replace replace = Replace::kOwnFolders;
 };
 
 /// Writes a model that was read from a folder or a GGUF file, with the parameters and heads that it has now: the folder's
@@ -76,5 +81,8 @@ void save_model_folder(const std::filesystem::path& path, const ModelFolder& fol
 /// What save_model_folder() would write, before it does. removed: SaveFolderOptions::removed. Throws UsageError on a model that was
 /// not read from files.
 SavedFormat format_when_saved(const ModelFolder& folder, std::span<const HeadName> removed = {});
+
+/// The same in words, for people: "Transformers opens the folder".
+std::string format_line(const SavedFormat& format, const std::string& model_type);
 
 }  // namespace mh

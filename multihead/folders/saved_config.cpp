@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -52,6 +53,13 @@ std::map<std::string, int32_t> fields_for(const FolderPlan& plan, const Model& a
   return plan.fields_of_heads(heads, now.facts().d_model);
 }
 
+bool has_parameter(const Model& model, std::string_view wanted) {
+  bool found = false;
+  model.visit(ConstParameterVisitor(
+      [&](const std::string& name, const Parameter&) { found = found || name == wanted; }));
+  return found;
+}
+
 OrderedJson own_heads_of(const Model& model) {
   OwnHeadsField own;
   for (const Model::AttentionName& named : model.attentions())
@@ -83,7 +91,10 @@ SavedFormat saved_format(const FolderPlan& plan, const Model& as_read, const Mod
 
 std::string saved_config(const FolderPlan& plan, const Model& as_read, const ModelFolder& folder,
                          const SavedFormat& format, const SaveFolderOptions& options) {
-  OrderedJson config = OrderedJson::parse(folder.source->read(kConfigFile));
+  OrderedJson config = OrderedJson::parse(
+      with_family_names(folder.source->read(kConfigFile), folder.source->path_of(kConfigFile)));
+  // The files had an output layer of their own, whatever their configuration says.
+  if (has_parameter(*folder.model, "output")) config["tie_word_embeddings"] = false;
   const HeadsOfAttentions changed = changed_heads_of(as_read, *folder.model);
   if (!changed.empty()) {
     config.erase(kOwnHeads);

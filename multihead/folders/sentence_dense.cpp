@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
 #include "multihead/base/finite.h"
+#include "multihead/folders/sentence_settings.h"
 #include "multihead/io/config.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/text/in_quotes.h"
@@ -84,9 +85,11 @@ Var SentenceDense::of(Tape& tape, Var rows) const {
   return activation_ == Activation::kTanh ? ops::tanh(tape, result) : result;
 }
 
-std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder, int64_t inputs) {
+std::shared_ptr<const SentenceDense> load_sentence_dense(const fs::path& folder, int64_t inputs,
+                                                         std::vector<std::string>& remarks) {
   const std::string config_file = (folder / "config.json").string();
   DenseFields fields;
+  remark_unknown_keys(JsonFile(folder / "config.json"), {.obeyed = keys_of(fields)}, remarks);
   from_json(fields, read_regular_file(config_file), config_file, UnknownKeys::kIgnore);
   const auto activation = activation_of(fields.activation, config_file);
   if (fields.residual) throw FormatError(fmt::format("{}: use_residual is not supported", config_file));

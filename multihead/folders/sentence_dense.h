@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "multihead/autograd/affine.h"
 #include "multihead/autograd/parameter.h"
@@ -31,8 +33,9 @@ class SentenceDense {
   Activation activation_;
 };
 
-/// Reads config.json and model.safetensors of a module's folder; `inputs`: the numbers of a vector before it.
-/// Throws FileError, FormatError.
-std::shared_ptr<const SentenceDense> load_sentence_dense(const std::filesystem::path& folder, int64_t inputs);
+/// Reads config.json and model.safetensors of a module's folder; `inputs`: the numbers of a vector before it; remarks: gets a
+/// line where there are keys that are not known. Throws FileError, FormatError.
+std::shared_ptr<const SentenceDense> load_sentence_dense(const std::filesystem::path& folder, int64_t inputs,
+                                                         std::vector<std::string>& remarks);
 
 }  // namespace mh

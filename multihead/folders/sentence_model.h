@@ -3,10 +3,13 @@
 //
 //   modules.json                    what is done in order: Transformer, Pooling, then Dense and Normalize
 //   config.json, model.safetensors, tokenizer.json    the Transformer, here or in the folder modules.json names
-//   sentence_bert_config.json       beside it: max_seq_length, do_lower_case
+//   sentence_bert_config.json       beside it: max_seq_length, do_lower_case, processing_kwargs
 //   1_Pooling/config.json           which poolings
 //   2_Dense/config.json, model.safetensors            activation(x W + b) of the pooled vector
-//   config_sentence_transformers.json                 a prompt that comes before every text, truncate_dim
+//   config_sentence_transformers.json                 a prompt that comes before every text, truncate_dim, similarity_fn_name
+//
+// A key of these files that changes vectors is obeyed or refused; one that is not known is named in a remark
+// (folders/sentence_settings.h).
 //
 // Older versions have other keys than version 6; both are read. Any other model folder works, too: its
 // vectors are the means of its states.
@@ -47,16 +50,33 @@ inline constexpr EnumNames<Pooling> kPoolingNames = {{"cls", Pooling::kFirst},
                                                      {"weightedmean", Pooling::kWeightedMean},
                                                      {"lasttoken", Pooling::kLast}};
 
+/// How alike two vectors are, as the folder says (similarity_fn_name of config_sentence_transformers.json).
+enum class Similarity {
+  kCosine,     // x y / (|x| |y|), from -1 to 1
+  kDot,        // x y
+  kEuclidean,  // -|x - y|, at most 0
+  kManhattan,  // -sum |x_i - y_i|, at most 0
+};
+
+/// Their names there.
+inline constexpr EnumNames<Similarity> kSimilarityNames = {{"cosine", Similarity::kCosine},
+                                                           {"dot", Similarity::kDot},
+                                                           {"euclidean", Similarity::kEuclidean},
+                                                           {"manhattan", Similarity::kManhattan}};
+
 struct SentenceModel {
   ModelFolder folder;
   std::vector<Pooling> poolings = {Pooling::kMean};  // their results stand side by side
   /// What is done to the pooled vector, in order: a dense layer, or where there is none, its division by its
   /// length.
   std::vector<std::shared_ptr<const SentenceDense>> steps = {};
-  int32_t longest = 0;      // tokens of a sentence, special tokens among them
-  bool lowercase = false;   // the text is put in lower case before its tokeniser sees it
-  std::string prompt = {};  // comes before every text
-  int64_t dimension = 0;    // numbers of a vector
+  int32_t longest = 0;                          // tokens of a sentence, special tokens among them
+  bool lowercase = false;                       // the text is put in lower case before its tokeniser sees it
+  std::string prompt = {};                      // comes before every text
+  int64_t dimension = 0;                        // numbers of a vector
+  Similarity similarity = Similarity::kCosine;  // for which the vectors were trained
+  /// Names of the folder's prompts that have a text, such as "query" and "document". None but `prompt` is put before a text.
+  std::vector<std::string> prompt_names = {};
   /// Of what the steps give only the first numbers are kept, so many (Matryoshka vectors, Kusupati et al. 2022).
   std::optional<int64_t> truncate_dim = std::nullopt;
   /// Lines worth knowing: what was assumed where the folder does not say.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "multihead/base/file.h"
 #include "multihead/folders/json_file.h"
+#include "multihead/folders/known_keys.h"
 
 namespace mh {
 namespace {
@@ -44,10 +46,18 @@ bool has_sentence_modules(const fs::path& folder) {
   return is_there(folder / kModules);
 }
 
-std::vector<SentenceModule> read_sentence_modules(const fs::path& folder) {
+std::vector<SentenceModule> read_sentence_modules(const fs::path& folder, std::vector<std::string>* remarks) {
   const JsonFile file(folder / kModules);
   std::vector<SentenceModule> modules;
-  for (const JsonNode& node : file.root().items()) modules.push_back(module_of(node, folder));
+  // kwargs: which arguments of encode() the module may get, which none of these looks at.
+  const KnownKeys keys{.obeyed = {"type", "path"},
+                       .rules = {{.key = "idx"}, {.key = "name"}, {.key = "kwargs"}}};
+  for (const JsonNode& node : file.root().items()) {
+    modules.push_back(module_of(node, folder));
+    if (remarks == nullptr) continue;
+    const KeyFindings found = keys.look_at(node.value(), (folder / kModules).string());
+    if (std::string line = found.remark(); !line.empty()) remarks->push_back(std::move(line));
+  }
   const auto is = [&](size_t i, std::string_view type) {
     return i < modules.size() && modules[i].type == type;
   };

@@ -17,9 +17,10 @@ struct SentenceModule {
 /// Whether the folder has a modules.json.
 bool has_sentence_modules(const std::filesystem::path& folder);
 
-/// In the order in which they are applied: Transformer, Pooling, and then others. Throws FileError or
-/// FormatError: another order, a module that is not supported, a module's folder outside of `folder`.
-std::vector<SentenceModule> read_sentence_modules(const std::filesystem::path& folder);
+/// In the order in which they are applied: Transformer, Pooling, and then others. remarks: gets a line for each key that is not
+/// known. Throws FileError or FormatError: another order, a module that is not supported, a module's folder outside of `folder`.
+std::vector<SentenceModule> read_sentence_modules(const std::filesystem::path& folder,
+                                                  std::vector<std::string>* remarks = nullptr);
 
 /// Where config.json, weights and tokenizer are: in the first module's folder where there is a modules.json, else
 /// in `folder` itself. Throws as read_sentence_modules() does, but minds only the first module's folder.

@@ -215,6 +215,15 @@ std::vector<float> TensorFiles::floats(std::string_view name) const {
   return numbers;
 }
 
+bool TensorFiles::same(std::string_view a, std::string_view b) const {
+  const FileTensor &first = tensor(a), &second = tensor(b);
+  if (first.shape != second.shape || first.type != second.type || !first.numbers || !second.numbers)
+    return false;
+  const StoredNumbers one = first.numbers(), other = second.numbers();
+  const size_t bytes = static_cast<size_t>(first.elements()) * (one.type == NumberType::kBFloat16 ? 2 : 4);
+  return bytes == 0 || std::memcmp(one.data, other.data, bytes) == 0;
+}
+
 double TensorFiles::elements() const {
   double sum = 0;
   for (const auto& [name, tensor] : tensors_) sum += static_cast<double>(tensor.elements());

@@ -81,10 +81,15 @@ class TensorFiles {
   const FileTensor& tensor(std::string_view name) const;
   /// A tensor's numbers in C order as float32. Throws FormatError also when they are no floating-point numbers.
   std::vector<float> floats(std::string_view name) const;
+  /// Whether two tensors have the same shape and the same numbers. Throws FormatError when one of them is not there.
+  bool same(std::string_view a, std::string_view b) const;
   /// All tensors by their names, sorted.
   const Tensors& tensors() const { return tensors_; }
   /// How many numbers all tensors have together.
   double elements() const;
+  /// Lines worth knowing of where they come from.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  void add_remark(std::string line) { remarks_.push_back(std::move(line)); }
 
  private:
   TensorFiles() = default;
@@ -92,6 +97,7 @@ class TensorFiles {
 
   std::string name_;
   Tensors tensors_;
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace mh

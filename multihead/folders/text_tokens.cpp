@@ -16,7 +16,7 @@ namespace mh {
 namespace {
 
 /// Models with one token type are given none, as in transformers, whatever the template says.
-bool gives_types(const ModelFolder& folder) {
+bool has_token_types(const ModelFolder& folder) {
   const auto* encoder = dynamic_cast<const EncoderModel*>(folder.model.get());
   return encoder != nullptr && encoder->config().embedding.token_types > 1;
 }
@@ -27,9 +27,11 @@ TextReader::TextReader(const ModelFolder& folder, const Options& options)
     : folder_(folder),
       tokenizer_(options.tokenizer != nullptr ? *options.tokenizer : folder.source_tokens()),
       longest_(options.longest),
-      closing_(options.of_translator ? 0 : closing_tokens(tokenizer_)),
+      cut_{.opening = options.of_translator ? 0 : opening_tokens(tokenizer_),
+           .closing = options.of_translator ? 0 : closing_tokens(tokenizer_),
+           .end = tokenizer_.cut_end()},
       offsets_(options.offsets),
-      has_types_(gives_types(folder)) {
+      has_types_(has_token_types(folder) && tokenizer_.gives_types()) {
   if (options.of_translator) end_ = folder.model->facts().eos_id;
 }
 
@@ -54,8 +56,8 @@ TextTokens TextReader::read(const std::string& text) const {
   const size_t of_end = end_ ? 1 : 0;
   tokens.uncut = tokens.ids.size() + of_end;
   tokens.has_unknown = has_unknown(tokens.ids);
-  cut_tokens(tokens.ids, longest_ - of_end, closing_);
-  cut_tokens(tokens.offsets, longest_ - of_end, closing_);
+  cut_tokens(tokens.ids, longest_ - of_end, cut_);
+  cut_tokens(tokens.offsets, longest_ - of_end, cut_);
   return tokens;
 }
 
@@ -64,7 +66,11 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
   const Encoding a = tokenizer_.encode(first, false), b = tokenizer_.encode(second, false);
   const size_t special = tokenizer_.joined({}, {}).ids.size();
   const auto [of_a, of_b] = shares_of_pair(a.ids.size(), b.ids.size(), longest_ - special);
-  TokenPair joined = tokenizer_.joined(std::span(a.ids).first(of_a), std::span(b.ids).first(of_b));
+  // What stays of each begins here.
+  const bool at_start = cut_.end == TextEnd::kStart;
+  const size_t from_a = at_start ? a.ids.size() - of_a : 0, from_b = at_start ? b.ids.size() - of_b : 0;
+  TokenPair joined =
+      tokenizer_.joined(std::span(a.ids).subspan(from_a, of_a), std::span(b.ids).subspan(from_b, of_b));
   TextTokens tokens{.ids = std::move(joined.ids),
                     .uncut = a.ids.size() + b.ids.size() + special,
                     .has_unknown = has_unknown(a.ids) || has_unknown(b.ids)};
@@ -75,8 +81,8 @@ TextTokens TextReader::read(const std::string& first, const std::string& second)
     return static_cast<size_t>(std::find(places.begin(), places.end(), id) - places.begin());
   };
   tokens.offsets.resize(tokens.ids.size());
-  for (size_t i = 0; i < of_a; ++i) tokens.offsets[place_of(-1) + i] = a.offsets[i];
-  for (size_t i = 0; i < of_b; ++i) tokens.offsets[place_of(-2) - 1 + of_a + i] = b.offsets[i];
+  for (size_t i = 0; i < of_a; ++i) tokens.offsets[place_of(-1) + i] = a.offsets[from_a + i];
+  for (size_t i = 0; i < of_b; ++i) tokens.offsets[place_of(-2) - 1 + of_a + i] = b.offsets[from_b + i];
   if (has_types_) tokens.types = std::move(joined.types);
   return tokens;
 }
@@ -128,7 +134,11 @@ std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std
     }
   });
 
-  LongLines long_lines(options.from, {.longest = reader.longest(), .strict = options.strict});
+  LongLines::Limit limit{.longest = reader.longest(),
+                         .strict = options.strict || options.whole,
+                         .cut = reader.tokenizer().cut_end()};
+  if (options.whole) limit.remedy = "shorten it";
+  LongLines long_lines(options.from, std::move(limit));
   UnknownTokens told;
   UnknownTokens& unknown = options.unknown != nullptr ? *options.unknown : told;
   const bool count = options.unknown != nullptr || options.remark != nullptr;

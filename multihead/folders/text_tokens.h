@@ -5,6 +5,8 @@
 //   a text       [CLS] text [SEP]                 loses its end before the closing special tokens
 //   a pair       [CLS] first [SEP] second [SEP]   the longer of the two loses its end, until both are equally long
 //   translator   text                             loses its end token, for which a place is kept
+//
+// Where the tokenizer says so (Tokenizer::cut_end()), texts lose their start instead of their end.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "multihead/folders/model_folder.h"
+#include "multihead/text/cut_tokens.h"
 #include "multihead/text/long_lines.h"
 #include "multihead/text/unknown_tokens.h"
 
@@ -60,7 +63,7 @@ class TextReader {
   const ModelFolder& folder_;
   const Tokenizer& tokenizer_;
   size_t longest_;
-  size_t closing_;              // special tokens behind a text
+  TextCut cut_;
   std::optional<int32_t> end_;  // left out
   bool offsets_;
   bool has_types_;  // of tokens
@@ -74,10 +77,11 @@ struct ReadLinesOptions {
   /// Hears how many lines were cut, and what the tokenizer does not know; may be null.
   std::function<void(const std::string&)> remark = nullptr;
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
+  bool whole = false;                // the same of a caller that can read whole lines alone
   UnknownTokens* unknown = nullptr;  // what the tokenizer does not know is counted here instead of told
 };
 /// Reads lines, or pairs, with all threads. Throws FormatError that names the line which is not UTF-8, or with `strict` too
-/// long; UsageError unless there are as many second texts, and as check_pairs() does.
+/// long, or with `whole`; UsageError unless there are as many second texts, and as check_pairs() does.
 std::vector<TextTokens> read_lines(const TextReader& reader, std::span<const std::string> lines,
                                    const ReadLinesOptions& options);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "multihead/base/error.h"
 #include "multihead/io/strict_json.h"
@@ -105,11 +106,13 @@ std::vector<int32_t> read_end_tokens(std::string_view text, std::string_view nam
   std::vector<int32_t> ids;
   const auto found = document.find("eos_token_id");
   if (found == document.end() || found->is_null() || *found == -1) return ids;
+  constexpr int32_t kAnyId = std::numeric_limits<int32_t>::max();
   if (!found->is_array()) {
-    add_token_id(*found, "eos_token_id", name, vocabulary, ids);
+    add_token_id(*found, "eos_token_id", name, kAnyId, ids);
   } else {
-    for (const json& token : *found) add_token_id(token, "eos_token_id", name, vocabulary, ids);
+    for (const json& token : *found) add_token_id(token, "eos_token_id", name, kAnyId, ids);
   }
+  std::erase_if(ids, [&](int32_t id) { return id >= vocabulary; });  // they never come
   return ids;
 }
 
@@ -142,6 +145,9 @@ std::string write_generation_config(const EncoderDecoderConfig& config, int beam
   }
   document["max_length"] = config.max_positions;
   document["num_beams"] = beam_size;
+  if (beam_size > 1)
+    document["early_stopping"] =
+        true;  // a search ends here when as many hypotheses have ended (generate/beam_search.h)
   return document.dump(2) + "\n";
 }
 

@@ -29,8 +29,8 @@ std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDeco
 /// Returns the tokens that may never be generated (suppress_tokens, and the bad_words_ids of one token),
 /// rising and below `vocabulary`. Throws FormatError that starts with `name`.
 std::vector<int32_t> read_suppressed_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
-/// Returns eos_token_id, one or a list: the tokens that end a text, all below `vocabulary`. Throws
-/// FormatError that starts with `name`.
+/// Returns eos_token_id, one or a list: the tokens that end a text. Those that are not below `vocabulary` never come and are
+/// left out. Throws FormatError that starts with `name`.
 std::vector<int32_t> read_end_tokens(std::string_view json, std::string_view name, int32_t vocabulary);
 /// Returns chat_template of a tokenizer_config.json, the Jinja text that makes a prompt of messages; of a list
 /// of templates the one named "default". Empty when there is none. Throws FormatError that starts with `name`.

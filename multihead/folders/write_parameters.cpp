@@ -14,6 +14,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/folders/file_names.h"
+#include "multihead/folders/replaced_folder.h"
 #include "multihead/io/safetensors.h"
 
 namespace mh {
@@ -93,11 +94,10 @@ Outputs outputs_of(const Model& model, const std::function<TensorPlace(std::stri
     output.parts[static_cast<size_t>(place.part)] = {&parameter, place.layout};
   }));
   for (auto& [name, output] : outputs) {
+    // Heads of another geometry may lack some: merged ones have no keys. As read_parameters() reads it, that takes no columns.
+    std::erase_if(output.parts, [](const Part& part) { return part.parameter == nullptr; });
     int64_t cols = 0;
-    for (const Part& part : output.parts) {
-      MH_ASSERT(part.parameter != nullptr);
-      cols += part.parameter->value.cols();
-    }
+    for (const Part& part : output.parts) cols += part.parameter->value.cols();
     const Part& first = output.parts.front();
     output.shape = shape_of(first.layout, first.parameter->value.rows(), cols);
   }
@@ -126,7 +126,8 @@ std::string header_of(std::span<const NamedOutput> tensors, NumberType type) {
                        .end = end});
     at = end;
   }
-  return safetensors_header(entries, {{"format", "pt"}});  // transformers asks for "format"
+  return safetensors_header(entries,
+                            {{"format", "pt"}, {kWriterKey, kWriter}});  // transformers asks for "format"
 }
 
 /// The pieces of one file of tensors.

@@ -14,6 +14,7 @@
 #include "multihead/generate/logits_filter.h"
 #include "multihead/generate/prompt_cache.h"
 #include "multihead/models/decoding.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 /// A prompt that has not ended.
 struct Growing {
   size_t number;                // of the prompt
+  int32_t place;                // of the prompt in its batch
   std::vector<int32_t> tokens;  // of the prompt, and what was generated
   Random random;
   int32_t most_new_tokens;
@@ -84,7 +86,8 @@ class Generation {
       : facts_(model.facts()),
         prompts_(prompts),
         options_(options),
-        decoding_(model, {.tape = tape_, .sites = options.sites}),
+        listed_(options.sites),
+        decoding_(model, {.tape = tape_, .sites = listed_.sites()}),
         chooser_(decoding_, options),
         results_(prompts.size()) {
     ends_ = options.end_tokens;
@@ -100,6 +103,7 @@ class Generation {
     }
     const BatchOptions plan{.max_tokens = options_.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
     for (const auto& batch : plan_batches(sizes, plan)) {
+      listed_.begin({.texts = batch, .count = std::ssize(prompts_)});
       options_.next_token == NextToken::kBeam ? search(batch) : choose(batch);
     }
     return std::move(results_);
@@ -126,6 +130,7 @@ class Generation {
       const auto& prompt = prompts_[static_cast<size_t>(n)];
       const int32_t most = most_new_tokens(static_cast<int64_t>(prompt.size()));
       growing.push_back({.number = static_cast<size_t>(n),
+                         .place = static_cast<int32_t>(growing.size()),
                          .tokens = prompt,
                          .random = Random(options_.seed, options_.first_number + static_cast<uint64_t>(n)),
                          .most_new_tokens = most,
@@ -149,7 +154,8 @@ class Generation {
       }
       growing.erase(growing.begin() + static_cast<std::ptrdiff_t>(parents.size()), growing.end());
       if (growing.empty()) break;
-      sources.assign(tokens.size(), 0);
+      sources.clear();
+      for (const Growing& row : growing) sources.push_back(row.place);
       decoding_.step(tokens, parents, sources);
     }
     if (options_.cache) keep();
@@ -223,6 +229,7 @@ class Generation {
   const GenerateOptions& options_;
   std::vector<int32_t> ends_;
   Tape tape_;
+  ListSites listed_;
   Decoding decoding_;
   Chooser chooser_;
   std::vector<Generated> results_;

@@ -43,7 +43,7 @@ struct GenerateOptions {
   /// Most tokens of a batch, prompts and new ones together: the cache has room for so many, times the beam
   /// size. One prompt may have more.
   int64_t max_batch_tokens = 8192;
-  Sites* sites = nullptr;
+  Sites* sites = nullptr;  // whose sequences are the prompts
   /// For one prompt, and not for a beam search: what was read before (prompt_cache.h), with the same model and
   /// sites. The tokens with which the prompt begins as well are not read again. Afterwards it holds what
   /// was read now.

@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -25,11 +26,6 @@ float largest(std::span<const float> logits) {
   }
   if (most == kNever) throw Error("no token may come next: all are suppressed");
   return most;
-}
-
-void check_range(const char* name, double value, double low, double high) {
-  if (value >= low && value <= high) return;
-  throw UsageError(fmt::format("`{}`: expected a number from {} to {}, got {}", name, low, high, value));
 }
 
 }  // namespace
@@ -113,11 +109,11 @@ LogitsFilter min_p(double share) {
 std::vector<LogitsFilter> logits_filters(const LogitsFilterOptions& options) {
   // Beyond these a logit that is divided or multiplied would leave the range of float.
   constexpr double kLeast = 1e-6, kMost = 1e6;
-  check_range("repetition_penalty", options.repetition_penalty, kLeast, kMost);
-  check_range("temperature", options.temperature, kLeast, kMost);
-  check_range("top_k", options.top_k, 0, std::numeric_limits<int32_t>::max());
-  check_range("top_p", options.top_p, 0, 1);
-  check_range("min_p", options.min_p, 0, 1);
+  check_option("repetition_penalty", options.repetition_penalty, {.low = kLeast, .high = kMost});
+  check_option("temperature", options.temperature, {.low = kLeast, .high = kMost});
+  check_option("top_k", options.top_k, {.low = 0});
+  check_option("top_p", options.top_p, {.low = 0, .high = 1});
+  check_option("min_p", options.min_p, {.low = 0, .high = 1});
   std::vector<LogitsFilter> filters;
   if (!options.suppressed.empty()) filters.push_back(suppress(options.suppressed));
   if (options.repetition_penalty != 1) filters.push_back(repetition_penalty(options.repetition_penalty));

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "multihead/base/error.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/vocabulary_head.h"
 
 namespace mh {
@@ -34,12 +35,8 @@ void check_search(const SearchOptions& options) {
     throw UsageError(fmt::format("min length: expected 0 to the max length {}, got {}", options.max_length,
                                  options.min_length));
   }
-  if (!std::isfinite(options.length_penalty.alpha))
-    throw UsageError("length penalty: expected a finite number");
-  if (!(options.max_length_factor >= 0) || !std::isfinite(options.max_length_factor)) {
-    throw UsageError(
-        fmt::format("max length factor: expected a number from 0, got {}", options.max_length_factor));
-  }
+  check_option("length_penalty", options.length_penalty.alpha, {.low = -100, .high = 100});
+  check_option("max_length_factor", options.max_length_factor, {.low = 0});
 }
 
 }  // namespace mh

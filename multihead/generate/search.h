@@ -14,7 +14,8 @@ struct LengthPenalty {
     kGnmt,    // factor = ((5 + L) / 6)^alpha: Wu et al. 2016, eq. 14
   };
   Form form = Form::kDivide;
-  double alpha = 1;  // 0: no penalty, the score is the log-probability; 1: the mean over the tokens
+  double alpha =
+      1;  // from -100 to 100; 0: no penalty, the score is the log-probability; 1: the mean over the tokens
 
   double factor(int32_t length) const;
 };

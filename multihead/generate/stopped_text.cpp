@@ -15,7 +15,7 @@ size_t last_that_spell(const Tokenizer& tokenizer, std::span<const int32_t> toke
   size_t taken = 0;
   while (taken < tokens.size() && count > 0) {
     ++taken;
-    if (!tokenizer.decode(tokens.subspan(tokens.size() - taken, 1)).empty()) --count;
+    if (!tokenizer.decode_known(tokens.subspan(tokens.size() - taken, 1)).empty()) --count;
   }
   return taken;
 }

@@ -23,7 +23,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::span<const int32_t> befo
     : tokenizer_(tokenizer),
       tokens_(before.begin(), before.end()),
       fresh_(tokens_.size()),
-      shown_(tokenizer.decode(tokens_)) {}
+      shown_(tokenizer.decode_known(tokens_)) {}
 
 std::string TextStream::add(int32_t token) {
   tokens_.push_back(token);
@@ -36,7 +36,7 @@ std::string TextStream::finish() {
 
 std::string TextStream::next(bool is_last) {
   const std::span<const int32_t> tokens(tokens_);
-  const std::string text = tokenizer_.decode(tokens);
+  const std::string text = tokenizer_.decode_known(tokens);
   std::string piece;
   size_t waiting = 0;
   if (text.starts_with(shown_)) {
@@ -45,7 +45,7 @@ std::string TextStream::next(bool is_last) {
   } else {
     // A ByteFallback decoder writes a run of bytes as U+FFFD until the whole run is valid, also those that
     // appeared as characters before.
-    piece = tokenizer_.decode(tokens.subspan(fresh_));
+    piece = tokenizer_.decode_known(tokens.subspan(fresh_));
     if (!is_last && tokens_.size() - fresh_ <= kMostWaiting && piece.ends_with(kReplacement)) return "";
   }
   piece.resize(piece.size() - waiting * kReplacement.size());
@@ -56,7 +56,7 @@ std::string TextStream::next(bool is_last) {
   // All of it appeared: the tokens before these are not needed any more.
   tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(fresh_));
   fresh_ = tokens_.size();
-  shown_ = tokenizer_.decode(tokens_);
+  shown_ = tokenizer_.decode_known(tokens_);
   return piece;
 }
 

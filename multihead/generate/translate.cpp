@@ -11,6 +11,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/generate/beam_search.h"
 #include "multihead/models/decoding.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -37,10 +38,12 @@ std::vector<std::vector<int64_t>> shrinking_batches(std::span<const ExampleSize>
   return batches;
 }
 
-// All hypotheses of the batch in one teacher-forced pass.
-void add_alignments(const LanguageModel& model, Context context,
-                    std::span<const std::vector<int32_t>> sources, std::span<const int64_t> batch,
-                    const AlignOptions& options, std::vector<std::vector<Hypothesis>>& hypotheses) {
+// All hypotheses of the batch in one teacher-forced pass. here: as the sources of the batch are listed.
+void add_alignments(const LanguageModel& model, Tape& tape, std::span<const std::vector<int32_t>> sources,
+                    const TranslateOptions& translate_options, ListedBatch here,
+                    std::vector<std::vector<Hypothesis>>& hypotheses) {
+  const AlignOptions& options = *translate_options.align;
+  const std::span<const int64_t> batch = here.texts;
   Batch repeated;
   std::vector<std::vector<int32_t>> targets;
   for (size_t s = 0; s < batch.size(); ++s) {
@@ -49,6 +52,9 @@ void add_alignments(const LanguageModel& model, Context context,
       targets.push_back(hypothesis.tokens);
     }
   }
+  here.texts = repeated.sentences;
+  ListSites listed(translate_options.sites, here);
+  const Context context{.tape = tape, .sites = listed.sites()};
   auto alignments = align(model, context, repeated.view(), targets, options);
   size_t next = 0;
   for (auto& of_sentence : hypotheses) {
@@ -90,8 +96,13 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
                       .vocabulary = model_.facts().source_vocabulary});
 
   std::vector<ExampleSize> sizes;
+  std::vector<int64_t> lengths;
   sizes.reserve(sources.size());
-  for (const auto& source : sources) sizes.push_back({.tokens = static_cast<int64_t>(source.size())});
+  for (const auto& source : sources) {
+    lengths.push_back(std::ssize(source));
+    sizes.push_back({.tokens = lengths.back()});
+  }
+  const ListOffsets offsets = ListOffsets::of_pairs(lengths, {});  // targets are still to come
   const int threads = thread_count();
   const auto batches = shrinking_batches(sizes, options.max_batch_tokens, options.search.beam_size, threads);
 
@@ -106,9 +117,11 @@ std::vector<std::vector<Hypothesis>> Translator::translate(std::span<const std::
       if (!prefixes.empty()) prefixes_here.push_back(prefixes[static_cast<size_t>(i)]);
     }
     Decoding& decoding = worker(thread).decoding;
-    decoding.context().sites = options.sites;
+    const ListedBatch here{.texts = batch, .count = std::ssize(sources), .offsets = &offsets};
+    ListSites listed(options.sites, here);
+    decoding.context().sites = listed.sites();
     auto hypotheses = beam_search(decoding, tokens.view(), options.search, prefixes_here);
-    if (options.align) add_alignments(model_, decoding.context(), sources, batch, *options.align, hypotheses);
+    if (options.align) add_alignments(model_, decoding.context().tape, sources, options, here, hypotheses);
     for (size_t s = 0; s < batch.size(); ++s)
       results[static_cast<size_t>(batch[s])] = std::move(hypotheses[s]);
     sentences_done += static_cast<int64_t>(batch.size());

@@ -21,7 +21,7 @@ struct TranslateOptions {
   SearchOptions search = {};
   int64_t max_batch_tokens = 2048;  // most source tokens of a batch; results do not depend on it
   std::optional<AlignOptions> align = std::nullopt;  // fills Hypothesis::alignment
-  Sites* sites = nullptr;                            // applied to the alignment, too
+  Sites* sites = nullptr;  // applied to the alignment, too; its sequences are the sources
   /// Called by the calling thread after each of its batches, and at the end.
   std::function<void(int64_t sentences_done)> progress = nullptr;
 };

@@ -12,6 +12,8 @@ AlignmentReport head_alignment(const ModelFolder& folder, HeadsCorpus& corpus,
   report.read = observe_heads(folder, corpus, observers, options);
   const auto baseline = scorer.baseline();
   if (!baseline) throw UsageError(corpus.name() + " has no word alignments; give them in Pharaoh's format");
+  if (baseline->gold == 0)
+    throw UsageError(corpus.name() + ": its alignments link no words, so there is nothing to compare with");
   report.aligners = scorer.scores();
   report.baseline = *baseline;
   return report;

@@ -14,7 +14,7 @@ struct AlignmentReport {
   AlignmentScore baseline = {};               // the best fixed offset
 };
 
-/// The corpus needs targets and alignments. Throws UsageError when it has none, and as observe_heads() does.
+/// The corpus needs targets and alignments. Throws UsageError when it has none or they link no words, and as observe_heads() does.
 AlignmentReport head_alignment(const ModelFolder& folder, HeadsCorpus& corpus,
                                const ObserveHeadsOptions& options = {});
 

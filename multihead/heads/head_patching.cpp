@@ -8,6 +8,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/heads/attention_name.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -55,9 +56,7 @@ void check_patch_scores(const HeadPatching& found) {
 }
 
 void run_patches(const PatchReader& reader, const PatchOptions& options, HeadPatching& found) {
-  if (options.max_batch_tokens < 1)
-    throw UsageError(
-        fmt::format("`max_batch_tokens`: expected at least 1, got {}", options.max_batch_tokens));
+  check_option("max_batch_tokens", options.max_batch_tokens, {.low = 1});
   found.part = options.part;
   found.by_position = options.by_position;
   PatchedPasses passes(

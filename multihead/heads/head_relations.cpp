@@ -10,6 +10,7 @@
 #include "multihead/base/random.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/inspected_texts.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -25,7 +26,7 @@ class HalfCorpus final : public HeadsCorpus {
       HeadsText text = whole_.next();
       if (text.sources.empty()) return kept;
       for (size_t i = 0; i < text.sources.size(); ++i) {
-        if (text.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;  // read by nobody
+        if (is_blank(text.sources[i])) continue;  // read by nobody
         if (!in_half(sentence_++, half_)) continue;
         kept.sources.push_back(std::move(text.sources[i]));
         if (!text.targets.empty()) kept.targets.push_back(std::move(text.targets[i]));
@@ -97,6 +98,8 @@ std::unique_ptr<Model> with_random_queries_and_keys(Model& model, uint64_t seed)
 
 RelationsReport head_relations(const ModelFolder& folder, HeadsCorpus& corpus,
                                const RelationsOptions& options) {
+  check_option("least_support", options.least_support, {.low = 1});
+  check_option("probe_epochs", options.probe_epochs, {.low = 0});
   RelationsReport report;
   RelationScorer scorer;
   CorpusObserver* const observers[] = {&scorer};

@@ -16,7 +16,7 @@ namespace mh {
 
 struct RelationsOptions {
   ObserveHeadsOptions observe = {};
-  int64_t least_support = 10;  // words on each half
+  int64_t least_support = 10;  // words on each half, from 1
   bool random = true;          // the heads with random weights too
   uint64_t seed = 1;           // of these
   int probe_epochs = 0;        // passes over the half that the probe learns from; 0: no probe
@@ -42,7 +42,8 @@ struct RelationsReport {
 /// shape with random weights, whose inputs still have their sizes.
 std::unique_ptr<Model> with_random_queries_and_keys(Model& model, uint64_t seed);
 
-/// The corpus needs trees (HeadsText::source_trees, target_trees). Throws UsageError when it has none, and as observe_heads() does.
+/// The corpus needs trees (HeadsText::source_trees, target_trees). Throws UsageError when it has none and on
+/// options out of range, and as observe_heads() does.
 RelationsReport head_relations(const ModelFolder& folder, HeadsCorpus& corpus,
                                const RelationsOptions& options = {});
 

@@ -1,4 +1,5 @@
 #include "multihead/heads/head_similarity.h"
+#include "multihead/io/check_option.h"
 
 #include <algorithm>
 #include <numeric>
@@ -37,6 +38,8 @@ SimilarKind similar_kind(ComparedHeads compared, const SimilarOptions& options) 
 }  // namespace
 
 SimilarHeads similar_heads(const ModelFolder& folder, HeadsCorpus& corpus, const SimilarOptions& options) {
+  check_option("nearest", options.nearest, {.low = 0});
+  check_option("cluster_ratio", options.cluster_ratio, {.low = 0, .high = 1});
   SimilarHeadsObserver observer(compared_attentions(*folder.model), options.compare);
   CorpusObserver* const observers[] = {&observer};
   ObserveHeadsOptions observe = options.observe;

@@ -16,8 +16,8 @@ namespace mh {
 struct SimilarOptions {
   ObserveHeadsOptions observe = {};  // batches are smaller where their weights would not fit
   SimilarHeadsObserver::Options compare = {};
-  int nearest = 3;              // heads that are named for each head
-  double cluster_ratio = 0.25;  // SimilarKind::clusters
+  int nearest = 3;              // heads that are named for each head, from 0
+  double cluster_ratio = 0.25;  // SimilarKind::clusters; from 0 to 1
 };
 
 /// The heads of all layers of one kind of attention, with what follows from their divergences. Heads are numbered as in
@@ -42,7 +42,7 @@ struct SimilarHeads {
   std::vector<SimilarKind> kinds = {};
 };
 
-/// Throws as observe_heads() does.
+/// Throws UsageError on options out of range, and as observe_heads() does.
 SimilarHeads similar_heads(const ModelFolder& folder, HeadsCorpus& corpus,
                            const SimilarOptions& options = {});
 

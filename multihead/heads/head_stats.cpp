@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/heads/inspected_texts.h"
 
 namespace mh {
@@ -33,7 +34,10 @@ std::optional<HeadRole> HeadStats::role() const {
 HeadStatsReport head_stats(const ModelFolder& folder, HeadsCorpus& corpus,
                            const ObserveHeadsOptions& options) {
   WordCounts counts;
-  for (HeadsText text = corpus.next(); !text.sources.empty(); text = corpus.next()) counts.add(text);
+  for (HeadsText text = corpus.next(); !text.sources.empty(); text = corpus.next()) {
+    throw_if_stopped();
+    counts.add(text);
+  }
   corpus.restart();
 
   HeadStatistics statistics(HeadStatistics::Compare::kNothing);

@@ -8,6 +8,7 @@
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/text_pass.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -79,6 +80,13 @@ const std::vector<std::string>& Observation::key_labels(AttentionKind kind) cons
 
 Observation observe_text(const ModelFolder& folder, const std::string& source, const std::string& target,
                          const ObserveTextOptions& options) {
+  if (options.number) {
+    ListSites listed(options.sites, {.texts = {&*options.number, 1}});
+    ObserveTextOptions of_one = options;
+    of_one.number = std::nullopt;
+    of_one.sites = listed.sites();
+    return observe_text(folder, source, target, of_one);
+  }
   const InspectedTextReader reader(folder, options.remark);
   Observation seen;
   if (options.pair || !translates(folder)) {
@@ -100,7 +108,7 @@ Observation observe_text(const ModelFolder& folder, const std::string& source, c
   if (target.empty()) {
     if (options.sites != nullptr) folder.model->check(*options.sites);
     ids = greedy_translations(folder, read.ids, options.sites)[0];
-    seen.translation = folder.target_tokens().decode(ids);
+    seen.translation = folder.target_tokens().decode_known(ids);
   } else {
     InspectedTexts given = reader.translated({target}, folder.target_tokens(), {}, {.one = "target text"});
     ids = std::move(given.ids[0]);

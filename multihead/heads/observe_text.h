@@ -63,6 +63,8 @@ struct ObserveTextOptions {
   /// Names or patterns of the sites whose values are kept.
   std::vector<std::string> keep = {"*.weights.*"};
   Sites* sites = nullptr;  // called before values are kept, e.g. SiteValues that mute heads
+  /// For `sites`: which text of a list this is, where a caller observes one after the other; none: it is alone.
+  std::optional<int64_t> number = std::nullopt;
   /// Called with one line worth knowing: that the text was cut, which words the tokenizer does not know.
   std::function<void(const std::string&)> remark = nullptr;
   /// A second text, which is one sequence with the source; only of encoders that read pairs.

@@ -9,7 +9,6 @@
 
 #include "multihead/autograd/replace.h"
 #include "multihead/base/error.h"
-#include "multihead/base/finite.h"
 #include "multihead/nn/head_name.h"
 
 namespace mh {
@@ -18,49 +17,6 @@ namespace {
 bool any_fits(const std::vector<std::string>& patterns, std::string_view name) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return fits(name, pattern); });
-}
-
-/// The rows of a value that a replacement means.
-std::vector<int32_t> rows_meant(const SiteReplacement& wanted, const RowPlaces& places) {
-  const auto sequences = static_cast<int32_t>(places.offsets.size()) - 1;
-  if (wanted.sequence && (*wanted.sequence < 0 || *wanted.sequence >= sequences)) {
-    throw UsageError(fmt::format("site '{}': there is no sequence {}; the batch has {}, numbered from 0",
-                                 wanted.site, *wanted.sequence, sequences));
-  }
-  const int32_t first = wanted.sequence.value_or(0), last = wanted.sequence.value_or(sequences - 1);
-  std::vector<int32_t> rows;
-  for (int32_t s = first; s <= last; ++s) {
-    const int32_t begin = places.offsets[static_cast<size_t>(s)],
-                  end = places.offsets[static_cast<size_t>(s) + 1];
-    for (int32_t row = begin; row < end; ++row) {
-      if (!wanted.position || *wanted.position == places.position(row, begin)) rows.push_back(row);
-    }
-    // In cached decoding the position may have been read before, or be still to come.
-    if (wanted.sequence && wanted.position && places.positions.empty() && rows.empty()) {
-      throw UsageError(fmt::format("site '{}': sequence {} has no position {}; it has {}, numbered from 0",
-                                   wanted.site, s, *wanted.position, end - begin));
-    }
-  }
-  return rows;
-}
-
-Var replaced(Tape& tape, const SiteReplacement& wanted, const SiteValue& at, Var value) {
-  const std::vector<int32_t> rows = rows_meant(wanted, at.rows);
-  if (rows.empty() && !at.rows.positions.empty()) return value;  // another step reads them
-  const int64_t width = wanted.head ? value.cols() / at.blocks : value.cols();
-  if (wanted.head && *wanted.head >= at.blocks) {
-    throw UsageError(fmt::format("site '{}': there is no head {}; it has {}, numbered from 0", wanted.site,
-                                 *wanted.head, at.blocks));
-  }
-  const Tensor& numbers = wanted.numbers;
-  const auto count = static_cast<int64_t>(rows.size());
-  if (numbers.cols() != width || (numbers.rows() != 1 && numbers.rows() != count)) {
-    throw ShapeError(fmt::format(
-        "site '{}': the numbers to put there are [{},{}], expected [{},{}], or [1,{}] for all rows",
-        wanted.site, numbers.rows(), numbers.cols(), count, width, width));
-  }
-  if (rows.empty()) return value;
-  return replace(tape, value, rows, wanted.head.value_or(0) * width, numbers.view());
 }
 
 /// The key nearest to `key` that the row may see, of two the earlier one; -1 when it may see none.
@@ -100,19 +56,15 @@ Var weights_by(Tape& tape, WeightRule rule, const SiteValue& at) {
 }  // namespace
 
 void SiteValues::replace(SiteReplacement replacement) {
-  if (replacement.head && *replacement.head < 0)
-    throw UsageError(fmt::format("site '{}': there is no head {}; heads are numbered from 0",
-                                 replacement.site, *replacement.head));
-  require_finite(replacement.numbers.view(),
-                 fmt::format("the numbers to put at site '{}'", replacement.site));
-  replacements_.push_back(std::move(replacement));
+  check_replacement(replacement);
+  replacements_.push_back({std::move(replacement)});
 }
 
-void SiteValues::set_gate(std::string_view heads, float gate) {
+void SiteValues::put_gate(std::string_view heads, float gate, bool mutes) {
   if (!std::isfinite(gate))
     throw UsageError(fmt::format("head '{}': its gate is {}; expected a finite number", heads, gate));
   std::erase_if(gates_, [&](const Gate& other) { return other.heads.text() == heads; });
-  gates_.push_back({HeadPattern(heads), gate});
+  gates_.push_back({HeadPattern(heads), gate, mutes});
 }
 
 void SiteValues::replace_weights(std::string_view heads, WeightRule rule) {
@@ -120,12 +72,12 @@ void SiteValues::replace_weights(std::string_view heads, WeightRule rule) {
   rules_.push_back({HeadPattern(heads), rule});
 }
 
-std::optional<WeightRule> SiteValues::rule_of(const Site& site) const {
-  if (site.part != SitePart::kWeights) return std::nullopt;
+const SiteValues::RuledHeads* SiteValues::rule_of(const Site& site) const {
+  if (site.part != SitePart::kWeights) return nullptr;
   const auto last = std::find_if(rules_.rbegin(), rules_.rend(), [&](const RuledHeads& ruled) {
     return ruled.heads.matches(site.owner, site.head);
   });
-  return last != rules_.rend() ? std::optional(last->rule) : std::nullopt;
+  return last != rules_.rend() ? &*last : nullptr;
 }
 
 ConstMatrixView KeptValue::sequence(int s) const {
@@ -156,17 +108,23 @@ bool SiteValues::wants(const Site& site) const {
         return !gate.heads.one() || gate.heads.one()->attention == site.owner;
       }))
     return true;
-  return rule_of(site) || any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
+  return rule_of(site) != nullptr || any_fits(kept_patterns_, name) || any_fits(watched_patterns_, name) ||
          std::any_of(replacements_.begin(), replacements_.end(),
-                     [&](const SiteReplacement& one) { return one.site == name; });
+                     [&](const Replaced& one) { return fits(name, one.what.site); });
 }
 
 Var SiteValues::at(Tape& tape, const Site& site, const SiteValue& at) {
   const std::string name = site.name();
   Var value = site.part == SitePart::kGates ? gated(tape, site, at) : at.value;
-  if (const auto rule = rule_of(site)) value = weights_by(tape, *rule, at);
-  for (const SiteReplacement& one : replacements_) {
-    if (one.site == name) value = replaced(tape, one, at, value);
+  if (const RuledHeads* const ruled = rule_of(site)) {
+    value = weights_by(tape, ruled->rule, at);
+    *ruled->met = true;
+  }
+  for (const Replaced& one : replacements_) {
+    if (!fits(name, one.what.site)) continue;
+    const Var found = replaced(tape, one.what, site, at, value);
+    if (!(found == value)) *one.met = true;
+    value = found;
   }
   if (any_fits(watched_patterns_, name)) {
     const Tape::Watched watched = tape.watch(value);
@@ -189,14 +147,16 @@ Var SiteValues::gated(Tape& tape, const Site& site, const SiteValue& at) const {
   Var value = at.value;
   std::vector<int32_t> rows(static_cast<size_t>(value.rows()));
   std::iota(rows.begin(), rows.end(), 0);
-  for (const auto& [heads, gate] : gates_) {
+  for (const auto& [heads, gate, mutes, met] : gates_) {
     const auto& one = heads.one();
     if (one && one->attention == site.owner && one->head >= at.blocks) {
       throw UsageError(
           fmt::format("head '{}': {} has {} heads, numbered from 0", heads.text(), site.owner, at.blocks));
     }
     for (int head = 0; head < at.blocks; ++head) {
-      if (heads.matches(site.owner, head)) value = mh::replace(tape, value, rows, head, {&gate, 1, 1});
+      if (!heads.matches(site.owner, head)) continue;
+      value = mh::replace(tape, value, rows, head, {&gate, 1, 1});
+      *met = true;
     }
   }
   return value;
@@ -217,8 +177,43 @@ bool SiteValues::empty() const {
 std::vector<std::string> SiteValues::sites_asked() const {
   std::vector<std::string> all = kept_patterns_;
   all.insert(all.end(), watched_patterns_.begin(), watched_patterns_.end());
-  for (const SiteReplacement& one : replacements_) all.push_back(one.site);
+  for (const Replaced& one : replacements_) all.push_back(one.what.site);
   return all;
+}
+
+void SiteValues::check(const SiteShape& site) const {
+  for (const Replaced& one : replacements_) {
+    if (fits(site.name, one.what.site)) check_replacement(one.what, site);
+  }
+}
+
+void SiteValues::check(const HeadName& head) const {
+  const auto by = [&](bool mutes) {
+    return std::find_if(gates_.begin(), gates_.end(), [&](const Gate& gate) {
+      return gate.mutes == mutes && gate.heads.matches(head.attention, head.head);
+    });
+  };
+  const auto muted = by(true), gated = by(false);
+  if (muted == gates_.end() || gated == gates_.end()) return;
+  throw UsageError(fmt::format(
+      "{}.{} is muted by '{}' and gated by '{}'; name it in one of them, or give the muting as a gate "
+      "of 0: of several gates the last one counts",
+      head.attention, head.head, muted->heads.text(), gated->heads.text()));
+}
+
+std::vector<std::string> SiteValues::unread() const {
+  std::vector<std::string> lines;
+  for (const Replaced& one : replacements_) {
+    if (!*one.met) lines.push_back(fmt::format("nothing read what was put at {}", one.what.in_words()));
+  }
+  for (const Gate& gate : gates_) {
+    if (!*gate.met) lines.push_back(fmt::format("nothing ran the gated head '{}'", gate.heads.text()));
+  }
+  for (const RuledHeads& ruled : rules_) {
+    if (!*ruled.met)
+      lines.push_back(fmt::format("nothing ran head '{}', whose weights follow a rule", ruled.heads.text()));
+  }
+  return lines;
 }
 
 }  // namespace mh

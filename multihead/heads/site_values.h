@@ -12,31 +12,22 @@
 //   values.value("encoder.3.self_attention.heads"), values.gradient("encoder.embeddings")
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "multihead/base/enum_names.h"
+#include "multihead/heads/site_replacement.h"
 #include "multihead/nn/sites.h"
 #include "multihead/tensor/tensor.h"
 
 namespace mh {
-
-/// What to put at a site, for the rows and columns that are meant; sequences, positions and heads are counted from 0.
-struct SiteReplacement {
-  std::string site = {};                 // its name
-  std::optional<int32_t> sequence = {};  // none: all of the batch
-  std::optional<int32_t> position = {};  // none: all of the sequence
-  std::optional<int> head = {};          // none: all columns
-  /// [1, columns meant], put into every row that is meant; or [rows meant, columns meant].
-  Tensor numbers = {};
-};
 
 /// What a head looks at in place of what its scores say: its weights after the softmax. Of a query that may see no key all
 /// are 0.
@@ -67,55 +58,73 @@ class SiteValues final : public Sites {
   void keep(std::string pattern) { kept_patterns_.push_back(std::move(pattern)); }
   /// Asks for their gradients; the tape must record.
   void watch(std::string pattern) { watched_patterns_.push_back(std::move(pattern)); }
-  /// Several replacements of a site follow one another in the order in which they were given. Throws UsageError on a
-  /// number that is not finite and on a head below 0.
+  /// Several replacements of a site follow one another in the order in which they were given. Throws as
+  /// check_replacement() does.
   void replace(SiteReplacement replacement);
   /// Mutes a head, e.g. "encoder.3.self_attention.1", or those that a pattern names (nn/head_name.h), e.g. all heads of
   /// that attention, "encoder.3.self_attention.*": its output is multiplied by 0. Throws UsageError on a name of another
-  /// form.
-  void mute(std::string_view heads) { set_gate(heads, 0); }
+  /// form. A head that is muted and gated, too, is refused (check()).
+  void mute(std::string_view heads) { put_gate(heads, 0, true); }
   /// Multiplies the outputs of heads by another gate. Where several gates speak of one head, the last one counts. Throws
   /// UsageError on a gate that is not finite.
-  void set_gate(std::string_view heads, float gate);
+  void set_gate(std::string_view heads, float gate) { put_gate(heads, gate, false); }
   /// Puts the weights of a rule in place of those of heads, a name or a pattern as for mute(). Where several rules speak of
   /// one head, the last one counts. In cross-attention positions are those of the decoder: kPrevious is key i - 1 of
   /// the source, or its last one. Throws UsageError on a name of another form.
   void replace_weights(std::string_view heads, WeightRule rule);
   /// Whether nothing is asked for.
   bool empty() const;
+  /// What no pass has met yet of all that changes something: replacements, gates and rules, a line each: the rows, or the heads,
+  /// were not there. Models and lists say most of it before (Model::check()); what is left is for words that are made one by one,
+  /// and for parts of a model that a task does not run.
+  std::vector<std::string> unread() const;
 
   /// The value as the model went on with it, of the last pass that came by. Throws UsageError when none did.
   const KeptValue& kept(std::string_view site) const;
   const Tensor& value(std::string_view site) const { return kept(site).value; }
+  /// Whether it was asked for and a pass came by.
+  bool has_gradient(std::string_view site) const { return watched_.contains(site); }
   /// The gradient of the value, summed over backward passes until the tape is cleared. Throws UsageError when no pass
   /// came by, or it was not asked for.
   ConstMatrixView gradient(std::string_view site) const;
 
   bool wants(const Site& site) const override;
-  /// Throws UsageError when a replacement does not fit the value: a sequence, a position or a head that is not there, or
-  /// other numbers of rows or columns, and when a gate is set of a head that the attention does not have.
+  /// Throws as replaced() does when a replacement does not fit the value, and UsageError when a gate is set of a head that the attention does not have.
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
 
   std::vector<std::string> sites_asked() const override;
   std::vector<HeadPattern> heads_asked() const override;
+  bool changes() const override { return !(replacements_.empty() && gates_.empty() && rules_.empty()); }
+  void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
+  /// Whether a pass has met it; passes of several threads may.
+  using Met = std::unique_ptr<std::atomic<bool>>;
   struct Gate {
     HeadPattern heads;
     float gate;
+    bool mutes;
+    Met met = std::make_unique<std::atomic<bool>>(false);
   };
   struct RuledHeads {
     HeadPattern heads;
     WeightRule rule;
+    Met met = std::make_unique<std::atomic<bool>>(false);
   };
+  struct Replaced {
+    SiteReplacement what;
+    Met met = std::make_unique<std::atomic<bool>>(false);
+  };
+  void put_gate(std::string_view heads, float gate, bool mutes);
   Var gated(Tape& tape, const Site& site, const SiteValue& at) const;
-  /// The rule for the weights of a site's head; none: they are left as they are.
-  std::optional<WeightRule> rule_of(const Site& site) const;
+  /// The rule for the weights of a site's head; null: they are left as they are.
+  const RuledHeads* rule_of(const Site& site) const;
 
   std::vector<Gate> gates_;
   std::vector<RuledHeads> rules_;
   std::vector<std::string> kept_patterns_, watched_patterns_;
-  std::vector<SiteReplacement> replacements_;
+  std::vector<Replaced> replacements_;
   std::map<std::string, KeptValue, std::less<>> kept_;
   std::map<std::string, Tape::Watched, std::less<>> watched_;
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of these two

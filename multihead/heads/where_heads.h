@@ -18,8 +18,8 @@ struct HeadEvidenceReport {
   std::vector<HeadEvidence> heads = {};
 };
 
-/// Reads the corpus once. Throws UsageError, listing what exists, on heads that the model does not have, and as observe_heads()
-/// does.
+/// Reads the corpus once. Throws UsageError on options out of range and, listing what exists, on heads that the model does not
+/// have, and as observe_heads() does.
 HeadEvidenceReport head_evidence(const ModelFolder& folder, HeadsCorpus& corpus,
                                  const EvidenceOptions& options = {}, const ObserveHeadsOptions& read = {});
 

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "multihead/base/error.h"
@@ -27,6 +29,7 @@ struct GgufFile::State {
   std::string whole;  // all bytes in memory
   void* map = nullptr;
   std::span<const std::byte> bytes;
+  std::vector<std::shared_ptr<const State>> parts;  // of a file that was cut, or
   GgufHeader header;
 
   State() = default;
@@ -37,11 +40,13 @@ struct GgufFile::State {
     if (fd >= 0) ::close(fd);
   }
 
+  static std::string described(const GgufValue& value) {
+    return value.is_list ? fmt::format("a list of {}", gguf_value_name(value.value.type))
+                         : value.value.describe();
+  }
   [[noreturn]] void expected(std::string_view key, const std::string& what, const GgufValue& value) const {
     throw FormatError(fmt::format("{}: {}: expected {}, got {}", name, json_excerpt(std::string(key)), what,
-                                  value.is_list
-                                      ? fmt::format("a list of {}", gguf_value_name(value.value.type))
-                                      : value.value.describe()));
+                                  described(value)));
   }
 
   /// The items of a list of numbers, of which read(item) gives one, or nothing when it has another type.
@@ -63,8 +68,25 @@ struct GgufFile::State {
 };
 
 GgufFile::GgufFile(std::shared_ptr<State> state) {
-  state->header = parse_gguf_header(state->bytes, state->name);
+  if (state->parts.empty()) state->header = parse_gguf_header(state->bytes, state->name);
   state_ = std::move(state);
+}
+
+GgufFile GgufFile::joined(const std::vector<GgufFile>& parts) {
+  auto state = std::make_shared<State>();
+  state->name = parts.at(0).name();
+  state->header.values = parts.at(0).state_->header.values;
+  std::set<std::string_view> names;
+  for (const GgufFile& part : parts) {
+    state->parts.push_back(part.state_);
+    for (const GgufTensor& tensor : part.tensors()) {
+      if (!names.insert(tensor.name).second)
+        throw FormatError(fmt::format("{}: tensor {} is in another part, too", part.name(),
+                                      json_excerpt(std::string(tensor.name))));
+      state->header.tensors.push_back(tensor);
+    }
+  }
+  return GgufFile(std::move(state));
 }
 
 GgufFile GgufFile::open(const std::filesystem::path& path) {
@@ -113,7 +135,22 @@ const GgufTensor* GgufFile::tensor(std::string_view name) const {
   return nullptr;
 }
 bool GgufFile::is_mapped() const {
-  return state_->map != nullptr;
+  return state_->map != nullptr || std::any_of(state_->parts.begin(), state_->parts.end(),
+                                               [](const auto& part) { return part->map != nullptr; });
+}
+
+std::vector<std::string_view> GgufFile::keys() const {
+  std::vector<std::string_view> found;
+  for (const GgufValue& value : state_->header.values) found.push_back(value.key);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+std::string GgufFile::described(std::string_view key) const {
+  const GgufValue* value = state_->header.find(key);
+  if (value == nullptr) return "nothing";
+  if (!value->is_list && value->value.type == GgufValueType::kBool)
+    return flag(key).value() ? "true" : "false";
+  return State::described(*value);
 }
 
 std::shared_ptr<const void> GgufFile::keeper() const {

@@ -49,9 +49,17 @@ class GgufFile {
   /// The same for bytes in memory; `name` is what errors call them.
   static GgufFile from_bytes(std::string bytes, std::string name);
 
+  /// One model that was cut into several files ("m-00001-of-00002.gguf"): the metadata of the first, and the tensors of all.
+  /// Throws FormatError when a tensor is there twice.
+  static GgufFile joined(const std::vector<GgufFile>& parts);
+
   const std::string& name() const;
 
   bool contains(std::string_view key) const;
+  /// All keys of the metadata, sorted.
+  std::vector<std::string_view> keys() const;
+  /// The value of a key that is there, in a few words: "3", "true", "\"llama\"", "a list of i32".
+  std::string described(std::string_view key) const;
   /// The values of the metadata; nothing when the key is missing. Throw FormatError naming the key when the
   /// value has another type (any type of integer, and of floating point, will do) or is out of range.
   std::optional<int64_t> integer(std::string_view key, int64_t low, int64_t high) const;

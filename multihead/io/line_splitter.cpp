@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // some editors begin UTF-8 with it
 constexpr std::string_view kGzipMagic = "\x1f\x8b";          // gzip data begins with it
+// Deflate makes up to 1032 bytes of one, of text three to ten; what is packed tighter says hardly anything.
+constexpr int64_t kMostRatio = 400, kUnpackedAnyway = int64_t{64} << 20;
 // Of a line that has not ended: a byte order mark and "\r" are not counted in the end.
 constexpr int64_t kUncounted = 2;
 
@@ -118,6 +120,12 @@ size_t LineSplitter::unpack(std::string_view packed, std::vector<std::string>& l
       throw FormatError(fmt::format("{} unpacks to more than {} bytes; raise `max_unpacked` if that is meant",
                                     name_, limits_.max_unpacked));
     }
+    packed_ += static_cast<int64_t>(piece.taken);
+    if (unpacked_ > kUnpackedAnyway && unpacked_ / kMostRatio > packed_)
+      throw FormatError(
+          fmt::format("{}: its gzip data unpacks to more than {} times its size, as no text does; unpack the "
+                      "file if that is meant",
+                      name_, kMostRatio));
     split(piece.text, lines);
     if (piece.member_ended) {
       packing_ = Packing::kBetween;

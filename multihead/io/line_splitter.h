@@ -48,10 +48,10 @@ class LineSplitter {
   Packing packing_ = Packing::kUnknown;
   bool half_magic_ = false;  // gzip's first byte has come, and nothing after it
   std::unique_ptr<Inflater> inflater_;
-  int64_t unpacked_ = 0;         // bytes
-  std::string line_;             // begun, without its end
-  int64_t line_characters_ = 0;  // of line_
-  int64_t lines_ = 0;            // begun
+  int64_t packed_ = 0, unpacked_ = 0;  // bytes of gzip data
+  std::string line_;                   // begun, without its end
+  int64_t line_characters_ = 0;        // of line_
+  int64_t lines_ = 0;                  // begun
 };
 
 }  // namespace mh

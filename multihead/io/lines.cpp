@@ -12,6 +12,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/io/line_splitter.h"
 
 namespace mh {
@@ -72,6 +73,7 @@ struct LineReader::State {
   }
 
   void advance(std::vector<std::string>& lines) {
+    throw_if_stopped();
     if (begin == end) fill();
     if (begin == end) {
       ended = true;

@@ -18,8 +18,8 @@ using nlohmann::json;
 // comes.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  StrictBuilder(size_t size, JsonLimits limits, const JsonLists& lists)
-      : size_(size), limits_(limits), lists_(lists) {}
+  StrictBuilder(std::string_view text, JsonLimits limits, const JsonLists& lists)
+      : text_(text), limits_(limits), lists_(lists) {}
 
   bool null() override { return add(nullptr) != nullptr; }
   bool boolean(bool value) override { return add(value) != nullptr; }
@@ -48,7 +48,12 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    if (position > size_)
+    // As Python's json writes numbers that are not finite: NaN, Infinity, -Infinity.
+    const std::string_view there = text_.substr(std::min(text_.size(), std::max<size_t>(position, 1) - 1));
+    if (there.starts_with("NaN") || there.starts_with("Infinity"))
+      return refuse(fmt::format("{} is NaN or infinite; expected a finite number",
+                                key_.empty() ? std::string("a number") : json_excerpt(key_)));
+    if (position > text_.size())
       return refuse("not JSON: cut short, it ends in the middle; copy the whole file again");
     std::string message = error.what();
     const size_t id_end = message.find("] ");
@@ -138,7 +143,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   // Bytes of values, as nlohmann and malloc keep them; a list that grows leaves holes behind.
   static constexpr size_t kItem = 64, kMember = 96, kText = 64, kContainer = 64;
 
-  size_t size_;
+  std::string_view text_;
   JsonLimits limits_;
   const JsonLists& lists_;
   size_t taken_ = 0;
@@ -188,7 +193,7 @@ json parse_json_strictly(std::string_view text, std::string_view name, JsonLimit
   if (text.size() > limits.token && has_long_token(text, limits.token))
     throw FormatError(
         fmt::format("{}: a text, a number or its space has more than {} bytes", name, limits.token));
-  StrictBuilder builder(text.size(), limits, lists);
+  StrictBuilder builder(text, limits, lists);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     throw FormatError(fmt::format("{}: {}", name, builder.problem()));
   }

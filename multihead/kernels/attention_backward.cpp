@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <thread>
 
 #include "multihead/base/stop.h"
@@ -321,7 +322,19 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   std::atomic<bool> abandoned{false};
   const BackwardTurns turns{waiting.data(), &abandoned};
   const auto count = static_cast<int64_t>(plan.tasks.size()), threads = int64_t{thread_count()};
-  const StopScope whole(nullptr);  // tasks wait for one another: all of them must begin
+  // Tasks wait for one another: all of them must begin, or hear that others will not.
+  const detail::OuterStop outer;
+  const auto stop = [&] {
+    try {
+      if (!outer.asked()) return false;
+    } catch (...) {
+      abandoned.store(true, std::memory_order_relaxed);
+      throw;
+    }
+    abandoned.store(true, std::memory_order_relaxed);
+    return true;
+  };
+  const StopScope whole(outer.is_there() ? std::function<bool()>(stop) : nullptr);
   parallel_for(count, [&](int64_t task) {
     const auto* this_task = plan.tasks.data() + task;
     const auto* next_task = task + threads < count ? this_task + threads : nullptr;

@@ -26,7 +26,9 @@ const EncoderConfig& checked(const EncoderConfig& config) {
 std::vector<std::string> problems_of(const EncoderConfig& config, const ConfigNames& names) {
   std::vector<std::string> found;
   check_sizes(found, config.embedding, config.positions, config.max_positions, names);
-  check_range(found, "position_offset", config.position_offset, 0, 1024);
+  check_range(found, "position_offset", config.position_offset, config.embedding.uncounted ? 1 : 0, 1024);
+  if (config.embedding.uncounted && config.positions != Positions::kLearned)
+    found.emplace_back("tokens without a place are for learned positions; leave `uncounted` unset");
   if (found.empty()) check_stack(found, config.stack, config.embedding.d_model);
   if (!all_look(AttentionDirection::kBidirectional, config.stack))
     found.emplace_back("an encoder sees both sides of a token; set its masks to none or local");
@@ -92,7 +94,7 @@ Var EncoderModel::pooled(Context& context, Var states, const Sequences& tokens) 
   std::vector<double> weights(static_cast<size_t>(states.rows()));
   for (int32_t s = 0; s < ragged.sequences(); ++s) weights[static_cast<size_t>(ragged.begin(s))] = 1;
   const Var before = affine(tape, weigh_rows(tape, states, ragged.offsets(), weights), pooler_->affine);
-  require_finite(before.value(), "pooled states");  // tanh would make 1 of infinity
+  require_finite(before.value(), "pooled states", context.blame());  // tanh would make 1 of infinity
   return context.at({"encoder", SitePart::kPooled}, {.value = ops::tanh(tape, before),
                                                      .rows = one_row_each(tape.arena(), ragged.sequences())});
 }

@@ -84,7 +84,7 @@ void ModelFacts::require_causal() const {
 
 Var Model::read(Context& context, const Sequences& text, const Sequences& target) const {
   const Var states = last_states(context, text, target);
-  require_finite(states.value(), "states");
+  require_finite(states.value(), "states", context.blame());
   return states;
 }
 
@@ -155,12 +155,15 @@ void Model::check(const Sites& who) const {
 }
 
 void Model::check(const Sites& who, std::span<const SiteShape> all) const {
-  for (const HeadPattern& heads : who.heads_asked()) heads_named(heads);
+  for (const HeadPattern& heads : who.heads_asked()) {
+    for (const HeadName& head : heads_named(heads)) who.check(head);
+  }
   for (const std::string& asked : who.sites_asked()) {
     if (std::any_of(all.begin(), all.end(), [&](const SiteShape& site) { return fits(site.name, asked); }))
       continue;
     throw UsageError(fmt::format("this model has no site '{}'; it has {}", asked, in_words(all)));
   }
+  for (const SiteShape& site : all) who.check(site);
 }
 
 void Model::visit(const ConstParameterVisitor& visitor) const {

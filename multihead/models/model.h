@@ -93,7 +93,8 @@ class Model {
 
   /// The sites of the model (docs/sites.md), in the order of a forward pass.
   std::vector<SiteShape> sites() const;
-  /// Throws UsageError, listing what exists, when these ask for sites or heads that the model does not have.
+  /// Throws UsageError, listing what exists, when these ask for sites or heads that the model does not have, and as
+  /// Sites::check() does of the sites that it has.
   void check(const Sites& sites) const;
   /// The same, of these sites.
   void check(const Sites& sites, std::span<const SiteShape> all) const;

@@ -21,16 +21,26 @@ std::vector<int32_t> numbers_below(int64_t count) {
 
 }  // namespace
 
+template <class Body>
+auto NextWords::blaming(const Body& body) const {
+  try {
+    return body();
+  } catch (const NotFinite& found) {
+    throw_not_finite(found.numbers(), context_.blame());
+  }
+}
+
 Var NextWords::logits() {
   if (!logits_) {
-    logits_ = context_.at(head_.site(), {.value = head_.logits(context_.tape, states_), .rows = rows_});
-    require_finite(logits_->value(), "logits");
+    const Var made = blaming([&] { return head_.logits(context_.tape, states_); });
+    logits_ = context_.at(head_.site(), {.value = made, .rows = rows_});
+    require_finite(logits_->value(), "logits", context_.blame());
   }
   return *logits_;
 }
 
 void NextWords::best(const NextOptions& options, std::span<Candidate> out, VocabularyScratch& scratch) {
-  if (!wanted()) return head_.best_next(states_.value(), options, out, scratch);
+  if (!wanted()) return blaming([&] { head_.best_next(states_.value(), options, out, scratch); });
   check_candidates(options);
   const ConstMatrixView logits = this->logits().value();
   const auto k = static_cast<size_t>(options.candidates);
@@ -56,7 +66,7 @@ void NextWords::best(const NextOptions& options, std::span<Candidate> out, Vocab
 
 std::vector<float> NextWords::log_probabilities(std::span<const int32_t> targets,
                                                 VocabularyScratch& scratch) {
-  if (!wanted()) return head_.log_probabilities(states_.value(), targets, scratch);
+  if (!wanted()) return blaming([&] { return head_.log_probabilities(states_.value(), targets, scratch); });
   return log_probabilities(numbers_below(std::ssize(targets)), targets, scratch);
 }
 
@@ -67,7 +77,7 @@ std::vector<float> NextWords::log_probabilities(std::span<const int32_t> rows,
     Tensor states(std::ssize(rows), states_.cols());
     for (size_t i = 0; i < rows.size(); ++i)
       std::copy_n(states_.value().row(rows[i]), states.cols(), states.view().row(static_cast<int64_t>(i)));
-    return head_.log_probabilities(std::as_const(states).view(), targets, scratch);
+    return blaming([&] { return head_.log_probabilities(std::as_const(states).view(), targets, scratch); });
   }
   const ConstMatrixView logits = this->logits().value();
   std::vector<float> found;
@@ -79,7 +89,7 @@ std::vector<float> NextWords::log_probabilities(std::span<const int32_t> rows,
 Var NextWords::cross_entropy(const CrossEntropyOptions& options, VocabularyScratch& scratch,
                              CrossEntropySums& sums) {
   Tape& tape = context_.tape;
-  if (!wanted()) return head_.cross_entropy(tape, states_, options, scratch, sums);
+  if (!wanted()) return blaming([&] { return head_.cross_entropy(tape, states_, options, scratch, sums); });
   const Var log_p = ops::log_softmax(tape, logits());
   const Var of_targets = ops::pick(tape, log_p, numbers_below(log_p.rows()), options.targets);
   const auto sum_of = [](Var x) {

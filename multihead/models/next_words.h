@@ -33,6 +33,9 @@ class NextWords {
   Var cross_entropy(const CrossEntropyOptions& options, VocabularyScratch& scratch, CrossEntropySums& sums);
 
  private:
+  /// What body() returns; where it throws NotFinite, the message blames edits if there are any.
+  template <class Body>
+  auto blaming(const Body& body) const;
   bool wanted() const { return context_.wants(head_.site()); }
 
   const VocabularyHead& head_;

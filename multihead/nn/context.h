@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "multihead/autograd/tape.h"
+#include "multihead/base/finite.h"
 #include "multihead/base/matrix_view.h"
 #include "multihead/batch/batch.h"
 #include "multihead/kernels/dropout.h"
@@ -43,6 +44,8 @@ struct Context {
     return found == starts.end() ? nullptr : &*found;
   }
 
+  /// What to say of a result that is not finite.
+  Blame blame() const { return sites != nullptr && sites->changes() ? Blame::kEdits : Blame::kWeights; }
   bool wants(const Site& site) const { return sites != nullptr && sites->wants(site); }
   /// What a model goes on with at a site.
   Var at(const Site& site, const SiteValue& value) const {

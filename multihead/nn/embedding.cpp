@@ -9,6 +9,7 @@ namespace mh {
 
 Embedding::Embedding(const EmbeddingConfig& config)
     : scale_(config.scaled ? std::sqrt(static_cast<float>(config.d_model)) : 1.0f),
+      uncounted_(config.uncounted.value_or(-1)),
       table_(config.vocabulary, config.d_model),
       types_(config.token_types > 0 ? Parameter(config.token_types, config.d_model) : Parameter()),
       norm_(config.norm ? std::make_unique<NormLayer>(*config.norm, config.d_model) : nullptr) {}
@@ -31,7 +32,7 @@ Var Embedding::at(Context& context, std::span<const int32_t> ids, const TokenPla
   const std::span<int32_t> rows = arena.array<int32_t>(count);
   for (size_t i = 0; i < rows.size(); ++i) {
     const int32_t position = places.positions[i];
-    if (position < 0 || position >= positions.longest()) {
+    if (position < (uncounted_ >= 0 ? -1 : 0) || position >= positions.longest()) {
       throw UsageError(
           fmt::format("position {} is beyond this model's {} positions", position, positions.longest()));
     }
@@ -72,7 +73,11 @@ Var Embedding::forward(Context& context, const Sequences& rows, const PositionTa
   }
   const std::span<int32_t> places = context.tape.arena().array<int32_t>(ragged.rows());
   for (int32_t s = 0; s < ragged.sequences(); ++s) {
-    for (int32_t i = 0; i < ragged.length(s); ++i) places[static_cast<size_t>(ragged.begin(s) + i)] = i;
+    int32_t next = 0;
+    for (int64_t row = ragged.begin(s); row < ragged.begin(s) + ragged.length(s); ++row) {
+      const auto i = static_cast<size_t>(row);
+      places[i] = uncounted_ >= 0 && rows.ids[i] == uncounted_ ? -1 : next++;
+    }
   }
   return at(context, rows.ids, {.positions = places, .types = rows.types}, positions, dropout);
 }

@@ -27,6 +27,9 @@ struct EmbeddingConfig {
   bool scaled = true;                             // by sqrt(d_model)
   int64_t token_types = 0;                        // token types (BERT's two sentences); 0: none
   std::optional<NormConfig> norm = std::nullopt;  // of the sum; unset: none
+  /// A token with this id takes the row before that of position 0, and those behind it count on without it: RoBERTa's
+  /// padding, also where a text has it. unset: every token counts.
+  std::optional<int32_t> uncounted = std::nullopt;
 };
 
 /// The positions and types of tokens.
@@ -41,7 +44,7 @@ class Embedding {
 
   Parameter& table() { return table_; }
   const Parameter& table() const { return table_; }
-  /// [N, d_model]; a row's position is its place in its sequence. Throws UsageError on a sequence that is too
+  /// [N, d_model]; a row's position is its place in its sequence, without the tokens that do not count. Throws UsageError on a sequence that is too
   /// long and on a token or a type that is not there.
   Var forward(Context& context, const Sequences& rows, const PositionTable& positions,
               const Dropout& dropout) const;
@@ -57,6 +60,7 @@ class Embedding {
 
  private:
   float scale_;
+  int32_t uncounted_;  // -1: none
   Parameter table_;  // [V, d_model]
   Parameter types_;  // [types, d_model]
   std::unique_ptr<NormLayer> norm_;

@@ -65,6 +65,23 @@ std::string_view name_of(SitePart part) {
   return "";
 }
 
+SiteRows rows_of(const Site& site) {
+  switch (site.part) {
+    case SitePart::kPooled:
+    case SitePart::kVectors:
+    case SitePart::kGates:
+      return SiteRows::kOneEach;
+    case SitePart::kProjectedKeys:
+    case SitePart::kKeys:
+    case SitePart::kValues:
+      if (site.owner.ends_with(".cross_attention")) return SiteRows::kSource;
+      break;
+    default:
+      break;
+  }
+  return site.owner.starts_with("decoder") ? SiteRows::kTarget : SiteRows::kSource;
+}
+
 RowPlaces one_row_each(Arena& memory, int64_t sequences) {
   const std::span<int32_t> offsets = memory.array<int32_t>(sequences + 1);
   std::iota(offsets.begin(), offsets.end(), 0);
@@ -83,6 +100,16 @@ std::vector<std::string> SitesInTurn::sites_asked() const {
 
 std::vector<HeadPattern> SitesInTurn::heads_asked() const {
   return first_ != nullptr ? joined(first_->heads_asked(), then_.heads_asked()) : then_.heads_asked();
+}
+
+void SitesInTurn::check(const SiteShape& site) const {
+  if (first_ != nullptr) first_->check(site);
+  then_.check(site);
+}
+
+void SitesInTurn::check(const HeadName& head) const {
+  if (first_ != nullptr) first_->check(head);
+  then_.check(head);
 }
 
 std::string Site::name() const {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,12 +66,33 @@ struct Site {
   std::string name() const;
 };
 
+/// The rows that the list of texts of a task has at a site; the list is read in batches, in any order.
+enum class SiteRows {
+  kSource,  // a row for each token of the text that an encoder reads
+  kTarget,  // a row for each token of the text that a decoder reads
+  kOneEach  // a row for each text
+};
+SiteRows rows_of(const Site& site);
+
+/// Where the sequences of a batch stand in the list of texts that a task was given (nn/list_sites.h).
+struct ListPlaces {
+  std::span<const int64_t> texts =
+      {};  // [S]: the number of each sequence's text in the list; -1: it is no text of it
+  std::span<const int32_t> begins = {};  // [S]: the position in its text of a sequence's first row; empty: 0
+  std::optional<int64_t> count = {};     // how many texts the list has; none: that is not known yet
+  /// [texts + 1]: text t has the rows offsets[t] ... offsets[t + 1] - 1 of such sites; empty: not known yet.
+  std::span<const int64_t> offsets = {};
+  int64_t longest = 0;    // rows of the longest text; 0: not known, or none has any
+  int64_t most_keys = 0;  // of scores and weights: the most keys of a text; 0: not known
+};
+
 /// The places of rows in their sequences. Must outlive the backward pass.
 struct RowPlaces {
   std::span<const int32_t> offsets = {};  // [S + 1]: sequence s has rows offsets[s] ... offsets[s + 1] - 1
   /// [N]: the position of each row in its sequence; empty: each sequence is whole and begins at position 0. In
   /// cached decoding the hypotheses of one source are one sequence, and several of its rows may have one position.
   std::span<const int32_t> positions = {};
+  const ListPlaces* list = nullptr;  // valid while who is called at a site runs; null: the batch is the list
 
   /// The position of a row of a sequence whose rows begin at `begin`.
   int32_t position(int32_t row, int32_t begin) const {
@@ -106,6 +128,13 @@ struct SiteValue {
   }
 };
 
+/// A site of a model: its name, how many blocks of columns it has (heads, or 1), and its columns.
+struct SiteShape {
+  std::string name;
+  int blocks = 1;
+  int64_t columns = 0;  // 0: as many as the longest sequence has keys
+};
+
 /// Who is called at sites. Where several threads run batches, all of them call it.
 class Sites {
  public:
@@ -120,6 +149,12 @@ class Sites {
   /// Names of sites, or patterns.
   virtual std::vector<std::string> sites_asked() const { return {}; }
   virtual std::vector<HeadPattern> heads_asked() const { return {}; }
+  /// Whether it may give back other values than those that it is shown.
+  virtual bool changes() const { return false; }
+  /// Throws UsageError or ShapeError when what it asks of a site, one of the model, cannot be.
+  virtual void check(const SiteShape& /*site*/) const {}
+  /// Throws UsageError when what it asks of a head, one of the model, contradicts itself.
+  virtual void check(const HeadName& /*head*/) const {}
 };
 
 /// Calls one, and then another with what the first made of the value.
@@ -133,19 +168,16 @@ class SitesInTurn final : public Sites {
   Var at(Tape& tape, const Site& site, const SiteValue& value) override;
   std::vector<std::string> sites_asked() const override;
   std::vector<HeadPattern> heads_asked() const override;
+  bool changes() const override { return then_.changes() || (first_ != nullptr && first_->changes()); }
+  void check(const SiteShape& site) const override;
+  void check(const HeadName& head) const override;
 
  private:
   Sites* first_;
   Sites& then_;
 };
 
-/// Called for every site of a model, in the order of a forward pass: its name, how many blocks of columns it has (heads,
-/// or 1), and its columns.
-struct SiteShape {
-  std::string name;
-  int blocks = 1;
-  int64_t columns = 0;  // 0: as many as the longest sequence has keys
-};
+/// Called for every site of a model, in the order of a forward pass.
 using SiteVisitor = std::function<void(const SiteShape& site)>;
 
 }  // namespace mh

@@ -44,6 +44,7 @@ void StackCache::cut(int32_t length) {
 void StackCache::start(size_t layers, std::span<const int32_t> memory_offsets) {
   layers_.resize(layers);
   memory_offsets_.assign(memory_offsets.begin(), memory_offsets.end());
+  sources_ = static_cast<int32_t>(memory_offsets_.size()) - (memory_offsets_.empty() ? 0 : 1);
   rows_written_ = 0;
   lengths_.clear();
   paths_.clear();
@@ -94,12 +95,15 @@ void StackCache::append(const NewRows& added) {
   in_place_ = static_cast<int64_t>(paths_.size()) == int64_t{rows_written_} + rows.rows();
   for (size_t i = 0; in_place_ && i < paths_.size(); ++i) in_place_ = paths_[i] == static_cast<int32_t>(i);
 
-  by_source_.clear();
-  if (!memory_offsets_.empty()) {
-    const auto source_count = static_cast<int32_t>(memory_offsets_.size()) - 1;
+  if (sources.empty()) {
+    MH_ASSERT(memory_offsets_.empty());
+    by_source_ = rows;
+    sources_ = count;
+  } else {
+    by_source_.clear();
     MH_ASSERT(sources.size() == static_cast<size_t>(count));
     int32_t at = 0;
-    for (int32_t s = 0; s < source_count; ++s) {
+    for (int32_t s = 0; s < sources_; ++s) {
       const int32_t begin = at;
       while (at < count && sources[static_cast<size_t>(at)] == s) ++at;
       by_source_.add(rows.begin(at) - rows.begin(begin));

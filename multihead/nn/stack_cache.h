@@ -19,7 +19,9 @@ struct NewRows {
   const Ragged* rows = nullptr;  // how many new rows each sequence has, in order
   /// Sequence i continues sequence parents[i] of the cache; empty: sequence i.
   std::span<const int32_t> parents = {};
-  std::span<const int32_t> sources = {};  // with a memory: sequence i reads sequence sources[i] of it; rising
+  /// Sequence i continues source sources[i]: a sequence of the memory, or without one the first rows of sequence sources[i];
+  /// rising. Empty, which is without a memory only: each sequence is its own.
+  std::span<const int32_t> sources = {};
 };
 
 /// A cache is a value: a copy is independent of the original. A sequence is a list of row numbers, so that
@@ -35,10 +37,8 @@ class StackCache {
   void select(std::span<const int32_t> chosen);
   /// Forgets all but the first `length` rows of each sequence.
   void cut(int32_t length);
-  /// The places of the rows that were read last; those of one source are one sequence where there is a memory.
-  RowPlaces new_places() const {
-    return {.offsets = (memory_offsets_.empty() ? new_rows_ : by_source_).offsets(), .positions = positions_};
-  }
+  /// The places of the rows that were read last; those of one source are one sequence, also where it has none any more.
+  RowPlaces new_places() const { return {.offsets = by_source_.offsets(), .positions = positions_}; }
   /// Returns the positions that these new rows will have in their sequences: [N], in the arena's memory.
   std::span<const int32_t> next_positions(const NewRows& added, Arena& memory) const;
 
@@ -60,6 +60,7 @@ class StackCache {
 
   std::vector<Layer> layers_;
   std::vector<int32_t> memory_offsets_;  // [memory's sequences + 1]; empty without one
+  int32_t sources_ = 0;                  // how many the new rows may continue
   int32_t rows_written_ = 0;             // in each layer's `self`
   Ragged lengths_;                       // of each sequence, in paths_
   std::vector<int32_t> paths_;           // row numbers of all sequences, oldest first

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/model_folder.h"
@@ -121,9 +122,20 @@ ChatTemplate ChatTemplate::of(const ModelFolder& folder) {
                     "model wants it, without chat",
                     path));
   }
-  if (!folder.source_tokens().id_of(kChatEnd))
+  const Tokenizer& tokenizer = folder.source_tokens();
+  for (const std::string_view marker : kChatMarkers) {
+    const char* const does = marker == kChatEnd ? "ends" : "begins";
+    const auto id = tokenizer.id_of(marker);
+    if (!id)
+      throw UsageError(
+          fmt::format("the tokenizer of {} has no token {}, which {} ChatML's messages", path, marker, does));
+    const std::vector<int32_t> read = tokenizer.encode_ids(marker, false);
+    if (read == std::vector{*id}) continue;
     throw UsageError(
-        fmt::format("the tokenizer of {} has no token {}, which ends ChatML's messages", path, kChatEnd));
+        fmt::format("the tokenizer of {} reads {}, which {} ChatML's messages, as {} tokens in place of its own, {}; "
+                    "list it among its added tokens",
+                    path, marker, does, read.size(), *id));
+  }
   return *found;
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "multihead/folders/chat_markers.h"
 #include "multihead/tasks/generate_text.h"
 
 namespace mh {
@@ -23,8 +24,8 @@ struct ChatTemplate {
   /// Reads a Jinja template: each message between <|im_start|> and <|im_end|>, with or without a default
   /// system message, as SmolLM2's and Qwen2's are. Returns null when it is another.
   static std::optional<ChatTemplate> of(const std::string& jinja);
-  /// The template of a model. Throws UsageError when it has none, one that is not known, or a tokenizer
-  /// without the token <|im_end|>.
+  /// The template of a model. Throws UsageError when it has none, one that is not known, or a tokenizer to which
+  /// <|im_start|> or <|im_end|> in a text is not one token: a model was trained with whole ones.
   static ChatTemplate of(const ModelFolder& folder);
 
   /// The prompt for a message of the user. system: in place of the default one; earlier: the messages before it.
@@ -34,8 +35,5 @@ struct ChatTemplate {
   std::string opening(const std::optional<std::string>& system = std::nullopt,
                       std::span<const ChatMessage> earlier = {}) const;
 };
-
-/// The token that ends the answer.
-inline constexpr const char* kChatEnd = "<|im_end|>";
 
 }  // namespace mh

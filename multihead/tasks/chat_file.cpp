@@ -33,6 +33,8 @@ std::vector<ChatMessage> parse_chat(std::span<const std::string> lines, const st
   std::vector<ChatMessage> messages;
   for (const std::string& line : lines) {
     const std::string where = fmt::format("{} line {}", name, messages.size() + 1);
+    if (line.find_first_not_of(" \t") == std::string::npos)
+      throw FormatError(fmt::format("{} is empty; give a message a line, and leave no line empty", where));
     messages.push_back(parse_message(line, where));
     if (messages.back().role == ChatRole::kSystem && messages.size() > 1)
       throw FormatError(fmt::format("{}: a system message must be the first message", where));

@@ -17,6 +17,7 @@
 #include "multihead/batch/plan_batches.h"
 #include "multihead/folders/sentence_tokens.h"
 #include "multihead/kernels/gemm.h"
+#include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
@@ -39,6 +40,59 @@ Tensor normalised(ConstMatrixView rows) {
   return copy;
 }
 
+std::span<const float> row_of(ConstMatrixView rows, int64_t i) {
+  return {rows.row(i), static_cast<size_t>(rows.cols)};
+}
+
+double similarity_of_rows(std::span<const float> x, std::span<const float> y, Similarity kind) {
+  if (kind == Similarity::kCosine) return cosine(x, y);
+  double dot = 0, squares = 0, absolutes = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto a = static_cast<double>(x[i]), b = static_cast<double>(y[i]);
+    dot += a * b;
+    squares += (a - b) * (a - b);
+    absolutes += std::abs(a - b);
+  }
+  if (kind == Similarity::kDot) return dot;
+  return kind == Similarity::kEuclidean ? -std::sqrt(squares) : -absolutes;
+}
+
+/// How alike queries and rows are: cosines and dot products by one matrix product, distances pair by pair.
+class Similarities {
+ public:
+  Similarities(ConstMatrixView queries, ConstMatrixView rows, Similarity kind)
+      : queries_(queries), rows_(rows), kind_(kind) {
+    if (kind == Similarity::kCosine) {
+      unit_queries_ = normalised(queries);
+      queries_ = unit_queries_.view();
+      packed_.pack_transposed(normalised(rows).view());
+    } else if (kind == Similarity::kDot) {
+      packed_.pack_transposed(rows);
+    }
+  }
+  /// [end - begin, rows]
+  Tensor of_queries(int64_t begin, int64_t end) const {
+    Tensor found(end - begin, rows_.rows);
+    if (kind_ == Similarity::kCosine || kind_ == Similarity::kDot) {
+      multiply(queries_.rows_between(begin, end), packed_, found.view());
+      return found;
+    }
+    parallel_for(found.rows(), [&](int64_t q) {
+      for (int64_t i = 0; i < rows_.rows; ++i) {
+        const double alike = similarity_of_rows(row_of(queries_, begin + q), row_of(rows_, i), kind_);
+        found.view()(q, i) = static_cast<float>(alike);
+      }
+    });
+    return found;
+  }
+
+ private:
+  ConstMatrixView queries_, rows_;
+  Similarity kind_;
+  Tensor unit_queries_;
+  PackedMatrix packed_;
+};
+
 }  // namespace
 
 Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& lines,
@@ -50,11 +104,14 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
       {.from = options.from, .seconds = options.pairs, .remark = options.remark, .strict = options.strict});
   std::vector<ExampleSize> sizes;
   sizes.reserve(sentences.size());
+  std::vector<int64_t> lengths;
   int64_t all_tokens = 0;
   for (const TextTokens& sentence : sentences) {
     sizes.push_back({.tokens = std::ssize(sentence.ids)});
+    lengths.push_back(sizes.back().tokens);
     all_tokens += sizes.back().tokens;
   }
+  const ListOffsets offsets = ListOffsets::of_texts(lengths);
   // A batch or more for each thread, if they do not become too small for fast products.
   const int threads = thread_count();
   const int64_t fair = std::max(kLeastBatchTokens, (all_tokens + threads - 1) / threads);
@@ -69,8 +126,9 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
     auto& tape = tapes[static_cast<size_t>(thread)];
     if (!tape) tape = std::make_unique<Tape>();
     tape->clear();
-    Context context{.tape = *tape, .sites = options.sites};
     const auto& batch = batches[static_cast<size_t>(number)];
+    ListSites listed(options.sites, {.texts = batch, .count = std::ssize(lengths), .offsets = &offsets});
+    Context context{.tape = *tape, .sites = listed.sites()};
     Batch tokens;
     for (const int64_t i : batch) {
       const TextTokens& sentence = sentences[static_cast<size_t>(i)];
@@ -93,17 +151,20 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
 }
 
 double cosine(ConstMatrixView rows, int64_t i, int64_t j) {
+  return similarity_of(rows, i, j, Similarity::kCosine);
+}
+
+double similarity_of(ConstMatrixView rows, int64_t i, int64_t j, Similarity kind) {
   for (const int64_t row : {i, j}) {
     if (row < 0 || row >= rows.rows)
       throw UsageError(fmt::format("cosine: there is no row {}; there are {}", row, rows.rows));
     require_finite_rows(rows, row, row + 1, "cosine");
   }
-  const auto row = [&](int64_t n) { return std::span(rows.row(n), static_cast<size_t>(rows.cols)); };
-  return cosine(row(i), row(j));
+  return similarity_of_rows(row_of(rows, i), row_of(rows, j), kind);
 }
 
-std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
-                                                 int64_t count) {
+std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows, int64_t count,
+                                                 Similarity kind) {
   if (count < 1) throw UsageError(fmt::format("nearest rows: expected at least 1, got {}", count));
   if (queries.cols != rows.cols) {
     throw ShapeError(
@@ -114,21 +175,18 @@ std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstM
   if (kept == 0 || queries.rows == 0) return nearest;
   for (const ConstMatrixView given : {queries, rows})
     require_finite_rows(given, 0, given.rows, "nearest rows");
-  const Tensor unit_queries = normalised(queries), unit_rows = normalised(rows);
-  PackedMatrix packed;
-  packed.pack_transposed(unit_rows.view());
-  constexpr int64_t kQueriesAtOnce = 256;  // bounds the memory of the cosines
+  const Similarities similarities(queries, rows, kind);
+  constexpr int64_t kQueriesAtOnce = 256;  // bounds the memory of the similarities
   for (int64_t begin = 0; begin < queries.rows; begin += kQueriesAtOnce) {
     const int64_t here = std::min(kQueriesAtOnce, queries.rows - begin);
-    Tensor cosines(here, rows.rows);
-    multiply(ConstMatrixView(unit_queries.view().row(begin), here, queries.cols), packed, cosines.view());
+    const Tensor found = similarities.of_queries(begin, begin + here);
     parallel_for(here, [&](int64_t q) {
-      const float* const of_query = cosines.view().row(q);
+      const float* const of_query = found.view().row(q);
       std::vector<Neighbour> all(static_cast<size_t>(rows.rows));
       for (size_t i = 0; i < all.size(); ++i) all[i] = {static_cast<int64_t>(i), of_query[i]};
       std::partial_sort(all.begin(), all.begin() + kept, all.end(),
                         [](const Neighbour& a, const Neighbour& b) {
-                          return a.cosine != b.cosine ? a.cosine > b.cosine : a.row < b.row;
+                          return a.similarity != b.similarity ? a.similarity > b.similarity : a.row < b.row;
                         });
       all.resize(static_cast<size_t>(kept));
       nearest[static_cast<size_t>(begin + q)] = std::move(all);

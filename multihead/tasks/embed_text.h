@@ -24,7 +24,7 @@ struct EmbedTextOptions {
   LinesFrom from = {.one = "text"};  // what errors and remarks call the lines
   bool strict = false;               // refuse a line that is too long, which is cut otherwise
   int64_t max_batch_tokens = 2048;   // of one batch; the result does not depend on it
-  Sites* sites = nullptr;
+  Sites* sites = nullptr;            // whose sequences are the lines
   /// Called by the calling thread after each of its batches, and at the end.
   std::function<void(int64_t sentences_done)> progress = nullptr;
   /// Hears how many lines were cut, and which words the tokenizer does not know, a line each.
@@ -45,16 +45,19 @@ Tensor embed_text(const SentenceModel& model, const std::vector<std::string>& li
 /// such rows, or their numbers are not finite.
 double cosine(ConstMatrixView rows, int64_t i, int64_t j);
 
+/// How alike rows i and j are, by the formula of `kind`; a model's is SentenceModel::similarity. Throws as cosine().
+double similarity_of(ConstMatrixView rows, int64_t i, int64_t j, Similarity kind);
+
 /// A row that is like a query.
 struct Neighbour {
   int64_t row = 0;
-  float cosine = 0;
+  float similarity = 0;
 };
 
-/// For each query [Q, d] the `count` rows [N, d] of the greatest cosine (all, if there are fewer), the most
+/// For each query [Q, d] the `count` rows [N, d] of the greatest similarity (all, if there are fewer), the most
 /// alike first; of equal ones the earlier. Throws UsageError when count < 1 or numbers are not finite, ShapeError
 /// on different d.
-std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows,
-                                                 int64_t count);
+std::vector<std::vector<Neighbour>> nearest_rows(ConstMatrixView queries, ConstMatrixView rows, int64_t count,
+                                                 Similarity kind = Similarity::kCosine);
 
 }  // namespace mh

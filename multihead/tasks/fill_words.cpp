@@ -12,6 +12,7 @@
 #include "multihead/folders/text_tokens.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -81,7 +82,11 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
 
   std::vector<std::vector<std::vector<FilledWord>>> results(texts.size());
   Tape tape;
-  Context context{.tape = tape, .sites = options.sites};
+  std::vector<int64_t> lengths;
+  for (const ExampleSize& size : sizes) lengths.push_back(size.tokens);
+  const ListOffsets offsets = ListOffsets::of_texts(lengths);
+  ListSites listed(options.sites);
+  Context context{.tape = tape, .sites = listed.sites()};
   VocabularyScratch scratch;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens,
                           .order = BatchOptions::Order::kLongestFirst};
@@ -102,6 +107,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
       }
       batch.add(ids, n, read[static_cast<size_t>(n)].types);
     }
+    listed.begin({.texts = numbers, .count = std::ssize(lengths), .offsets = &offsets});
     tape.clear();
     const Var all = model.states(context, batch.view());
     model.call_pooled(context, all, batch.view());
@@ -118,7 +124,7 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
       for (int32_t k = 0; k < options.words; ++k) {
         const Candidate& one = best[i * static_cast<size_t>(options.words) + static_cast<size_t>(k)];
         words.push_back({.token = one.token,
-                         .word = without_space(tokenizer.decode(std::vector<int32_t>{one.token}, false)),
+                         .word = without_space(tokenizer.decode_known(std::vector<int32_t>{one.token}, false)),
                          .probability = std::exp(static_cast<double>(one.log_probability))});
       }
     }

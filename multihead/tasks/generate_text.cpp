@@ -42,7 +42,10 @@ std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
   const auto longest = static_cast<size_t>(positions - room);
   const PromptTokens prompt_tokens(folder, chat_around(folder, options));
   const std::string new_ones = fmt::format("{} new one{}", room, room == 1 ? "" : "s");
-  LongLines long_lines(options.from, {.longest = longest, .before = new_ones, .strict = options.strict});
+  LongLines long_lines(options.from, {.longest = longest,
+                                      .before = new_ones,
+                                      .strict = options.strict,
+                                      .cut = TextEnd::kStart});
   std::vector<std::vector<int32_t>> all;
   for (size_t n = 0; n < prompts.size(); ++n) {
     const size_t left_out = options.strict ? 0 : prompt_tokens.messages_to_leave_out(prompts[n], longest);
@@ -69,6 +72,8 @@ std::vector<GeneratedText> generate_text(const ModelFolder& folder, const std::v
   const LanguageModel& model = folder.causal_model();
   const Tokenizer& tokenizer = folder.source_tokens();
   check_generate(options.generate);
+  if (options.remark && options.earlier.empty() && !folder.generation_remark.empty())
+    options.remark(folder.generation_remark);
   const bool beam = options.generate.next_token == NextToken::kBeam;
   std::vector<std::vector<int32_t>> tokens = tokens_of(folder, prompts, options);
   std::vector<StoppedText> texts;

@@ -42,7 +42,7 @@ struct GenerateTextOptions {
   bool strict = false;                 // refuse a prompt that is too long, which is cut otherwise
   /// Called with each piece of the text of prompt n, counted from 0, as soon as its bytes are complete.
   std::function<void(size_t n, std::string_view piece)> on_text = nullptr;
-  /// Hears how many prompts were cut, and of texts that ended because the model has no more positions, a line
+  /// Hears ModelFolder::generation_remark (not again where there are `earlier` messages), how many prompts were cut, and of texts that ended because the model has no more positions, a line
   /// each.
   std::function<void(const std::string&)> remark = nullptr;
 };

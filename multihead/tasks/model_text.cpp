@@ -94,7 +94,7 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
           parse_ids(lines[i], is_source ? facts.source_vocabulary : facts.vocabulary, from.at(i)));
       if (!of_line.empty() && of_line.back() == config.eos_id) of_line.pop_back();
       long_lines.note(i, of_line.size() + 1);
-      cut_tokens(of_line, longest - 1, 0);
+      cut_tokens(of_line, longest - 1, {});
     }
     long_lines.tell(lines.size(), options_.remark);
   }
@@ -106,7 +106,7 @@ ModelText::Ids ModelText::encode(const std::vector<std::string>& lines, const Li
 
 std::string ModelText::text(const std::vector<int32_t>& target) const {
   if (options_.form == LineForm::kTokenIds) return fmt::format("{}", fmt::join(target, " "));
-  std::string text = folder_.target_tokens().decode(target);
+  std::string text = folder_.target_tokens().decode_known(target);
   for (char& c : text) {
     if (c == '\n' || c == '\r') c = ' ';
   }

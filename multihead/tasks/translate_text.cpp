@@ -17,6 +17,7 @@ void tell_unknown(const UnknownTokens& unknown, const std::function<void(const s
 std::vector<std::string> translate_text(const ModelFolder& folder, const std::vector<std::string>& lines,
                                         const TranslateOptions& options,
                                         const std::function<void(const std::string&)>& remark) {
+  if (remark && !folder.generation_remark.empty()) remark(folder.generation_remark);
   ModelText text(folder, {.remark = remark});
   const auto sources = text.sources_to_translate(lines, {.name = "source"});
   tell_unknown(text.unknown(), remark);

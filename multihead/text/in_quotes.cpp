@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "multihead/base/utf8.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {

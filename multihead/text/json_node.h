@@ -42,6 +42,7 @@ class JsonNode {
     throw FormatError(fmt::format("{}: {}{}{}", file_, path_, path_.empty() ? "" : ": ", what));
   }
   const Json& value() const { return *value_; }
+  const std::string& path() const { return path_; }
 
   /// Returns the member; nothing when it is missing or null.
   std::optional<JsonNode> find(const char* key) const {

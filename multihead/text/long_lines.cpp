@@ -22,14 +22,14 @@ void LongLines::note(size_t i, size_t tokens) {
   first_ = fmt::format("{} has {} tokens", from_.at(i), tokens);
   if (!limit_.strict) return;
   throw FormatError(
-      fmt::format("{}, but the model reads {}{}; shorten it, or let it be cut: leave out `strict`", first_,
-                  limit_.longest, limit_.before));
+      fmt::format("{}, but the model reads {}{}; {}", first_, limit_.longest, limit_.before, limit_.remedy));
 }
 
 void LongLines::tell(size_t lines, const std::function<void(const std::string&)>& remark) const {
   if (cut_ == 0 || !remark) return;
-  remark(fmt::format("{} of {} {}{} cut to the {} tokens that the model reads{}; {}", cut_, lines, from_.one,
-                     lines == 1 ? "" : "s", limit_.longest, limit_.before, first_));
+  remark(fmt::format("{} of {} {}{} cut to the {} tokens that the model reads{}, at {} {}; {}", cut_, lines,
+                     from_.one, lines == 1 ? "" : "s", limit_.longest, limit_.before,
+                     cut_ == 1 ? "its" : "their", limit_.cut == TextEnd::kStart ? "start" : "end", first_));
 }
 
 }  // namespace mh

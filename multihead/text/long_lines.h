@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "multihead/text/text_end.h"
+
 namespace mh {
 
 /// What lines are called in remarks and errors: "test.en line 12", or "prompt 2" where they have no file.
@@ -23,7 +25,9 @@ class LongLines {
   struct Limit {
     size_t longest;           // tokens that the model reads
     std::string before = {};  // what it needs room for, e.g. "26 new ones"
-    bool strict = false;      // refuse a line that is longer
+    bool strict = false;      // refuse a line that is longer, and say what to do
+    std::string remedy = "shorten it, or let it be cut: leave out `strict`";
+    TextEnd cut = TextEnd::kEnd;  // which end the others lose
   };
   LongLines(LinesFrom from, Limit limit);
 
@@ -31,7 +35,7 @@ class LongLines {
   /// the limit is strict.
   void note(size_t i, size_t tokens);
   /// Calls `remark`, which may be null, when lines were cut: "2 of 3 lines cut to the 29 tokens that the model
-  /// reads; test.en line 12 has 31 tokens", the first of them.
+  /// reads, at their end; test.en line 12 has 31 tokens", the first of them.
   void tell(size_t lines, const std::function<void(const std::string&)>& remark) const;
 
  private:

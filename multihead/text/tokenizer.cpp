@@ -17,6 +17,7 @@
 #include "multihead/text/token_ids.h"
 #include "multihead/text/tokenizer_json.h"
 #include "multihead/text/tokenizer_parts.h"
+#include "multihead/text/unicode.h"
 #include "multihead/text/word_model.h"
 
 namespace mh {
@@ -211,6 +212,11 @@ TokenPair Tokenizer::joined(std::span<const int32_t> first, std::span<const int3
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special_tokens) const {
+  for (const int32_t id : ids) token_of(id);
+  return decode_known(ids, skip_special_tokens);
+}
+
+std::string Tokenizer::decode_known(std::span<const int32_t> ids, bool skip_special_tokens) const {
   std::vector<std::string> pieces;
   pieces.reserve(ids.size());
   for (const int32_t id : ids) {
@@ -238,7 +244,7 @@ const std::string& Tokenizer::token_of(int32_t id) const {
 
 std::string Tokenizer::shown(int32_t id) const {
   const std::string& token = token_of(id);
-  return pipeline_->byte_level ? shown_piece(token) : token;
+  return pipeline_->byte_level ? shown_piece(token) : printable(token);
 }
 
 std::optional<int32_t> Tokenizer::unknown_id() const {
@@ -248,6 +254,16 @@ std::optional<int32_t> Tokenizer::unknown_id() const {
 std::optional<int32_t> Tokenizer::truncation() const {
   const auto& truncation = pipeline_->parts.truncation;
   return truncation ? std::optional(truncation->max_length) : std::nullopt;
+}
+
+TextEnd Tokenizer::cut_end() const {
+  const TokenizerParts& parts = pipeline_->parts;
+  if (parts.cut) return *parts.cut;
+  return parts.truncation && parts.truncation->keeps_the_end ? TextEnd::kStart : TextEnd::kEnd;
+}
+
+bool Tokenizer::gives_types() const {
+  return pipeline_->parts.gives_types;
 }
 
 }  // namespace mh

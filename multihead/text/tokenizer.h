@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/text/text_end.h"
+
 namespace mh {
 
 struct TokenizerParts;
@@ -68,8 +70,10 @@ class Tokenizer {
   /// Puts the special tokens of that template around the ids of two texts, which encode_ids(text, false) gives.
   /// Throws UsageError when there is no such template.
   TokenPair joined(std::span<const int32_t> first, std::span<const int32_t> second) const;
-  /// Returns the text of the ids. Ids out of range are left out, as in Hugging Face.
+  /// Returns the text of the ids. Throws UsageError on an id that is no token's.
   std::string decode(std::span<const int32_t> ids, bool skip_special_tokens = true) const;
+  /// The same of what a model said, whose vocabulary may have been rounded up: ids that are no token's are left out.
+  std::string decode_known(std::span<const int32_t> ids, bool skip_special_tokens = true) const;
 
   /// The size of the vocabulary, added tokens included: the highest id + 1.
   int32_t size() const;
@@ -78,13 +82,18 @@ class Tokenizer {
   const std::string& token_of(int32_t id) const;
   /// The token as people read it, e.g. in a table. Those of byte-level tokenizers (GPT-2, RoBERTa, Llama 3) are
   /// shown as the text that they stand for: a space as U+2581, and a byte that is no whole character by itself,
-  /// or is a control character, as <0xE6>. All other tokens are shown as token_of() has them. Not for programs:
+  /// or is a control character, as <0xE6>. All other tokens are shown as token_of() has them, but for characters that a line cannot have, \u202e. Not for programs:
   /// two tokens may look alike. Throws UsageError on ids out of range.
   std::string shown(int32_t id) const;
   /// The id of the unknown token, which stands for text that the vocabulary does not have.
   std::optional<int32_t> unknown_id() const;
   /// How many tokens the file wants a text cut to, those of the template included: the caller's to obey.
   std::optional<int32_t> truncation() const;
+  /// Which end a text loses that has more tokens than a model reads: its end, unless the files say otherwise
+  /// (truncation_side of tokenizer_config.json, direction in tokenizer.json's truncation).
+  TextEnd cut_end() const;
+  /// Whether a model with token types is given those that the template says.
+  bool gives_types() const;
 
  private:
   struct Pipeline;

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/text/text_end.h"
+
 namespace mh {
 
 /// The regular expressions by which byte-level tokenizers cut words; each part of a text is a word.
@@ -201,6 +203,10 @@ struct TokenizerParts {
   std::vector<DecoderStep> decoders = {};  ///< none: tokens joined by spaces
   TokenModel model;
   std::optional<Truncation> truncation = {};
+  /// Which end a text that is too long loses; unset: as `truncation` says, or its end.
+  std::optional<TextEnd> cut = {};
+  /// Models with token types are given those of the template.
+  bool gives_types = true;
   /// Marian's: ">>" at the start of a text, with all up to the first "<<", is one token (">>deu<<", the language to
   /// translate into) or the unknown one.
   bool language_code = false;

@@ -9,6 +9,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/stop.h"
 #include "multihead/base/utf8.h"
+#include "multihead/io/check_option.h"
 #include "multihead/text/added_tokens.h"
 #include "multihead/text/learn_merges.h"
 #include "multihead/text/normalizer.h"
@@ -116,20 +117,15 @@ std::vector<char32_t> alphabet_of(const std::vector<std::pair<std::string, int64
   return alphabet;
 }
 
-void check_size(const char* name, int64_t value, int64_t least, int64_t most) {
-  if (value < least || value > most) {
-    throw UsageError(fmt::format("{}: expected {} to {}, got {}", name, least, most, value));
-  }
-}
 constexpr int32_t kLargestVocabulary = 1 << 24;
 
 }  // namespace
 
 Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& options) {
   const auto specials = static_cast<int32_t>(kSpecialTokens.size());
-  check_size("vocabulary size", options.vocabulary_size, specials + 1, kLargestVocabulary);
-  check_size("alphabet limit", options.alphabet_limit, 1, kLargestVocabulary);
-  check_size("least pair count", options.least_pair_count, 1, INT64_MAX);
+  check_option("vocabulary_size", options.vocabulary_size, {.low = specials + 1, .high = kLargestVocabulary});
+  check_option("alphabet_limit", options.alphabet_limit, {.low = 1, .high = kLargestVocabulary});
+  check_option("least_pair_count", options.least_pair_count, {.low = 1});
 
   TokenizerParts parts = common_parts();
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
@@ -178,8 +174,8 @@ Tokenizer train_bpe(std::span<const std::string> lines, const BpeOptions& option
 
 Tokenizer train_word_level(std::span<const std::string> lines, const WordLevelOptions& options) {
   const auto specials = static_cast<int32_t>(kSpecialTokens.size());
-  check_size("vocabulary size", options.vocabulary_size, specials + 1, kLargestVocabulary);
-  check_size("least count", options.least_count, 1, INT64_MAX);
+  check_option("vocabulary_size", options.vocabulary_size, {.low = specials + 1, .high = kLargestVocabulary});
+  check_option("least_count", options.least_count, {.low = 1});
   TokenizerParts parts = common_parts();
   parts.normalizers = letter_steps(options.normalization, options.lowercase);
   parts.pre_tokenizers.emplace_back().kind = PreTokenizerStep::Kind::kWhitespaceSplit;

@@ -1,8 +1,10 @@
 #include "multihead/text/unicode.h"
 
+#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include "multihead/base/error.h"
+#include "multihead/base/utf8.h"
 
 namespace mh {
 namespace {
@@ -127,11 +129,18 @@ bool is_word(char32_t c) {
          (c >= 0x1F170 && c <= 0x1F189);
 }
 
-bool is_unprintable(char32_t c) {
-  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
-  const bool ends_a_line = c == 0x2028 || c == 0x2029;
-  const bool turns_the_writing = (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
-  return control || ends_a_line || turns_the_writing;
+std::string printable(std::string_view text) {
+  const std::string valid = to_valid_utf8(text);
+  std::string line;
+  for (size_t at = 0; at < valid.size();) {
+    const char32_t c = next_character(valid, at);
+    if (is_unprintable(c)) {
+      line += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
+    } else {
+      append_utf8(line, c);
+    }
+  }
+  return line;
 }
 
 int append_lower_case(std::u32string& out, char32_t c) {

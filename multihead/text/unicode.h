@@ -33,9 +33,9 @@ bool is_punctuation(char32_t character);  ///< P*
 bool is_symbol(char32_t character);       ///< S*
 /// \w of regular expressions (UTS 18): alphabetic, marks, decimal digits, connectors, joiners.
 bool is_word(char32_t character);
-/// Characters that cannot stand in a line on a terminal: control characters, those that end a line, and those
-/// that change the direction of writing.
-bool is_unprintable(char32_t character);
+/// The text with what is_unprintable() (base/utf8.h) as \u001b and the like, and bytes that are not UTF-8 as U+FFFD: names from
+/// files where people read them.
+std::string printable(std::string_view text);
 
 enum class NormalForm { kNfc, kNfkc, kNfd, kNfkd };
 /// Characters whose decomposition is newer than the tables of Hugging Face `tokenizers` 0.23, such as U+32FF.

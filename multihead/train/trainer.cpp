@@ -11,6 +11,7 @@
 #include "multihead/base/stop.h"
 #include "multihead/batch/share_evenly.h"
 #include "multihead/distributed/agreement.h"
+#include "multihead/io/check_option.h"
 #include "multihead/io/config.h"
 
 namespace mh {
@@ -23,8 +24,14 @@ Trainer::Trainer(Objective& objective, const TrainerOptions& options)
             options.shard_moments ? Adam::Share{group_.rank(), group_.size()} : Adam::Share{}),
       gradients_(adam_.parameters()),
       exchange_(gradients_, group_, options.reproducible) {
-  if (options.accumulate < 1)
-    throw UsageError(fmt::format("accumulate: expected at least 1, got {}", options.accumulate));
+  check_option("accumulate", options.accumulate, {.low = 1});
+  check_option("clip_norm", options.clip_norm, {.low = 0, .high = 1e30});
+  check_option("learning_rate", options.schedule.peak, {.low = 0, .high = 1e30});
+  check_option("warmup", options.schedule.warmup, {.low = 0});
+  check_option("adam_beta1", options.adam.beta1, {.low = 0, .high = 0.999999});
+  check_option("adam_beta2", options.adam.beta2, {.low = 0, .high = 0.999999});
+  check_option("adam_epsilon", options.adam.epsilon, {.low = 1e-30, .high = 1});
+  check_option("weight_decay", options.adam.weight_decay, {.low = 0, .high = 1});
 }
 
 int64_t Trainer::batches_in_epoch() {

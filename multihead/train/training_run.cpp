@@ -13,6 +13,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/stop.h"
 #include "multihead/distributed/agreement.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -48,8 +49,13 @@ class Run {
     for (const auto& [name, every] : {std::pair{"validate_every", options.validate_every},
                                       {"save_every", options.save_every},
                                       {"log_every", options.log_every}}) {
-      if (every < 1) throw UsageError(fmt::format("`{}`: expected at least 1, got {}", name, every));
+      check_option(name, every, {.low = 1});
     }
+    for (const auto& [name, most] : {std::pair{"updates", options.updates}, {"epochs", options.epochs}})
+      check_option(name, most, {.low = 0});
+    check_option("patience", options.patience, {.low = 0});
+    check_option("keep", options.keep, {.low = 1});
+    check_option("average", options.average, {.low = 1});
     // Ranks save together, so where this one would is where rank 0 does.
     if (store_ != nullptr && !store_->updates().empty()) saved_ = store_->updates().back();
     saved_ = std::stoll(of_first_rank(trainer_.group(), std::to_string(saved_)));

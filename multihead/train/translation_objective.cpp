@@ -4,6 +4,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/batch/check_ids.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
@@ -11,6 +12,9 @@ namespace mh {
 TranslationObjective::TranslationObjective(EncoderDecoder& model, const TrainingCorpus& corpus,
                                            const TranslationOptions& options)
     : model_(model), corpus_(corpus), options_(options) {
+  check_option("label_smoothing", options.label_smoothing, {.low = 0, .high = 0.95f});
+  check_option("disagreement_weight", options.disagreement_weight, {.low = 0, .high = 1000});
+  if (options.head_gates) check_option("head_gates", *options.head_gates, {.low = 0, .high = 1000});
   const size_t pairs = corpus.tokens.source.size();
   if (corpus.tokens.target.size() != pairs || corpus.lines.size() != pairs) {
     throw UsageError(fmt::format(

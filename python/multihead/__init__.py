@@ -20,6 +20,7 @@ from . import heads
 from ._attention import attention, attention_backward
 from ._edits import At
 from ._errors import (
+    ArgumentTypeError,
     Error,
     FileError,
     FilePermissionError,
@@ -27,27 +28,29 @@ from ._errors import (
     InternalError,
     Interrupted,
     MissingFileError,
+    MissingPackageError,
     Remark,
     ShapeError,
+    UnknownNameError,
     UsageError,
 )
-from ._facts import Head
-from ._measures import Bleu, bleu, geometries, ledger
+from ._measures import Bleu, bleu, geometries, ledger, set_threads
 from ._model import Model, convert, demo, load
-from ._native import set_threads, threads, version
+from ._names import Head
+from ._native import threads, version
 from ._observation import Gradients, Observation
+from ._results import Tokens, Translation, Word
 from ._study import Claim, Clause, Study, studies, study
 from ._table import Table
-from ._texts import Tokens, Translation, Word
 from ._training import Training, train, training_settings
 from ._view import Page, view
 
 __version__ = version()
 
 __all__ = [
-    "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients", "Head",
-    "InternalError", "Interrupted", "MissingFileError", "Model", "Observation", "Page", "Remark", "ShapeError", "Study", "Table",
-    "Tokens", "Training", "Translation", "UsageError", "Word", "__version__", "attention", "attention_backward", "bleu",
-    "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads", "studies", "study", "threads", "train",
-    "training_settings", "view",
+    "ArgumentTypeError", "At", "Bleu", "Claim", "Clause", "Error", "FileError", "FilePermissionError", "FormatError", "Gradients",
+    "Head", "InternalError", "Interrupted", "MissingFileError", "MissingPackageError", "Model", "Observation", "Page", "Remark",
+    "ShapeError", "Study", "Table", "Tokens", "Training", "Translation", "UnknownNameError", "UsageError", "Word", "__version__",
+    "attention", "attention_backward", "bleu", "convert", "demo", "geometries", "heads", "ledger", "load", "set_threads",
+    "studies", "study", "threads", "train", "training_settings", "view",
 ]  # fmt: skip

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
+from ._arguments import checked, whole_numbers
 
 if TYPE_CHECKING:
     import numpy as np
 
     Floats = np.ndarray[Any, np.dtype[np.float32]]
 
+Offsets = Iterable[int] | None
 Mask = None | Literal["causal", "causal_top_left"] | tuple[int, int] | Any
 
 
+def _offsets(given: Offsets, argument: str) -> list[int] | None:
+    return None if given is None else whole_numbers(given, argument)
+
+
+@checked
 def attention(
     q: Any,
     k: Any,
@@ -23,8 +30,8 @@ def attention(
     mask: Mask = None,
     scale: float | None = None,
     layout: Literal["BTHD", "BHTD"] = "BTHD",
-    offsets: Sequence[int] | None = None,
-    key_offsets: Sequence[int] | None = None,
+    offsets: Offsets = None,
+    key_offsets: Offsets = None,
     alibi_slopes: Any | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
@@ -49,10 +56,11 @@ def attention(
             "causal_top_left": query i sees keys 0 to i. A window ``(left, right)``: so many keys before and after its own place.
             Booleans [Tq, Tk] or [B, Tq, Tk]: true where the query may see the key. A query that may see none gives 0.
         scale: factor of the scores; None: 1 / sqrt(D).
-        offsets: the tokens of sequence s are offsets[s] to offsets[s + 1] - 1.
+        offsets: whole numbers, a list or an array; the tokens of sequence s are offsets[s] to offsets[s + 1] - 1.
         key_offsets: the same of keys and values where they differ from those of the queries.
         alibi_slopes: [H]; adds -slope * |distance| to the scores (Press et al. 2022).
-        return_lse: also return log(sum(exp(scores))) [B, Tq, H], which `attention_backward` needs; -inf where nothing is seen.
+        return_lse: also return log(sum(exp(scores))) [B, Tq, H], with ``layout="BHTD"`` [B, H, Tq], with `offsets` [Nq, H], which
+            `attention_backward` needs; -inf where nothing is seen.
         return_weights: also return the weights [B, H, Tq, Tk], which takes memory for them.
         out: an array of float32 [B, Tq, H, Dv] to write to.
 
@@ -64,17 +72,20 @@ def attention(
 
     Raises:
         ShapeError: shapes do not fit together.
+        ArgumentTypeError (a TypeError): what is no array.
         UsageError: another type of numbers, an option that cannot be.
         Error: the result is not finite.
 
     Vaswani et al. 2017, eq. 1; docs/attention.md says how the kernel works.
     """
     return _native.attention(
-        q, k, v, mask=mask, scale=scale, layout=layout, offsets=offsets, key_offsets=key_offsets,
-        alibi_slopes=alibi_slopes, return_lse=return_lse, return_weights=return_weights, out=out,
+        q, k, v, mask=mask, scale=scale, layout=layout, offsets=_offsets(offsets, "offsets"),
+        key_offsets=_offsets(key_offsets, "key_offsets"), alibi_slopes=alibi_slopes, return_lse=return_lse,
+        return_weights=return_weights, out=out,
     )  # fmt: skip
 
 
+@checked
 def attention_backward(
     q: Any,
     k: Any,
@@ -86,8 +97,8 @@ def attention_backward(
     mask: Mask = None,
     scale: float | None = None,
     layout: Literal["BTHD", "BHTD"] = "BTHD",
-    offsets: Sequence[int] | None = None,
-    key_offsets: Sequence[int] | None = None,
+    offsets: Offsets = None,
+    key_offsets: Offsets = None,
     alibi_slopes: Any | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """The gradients of a number L with respect to q, k and v, from its gradient with respect to the output.
@@ -99,9 +110,9 @@ def attention_backward(
 
     Args:
         q, k, v, mask, scale, layout, offsets, key_offsets, alibi_slopes: those of the forward pass.
-        out: what `attention` returned, [B, Tq, H, Dv].
-        lse: what it returned with ``return_lse=True``, [B, Tq, H].
-        d_out: dL/d(out), [B, Tq, H, Dv].
+        out: what `attention` returned, [B, Tq, H, Dv] or in the layout of the call.
+        lse: what it returned with ``return_lse=True``, [B, Tq, H]; with ``layout="BHTD"`` [B, H, Tq], with `offsets` [Nq, H].
+        d_out: dL/d(out), in the shape of `out`.
 
     Returns:
         (d_q, d_k, d_v), float32 in the shapes of q, k and v. The weights are computed again from `lse`, not stored.
@@ -110,6 +121,6 @@ def attention_backward(
         ShapeError, UsageError, Error: as `attention` does.
     """
     return _native.attention_backward(
-        q, k, v, out, lse, d_out, mask=mask, scale=scale, layout=layout, offsets=offsets,
-        key_offsets=key_offsets, alibi_slopes=alibi_slopes,
+        q, k, v, out, lse, d_out, mask=mask, scale=scale, layout=layout, offsets=_offsets(offsets, "offsets"),
+        key_offsets=_offsets(key_offsets, "key_offsets"), alibi_slopes=alibi_slopes,
     )  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextvars
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
-from ._listed import listed
+from ._arguments import checked
+from ._errors import UsageError
+from ._names import HeadName, HeadNames, head_name, listed
+from ._remarks import remark
 
 
 @dataclass(frozen=True)
@@ -30,29 +34,53 @@ class At:
 Replacement = str | At | Any
 
 
-@dataclass(frozen=True)
 class Change:
-    """What one with-block asks for."""
+    """What one with-block asks for; equal to itself alone."""
 
-    mute: tuple[str, ...]
-    gate: Mapping[str, float]
-    replace: Mapping[str, Replacement]
-
-
-def change(mute: str | Iterable[str], gate: Mapping[str, float], replace: Mapping[str, Replacement]) -> Change:
-    muted = tuple(listed(mute))
-    if both := set(muted) & set(gate):
-        raise ValueError(f"{sorted(both)[0]} is muted and gated; name it in one of them")
-    return Change(muted, dict(gate), dict(replace))
+    def __init__(self, mute: HeadNames, gate: Mapping[HeadName, float], replace: Mapping[HeadName, Replacement]) -> None:
+        self.mute = listed(mute, "mute")
+        self.gate = {head_name(head): factor for head, factor in gate.items()}
+        self.replace = {head_name(name): given for name, given in replace.items()}
+        self.over = False  # ended where it could not be taken away
+        if both := set(self.mute) & set(self.gate):
+            raise UsageError(f"{sorted(both)[0]} is muted and gated; name it in one of them")
 
 
-def edits_of(changes: Iterable[Change]) -> _native.Edits | None:
+class Changes:
+    """Those of the blocks that are open in this thread (or task), the outer one first. Blocks may end in any order."""
+
+    def __init__(self) -> None:
+        self._open: contextvars.ContextVar[tuple[Change, ...]] = contextvars.ContextVar("changes", default=())
+
+    def now(self) -> list[Change]:
+        return [change for change in self._open.get() if not change.over]
+
+    def begin(self, change: Change) -> None:
+        self._open.set((*self.now(), change))
+
+    def end(self, change: Change) -> None:
+        inside = self._open.get()
+        change.over = change not in inside  # a generator that another thread throws away: then nowhere any more
+        self._open.set(tuple(one for one in inside if one is not change and not one.over))
+
+
+@checked
+def _replace(
+    edits: _native.Edits, name: str, numbers: Any, *, sequence: int | None, position: int | None, head: int | None
+) -> None:
+    edits.replace(name, numbers, sequence=sequence, position=position, head=head)
+
+
+def edits_of(changes: Sequence[Change]) -> _native.Edits | None:
     """All changes, the outer block's first; None when there are none."""
     edits: _native.Edits | None = None
     for one in changes:
         edits = edits or _native.Edits()
         for heads in one.mute:
-            edits.mute(heads)
+            if len(changes) == 1:
+                edits.mute(heads)
+            else:  # of gates the last one counts; the same head muted and gated by one block was refused when it began
+                edits.gate(heads, 0.0)
         for heads, factor in one.gate.items():
             edits.gate(heads, factor)
         for name, given in one.replace.items():
@@ -60,5 +88,11 @@ def edits_of(changes: Iterable[Change]) -> _native.Edits | None:
                 edits.rule(name, given)
             else:
                 at = given if isinstance(given, At) else At(given)
-                edits.replace(name, at.numbers, sequence=at.sequence, position=at.position, head=at.head)
+                _replace(edits, name, at.numbers, sequence=at.sequence, position=at.position, head=at.head)
     return edits
+
+
+def tell_unread(edits: _native.Edits | None) -> None:
+    """Remarks on edits that nothing met: of a position that no text has, of a part of the model that did not run."""
+    for line in [] if edits is None else edits.unread():
+        remark(line)

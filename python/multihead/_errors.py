@@ -10,6 +10,17 @@ class UsageError(Error, ValueError):
     """An argument is out of range, or contradicts another one."""
 
 
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument is of another type."""
+
+
+class UnknownNameError(UsageError, KeyError):
+    """There is nothing of that name: a column of a table, a site of an observation."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # a KeyError's own puts it between quotes
+
+
 class ShapeError(UsageError):
     """Shapes do not fit together."""
 
@@ -28,6 +39,10 @@ class MissingFileError(FileError, FileNotFoundError):
 
 class FilePermissionError(FileError, PermissionError):
     """This user may not read or write a file or folder."""
+
+
+class MissingPackageError(Error, ImportError):
+    """A package of Python that was asked for is not installed."""
 
 
 class Interrupted(Error):

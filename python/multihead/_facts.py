@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import contextvars
-from typing import Any, Literal, NamedTuple, cast
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
 from . import _errors, _native
-from ._edits import Change, edits_of
-
-
-class Head(NamedTuple):
-    """A head of a model."""
-
-    name: str  # "encoder.3.self_attention.1"
-    attention: str  # "encoder.3.self_attention"
-    number: int  # from 0
-    layer: int  # from 0
-    key_head: int  # the number of the keys that it reads; heads with the same one share them
-    d_key: int  # numbers of its queries and keys
-    d_value: int  # numbers of its values
+from ._arguments import checked
+from ._edits import Changes, edits_of, tell_unread
+from ._names import Head, HeadName, head_name
 
 
 class ModelFacts:
@@ -27,7 +18,7 @@ class ModelFacts:
     def __init__(self, native: _native.Model, name: str) -> None:
         self._native = native
         self._name = name
-        self._changes: contextvars.ContextVar[tuple[Change, ...]] = contextvars.ContextVar("changes", default=())
+        self._changes = Changes()
 
     @property
     def path(self) -> str:
@@ -68,9 +59,10 @@ class ModelFacts:
                 found.append(Head(f"{attention}.{number}", attention, number, layer, key_head, d_key, d_value))
         return found
 
-    def heads_named(self, pattern: str) -> list[str]:
+    @checked
+    def heads_named(self, pattern: HeadName) -> list[str]:
         """The heads that a name or a pattern stands for (``*``: any characters). Raises UsageError when there are none."""
-        return self._native.heads_named(pattern)
+        return self._native.heads_named(head_name(pattern))
 
     @property
     def sites(self) -> dict[str, int]:
@@ -79,7 +71,13 @@ class ModelFacts:
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What this model does with a text."""
+        """What this model does with a text. Nothing where its files have no tokenizer."""
+        if not self._native.tokenizes:
+            return ()
+        return (*self._tasks(), "tokenize", "observe", "gradient")
+
+    def _tasks(self) -> tuple[str, ...]:
+        """What a model of this kind does, whether or not it has a tokenizer."""
         tasks = {
             "translate": self.kind == "translator",
             "generate": self.kind == "causal" and self._native.predicts,
@@ -87,22 +85,33 @@ class ModelFacts:
             "fill": self.kind == "encoder" and self._native.predicts,
             "embed": self._native.embeds,
         }
-        return tuple(task for task, possible in tasks.items() if possible) + ("tokenize", "observe", "gradient")
+        return tuple(task for task, possible in tasks.items() if possible)
 
     def _need(self, task: str) -> None:
-        if task not in self.can:
+        if task not in self._tasks():
             kind = {"encoder": "an encoder", "causal": "a causal model", "translator": "a translator"}[self.kind]
             words = "" if self._native.predicts else " that predicts no words"
-            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {', '.join(self.can)}")
+            raise _errors.UsageError(f"{self._name} cannot {task}: it is {kind}{words}; it can {self._can_words()}")
 
     def __repr__(self) -> str:
         return (
             f"<{self.model_type} {self._name!r}: {self.kind}, {self.parameter_count:,} parameters, {len(self.heads)} heads; "
-            f"can {', '.join(self.can)}>"
+            f"can {self._can_words()}>"
         )
+
+    def _can_words(self) -> str:
+        return ", ".join(self.can) or "read no text, since its files have no tokenizer"
 
     def __reduce__(self) -> Any:
         raise TypeError("a model cannot be pickled; give the other process the folder, and load it there: multihead.load(path)")
 
     def _edits(self) -> _native.Edits | None:
-        return edits_of(self._changes.get())
+        """The edits of this moment."""
+        return edits_of(self._changes.now())
+
+    @contextlib.contextmanager
+    def _edited(self) -> Iterator[_native.Edits | None]:
+        """The same for a block that runs the model; behind it a remark on what nothing in the model met."""
+        edits = self._edits()
+        yield edits
+        tell_unread(edits)

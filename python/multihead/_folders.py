@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+from ._errors import MissingFileError
 
 
 def cache_folder() -> Path:
@@ -14,9 +17,14 @@ def cache_folder() -> Path:
     return Path(home) / "hub"
 
 
+def is_repository(name: str) -> bool:
+    """Whether a model of Hugging Face could be called so: "gpt2", "sentence-transformers/all-MiniLM-L6-v2"."""
+    return 1 <= len(name.split("/")) <= 2 and all(re.fullmatch(r"[\w.-]*\w[\w.-]*", part) for part in name.split("/"))
+
+
 def cached_model(name: str) -> Path | None:
     """The newest snapshot of a model such as "sentence-transformers/all-MiniLM-L6-v2" in that cache. Nothing is downloaded."""
-    if not 1 <= len(name.split("/")) <= 2 or any(part in ("", ".", "..") for part in name.split("/")):
+    if not is_repository(name):
         return None
     folder = cache_folder() / ("models--" + name.replace("/", "--"))
     try:
@@ -28,9 +36,16 @@ def cached_model(name: str) -> Path | None:
 
 
 def model_path(name: str | os.PathLike[str]) -> str:
-    """A folder or file of that name; else a model of Hugging Face's cache; else the name, which names what is missing."""
+    """A folder or file of that name, or a model of Hugging Face's cache. Raises MissingFileError where it is neither and the name
+    could be that of a model; any other name is returned as it is."""
     path = os.fspath(name)
     if not isinstance(name, str) or os.path.exists(path) or path == "demo":
         return path
-    found = cached_model(path)
-    return str(found) if found is not None else path
+    if (found := cached_model(path)) is not None:
+        return str(found)
+    if is_repository(path) and not path.endswith(".gguf"):
+        raise MissingFileError(
+            f"no model folder {path}, and no model of that name in Hugging Face's cache {cache_folder()}; nothing is downloaded: "
+            f"give a folder, such as the one that huggingface_hub.snapshot_download({path!r}) returns"
+        )
+    return path

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, overload
 
 from . import _errors, _native
-from ._edits import Replacement, change, edits_of
+from ._arguments import checked, text
+from ._edits import Change, Replacement, edits_of, tell_unread
 from ._facts import ModelFacts
-from ._listed import listed
+from ._names import HeadName, HeadNames, listed
 from ._observation import Gradients, Observation
 
 if TYPE_CHECKING:
@@ -19,14 +21,14 @@ if TYPE_CHECKING:
 class Inside(ModelFacts):
     """Values at sites of a model."""
 
-    @contextlib.contextmanager
+    @checked
     def edit(
         self,
         *,
-        mute: str | Iterable[str] = (),
-        gate: Mapping[str, float] | None = None,
-        replace: Mapping[str, Replacement] | None = None,
-    ) -> Iterator[Self]:
+        mute: HeadNames = (),
+        gate: Mapping[HeadName, float] | None = None,
+        replace: Mapping[HeadName, Replacement] | None = None,
+    ) -> contextlib.AbstractContextManager[Self]:
         """Changes what happens inside the model while the block runs, in this thread.
 
         ::
@@ -35,22 +37,27 @@ class Inside(ModelFacts):
                 changed = model.embed(text)
 
         Args:
-            mute: names or patterns of heads whose output becomes 0: "encoder.3.self_attention.*".
+            mute: names or patterns of heads whose output becomes 0: "encoder.3.self_attention.*", or heads of `model.heads`.
             gate: a factor for the output of heads, by name or pattern.
             replace: by name or pattern of heads a rule for their weights, "uniform", "previous" or "first"; or by the name of a
                 site numbers to put there, an array or an :class:`At`.
 
-        Blocks may be nested; where both speak of a head the inner one counts. Raises UsageError on names that the model does not
-        have, before anything runs.
+        Blocks may be nested, and may end in any order; where both speak of a head the inner one counts. What is called in a block
+        is changed, also where its results come later (`stream`, `observe` of a list). Raises UsageError on names that the model
+        does not have and numbers that do not fit their site, before anything runs.
         """
-        changes = (*self._changes.get(), change(mute, gate or {}, replace or {}))
-        if (edits := edits_of(changes)) is not None:
+        change = Change(mute, gate or {}, replace or {})
+        if (edits := edits_of([change])) is not None:
             edits.check(self._native)
-        token = self._changes.set(changes)
+        return self._changed(change)
+
+    @contextlib.contextmanager
+    def _changed(self, change: Change) -> Iterator[Self]:
+        self._changes.begin(change)
         try:
             yield self
         finally:
-            self._changes.reset(token)
+            self._changes.end(change)
 
     @overload
     def observe(  # type: ignore[overload-overlap]
@@ -58,6 +65,7 @@ class Inside(ModelFacts):
     ) -> Observation: ...
     @overload
     def observe(self, texts: Iterable[str], *, sites: str | Iterable[str] = ...) -> Iterator[Observation]: ...
+    @checked
     def observe(
         self,
         texts: str | Iterable[str],
@@ -76,37 +84,34 @@ class Inside(ModelFacts):
 
         Args:
             texts: a text; of a list an iterator gives an observation for each in turn, of which a few are in memory at a time.
+                The edits are those of this call.
             sites: names or patterns of `model.sites`; docs/sites.md lists them with their shapes.
             target: of a translator what its decoder reads; without: the greedy translation.
             pair: a second text, which an encoder reads as one sequence with it.
         """
-        patterns = listed(sites)
+        patterns = listed(sites, "sites")
         if isinstance(texts, str):
-            seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=self._edits())
-            return Observation(seen)
+            with self._edited() as edits:
+                seen = self._native.observe(texts, target=target, pair=pair, sites=patterns, edits=edits)
+            return Observation(seen, self.sites)
         if target or pair is not None:
             raise _errors.UsageError("`target` and `pair` are of a single text; observe one text at a time")
-        return self._observations(texts, patterns)
+        self._native.check_sites(patterns)
+        return self._observations(texts, patterns, self._edits())
 
-    def _observations(self, texts: Iterable[str], patterns: list[str]) -> Iterator[Observation]:
+    def _observations(self, texts: Iterable[str], patterns: list[str], edits: _native.Edits | None) -> Iterator[Observation]:
         at_once = 2 * _native.threads()
-        edits = self._edits()
-        block: list[str] = []
-
-        def seen() -> Iterator[Observation]:
-            found = self._native.observe_all(block, sites=patterns, edits=edits)
+        known, first = self.sites, 0
+        lines = (text(one, "texts") for one in texts)
+        while block := list(itertools.islice(lines, at_once)):
+            found = self._native.observe_all(block, first=first, sites=patterns, edits=edits)
+            first += len(block)
             found.reverse()
             while found:
-                yield Observation(found.pop())
+                yield Observation(found.pop(), known)
+        tell_unread(edits)
 
-        for text in texts:
-            block.append(text)
-            if len(block) == at_once:
-                yield from seen()
-                block = []
-        if block:
-            yield from seen()
-
+    @checked
     def gradient(
         self,
         text: str,
@@ -132,6 +137,7 @@ class Inside(ModelFacts):
             target: of a translator; without: its greedy translation.
             position: only of this one of the tokens that are predicted, from 0.
         """
-        patterns = listed(at)
-        return Gradients(self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position,
-                                               edits=self._edits()))  # fmt: skip
+        patterns = listed(at, "at")
+        with self._edited() as edits:
+            found = self._native.gradient(text, of=of, at=patterns, target=target, second=second, position=position, edits=edits)
+        return Gradients(found)

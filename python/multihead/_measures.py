@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from . import _errors, _native
+from . import _native
+from ._arguments import checked, text
 from ._table import Table
 
 
@@ -29,6 +30,7 @@ class Bleu:
         return self.score
 
 
+@checked
 def bleu(
     hypotheses: Iterable[str],
     references: Iterable[str] | Sequence[Iterable[str]],
@@ -46,18 +48,18 @@ def bleu(
         tokenizer, smoothing, lowercase: as sacreBLEU's options.
         effective_order: leave out orders that the hypotheses are too short for; for single sentences.
     """
-    if isinstance(hypotheses, str) or isinstance(references, str):
-        raise _errors.UsageError("BLEU is of a corpus: give lists of texts")
     given = list(references)
     single = [one for one in given if isinstance(one, str)]
-    lists = [single] if len(single) == len(given) else [list(one) for one in given]
+    several = [single] if len(single) == len(given) else given
+    texts = [[text(one, "references") for one in texts] for texts in several]
     found = _native.bleu(
-        list(hypotheses), lists, tokenizer=tokenizer, smoothing=smoothing, lowercase=lowercase,
-        effective_order=effective_order,
+        [text(one, "hypotheses") for one in hypotheses], texts, tokenizer=tokenizer,
+        smoothing=smoothing, lowercase=lowercase, effective_order=effective_order,
     )  # fmt: skip
     return Bleu(**found)
 
 
+@checked
 def ledger(
     geometry: str = "",
     *,
@@ -86,3 +88,9 @@ def ledger(
 def geometries() -> list[str]:
     """The names of all kinds of heads."""
     return _native.geometries()
+
+
+@checked
+def set_threads(threads: int) -> None:
+    """How many threads compute, 1 or more; all processors that the process may use unless you say."""
+    _native.set_threads(threads)

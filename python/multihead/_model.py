@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Literal
 
 from . import _native
+from ._arguments import checked
 from ._folders import model_path
 from ._inside import Inside
-from ._listed import listed
+from ._names import HeadNames, listed
+from ._remarks import remark
 from ._texts import TextTasks
 
 
@@ -21,36 +22,51 @@ class Model(TextTasks, Inside):
     Texts that are too long are cut, and words that the tokenizer does not know counted; a ``multihead.Remark`` warning says so.
     """
 
+    @checked
     def save(
-        self, folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32", own_format: bool = False
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        dtype: Literal["float32", "bfloat16"] = "float32",
+        own_format: bool = False,
+        overwrite: bool = False,
     ) -> None:
         """Writes the model as a folder, in one step: nothing half is ever there. Transformers opens it if it has such a class.
+        Where heads were pruned and its config.json says so by ``pruned_heads``, Transformers 4 opens it and 5 does not; a
+        ``multihead.Remark`` warning says so. An older folder of that name that multihead wrote is replaced.
 
         Args:
             dtype: how parameters are written.
             own_format: allow heads that the family's config.json cannot say; such a folder multihead opens and Transformers
                 does not.
+            overwrite: allow to replace a model's folder that multihead did not write.
         """
-        self._native.save(os.fspath(folder), dtype, own_format)
+        self._native.save(os.fspath(folder), dtype, own_format, overwrite)
 
-    def prune(self, heads: str | Iterable[str]) -> Model:
+    @checked
+    def prune(self, heads: HeadNames) -> Model:
         """The same model without these heads (names or patterns), which gives what this one gives with them muted; `save` it.
         docs/heads/prune.md says which heads have to stay."""
-        names = listed(heads)
+        names = listed(heads, "heads")
         return Model(self._native.pruned(names), f"{self._name}, pruned")
 
 
+@checked
 def load(folder: str | os.PathLike[str]) -> Model:
     """Loads a model: a folder of Transformers, sentence-transformers or multihead, a .gguf file, "demo", or the name of a model in
     Hugging Face's local cache such as "sentence-transformers/all-MiniLM-L6-v2". Nothing is downloaded, and weights stay in their
-    files, which are mapped into memory.
+    files, which are mapped into memory. What is worth knowing of the folder, such as tensors that are not read, is a
+    ``multihead.Remark`` warning.
 
     Raises:
         MissingFileError (a FileNotFoundError): there is no such folder, or a file of it is missing.
         FormatError (a ValueError): another architecture, or a damaged file.
     """
     name = os.fspath(folder)
-    return Model(_native.Model(model_path(folder)), os.path.basename(os.path.normpath(name)) or name)
+    native = _native.Model(model_path(folder))
+    for line in native.remarks:
+        remark(line)
+    return Model(native, os.path.basename(os.path.normpath(name)) or name)
 
 
 def demo() -> Model:
@@ -58,9 +74,14 @@ def demo() -> Model:
     return Model(_native.Model("demo"), "demo")
 
 
+@checked
 def convert(
-    source: str | os.PathLike[str], folder: str | os.PathLike[str], *, dtype: Literal["float32", "bfloat16"] = "float32"
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    dtype: Literal["float32", "bfloat16"] = "float32",
+    overwrite: bool = False,
 ) -> None:
     """Writes a model that `load` takes, such as a .gguf file, as a folder that Transformers opens. Heads of another geometry are
-    made by the tool: ``multihead convert --help``."""
-    load(source).save(folder, dtype=dtype)
+    made by the tool: ``multihead convert --help``. overwrite: allow to replace a model's folder that multihead did not write."""
+    load(source).save(folder, dtype=dtype, overwrite=overwrite)

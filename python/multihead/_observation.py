@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._arguments import checked
+from ._errors import UnknownNameError
+from ._names import Head, HeadName, head_name
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -24,8 +27,10 @@ class Observation(Mapping[str, Floats]):
         translation: of a translator, in words.
     """
 
-    def __init__(self, seen: _native.Seen) -> None:
+    def __init__(self, seen: _native.Seen, known: Mapping[str, int]) -> None:
+        """known: the sites of the model."""
         self._seen = seen
+        self._known = known
         source, target = seen.source, seen.target
         self.tokens: list[str] = source or target
         self.target_tokens: list[str] = target if source else []
@@ -34,7 +39,9 @@ class Observation(Mapping[str, Floats]):
 
     def __getitem__(self, site: str) -> Floats:
         if site not in self._seen.sites:
-            raise KeyError(f"{site} was not observed; name it, or a pattern, in `sites`")
+            if site in self._known:
+                raise UnknownNameError(f"{site} was not observed; name it, or a pattern, in `sites`")
+            raise UnknownNameError(f"the model has no site {site!r}; `model.sites` are its sites")
         return self._seen.value(site)
 
     def __iter__(self) -> Iterator[str]:
@@ -43,24 +50,39 @@ class Observation(Mapping[str, Floats]):
     def __len__(self) -> int:
         return len(self._seen.sites)
 
-    def weights(self, name: str) -> Floats:
+    @checked
+    def weights(self, name: HeadName) -> Floats:
         """The weights of a head, "encoder.3.self_attention.1", [queries, keys]; or of all heads of an attention,
-        "encoder.3.self_attention", [heads, queries, keys]. Each row adds up to 1. Raises KeyError unless they were observed."""
-        attention, _, number = name.rpartition(".")
+        "encoder.3.self_attention", [heads, queries, keys]. Each row adds up to 1. Raises UnknownNameError, a KeyError, unless
+        they were observed."""
+        attention, _, number = head_name(name).rpartition(".")
         if number.isdigit():
-            return self[f"{attention}.weights.{number}"]
-        sites = [site for site in self if site.startswith(f"{name}.weights.")]
+            self._check_head(attention, int(number))
+            return self[f"{attention}.weights.{int(number)}"]
+        attention = head_name(name)
+        self._check_head(attention, 0)
+        sites = [site for site in self if site.startswith(f"{attention}.weights.")]
         if not sites:
-            raise KeyError(f"the weights of {name} were not observed; add '{name}.weights.*' to `sites`")
+            raise UnknownNameError(f"the weights of {attention} were not observed; add '{attention}.weights.*' to `sites`")
         return np.stack([self[site] for site in sites])
 
-    def query_tokens(self, attention: str) -> list[str]:
-        """The tokens of the rows of its weights."""
-        return self._seen.labels(attention, False)
+    def _check_head(self, attention: str, number: int) -> None:
+        heads = sum(site.startswith(f"{attention}.weights.") for site in self._known)
+        if heads == 0:
+            has = dict.fromkeys(site.partition(".weights.")[0] for site in self._known if ".weights." in site)
+            raise UnknownNameError(f"the model has no attention {attention!r}; it has {', '.join(has)}")
+        if number >= heads:
+            raise UnknownNameError(f"{attention} has heads 0 to {heads - 1}, and no head {number}")
 
-    def key_tokens(self, attention: str) -> list[str]:
+    @checked
+    def query_tokens(self, attention: HeadName) -> list[str]:
+        """The tokens of the rows of its weights; of a head those of its attention."""
+        return self._seen.labels(attention.attention if isinstance(attention, Head) else attention, False)
+
+    @checked
+    def key_tokens(self, attention: HeadName) -> list[str]:
         """The tokens of their columns."""
-        return self._seen.labels(attention, True)
+        return self._seen.labels(attention.attention if isinstance(attention, Head) else attention, True)
 
     def __repr__(self) -> str:
         return f"<Observation of {len(self)} sites on {len(self.tokens)} tokens: {' '.join(self.tokens[:12])}>"
@@ -84,6 +106,8 @@ class Gradients(Mapping[str, Floats]):
         self.target_tokens: list[str] = target if source else []
 
     def __getitem__(self, site: str) -> Floats:
+        if site not in self._gradients:
+            raise UnknownNameError(f"there is no gradient at {site!r}; name the site, or a pattern, in `at`")
         return self._gradients[site]
 
     def __iter__(self) -> Iterator[str]:

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._errors import MissingPackageError
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 Progress = bool | Callable[[int], None]
 
 
-def counter(progress: Progress, what: str, total: int | None = None) -> Callable[[int], None] | None:
-    """A function that is told how many are done; None: nobody wants to know. True is a bar of tqdm, and needs it."""
-    if progress is False:
-        return None
-    if progress is not True:
-        return progress
-    from tqdm.auto import tqdm
+def bar(what: str, total: int | None = None) -> tqdm[Any]:
+    """A bar of tqdm. Raises MissingPackageError without tqdm."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise MissingPackageError("progress=True needs tqdm: pip install tqdm, or give a function that is called instead") from None
+    return tqdm(total=total, unit=f" {what}")
 
-    bar = tqdm(total=total, unit=f" {what}")
 
-    def show(done: int) -> None:
-        bar.update(done - bar.n)
-        if total is not None and done >= total:
-            bar.close()
+@contextlib.contextmanager
+def counting(progress: Progress, what: str, total: int | None = None) -> Iterator[Callable[[int], None] | None]:
+    """A function that is told how many are done; None: nobody wants to know. True is a bar, which ends with the block."""
+    if not isinstance(progress, bool):
+        yield progress
+    elif not progress:
+        yield None
+    else:
+        with contextlib.closing(bar(what, total)) as shown:
 
-    return show
+            def show(done: int) -> None:
+                shown.update(done - shown.n)
+
+            yield show

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
-from ._listed import listed
+from ._arguments import checked
+from ._names import listed
 
 _logger = logging.getLogger("multihead.study")
 
@@ -77,6 +78,7 @@ def studies() -> dict[str, str]:
     return dict(_native.studies())
 
 
+@checked
 def study(
     name: str,
     *,
@@ -103,8 +105,8 @@ def study(
     Steps go to the logger "multihead.study" (INFO). Ctrl-C ends it between steps of training, and what is trained is kept.
     """
     found, pictures = _native.study(
-        name, claims=listed(claims), size=size, runs=os.fspath(runs), data=os.fspath(data), checkpoint=os.fspath(checkpoint),
-        on_step=_logger.info,
+        name, claims=listed(claims, "claims"), size=size, runs=os.fspath(runs), data=os.fspath(data),
+        checkpoint=os.fspath(checkpoint), on_step=_logger.info,
     )  # fmt: skip
     report = json.loads(found)
     checked = [

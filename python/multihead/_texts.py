@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
-from . import _errors
+from . import _errors, _native
+from ._arguments import checked, text_or_list, whole_numbers
+from ._edits import tell_unread
 from ._facts import ModelFacts
 from ._observation import Floats
-from ._progress import Progress, counter
+from ._progress import Progress, counting
+from ._results import Tokens, Translation, Word
+from ._stream import Tell, streamed
 
 Search = Literal["sample", "greedy", "beam"]
 
 
-class Word(NamedTuple):
-    """A word that may stand in a mask's place."""
-
-    text: str
-    probability: float  # softmax over the vocabulary
-    id: int
-
-
-class Translation(NamedTuple):
-    """A translation of one text."""
-
-    text: str
-    score: float  # log-probability / length^length_penalty, by which a beam search ranks
-    log_probability: float  # natural logarithm, of all tokens and the end token
-
-
-class Tokens(NamedTuple):
-    """A text as tokens; the lists have an entry for each."""
-
-    ids: list[int]
-    tokens: list[str]  # as people read them
-    offsets: list[tuple[int, int]]  # characters [first, second) of the text; (0, 0) for special tokens
-
-
-def _lines(texts: str | Iterable[str], name: str = "texts") -> tuple[list[str], bool]:
-    """The texts as a list, and whether it is a single one."""
-    if isinstance(texts, str):
-        return [texts], True
-    lines = list(texts)
-    for line in lines:
-        if not isinstance(line, str):
-            raise TypeError(f"`{name}`: expected text or a list of texts, got {type(line).__name__}")
-    return lines, False
+def _earlier(messages: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """(role, content) of each."""
+    for message in messages:
+        if missing := {"role", "content"} - set(message):
+            raise _errors.UsageError(
+                f"`messages`: a message has no {sorted(missing)[0]!r}; expected {{'role': ..., 'content': ...}}"
+            )
+    return [(message["role"], message["content"]) for message in messages]
 
 
 class TextTasks(ModelFacts):
@@ -65,6 +41,7 @@ class TextTasks(ModelFacts):
     def translate(self, texts: Iterable[str], *, beam_size: int = ..., length_penalty: float = ..., min_length: int = ...,
                   max_length: int = ..., max_length_factor: float = ..., max_batch_tokens: int = ...,
                   progress: Progress = ...) -> list[str]: ...  # fmt: skip
+    @checked
     def translate(
         self,
         texts: str | Iterable[str],
@@ -90,12 +67,13 @@ class TextTasks(ModelFacts):
         Raises:
             UsageError: the model is no translator, or an option cannot be.
         """
-        lines, single = _lines(texts)
+        lines, single = text_or_list(texts, "texts")
         found = self._translations(lines, 1, beam_size, length_penalty, min_length, max_length, max_length_factor,
                                    max_batch_tokens, progress)  # fmt: skip
         best = [hypotheses[0][0] if hypotheses else "" for hypotheses in found]
         return best[0] if single else best
 
+    @checked
     def translations(
         self,
         text: str,
@@ -116,12 +94,14 @@ class TextTasks(ModelFacts):
                       max_length: int, max_length_factor: float, max_batch_tokens: int,
                       progress: Progress) -> list[list[tuple[str, float, float]]]:  # fmt: skip
         self._need("translate")
-        return self._native.translate(
-            lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
-            max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
-            edits=self._edits(), progress=counter(progress, "sentences", len(lines)),
-        )  # fmt: skip
+        with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
+            return self._native.translate(
+                lines, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, min_length=min_length,
+                max_length=max_length, max_length_factor=max_length_factor, max_batch_tokens=max_batch_tokens,
+                edits=edits, progress=count,
+            )  # fmt: skip
 
+    @checked
     def embed(
         self,
         texts: str | Iterable[str],
@@ -141,10 +121,10 @@ class TextTasks(ModelFacts):
             progress: as for `translate`.
         """
         self._need("embed")
-        lines, single = _lines(texts)
-        seconds = None if pair is None else _lines(pair, "pair")[0]
-        rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=self._edits(),
-                                  progress=counter(progress, "sentences", len(lines)))  # fmt: skip
+        lines, single = text_or_list(texts, "texts")
+        seconds = None if pair is None else text_or_list(pair, "pair")[0]
+        with counting(progress, "sentences", len(lines)) as count, self._edited() as edits:
+            rows = self._native.embed(lines, pairs=seconds, max_batch_tokens=max_batch_tokens, edits=edits, progress=count)
         return rows[0] if single else rows
 
     @overload
@@ -158,6 +138,7 @@ class TextTasks(ModelFacts):
                  top_k: int = ..., top_p: float = ..., min_p: float = ..., repetition_penalty: float = ..., beam_size: int = ...,
                  seed: int = ..., stop: Sequence[str] = ..., chat: bool = ..., system: str | None = ...,
                  messages: Sequence[Mapping[str, str]] = ..., max_batch_tokens: int = ...) -> list[str]: ...  # fmt: skip
+    @checked
     def generate(
         self,
         prompts: str | Iterable[str],
@@ -190,13 +171,15 @@ class TextTasks(ModelFacts):
             system, messages: with `chat`, the system's message and those before, ``{"role": "user", "content": "..."}``.
             max_batch_tokens: tokens of a batch, prompts and new ones together.
         """
-        lines, single = _lines(prompts, "prompts")
-        found = self._generated(lines, None, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+        self._need("generate")
+        lines, single = text_or_list(prompts, "prompts")
+        found = self._generated(lines, None, self._edits(), max_new_tokens=max_new_tokens, search=search, temperature=temperature,
                                 top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty,
                                 beam_size=beam_size, seed=seed, stop=stop, chat=chat, system=system, messages=messages,
                                 max_batch_tokens=max_batch_tokens)  # fmt: skip
         return found[0] if single else found
 
+    @checked
     def stream(
         self,
         prompt: str,
@@ -214,7 +197,8 @@ class TextTasks(ModelFacts):
         system: str | None = None,
         messages: Sequence[Mapping[str, str]] = (),
     ) -> Iterator[str]:
-        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work.
+        """The text that `generate` gives, piece by piece as it comes; a loop that is left ends the work. The edits are those of
+        this call.
 
         ::
 
@@ -222,47 +206,29 @@ class TextTasks(ModelFacts):
                 print(piece, end="", flush=True)
         """
         self._need("generate")
-        pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
-        left = threading.Event()
-        context = contextvars.copy_context()
+        edits = self._edits()
 
-        def tell(piece: str) -> bool:
-            pieces.put(piece)
-            return not left.is_set()
+        def make(tell: Tell) -> None:
+            self._generated([prompt], tell, edits, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
+                            top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, beam_size=4, seed=seed,
+                            stop=stop, chat=chat, system=system, messages=messages, max_batch_tokens=8192)  # fmt: skip
 
-        def work() -> None:
-            try:
-                self._generated([prompt], tell, max_new_tokens=max_new_tokens, search=search, temperature=temperature,
-                                top_k=top_k, top_p=top_p, min_p=min_p, repetition_penalty=repetition_penalty, beam_size=4,
-                                seed=seed, stop=stop, chat=chat, system=system, messages=messages,
-                                max_batch_tokens=8192)  # fmt: skip
-                pieces.put(None)
-            except BaseException as error:  # told to whoever reads the pieces
-                pieces.put(error)
+        return streamed(make)
 
-        thread = threading.Thread(target=context.run, args=(work,), daemon=True)
-        thread.start()
-        try:
-            while (piece := pieces.get()) is not None:
-                if isinstance(piece, BaseException):
-                    raise piece
-                yield piece
-        finally:
-            left.set()
-            thread.join()
-
-    def _generated(self, lines: list[str], on_text: Callable[[str], bool] | None, *, max_new_tokens: int, search: str,
+    @checked
+    def _generated(self, lines: list[str], on_text: Tell | None, edits: _native.Edits | None, *, max_new_tokens: int, search: str,
                    temperature: float, top_k: int, top_p: float, min_p: float, repetition_penalty: float, beam_size: int,
                    seed: int, stop: Sequence[str], chat: bool, system: str | None, messages: Sequence[Mapping[str, str]],
                    max_batch_tokens: int) -> list[str]:  # fmt: skip
-        self._need("generate")
-        earlier = [(message["role"], message["content"]) for message in messages]
-        return self._native.generate(
+        found = self._native.generate(
             lines, max_new_tokens=max_new_tokens, search=search, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
             repetition_penalty=repetition_penalty, beam_size=beam_size, seed=seed, stop=list(stop), chat=chat, system=system,
-            earlier=earlier, max_batch_tokens=max_batch_tokens, edits=self._edits(), on_text=on_text,
+            earlier=_earlier(messages), max_batch_tokens=max_batch_tokens, edits=edits, on_text=on_text,
         )  # fmt: skip
+        tell_unread(edits)
+        return found
 
+    @checked
     def fill(
         self, texts: str | Iterable[str], *, top: int = 5, pair: str | Iterable[str] | None = None, max_batch_tokens: int = 4096
     ) -> Any:
@@ -281,9 +247,10 @@ class TextTasks(ModelFacts):
             for each mask of the text in order its words, the best first (list[list[Word]]); for a list of texts a list of these.
         """
         self._need("fill")
-        lines, single = _lines(texts)
-        seconds = None if pair is None else _lines(pair, "pair")[0]
-        found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=self._edits())
+        lines, single = text_or_list(texts, "texts")
+        seconds = None if pair is None else text_or_list(pair, "pair")[0]
+        with self._edited() as edits:
+            found = self._native.fill(lines, pairs=seconds, words=top, max_batch_tokens=max_batch_tokens, edits=edits)
         words = [[[Word(*word) for word in mask] for mask in text] for text in found]
         return words[0] if single else words
 
@@ -292,6 +259,7 @@ class TextTasks(ModelFacts):
         """What stands for a missing word. Raises UsageError when the tokenizer has none."""
         return self._native.mask_token
 
+    @checked
     def score(
         self,
         texts: str | Iterable[str],
@@ -318,23 +286,26 @@ class TextTasks(ModelFacts):
             a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
         """
         self._need("score")
-        lines, single = _lines(texts)
-        targets = None if target is None else _lines(target, "target")[0]
+        lines, single = text_or_list(texts, "texts")
+        targets = None if target is None else text_or_list(target, "target")[0]
         if (self.kind == "translator") != (targets is not None):
             raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
-        scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
-                                    edits=self._edits(), progress=counter(progress, "texts"))  # fmt: skip
+        with counting(progress, "texts") as count, self._edited() as edits:
+            scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
+                                        edits=edits, progress=count)  # fmt: skip
         if per_token:
             arrays = [np.array(one, dtype=np.float32) for one in scores]
             return arrays[0] if single else arrays
         sums = np.array([sum(one) for one in scores], dtype=np.float64)
         return float(sums[0]) if single else sums
 
+    @checked
     def tokenize(self, text: str, *, special_tokens: bool = True, target: bool = False) -> Tokens:
         """The tokens of a text. target: by the tokenizer of a translator's target."""
         return Tokens(*self._native.tokenize(text, special_tokens=special_tokens, of_target=target))
 
+    @checked
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True, target: bool = False) -> str:
         """The text of token ids."""
-        return self._native.decode(list(ids), skip_special_tokens=skip_special_tokens, of_target=target)
+        return self._native.decode(whole_numbers(ids, "ids"), skip_special_tokens=skip_special_tokens, of_target=target)

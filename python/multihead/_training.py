@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from . import _native
+from ._arguments import checked, text
+from ._errors import ArgumentTypeError, UsageError
+from ._progress import bar
+
+Callback = Callable[[dict[str, Any]], None] | None
 
 _logger = logging.getLogger("multihead.train")
 
@@ -34,29 +41,52 @@ class Training:
     final: Mapping[str, float] | None
 
 
-def _bar() -> tuple[Callable[[dict[str, Any]], None], Callable[[dict[str, Any]], None]]:
-    from tqdm.auto import tqdm
+@contextlib.contextmanager
+def _told(progress: bool, on_update: Callback, on_validation: Callback) -> Iterator[tuple[Callback, Callback]]:
+    """The callbacks, and before each the bar where one is wanted."""
+    if not progress:
+        yield on_update, on_validation
+        return
+    with contextlib.closing(bar("updates")) as shown:
 
-    bar = tqdm(unit=" updates")
+        def update(found: dict[str, Any]) -> None:
+            shown.total = found["updates"] or None
+            shown.update(found["update"] - shown.n)
+            shown.set_postfix(loss=f"{found['loss']:.3f}", refresh=False)
+            if on_update is not None:
+                on_update(found)
 
-    def update(found: dict[str, Any]) -> None:
-        bar.total = found["updates"] or None
-        bar.update(found["update"] - bar.n)
-        bar.set_postfix(loss=f"{found['loss']:.3f}", refresh=False)
+        def validation(found: dict[str, Any]) -> None:
+            shown.write(", ".join(f"{name} {value:.4g}" for name, value in found.items()))
+            if on_validation is not None:
+                on_validation(found)
 
-    def validation(found: dict[str, Any]) -> None:
-        bar.write(", ".join(f"{name} {value:.4g}" for name, value in found.items()))
-
-    return update, validation
+        yield update, validation
 
 
+def _plain(name: str, value: Any) -> Any:
+    """A setting as JSON has it. Raises ArgumentTypeError, and UsageError on a number that is not finite."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "item"):  # a number of numpy's
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"`{name}`: expected a finite number, got {value}")
+    if isinstance(value, str):
+        return text(value, name)
+    if not isinstance(value, (int, float)):
+        raise ArgumentTypeError(f"`{name}`: expected text, a number, True or False, got {type(value).__name__}")
+    return value
+
+
+@checked
 def train(
     model: str | os.PathLike[str],
     train_source: str | os.PathLike[str],
     train_target: str | os.PathLike[str],
     *,
-    on_update: Callable[[dict[str, Any]], None] | None = None,
-    on_validation: Callable[[dict[str, Any]], None] | None = None,
+    on_update: Callback = None,
+    on_validation: Callback = None,
     progress: bool = False,
     **settings: Any,
 ) -> Training:
@@ -71,7 +101,7 @@ def train(
         train_source, train_target: texts, gzip or not.
         on_update: called after each update with {"update", "updates", "epoch", "loss", "tokens_per_second", "seconds_left"}.
         on_validation: called after each validation with {"update", "loss", "perplexity", "bleu"}.
-        progress: a bar of tqdm, which it needs.
+        progress: also a bar of tqdm, which it needs.
         settings: all others, by the names of the flags of ``multihead train``: ``learning_rate=1e-3``. `training_settings()` lists
             them with their defaults. The same settings give the same bits on any number of threads, also after a stop.
 
@@ -83,11 +113,9 @@ def train(
         UsageError: other settings or texts than those that the training in this folder was started with.
     """
     given = {"model": os.fspath(model), "train_source": os.fspath(train_source), "train_target": os.fspath(train_target)}
-    given |= {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in settings.items()}
-    if progress:
-        update, validation = _bar()
-        on_update, on_validation = on_update or update, on_validation or validation
-    found = _native.train(json.dumps(given), on_update=on_update, on_validation=on_validation, on_remark=_logger.info)
+    given |= {name: _plain(name, value) for name, value in settings.items()}
+    with _told(progress, on_update, on_validation) as (update, validation):
+        found = _native.train(json.dumps(given), on_update=update, on_validation=validation, on_remark=_logger.info)
     return Training(model=given["model"], **found)
 
 

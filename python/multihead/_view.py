@@ -6,10 +6,13 @@ import html
 import os
 from collections.abc import Iterable
 
+from . import _native
+from ._arguments import checked, text_or_list
 from ._corpus import File, Texts, corpus
+from ._errors import UsageError
 from ._model import Model
-from ._progress import Progress, counter
-from ._texts import _lines
+from ._names import HeadName, head_name
+from ._progress import Progress, counting
 
 
 class Page:
@@ -24,10 +27,10 @@ class Page:
         self.title = title
         self.height = height
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.html)
+        """Writes the page to a file, in one step: what was there before stays until all is written."""
+        _native.write_file(os.fspath(path), self.html)
 
     def _repr_html_(self) -> str:
         return (
@@ -39,6 +42,7 @@ class Page:
         return f"<Page of {len(self.html) / 2**20:.1f} MB: {self.title}; page.save('heads.html') writes it>"
 
 
+@checked
 def view(
     model: Model,
     text: str | Iterable[str],
@@ -49,7 +53,7 @@ def view(
     trees: File | None = None,
     target_trees: File | None = None,
     alignment: File | None = None,
-    head: str = "",
+    head: HeadName = "",
     walk: str | int = "",
     importance: bool = True,
     height: int = 720,
@@ -65,20 +69,26 @@ def view(
     Args:
         target: of a translator, a translation for each text; without: the greedy ones.
         corpus_text: texts on which is measured what heads do, as in `multihead.heads`; without: the page's own texts.
-        corpus_target, trees, target_trees, alignment: what is known of them.
+        corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
         head: open at this head; without: at the one with the best evidence.
         walk: an attention, or the number of a layer, to walk through step by step.
         importance: what heads and tokens count for, which takes longest.
         height: pixels in a notebook.
     """
-    texts, _ = _lines(text, "text")
-    targets = _lines(target, "target")[0]
+    texts, _ = text_or_list(text, "text")
+    targets = text_or_list(target, "target")[0]
     measured = None
     if corpus_text is not None or trees is not None:
         measured = corpus(corpus_text, target=corpus_target, trees=trees, target_trees=target_trees, alignment=alignment)
+    else:
+        of_corpus = {"corpus_target": corpus_target, "target_trees": target_trees, "alignment": alignment}
+        for argument, given in of_corpus.items():
+            if given is not None:
+                raise UsageError(f"`{argument}` is of a corpus: give its sentences with `corpus_text` or `trees`")
     name = os.path.basename(os.path.normpath(model.path)) or model.path
-    page, title = model._native.view(
-        texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)", head=head,
-        walk=str(walk), importance=importance, edits=model._edits(), progress=counter(progress, "sentences"),
-    )  # fmt: skip
+    with counting(progress, "sentences") as count, model._edited() as edits:
+        page, title = model._native.view(
+            texts, targets=targets, corpus=measured, name=name, command=f"multihead.view(multihead.load({name!r}), ...)",
+            head=head_name(head), walk=str(walk), importance=importance, edits=edits, progress=count,
+        )  # fmt: skip
     return Page(page, title, height)

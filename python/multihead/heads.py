@@ -15,14 +15,15 @@ pages of docs/heads say what each measure means and what it does not; docs/file-
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from ._corpus import File, Texts, corpus
+from ._arguments import checked
+from ._corpus import Corpus, File, Texts, corpus
 from ._errors import UsageError
-from ._listed import listed
 from ._model import Model
-from ._progress import Progress, counter
+from ._names import HeadNames, listed
+from ._progress import Progress, counting
 from ._table import Table, flat
 
 __all__ = [
@@ -35,14 +36,21 @@ Method = Literal["attention", "norm-weighted", "rollout", "relevance", "flow", "
                  "value-zeroing"]  # fmt: skip
 
 
-def _reading(model: Model, max_batch_tokens: int, progress: Progress) -> dict[str, Any]:
-    return {"max_batch_tokens": max_batch_tokens, "edits": model._edits(), "progress": counter(progress, "sentences")}
+def _report(
+    model: Model, analysis: Callable[..., str], *read: Corpus, max_batch_tokens: int, progress: Progress, **own: Any
+) -> dict[str, Any]:
+    """What an analysis of the model's gives, under the edits of this moment."""
+    with counting(progress, "sentences") as count, model._edited() as edits:
+        found = analysis(*read, max_batch_tokens=max_batch_tokens, edits=edits, progress=count, **own)
+    report: dict[str, Any] = json.loads(found)
+    return report
 
 
 def _relations(report: dict[str, Any]) -> list[str]:
     return sorted({row["relation"] for row in report["relations"]})
 
 
+@checked
 def stats(
     model: Model,
     text: Texts = None,
@@ -58,11 +66,12 @@ def stats(
     A row for each head: `entropy` (nats), `entropy_share` (of the largest possible), `distance` (tokens), `at_offset.+1` (weight on
     the key after the query), `on_first`, `role`, ...
     """
-    found = model._native.stats(corpus(text, target=target, pair=pair, trees=trees), **_reading(model, max_batch_tokens, progress))
-    report = json.loads(found)
+    read = corpus(text, target=target, pair=pair, trees=trees)
+    report = _report(model, model._native.stats, read, max_batch_tokens=max_batch_tokens, progress=progress)
     return Table(report["heads"], report)
 
 
+@checked
 def relations(
     model: Model,
     text: Texts = None,
@@ -91,12 +100,11 @@ def relations(
     `relation`, `direction`, `head`, `score` (share of the words), its interval, the best fixed offset. ``report["relations"]`` has
     every head on all sentences.
     """
-    found = model._native.relations(
-        corpus(text, target=target, trees=trees, target_trees=target_trees), least_support=least_support,
-        random=random and relation is None, seed=seed,
-        probe_epochs=probe, **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.relations, corpus(text, target=target, trees=trees, target_trees=target_trees),
+        least_support=least_support, random=random and relation is None, seed=seed, probe_epochs=probe,
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     if relation is None:
         return Table(report["best"], report)
     ranked = Table(report["relations"], report).where(relation=relation).sort("score")
@@ -105,6 +113,7 @@ def relations(
     return ranked
 
 
+@checked
 def alignment(
     model: Model,
     text: Texts = None,
@@ -117,14 +126,14 @@ def alignment(
     progress: Progress = False,
 ) -> Table:
     """How well each head of cross-attention aligns words, by word alignments in Pharaoh format (docs/heads/alignment.md)."""
-    found = model._native.alignment(
-        corpus(text, target=target, alignment=alignment, trees=trees, target_trees=target_trees),
-        **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.alignment, corpus(text, target=target, alignment=alignment, trees=trees, target_trees=target_trees),
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     return Table(report["alignment"], report)
 
 
+@checked
 def similar(
     model: Model,
     text: Texts = None,
@@ -142,19 +151,19 @@ def similar(
 
     A row for each head with the `nearest` others. ``report["kinds"]`` has the matrices.
     """
-    found = model._native.similar(
-        corpus(text, target=target, pair=pair, trees=trees), nearest=nearest, cluster_ratio=cluster_ratio, seed=seed,
-        **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.similar, corpus(text, target=target, pair=pair, trees=trees), nearest=nearest,
+        cluster_ratio=cluster_ratio, seed=seed, max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     return Table([{"kind": kind["kind"], **head} for kind in report["kinds"] for head in kind["heads"]], report)
 
 
+@checked
 def where(
     model: Model,
     text: Texts = None,
     *,
-    heads: str | Iterable[str] = (),
+    heads: HeadNames = (),
     target: Texts = None,
     pair: Texts = None,
     trees: File | None = None,
@@ -175,14 +184,15 @@ def where(
         least_count: tokens that occur less often in the corpus are left out.
         sure: a query is sure when its largest weight is at least this.
     """
-    found = model._native.where(
-        corpus(text, target=target, pair=pair, trees=trees), heads=listed(heads), sentences=sentences, usual=usual, tokens=tokens,
-        alike=alike, least_count=least_count, sure=sure, **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.where, corpus(text, target=target, pair=pair, trees=trees), heads=listed(heads, "heads"),
+        sentences=sentences, usual=usual, tokens=tokens, alike=alike, least_count=least_count, sure=sure,
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     return Table(report["heads"], report)
 
 
+@checked
 def circuits(model: Model, *, compositions: bool = True, random_draws: int = 8, seed: int = 1) -> Table:
     """W_QK and W_OV of every head, from the weights alone: spectra, ranks, copying (docs/heads/circuits.md).
 
@@ -192,13 +202,14 @@ def circuits(model: Model, *, compositions: bool = True, random_draws: int = 8, 
     return Table(report["circuits"], report)
 
 
+@checked
 def importance(
     model: Model,
     text: Texts = None,
     *,
     by: Measure = "gradient",
     to: Literal["zero", "mean"] = "zero",
-    heads: str | Iterable[str] = (),
+    heads: HeadNames = (),
     normalised: bool = False,
     layer_by_layer: bool = False,
     target: Texts = None,
@@ -223,14 +234,15 @@ def importance(
     The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
     A row for each head: `head`, `rank`, `importance`, `importance_half_width` (of the 95 % interval over texts).
     """
-    found = model._native.importance(
-        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=listed(heads), normalised=normalised,
-        layer_by_layer=layer_by_layer, masked=masked, seed=seed, **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees), by=by, to=to,
+        heads=listed(heads, "heads"), normalised=normalised, layer_by_layer=layer_by_layer, masked=masked, seed=seed,
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     return Table(report["heads"], report)
 
 
+@checked
 def pruning_curve(
     model: Model,
     text: Texts = None,
@@ -255,15 +267,15 @@ def pruning_curve(
 
     A row for each point: `muted` (heads), `score`, `loss`, `random` with their intervals.
     """
-    found = model._native.pruning_curve(
-        corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=[], normalised=False,
-        layer_by_layer=layer_by_layer, masked=masked, seed=seed, points=points, random_orders=random_orders,
-        **_reading(model, max_batch_tokens, progress),
+    report = _report(
+        model, model._native.pruning_curve, corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=[],
+        normalised=False, layer_by_layer=layer_by_layer, masked=masked, seed=seed, points=points, random_orders=random_orders,
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
-    report = json.loads(found)
     return Table(report["curve"]["points"], report)
 
 
+@checked
 def patch(
     model: Model,
     *,
@@ -286,15 +298,18 @@ def patch(
         by_position: one position at a time.
         prefix: of a translator, how its target begins.
 
-    A row for each patched run: `name`, `restored` (1: the value alone gives the clean run's score; 0: it changes nothing).
+    A row for each patched run: `head`, of the stream the `site`; `restored` (1: the value alone gives the clean run's score; 0: it
+    changes nothing).
     """
-    report = json.loads(model._native.patch(
-        clean=clean, corrupt=corrupt, answer=answer, wrong=wrong, prefix=prefix, what=what, by_position=by_position,
-        **_reading(model, max_batch_tokens, progress),
-    ))  # fmt: skip
-    return Table(report["values"], report)
+    report = _report(
+        model, model._native.patch, clean=clean, corrupt=corrupt, answer=answer, wrong=wrong, prefix=prefix, what=what,
+        by_position=by_position, max_batch_tokens=max_batch_tokens, progress=progress,
+    )  # fmt: skip
+    column = "site" if what == "stream" else "head"
+    return Table([{column if key == "name" else key: value for key, value in row.items()} for row in report["values"]], report)
 
 
+@checked
 def attribution(
     model: Model,
     text: str,
@@ -319,14 +334,15 @@ def attribution(
     A row for each token, with a column for each method.
     """
     report = json.loads(model._native.attribution(
-        text, second=second, methods=listed(methods), position=position, target_token=target_token, target=target, steps=steps,
-        max_batch_tokens=max_batch_tokens, edits=model._edits(),
+        text, second=second, methods=listed(methods, "methods"), position=position, target_token=target_token, target=target,
+        steps=steps, max_batch_tokens=max_batch_tokens, edits=model._edits(),
     ))  # fmt: skip
     rows = [{**{key: value for key, value in token.items() if key != "scores"}, **flat(token["scores"])}
             for token in report["tokens"]]  # fmt: skip
     return Table(rows, report)
 
 
+@checked
 def faithfulness(
     model: Model,
     text: Texts = None,
@@ -348,8 +364,9 @@ def faithfulness(
 
     A row for each method, "random" the last: `deletion.mean` (lower is better), `insertion.mean` (higher is better), intervals.
     """
-    report = json.loads(model._native.faithfulness(
-        corpus(text, target=target, pair=pair), of_pairs=pair is not None, methods=listed(methods), points=points, draws=draws,
-        seed=seed, steps=steps, **_reading(model, max_batch_tokens, progress),
-    ))  # fmt: skip
+    report = _report(
+        model, model._native.faithfulness, corpus(text, target=target, pair=pair), of_pairs=pair is not None,
+        methods=listed(methods, "methods"), points=points, draws=draws, seed=seed, steps=steps,
+        max_batch_tokens=max_batch_tokens, progress=progress,
+    )  # fmt: skip
     return Table(report["methods"], report)

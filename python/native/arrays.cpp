@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "errors.h"
 #include "multihead/base/error.h"
 
 namespace mh::python {
@@ -107,6 +108,24 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
   return strides;
 }
 
+[[noreturn]] void refuse_numbers(const std::string& name, const std::string& type) {
+  throw UsageError(fmt::format(
+      "`{}`: expected float32 (or float64, float16, bfloat16, which are converted), got {}", name, type));
+}
+
+/// What has no DLPack: another object, or an array of numbers that DLPack does not know, such as big-endian ones.
+[[noreturn]] void refuse(nb::handle array, const std::string& name) {
+  if (nb::hasattr(array, "dtype") && nb::hasattr(array, "shape")) {
+    const std::string type = nb::cast<std::string>(nb::str(array.attr("dtype")));
+    const bool swapped = type.starts_with('>') || type.starts_with('<');
+    refuse_numbers(name, fmt::format("{}{}; give {}.astype('float32')", type,
+                                     swapped ? ", in the byte order of another machine" : "", name));
+  }
+  const std::string type = nb::cast<std::string>(nb::handle(array.type()).attr("__name__"));
+  throw ArgumentTypeError(
+      fmt::format("`{}`: expected an array such as numpy's or torch's, got {}", name, type));
+}
+
 /// The stride of axes that can be walked as one, from the innermost out; none when they cannot.
 std::optional<int64_t> joint_stride(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides,
                                     size_t begin, size_t end) {
@@ -131,11 +150,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 FloatArray::FloatArray(nb::handle array, std::string name) : name_(std::move(name)) {
-  if (!nb::try_cast(nb::borrow(array), array_)) {
-    const std::string type = nb::cast<std::string>(nb::handle(array.type()).attr("__name__"));
-    throw nb::type_error(
-        fmt::format("`{}`: expected an array such as numpy's or torch's, got {}", name_, type).c_str());
-  }
+  if (!nb::try_cast(nb::borrow(array), array_)) refuse(array, name_);
   if (array_.device_type() != nb::device::cpu::value)
     throw UsageError(fmt::format("`{}` is not in the memory of the CPU; give {}.cpu()", name_, name_));
   for (size_t i = 0; i < array_.ndim(); ++i) {
@@ -153,9 +168,7 @@ FloatArray::FloatArray(nb::handle array, std::string name) : name_(std::move(nam
   } else if (is(type, Code::Bfloat, 16)) {
     converted_ = converted<uint16_t>(data, shape_, strides_, from_bfloat16);
   } else {
-    throw UsageError(
-        fmt::format("`{}`: expected float32 (or float64, float16, bfloat16, which are converted), got {}",
-                    name_, name_of(type)));
+    refuse_numbers(name_, name_of(type));
   }
   data_ = converted_.data();
   strides_ = row_major(shape_);

@@ -28,7 +28,7 @@ using NumpyConstFloats = nb::ndarray<nb::numpy, const float>;
 /// float32 numbers that Python owns, or a converted copy.
 class FloatArray {
  public:
-  /// name: what errors call it. Throws nb::type_error on what is no array, UsageError on another type of numbers.
+  /// name: what errors call it. Throws ArgumentTypeError on what is no array, UsageError on another type of numbers.
   FloatArray(nb::handle array, std::string name);
 
   const std::string& name() const { return name_; }

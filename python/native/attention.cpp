@@ -168,8 +168,10 @@ class Call {
       query_offsets_ = *options.offsets;
       key_offsets_ = options.key_offsets.value_or(*options.offsets);
     } else {
-      query_offsets_ = equal_offsets(queries_.sequences, queries_.tokens, "q");
-      key_offsets_ = equal_offsets(keys_.sequences, keys_.tokens, "k");
+      // Without queries nothing is computed, however many sequences there are.
+      const int64_t sequences = queries_.tokens == 0 ? 0 : queries_.sequences;
+      query_offsets_ = equal_offsets(sequences, queries_.tokens, "q");
+      key_offsets_ = equal_offsets(sequences, keys_.tokens, "k");
     }
     if (options.scale && !std::isfinite(*options.scale)) throw UsageError("`scale` is not a finite number");
     mask_ = mask_of(options.mask, queries_, keys_, layout_);

@@ -1,5 +1,7 @@
 #include "call.h"
 
+#include <nanobind/stl/string.h>
+
 namespace mh::python {
 
 bool PendingSignal::came() {
@@ -21,8 +23,7 @@ void PendingSignal::rethrow() const {
 
 void warn(const std::string& line) {
   const nb::gil_scoped_acquire locked;
-  const nb::object category = nb::module_::import_("multihead._errors").attr("Remark");
-  if (PyErr_WarnEx(category.ptr(), line.c_str(), 1) != 0) throw nb::python_error();
+  nb::module_::import_("multihead._remarks").attr("remark")(line);
 }
 
 }  // namespace mh::python

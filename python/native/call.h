@@ -52,7 +52,7 @@ auto long_call(Work&& work) {
   });
 }
 
-/// Gives a line worth knowing to Python's warnings, as a multihead.Remark. Takes the lock.
+/// Gives a line worth knowing to Python's warnings, as a multihead.Remark at the caller's line. Takes the lock.
 void warn(const std::string& line);
 
 }  // namespace mh::python

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <exception>
 
+#include "errors.h"
 #include "module_parts.h"
 #include "multihead/base/error.h"
 
@@ -20,6 +21,7 @@ const char* class_of(const Error& error) {
     return "FileError";
   }
   if (dynamic_cast<const FormatError*>(&error)) return "FormatError";
+  if (dynamic_cast<const ArgumentTypeError*>(&error)) return "ArgumentTypeError";
   if (dynamic_cast<const ShapeError*>(&error)) return "ShapeError";
   if (dynamic_cast<const UsageError*>(&error)) return "UsageError";
   if (dynamic_cast<const Interrupted*>(&error)) return "Interrupted";

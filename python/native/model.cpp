@@ -17,6 +17,7 @@
 #include "module_parts.h"
 #include "multihead/base/error.h"
 #include "multihead/folders/save_folder.h"
+#include "multihead/folders/sentence_modules.h"
 #include "multihead/heads/conversion/prune_heads.h"
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/models/causal_model.h"
@@ -50,7 +51,8 @@ std::vector<AttentionShape> attentions_of(const LoadedModel& loaded) {
 constexpr EnumNames<NumberType> kTypes = {{"float32", NumberType::kFloat32},
                                           {"bfloat16", NumberType::kBFloat16}};
 
-void save(const LoadedModel& loaded, const std::string& path, const std::string& dtype, bool own_format) {
+void save(const LoadedModel& loaded, const std::string& path, const std::string& dtype, bool own_format,
+          bool overwrite) {
   const SavedFormat format = format_when_saved(loaded.folder(), loaded.removed());
   if (format.kind == SavedFormat::Kind::kOwn && !format.as_read && !own_format) {
     throw UsageError(fmt::format(
@@ -59,7 +61,10 @@ void save(const LoadedModel& loaded, const std::string& path, const std::string&
   }
   const SaveFolderOptions options{.type = value_named(dtype, kTypes, "dtype"),
                                   .own_format = own_format ? OwnFormat::kAllowed : OwnFormat::kRefused,
-                                  .removed = loaded.removed()};
+                                  .removed = loaded.removed(),
+                                  .replace = overwrite ? Replace::kAnyModel : Replace::kOwnFolders};
+  // With own_format the caller knows that Transformers does not open it.
+  if (format.kind == SavedFormat::Kind::kPrunedHeads) warn(format_line(format, loaded.folder().model_type));
   long_call([&] { save_model_folder(path, loaded.folder(), options); });
 }
 
@@ -82,7 +87,12 @@ LoadedModel::LoadedModel(const std::string& path) : path_(path) {
     read_sentence_steps(path, model_);
   } catch (const Error& error) {  // only `sentences()` needs them
     no_vectors_ = error.what();
-    model_.remarks.clear();
+  }
+  const bool is_of_sentences = embeds() && has_sentence_modules(path);
+  const std::string of_folder = folder().remark();
+  if (!of_folder.empty()) remarks_.push_back(of_folder);
+  for (const std::string& line : model_.remarks) {
+    if (line != of_folder) (is_of_sentences ? remarks_ : vector_remarks_).push_back(line);
   }
 }
 
@@ -114,6 +124,17 @@ Sites* sites_of(Edits* edits, const LoadedModel& model) {
   return &edits->values;
 }
 
+std::vector<std::string> sites_named(std::span<const SiteShape> all,
+                                     const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const SiteShape& site : all) {
+    if (std::any_of(patterns.begin(), patterns.end(),
+                    [&](const auto& pattern) { return fits(site.name, pattern); }))
+      names.push_back(site.name);
+  }
+  return names;
+}
+
 void add_model(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<Edits>(module, "Edits")
@@ -133,7 +154,8 @@ void add_model(nb::module_& module) {
       .def("replace", replace, "site"_a, "numbers"_a, nb::kw_only(), "sequence"_a = nb::none(),
            "position"_a = nb::none(), "head"_a = nb::none())
       .def(
-          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a);
+          "check", [](Edits& edits, const LoadedModel& model) { sites_of(&edits, model); }, "model"_a)
+      .def("unread", [](const Edits& edits) { return edits.values.unread(); });
 
   nb::class_<LoadedModel> model(module, "Model");
   model
@@ -155,6 +177,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("remarks", &LoadedModel::remarks)
       .def_prop_ro("predicts", [](const LoadedModel& loaded) { return loaded.model().predicts(); })
       .def_prop_ro("embeds", &LoadedModel::embeds)
+      .def_prop_ro("tokenizes", &LoadedModel::tokenizes)
       .def_prop_ro("parameter_count",
                    [](const LoadedModel& loaded) { return loaded.model().parameter_count(); })
       .def_prop_ro("d_model", [](const LoadedModel& loaded) { return loaded.model().facts().d_model; })
@@ -178,11 +201,11 @@ void add_model(nb::module_& module) {
             return names;
           },
           "pattern"_a)
-      .def("save", save, "path"_a, "dtype"_a, "own_format"_a);
+      .def("save", save, "path"_a, "dtype"_a, "own_format"_a, "overwrite"_a);
   add_tasks(model);
   add_observation(module, model);
   add_analyses(model);
-  add_view(model);
+  add_view(module, model);
 }
 
 }  // namespace mh::python

@@ -3,7 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,13 +37,19 @@ class LoadedModel {
   const SentenceModel& sentences() const;
   /// Whether they can.
   bool embeds() const { return no_vectors_.empty(); }
+  /// Whether texts can become tokens.
+  bool tokenizes() const { return model_.folder.tokenizer.has_value(); }
   const std::vector<HeadName>& removed() const { return removed_; }
-  const std::vector<std::string>& remarks() const { return model_.remarks; }
+  /// Lines worth knowing of the folder.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  /// Those that only concern vectors, where the folder is not one of sentence-transformers.
+  const std::vector<std::string>& vector_remarks() const { return vector_remarks_; }
 
  private:
   std::string path_;
   SentenceModel model_;
   std::string no_vectors_;  // why; empty: there are
+  std::vector<std::string> remarks_, vector_remarks_;
   std::vector<HeadName> removed_;
 };
 
@@ -52,13 +61,17 @@ struct Edits {
 /// Null where there are none. Throws UsageError on sites and heads that the model does not have.
 Sites* sites_of(Edits* edits, const LoadedModel& model);
 
+/// The sites that fit one of the patterns, in the order of a forward pass.
+std::vector<std::string> sites_named(std::span<const SiteShape> all,
+                                     const std::vector<std::string>& patterns);
+
 /// Adds what a model does with texts to the class Model.
 void add_tasks(nb::class_<LoadedModel>& model);
 /// Adds Observation, and observe and gradient to Model.
 void add_observation(nb::module_& module, nb::class_<LoadedModel>& model);
 /// Adds the analyses of heads to Model, as JSON.
 void add_analyses(nb::class_<LoadedModel>& model);
-/// Adds the page of heads.
-void add_view(nb::class_<LoadedModel>& model);
+/// Adds the page of heads, and write_file.
+void add_view(nb::module_& module, nb::class_<LoadedModel>& model);
 
 }  // namespace mh::python

@@ -31,17 +31,6 @@
 namespace mh::python {
 namespace {
 
-/// The sites of the model that fit one of the patterns, in the order of a forward pass.
-std::vector<std::string> sites_named(const LoadedModel& loaded, const std::vector<std::string>& patterns) {
-  std::vector<std::string> names;
-  for (const SiteShape& site : loaded.model().sites()) {
-    if (std::any_of(patterns.begin(), patterns.end(),
-                    [&](const auto& pattern) { return fits(site.name, pattern); }))
-      names.push_back(site.name);
-  }
-  return names;
-}
-
 /// An observation, and the sites that were kept.
 struct Seen {
   Observation observation;
@@ -56,28 +45,41 @@ std::unique_ptr<Seen> observe(const LoadedModel& loaded, const std::string& text
     auto seen = std::make_unique<Seen>();
     seen->observation = observe_text(loaded.folder(), text, target,
                                      {.keep = sites, .sites = changed, .remark = warn, .pair = pair});
-    seen->sites = sites_named(loaded, sites);
+    seen->sites = sites_named(loaded.model().sites(), sites);
     return seen;
   });
 }
 
-/// Of many texts, without the sites of a decoder's translation being named: each thread reads its own.
+/// Of some texts of a list, of which the first is its text `first`: each thread reads its own.
 std::vector<std::unique_ptr<Seen>> observe_all(const LoadedModel& loaded,
-                                               const std::vector<std::string>& texts,
+                                               const std::vector<std::string>& texts, int64_t first,
                                                const std::vector<std::string>& sites, Edits* edits) {
   return long_call([&] {
     Sites* changed = sites_of(edits, loaded);
-    const std::vector<std::string> names = sites_named(loaded, sites);
+    const std::vector<std::string> names = sites_named(loaded.model().sites(), sites);
     std::vector<std::unique_ptr<Seen>> all(texts.size());
+    std::vector<std::vector<std::string>> remarks(texts.size());  // told by the calling thread
     parallel_for(std::ssize(texts), [&](int64_t i) {
-      auto& seen = all[static_cast<size_t>(i)];
-      seen = std::make_unique<Seen>();
-      seen->observation =
-          observe_text(loaded.folder(), texts[static_cast<size_t>(i)], {}, {.keep = sites, .sites = changed});
-      seen->sites = names;
+      const auto text = static_cast<size_t>(i);
+      const auto remark = [&](const std::string& line) { remarks[text].push_back(line); };
+      all[text] = std::make_unique<Seen>();
+      all[text]->observation =
+          observe_text(loaded.folder(), texts[text], {},
+                       {.keep = sites, .sites = changed, .number = first + i, .remark = remark});
+      all[text]->sites = names;
     });
+    for (const auto& of_text : remarks) {
+      for (const std::string& line : of_text) warn(line);
+    }
     return all;
   });
+}
+
+/// Throws UsageError on a name or pattern that no site of the model fits.
+void check_sites(const LoadedModel& loaded, const std::vector<std::string>& patterns) {
+  SiteValues asked;
+  for (const std::string& pattern : patterns) asked.keep(pattern);
+  loaded.model().check(asked);
 }
 
 /// The value of a site; of scores and weights the keys of the text alone.
@@ -96,10 +98,35 @@ struct Slopes {
   std::vector<std::pair<std::string, Tensor>> gradients;
 };
 
-Slopes slopes_of(const std::vector<std::string>& names, const SiteValues& values) {
+/// What gradients are asked of: names and patterns, and the sites that they fit.
+struct Wanted {
+  const std::vector<std::string>& at;
+  std::vector<std::string> sites;
+  const char* number;  // what is differentiated
+
+  Wanted(const std::vector<std::string>& patterns, std::span<const SiteShape> all, const char* of)
+      : at(patterns), sites(sites_named(all, patterns)), number(of) {}
+
+  [[noreturn]] void refuse(const std::string& site) const {
+    throw UsageError(
+        fmt::format("`at`: the {} does not depend on {}; name sites that it is computed from (docs/sites.md)",
+                    number, site));
+  }
+  /// Throws UsageError when the number depends on none of them.
+  void check(Var of) const {
+    if (!of.wants_gradient()) refuse(at.empty() ? "nothing" : at.front());
+  }
+};
+
+/// Of the sites that a pattern fits those that the number depends on.
+Slopes slopes_of(const Wanted& wanted, const SiteValues& values) {
   Slopes found;
-  for (const std::string& name : names) {
-    found.gradients.emplace_back(name, copied(values.gradient(name)));
+  for (const std::string& site : wanted.sites) {
+    if (!values.has_gradient(site)) {
+      if (std::find(wanted.at.begin(), wanted.at.end(), site) != wanted.at.end()) wanted.refuse(site);
+      continue;
+    }
+    found.gradients.emplace_back(site, copied(values.gradient(site)));
     require_finite(found.gradients.back().second.view(), "gradients");
   }
   return found;
@@ -127,9 +154,11 @@ Slopes of_log_probability(const LoadedModel& loaded, const std::string& text, co
   double value = 0;
   for (int64_t i = 0; i < each.rows(); ++i)
     value += static_cast<double>(weights(i, 0)) * static_cast<double>(each.value()(i, 0));
+  const Wanted wanted(at, loaded.model().sites(), "log-probability");
+  wanted.check(each);
   pass.tape().seed(each, weights.view());
   pass.tape().backward();
-  Slopes found = slopes_of(sites_named(loaded, at), values);
+  Slopes found = slopes_of(wanted, values);
   found.value = value;
   found.source = seen.source.labels, found.target = seen.target.labels,
   found.predicted = seen.predicted.labels;
@@ -146,6 +175,7 @@ double dot(ConstMatrixView a, ConstMatrixView b) {
 Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const std::string& second,
                      const std::vector<std::string>& at, Sites* changed) {
   const SentenceModel& model = loaded.sentences();
+  for (const std::string& line : loaded.vector_remarks()) warn(line);
   const std::string lines[] = {text, second};
   const std::vector<TextTokens> tokens =
       sentence_tokens(model, lines, {.from = {.one = "text"}, .remark = warn});
@@ -172,10 +202,11 @@ Slopes of_similarity(const LoadedModel& loaded, const std::string& text, const s
         (static_cast<double>(v(0, j)) / length_v - cosine * static_cast<double>(u(0, j)) / length_u) /
         length_u);
   }
+  const Wanted wanted(at, model.sites(), "similarity");
+  wanted.check(vector);
   tape.seed(vector, slope.view());
   tape.backward();
-  std::vector<std::string> names = sites_named(loaded, at);
-  Slopes found = slopes_of(names, values);
+  Slopes found = slopes_of(wanted, values);
   found.value = cosine;
   for (const int32_t id : tokens[0].ids) found.source.push_back(model.folder.source_tokens().shown(id));
   return found;
@@ -222,7 +253,8 @@ void add_observation(nb::module_& module, nb::class_<LoadedModel>& model) {
   model
       .def("observe", observe, "text"_a, nb::kw_only(), "target"_a, "pair"_a.none(), "sites"_a,
            "edits"_a.none())
-      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "sites"_a, "edits"_a.none())
+      .def("check_sites", check_sites, "sites"_a)
+      .def("observe_all", observe_all, "texts"_a, nb::kw_only(), "first"_a, "sites"_a, "edits"_a.none())
       .def("gradient", gradient, "text"_a, nb::kw_only(), "of"_a, "at"_a, "target"_a, "second"_a.none(),
            "position"_a.none(), "edits"_a.none());
 }

@@ -50,6 +50,7 @@ std::vector<Translations> translate_lines(const LoadedModel& loaded, const Lines
                     .max_length_factor = max_length_factor,
                     .suppressed = loaded.folder().suppressed};
   return long_call([&] {
+    if (!loaded.folder().generation_remark.empty()) warn(loaded.folder().generation_remark);
     ModelText text(loaded.folder(), {.remark = warn});
     const auto sources = text.sources_to_translate(lines, {.name = "text"});
     if (text.unknown().tokens > 0) warn(text.unknown().in_words());
@@ -101,6 +102,7 @@ NumpyFloats embed_lines(const LoadedModel& loaded, const Lines& texts, const std
                            .progress = progress,
                            .remark = warn};
   const SentenceModel& model = loaded.sentences();
+  for (const std::string& line : loaded.vector_remarks()) warn(line);
   Tensor rows = long_call([&] { return embed_text(model, texts, options); });
   const std::vector<int64_t> shape = {rows.rows(), rows.cols()};
   return numpy_of(std::move(rows), shape);

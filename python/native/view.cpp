@@ -14,6 +14,7 @@
 #include "call.h"
 #include "corpus.h"
 #include "model.h"
+#include "multihead/base/file.h"
 #include "multihead/heads/page/page_run.h"
 
 namespace mh::python {
@@ -59,8 +60,14 @@ std::pair<std::string, std::string> view(const LoadedModel& loaded, const Lines&
 
 }  // namespace
 
-void add_view(nb::class_<LoadedModel>& model) {
+void add_view(nb::module_& module, nb::class_<LoadedModel>& model) {
   using namespace nb::literals;
+  module.def(
+      "write_file",
+      [](const std::string& path, const std::string& text) {
+        long_call([&] { write_file_atomically(path, text); });
+      },
+      "path"_a, "text"_a);
   model.def("view", view, "texts"_a, nb::kw_only(), "targets"_a, "corpus"_a.none(), "name"_a, "command"_a,
             "head"_a, "walk"_a, "importance"_a, "edits"_a.none(), "progress"_a.none());
 }

@@ -41,6 +41,11 @@ def python(code: str, *, timeout: float = 120) -> subprocess.CompletedProcess[st
     )
 
 
+def golden(name: str) -> Path:
+    """A small model of the tests in C++, a folder of Transformers."""
+    return Path(__file__).resolve().parents[2] / "tests" / "goldens" / name
+
+
 @pytest.fixture(scope="session")
 def demo() -> mh.Model:
     return mh.demo()

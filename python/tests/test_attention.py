@@ -238,6 +238,26 @@ def test_a_hidden_value_may_be_anything() -> None:
     np.testing.assert_array_equal(mh.attention(Q, K, v, mask=mask), mh.attention(Q, K, V, mask=mask))
 
 
+@pytest.mark.parametrize("layout", ["BTHD", "BHTD"])
+def test_many_sequences_without_tokens(layout: Any) -> None:
+    """Nothing is computed and no memory taken, however many there are."""
+    shape = (2**33, 0, 1, 1) if layout == "BTHD" else (2**33, 1, 0, 1)
+    empty = np.zeros(shape, dtype=np.float32)
+    y, lse, weights = mh.attention(empty, empty, empty, layout=layout, return_lse=True, return_weights=True)
+    assert (y.shape, lse.shape, weights.shape) == (shape, shape[:3], (2**33, 1, 0, 0))
+    gradients = mh.attention_backward(empty, empty, empty, y, lse, empty, layout=layout)
+    assert [one.shape for one in gradients] == [shape] * 3
+
+
+def test_offsets_are_whatever_holds_whole_numbers() -> None:
+    x = random_arrays(4, 1, 7, 7, (2, 2, 2), (3, 3))[0][0]
+    expected = mh.attention(x, x, x, offsets=[0, 3, 7])
+    for offsets in (np.array([0, 3, 7]), (0, 3, 7), np.array([0, 3, 7], dtype=np.uint8), iter([0, 3, 7]), range(0, 8, 7)):
+        found = mh.attention(x, x, x, offsets=offsets)
+        if not isinstance(offsets, range):
+            np.testing.assert_array_equal(found, expected)
+
+
 def test_an_array_larger_than_memory_is_refused() -> None:
     huge = np.broadcast_to(np.float32(1), (2**20, 2**20, 1, 8))
     with pytest.raises((mh.Error, MemoryError)):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SENTENCES
+from conftest import SENTENCES, python
 
 import multihead as mh
 
@@ -144,10 +144,52 @@ def test_tables() -> None:
     assert table.report == {"all": 1}
     assert "<th>b.c</th>" in table._repr_html_() and "<script" not in mh.Table([{"a": "<script>"}])._repr_html_()
     assert repr(table).splitlines()[0].split() == ["a", "b.c", "e"]
+    assert repr(table).splitlines()[-1] == "not shown: d" and "<p>not shown: d</p>" in table._repr_html_()
+    some = table[["e", "a"]]
+    assert some.columns == ["e", "a"] and some[0] == {"a": 1} and some[1] == {"e": "x", "a": 3} and some.report == table.report
+    assert repr(some).splitlines()[0].split() == ["e", "a"]
+    assert table[np.int64(1)]["a"] == 3  # type: ignore[call-overload]
+    with pytest.raises(mh.ArgumentTypeError, match="rows by number and columns by name, got tuple"):
+        table[("a", "e")]  # type: ignore[call-overload]
+    with pytest.raises(KeyError, match="there is no column 'z'"):
+        table[["a", "z"]]
     with pytest.raises(KeyError, match="there is no column 'z'; there are a, b.c, d, e"):
         table["z"]
     pandas: Any = pytest.importorskip("pandas")
     assert isinstance(table.to_pandas(), pandas.DataFrame)
+
+
+@pytest.mark.parametrize("room", [40, 80, 200])
+def test_tables_say_which_columns_do_not_fit(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(room))
+    names = [f"column_{i:02}" for i in range(17)]
+    table = mh.Table([{name: i for i, name in enumerate(names)}])
+    lines = repr(table).splitlines()
+    shown = lines[0].split()
+    assert shown == names[: len(shown)] and max(map(len, lines)) <= room
+    assert len(shown) == min(17, (room + 2) // 11)
+    rest = " ".join(lines[2:])
+    assert [name for name in names if name in rest] == names[len(shown) :]
+    assert rest.startswith("not shown: ") or len(shown) == 17
+    assert all(f"<th>{name}</th>" in table._repr_html_() for name in names)
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_every_analysis_of_heads_calls_them_head(demo: mh.Model) -> None:
+    clean, corrupt = "the small dog sees a cat .", "the small cat sees a cat ."
+    patch = {"clean": clean, "corrupt": corrupt, "answer": "Hund", "wrong": "Katze", "prefix": "der kleine"}
+    names = {head.name for head in demo.heads}
+    for table in (
+        mh.heads.stats(demo, SENTENCES),
+        mh.heads.similar(demo, SENTENCES),
+        mh.heads.where(demo, SENTENCES, least_count=1),
+        mh.heads.circuits(demo),
+        mh.heads.importance(demo, SENTENCES),
+        mh.heads.patch(demo, **patch),
+        mh.heads.patch(demo, **patch, what="patterns"),
+    ):
+        assert set(table["head"]) == names
+    assert set(mh.heads.patch(demo, **patch, what="stream")["site"]) <= set(demo.sites)
 
 
 def test_pages(demo: mh.Model, tmp_path: Path) -> None:
@@ -156,10 +198,39 @@ def test_pages(demo: mh.Model, tmp_path: Path) -> None:
     assert (tmp_path / "heads.html").read_text(encoding="utf-8") == page.html
     shown = page._repr_html_()
     assert shown.startswith("<iframe") and "srcdoc=" in shown and "<script" not in shown
+    with pytest.raises(FileNotFoundError, match="nowhere") as raised:
+        page.save(tmp_path / "nowhere" / "heads.html")
+    assert isinstance(raised.value, mh.FileError)
     with pytest.raises(mh.UsageError, match="encoder.7"):
         mh.view(demo, "two dogs run .", head="encoder.7.self_attention.0")
     with pytest.raises(mh.UsageError, match="`target`"):
         mh.view(demo, "two dogs run .", target=["a", "b"])
+
+
+@pytest.mark.parametrize("argument", ["corpus_target", "target_trees", "alignment"])
+def test_pages_refuse_what_belongs_to_a_corpus(demo: mh.Model, argument: str) -> None:
+    given: dict[str, Any] = {argument: Path("missing")}
+    with pytest.raises(mh.UsageError, match=f"`{argument}` is of a corpus: give its sentences with `corpus_text` or `trees`"):
+        mh.view(demo, "two dogs run .", **given)
+
+
+def test_a_page_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    """In one step: with room for half of it the old page is still there, and nothing else."""
+    done = python(f"""
+        import resource, signal
+        import multihead as mh
+        page = mh.Page("a" * 200_000, "", 1)
+        page.save({str(tmp_path / "heads.html")!r})
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            mh.Page("b" * 200_000, "", 1).save({str(tmp_path / "heads.html")!r})
+        except mh.FileError as error:
+            print("refused", error)
+    """)
+    assert done.stdout.startswith("refused ") and "heads.html" in done.stdout, done.stderr
+    assert (tmp_path / "heads.html").read_text() == "a" * 200_000
+    assert [file.name for file in tmp_path.iterdir()] == ["heads.html"]
 
 
 def test_costs_and_bleu() -> None:
@@ -174,5 +245,5 @@ def test_costs_and_bleu() -> None:
     assert mh.bleu(["a b c d e"], [["a b c d"], ["a b c d e"]]).score == pytest.approx(100)
     with pytest.raises(mh.FormatError):
         mh.bleu(["a"], ["a", "b"])
-    with pytest.raises(mh.UsageError, match="lists"):
+    with pytest.raises(mh.UsageError, match="a list of texts, got str"):
         mh.bleu("a", "b")

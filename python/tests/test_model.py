@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SENTENCES
+from conftest import SENTENCES, golden
 
 import multihead as mh
 
@@ -23,6 +25,17 @@ def test_says_what_it_is(demo: mh.Model) -> None:
     assert demo.heads_named("encoder.*.0") == ["encoder.0.self_attention.0", "encoder.1.self_attention.0"]
     assert demo.sites["encoder.0.self_attention.heads"] == 96
     assert "24 heads" in repr(demo)
+
+
+def test_says_that_it_reads_no_text_without_a_tokenizer() -> None:
+    model = mh.load(golden("bert/masked"))
+    assert model.can == ()
+    assert repr(model).endswith("can read no text, since its files have no tokenizer>")
+    for ask in (lambda: model.fill("a [MASK]"), lambda: model.tokenize("a"), lambda: model.observe("a")):
+        with pytest.raises(mh.FileError, match="has no tokenizer.json"):
+            ask()
+    with pytest.raises(mh.UsageError, match="cannot generate: it is an encoder; it can read no text"):
+        list(model.stream("a"))
 
 
 def test_translates_as_the_tool_does(demo: mh.Model, tool: Callable[..., str]) -> None:
@@ -78,40 +91,6 @@ def test_says_what_it_can_do_instead(demo: mh.Model, minilm: mh.Model) -> None:
     ):
         with pytest.raises(mh.UsageError, match=words):
             call()
-
-
-def test_edits(demo: mh.Model) -> None:
-    plain = demo.translate(SENTENCES)
-    head = "decoder.1.cross_attention.0"
-    with demo.edit(mute="*.cross_attention.*"):
-        muted = demo.translate(SENTENCES)
-        with demo.edit(gate={"*": 1.0}):
-            assert demo.translate(SENTENCES) == plain
-        assert demo.translate(SENTENCES) == muted
-    assert muted != plain
-    assert demo.translate(SENTENCES) == plain
-    with demo.edit(gate={head: 0.0}):
-        gated = demo.observe(SENTENCES[0], target=plain[0], sites="decoder.1.cross_attention.heads")
-        assert not gated["decoder.1.cross_attention.heads"][:, :24].any()
-    with demo.edit(replace={head: "uniform"}):
-        weights = demo.observe(SENTENCES[0], target=plain[0]).weights(head)
-        np.testing.assert_allclose(weights, np.full_like(weights, 1 / weights.shape[1]))
-    numbers = np.arange(24, dtype=np.float32)
-    with demo.edit(replace={"encoder.0.self_attention.heads": mh.At(numbers, position=2, head=1)}):
-        seen = demo.observe(SENTENCES[0], sites="encoder.0.self_attention.heads")
-        np.testing.assert_array_equal(seen["encoder.0.self_attention.heads"][2, 24:48], numbers)
-    for call, words in (
-        (lambda: demo.edit(mute="encoder.9.self_attention.0"), "encoder.9"),
-        (lambda: demo.edit(replace={head: "sideways"}), "sideways"),
-        (lambda: demo.edit(mute="nonsense"), "nonsense"),
-        (lambda: demo.edit(replace={"encoder.0.nothing": numbers}), "encoder.0.nothing"),
-        (lambda: demo.edit(gate={head: float("nan")}), "finite"),
-    ):
-        with pytest.raises(mh.UsageError, match=words), call():
-            demo.translate("a")
-    with pytest.raises(ValueError, match="muted and gated"), demo.edit(mute=head, gate={head: 1}):
-        pass
-    assert demo.translate(SENTENCES) == plain
 
 
 def test_observes(demo: mh.Model) -> None:
@@ -177,6 +156,31 @@ def test_saves_and_prunes(demo: mh.Model, tmp_path: Path) -> None:
     assert mh.load(tmp_path / "pruned").translate(SENTENCES) == muted
 
 
+def test_save_replaces_only_what_multihead_wrote(demo: mh.Model, tmp_path: Path) -> None:
+    demo.save(tmp_path / "copy")
+    demo.save(tmp_path / "copy", dtype="bfloat16")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "bert"}')
+    (other / "vocab.txt").write_text("[PAD]")
+    for write in (demo.save, lambda folder: mh.convert("demo", folder)):
+        with pytest.raises(mh.Error, match="multihead did not write; choose a new name, or allow that it is lost: `overwrite`"):
+            write(other)
+    assert (other / "vocab.txt").read_text() == "[PAD]"
+    demo.save(other, overwrite=True)
+    assert mh.load(other).translate(SENTENCES) == demo.translate(SENTENCES)
+    assert not (other / "vocab.txt").exists()
+
+
+def test_save_says_which_transformers_opens_a_pruned_model(minilm: mh.Model, tmp_path: Path) -> None:
+    pruned = minilm.prune("encoder.0.self_attention.1")
+    with pytest.warns(mh.Remark, match="Transformers 4 opens the folder by its pruned_heads; Transformers 5 no longer prunes"):
+        pruned.save(tmp_path / "pruned")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mh.Remark)
+        minilm.save(tmp_path / "whole")
+
+
 def test_tokens(demo: mh.Model) -> None:
     found = demo.tokenize("two dogs run .")
     assert found.tokens == ["two", "dogs", "run", ".", "</s>"]
@@ -191,6 +195,56 @@ def test_warns_of_words_it_does_not_know(demo: mh.Model) -> None:
         warnings.simplefilter("error", mh.Remark)
         with pytest.raises(mh.Remark):
             demo.translate("the xylophone sees a cat .")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda demo: demo.translate("the xylophone sees"),
+        lambda demo: demo.observe("the xylophone sees"),
+        lambda demo: list(demo.observe(["the xylophone sees"])),
+        lambda demo: mh.heads.stats(demo, ["the xylophone sees a cat ."]),
+    ],
+)
+def test_remarks_point_at_the_line_of_the_user(demo: mh.Model, call: Callable[[mh.Model], Any]) -> None:
+    with pytest.warns(mh.Remark) as told:
+        call(demo)
+    assert any("unknown" in str(one.message) for one in told)
+    assert {(one.filename, one.lineno) for one in told} == {(__file__, call.__code__.co_firstlineno)}
+
+
+def test_loading_tells_what_the_folder_is_about(tmp_path: Path) -> None:
+    """Every remark of the library, at the line that loads; those of vectors when vectors are asked for."""
+    folder = tmp_path / "classifier"
+    shutil.copytree(golden("fill/bert"), folder)
+    add_tensor(folder / "model.safetensors", "classifier.weight")
+    for load in (mh.load, lambda path: mh.convert(path, tmp_path / "again")):
+        with pytest.warns(mh.Remark, match="classifier.weight.* not read") as told:
+            load(folder)
+        assert len(told) == 1 and told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mh.Remark)
+        for name in ("generate/gpt2", "fill/bert", "sentences/plain", "sentences/modes"):
+            mh.load(golden(name))
+        with pytest.raises(mh.Remark, match="classifier.weight"):
+            mh.load(folder)
+    model = mh.load(golden("sentences/plain"))
+    with pytest.warns(mh.Remark, match="no modules.json") as told:
+        model.embed("a")
+    assert told[0].filename == __file__
+    with pytest.warns(mh.Remark, match="no modules.json"):
+        model.gradient("a", at="encoder.states", of="similarity", second="b")
+
+
+def add_tensor(path: Path, name: str) -> None:
+    """A tensor more, of two numbers, in a file of safetensors."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    end = len(data) - 8 - size
+    header[name] = {"dtype": "F32", "shape": [2], "data_offsets": [end, end + 8]}
+    written = json.dumps(header).encode()
+    path.write_bytes(len(written).to_bytes(8, "little") + written + data[8 + size :] + bytes(8))
 
 
 def test_errors_are_of_sensible_kinds(tmp_path: Path) -> None:
@@ -217,6 +271,10 @@ def test_finds_models_of_the_cache(tmp_path: Path, demo: mh.Model, monkeypatch: 
     for name in ("some/other", "../some/translator", "a/b/c"):
         with pytest.raises(FileNotFoundError, match="no model folder"):
             mh.load(name)
+    for name in ("bert-base-uncased", "some/other"):
+        with pytest.raises(mh.MissingFileError, match=r"Hugging Face's cache .*snapshot_download\('" + name) as raised:
+            mh.load(name)
+        assert str(tmp_path) in str(raised.value) and "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("what", [lambda demo: demo, lambda demo: demo.observe("two dogs run .")])
@@ -226,7 +284,7 @@ def test_refuses_to_be_pickled(demo: mh.Model, what: Any) -> None:
 
 
 def test_refuses_what_is_no_text(demo: mh.Model) -> None:
-    with pytest.raises(TypeError, match="`texts`: expected text or a list of texts, got int"):
+    with pytest.raises(TypeError, match="`texts`: expected text or a list of texts, got int in it"):
         demo.translate([1])  # type: ignore[list-item]
     with pytest.raises(mh.UsageError, match="beam size"):
         demo.translate("a", beam_size=0)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from conftest import SENTENCES, python, real_model
+from conftest import SENTENCES, golden, python, real_model
 
 import multihead as mh
 
@@ -98,6 +98,58 @@ def test_a_forked_child_computes(demo: mh.Model) -> None:
     if child == 0:
         os._exit(0 if demo.translate(SENTENCES) == expected else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("what", ["goes on", "leaves", "computes"])
+def test_a_stream_that_is_in_progress_at_a_fork(what: str) -> None:
+    """In the child it goes on, can be left, and does not hinder other work; the parent's goes on, too."""
+    done = python(f"""
+        import os, warnings
+        import multihead as mh
+        warnings.simplefilter("ignore")
+        model = mh.load({str(golden("generate/gpt2"))!r})
+        settings = dict(max_new_tokens=40, seed=5)
+        whole = model.generate("the", **settings)
+        pieces = model.stream("the", **settings)
+        begun = next(pieces) + next(pieces)
+        child = os.fork()
+        if child == 0:
+            right = True
+            if {what!r} == "goes on":
+                right = begun + "".join(pieces) == whole
+            elif {what!r} == "leaves":
+                pieces.close()
+            else:
+                right = model.generate("the", **settings) == whole
+            os._exit(0 if right else 1)
+        right = begun + "".join(pieces) == whole
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), right)
+    """, timeout=60)  # fmt: skip
+    assert done.stdout == "0 True\n", done.stderr
+
+
+def test_remarks_of_a_stream_point_at_its_reader() -> None:
+    model = mh.load(golden("generate/gpt2"))
+    with pytest.warns(mh.Remark) as told:
+        list(model.stream("the " * 100, max_new_tokens=500))
+    assert {one.filename for one in told} == {__file__}
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_tool_leaves_an_ignored_ctrl_c_ignored(ignored: bool) -> None:
+    """As the tool itself: of nohup and of jobs in the background."""
+    words = [sys.executable, "-m", "multihead", "translate", "--model", "demo"]
+    tool = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL),
+    )  # fmt: skip
+    assert tool.stdin is not None and tool.stdout is not None
+    tool.stdin.write("two dogs run .\n")
+    tool.stdin.flush()
+    assert tool.stdout.readline() == "zwei Hunde laufen .\n"  # it has set its signals, and waits for more
+    tool.send_signal(signal.SIGINT)
+    rest, _ = tool.communicate("she sleeps .\n" if ignored else None)
+    assert (tool.returncode, bool(rest)) == ((0, True) if ignored else (-signal.SIGINT, False))
 
 
 def test_threads_share_a_model(demo: mh.Model) -> None:

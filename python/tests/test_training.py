@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,65 @@ def test_ctrl_c_saves_and_the_same_call_goes_on(texts: dict[str, Any], tmp_path:
     assert seen[0] == 8 and done.updates == 15
     a, b = (Path(one.model) / "model.safetensors" for one in (whole, done))
     assert a.read_bytes() == b.read_bytes()
+
+
+class Bar:
+    """In place of tqdm's."""
+
+    made: list[Bar] = []
+
+    def __init__(self, **given: Any) -> None:
+        self.n, self.total, self.closed, self.written = 0, given.get("total"), False, 0
+        Bar.made.append(self)
+
+    def update(self, more: int) -> None:
+        assert not self.closed
+        self.n += more
+
+    def set_postfix(self, **_: Any) -> None:
+        pass
+
+    def write(self, _: str) -> None:
+        self.written += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
+    auto: Any = types.ModuleType("tqdm.auto")
+    auto.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", auto)
+    Bar.made = []
+    return Bar.made
+
+
+def test_a_bar_beside_callbacks(texts: dict[str, Any], tmp_path: Path, bars: list[Bar]) -> None:
+    seen: list[int] = []
+    mh.train(
+        tmp_path / "model", **texts, updates=12, validate_every=5, progress=True,
+        on_update=lambda found: seen.append(found["update"]), on_validation=lambda found: seen.append(-found["update"]),
+    )  # fmt: skip
+    assert [one for one in seen if one > 0] == list(range(1, 13)) and -5 in seen and -10 in seen
+    assert [(bar.n, bar.total, bar.closed) for bar in bars] == [(12, 12, True)]
+    assert bars[0].written == sum(one < 0 for one in seen)
+
+
+@pytest.mark.filterwarnings("ignore::multihead.Remark")
+def test_bars_end_whatever_happens(texts: dict[str, Any], tmp_path: Path, bars: list[Bar]) -> None:
+    def fail(_: dict[str, Any]) -> None:
+        raise ZeroDivisionError
+
+    demo = mh.demo()
+    with pytest.raises(ZeroDivisionError):
+        mh.train(tmp_path / "model", **texts, updates=5, progress=True, on_update=fail)
+    mh.heads.stats(demo, SENTENCES, progress=True)  # nobody knows how many there are
+    demo.translate(SENTENCES, progress=True)
+    with pytest.raises(mh.UsageError):
+        demo.translate(SENTENCES, beam_size=0, progress=True)
+    assert [(bar.n, bar.closed) for bar in bars] == [(1, True), (5, True), (5, True), (0, True)]
 
 
 def test_refuses_settings_that_it_does_not_know(texts: dict[str, Any], tmp_path: Path) -> None:

@@ -72,6 +72,29 @@ TEST_F(EmbedVerb, AnEmptyLineIsItsSpecialTokens) {
   EXPECT_EQ(json::parse(rows[0])["vector"], json::parse(rows[1])["vector"]);
 }
 
+TEST_F(EmbedVerb, ObeysTheSimilarityOfTheFolder) {
+  const std::string folder = scratch / "dot";
+  std::filesystem::copy(kSentences + "dense", folder, std::filesystem::copy_options::recursive);
+  json settings = json::parse(read_file(folder + "/config_sentence_transformers.json"));
+  settings["similarity_fn_name"] = "dot";
+  settings["prompts"]["query"] = "query: ";
+  write_file_atomically(folder + "/config_sentence_transformers.json", settings.dump());
+  const Tensor rows = embed_text(load_sentence_model(folder), {"the cat", "two dogs run ."});
+  double dot = 0;
+  for (int64_t j = 0; j < rows.cols(); ++j)
+    dot += static_cast<double>(rows(0, j)) * static_cast<double>(rows(1, j));
+  ASSERT_GT(std::abs(dot - cosine(rows.view(), 0, 1)), 1e-3);
+
+  const ToolResult alike = run_tool("embed '" + folder + "' --similarity 'the cat' 'two dogs run .'");
+  EXPECT_NEAR(std::stod(alike.out), dot, 2e-6) << alike.err;
+  EXPECT_THAT(alike.err,
+              HasSubstr("similarity is the dot product, as config_sentence_transformers.json says"));
+  const ToolResult nearest = run_tool("embed '" + folder + "' --nearest 1 '" + kText8 + "'", "the cat\n");
+  EXPECT_THAT(nearest.err, AllOf(HasSubstr("similarity is the dot product"),
+                                 HasSubstr("the model has the prompt \"query\"")));
+  EXPECT_THAT(embed("--nearest 1 '" + kText8 + "'", "the cat\n").err, testing::Not(HasSubstr("similarity")));
+}
+
 TEST_F(EmbedVerb, SaysHowAlikeTextsAreAndWhichAreNearest) {
   const ToolResult same = embed("--similarity 'two dogs run .' 'two dogs run .'");
   EXPECT_EQ(same.out, "1.000000\n") << same.err;

@@ -71,11 +71,11 @@ TEST_F(HeadChanges, GateHeadsInEveryVerb) {
     EXPECT_EQ(with("--gate " + heads + "=1e-60'"), muted);
     EXPECT_NE(doubled, whole);
     EXPECT_NE(doubled, muted);
-    // All but one head muted: a gate counts for a head that is muted, too.
+    // All but one head muted: of several gates the last one counts.
     std::string others;
     for (int head = 1; head < verb.heads; ++head)
       others += "--mute " + verb.attention + "." + std::to_string(head) + " ";
-    EXPECT_EQ(with("--gate " + verb.attention + ".0=1 --mute " + heads + "'"), with(others));
+    EXPECT_EQ(with("--gate " + heads + "=0' --gate " + verb.attention + ".0=1"), with(others));
   }
 }
 
@@ -132,10 +132,18 @@ TEST_F(HeadChanges, ThatAreMistypedAreExplained) {
     expect_refused("--gate " + head + "=" + number,
                    "--gate " + head + "=: expected a finite number, got " + std::string(number));
   expect_refused("--gate " + head + "=", "expected a finite number, got nothing");
+  const ToolResult huge = run_tool(verb + "--gate '*=1e38'", "two dogs run\n");
+  EXPECT_NE(huge.status, 0);
+  EXPECT_THAT(huge.err,
+              HasSubstr("are not finite numbers; a gate or a number that was put into it may be too large"));
   expect_refused("--replace " + head + "=last",
                  "--replace " + head + "=: expected uniform|previous|first, got last");
   expect_refused("--mute " + head + " --gate " + head + "=0.5",
                  head + " is given to --mute and to --gate; give it to one of them");
+  expect_refused("--mute 'decoder.*' --gate " + head + "=0.5",
+                 head + " is muted by 'decoder.*' and gated by '" + head + "'; name it in one of them");
+  expect_refused("--gate 'decoder.*=0.5' --mute " + head,
+                 head + " is muted by '" + head + "' and gated by 'decoder.*'");
   for (const char* flag : {"--gate 'encoder.*.0=2'", "--replace 'encoder.*.0=first'"})
     expect_refused(flag, "this model has no head 'encoder.*.0'; it has decoder.0.self_attention to ");
   expect_refused("--gate self_attention=1",

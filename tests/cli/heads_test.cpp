@@ -140,7 +140,7 @@ TEST_F(HeadsVerb, DrawsAndSaves) {
 TEST_F(HeadsVerb, TellsWhatItCutsAndWhichWordsItDoesNotKnow) {
   std::string line = "the \u6F22\u5B57";
   for (int i = 0; i < 31; ++i) line += " small dog";
-  const std::string cut = " cut to the 61 tokens that the model reads; ";
+  const std::string cut = " cut to the 61 tokens that the model reads, at its end; ";
   const ToolResult lines = run_tool("heads " + folder + " " + target + " -i '" +
                                     scratch.write("long", line + "\n\na cat\n") + "'"),
                    text = run_tool("heads " + folder + " --text '" + line + "' --target-text 'a cat'"),

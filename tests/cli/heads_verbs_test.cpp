@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "multihead/base/file.h"
 #include "multihead/base/terminal_text.h"
 #include "tests/cli/run_tool.h"
 
@@ -84,9 +85,52 @@ TEST_F(HeadsVerbs, RelationsSayWhichThereAre) {
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--relation verb: the trees have "));
   EXPECT_THAT(wrong.err, HasSubstr("det"));
+  const ToolResult rare = run_tool("heads relations demo" + trees + " --least-support 99999");
+  EXPECT_EQ(rare.status, 1);
+  EXPECT_THAT(rare.err, HasSubstr("--least-support 99999: no relation has so many words on each half"));
+  write_file_atomically(corpus + "/one.en", "two dogs run .\n");
+  write_file_atomically(corpus + "/one.align", "\n");
+  const ToolResult unlinked = run_tool("heads alignment demo -i '" + corpus + "/one.en' --target '" + corpus +
+                                       "/one.en' --alignment '" + corpus + "/one.align'");
+  EXPECT_EQ(unlinked.status, 1);
+  EXPECT_THAT(unlinked.err, HasSubstr("its alignments link no words"));
   const ToolResult none = run_tool("heads relations demo" + text);
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.err, HasSubstr("give --conllu FILE"));
+}
+
+TEST_F(HeadsVerbs, NamesOfRelationsCannotTurnTheLineRound) {
+  const std::string turns = "\u202e", name = "ob" + turns + "j";
+  std::string trees;
+  for (int i = 0; i < 40; ++i)
+    trees += "1\tsee\t_\tX\t_\t_\t0\troot\t_\t_\n2\tdogs\t_\tX\t_\t_\t1\t" + name + "\t_\t_\n\n";
+  const std::string file = scratch.write("turned", trees);
+  for (const std::string& flags : {std::string(), " --relation '" + name + "'", std::string(" --relation x")}) {
+    const ToolResult found = run_tool("heads relations demo --conllu '" + file + "'" + flags);
+    EXPECT_EQ(found.status, flags.ends_with(" x") ? 2 : 0) << found.err;
+    EXPECT_EQ((found.out + found.err).find(turns), std::string::npos) << flags;
+    EXPECT_THAT(found.out + found.err, testing::AnyOf(HasSubstr("ob.j"), HasSubstr("ob\\u202ej"))) << flags;
+  }
+}
+
+TEST_F(HeadsVerbs, TreesMayHaveBlankLinesAndWordsOfNoBreakSpaces) {
+  const auto row = [](int id, const char* form, int head) {
+    return std::to_string(id) + "\t" + form + "\t_\tX\t_\t_\t" + std::to_string(head) +
+           (head == 0 ? "\troot\t_\t_\n" : "\tnsubj\t_\t_\n");
+  };
+  const std::string dogs = row(1, "dogs", 2) + row(2, "run", 0), plain = dogs + "\n" + dogs + "\n";
+  const auto relations = [&](const std::string& bytes, const std::string& flags = "") {
+    return run_tool("heads relations demo --conllu '" + scratch.write("trees", bytes) + "'" + flags);
+  };
+  const ToolResult expected = relations(plain);
+  ASSERT_EQ(expected.status, 0) << expected.err;
+  for (const std::string& bytes : {"\n" + dogs + "\n\n" + dogs + "\n\n", dogs + " \n" + dogs, plain + "\n\n"})
+    EXPECT_EQ(relations(bytes).out, expected.out) << bytes;
+  EXPECT_EQ(relations(row(1, "\u00a0", 2) + row(2, "run", 0)).status, 0);
+  const ToolResult other = relations(plain, " -i '" + scratch.write("other", "dogs run\ncats run\n") + "'");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_THAT(other.err,
+              HasSubstr(scratch / "other" + " sentence 2: expected the text to go on with 'dogs'"));
 }
 
 TEST_F(HeadsVerbs, RelationsAsJsonHaveBothHalves) {

@@ -93,7 +93,7 @@ TEST_F(ScoreVerb, LongLinesAreCutAndReported) {
   const ToolResult found = score_text("a cat\n" + long_line, "a cat\n" + long_line);
   EXPECT_EQ(found.status, 0);
   EXPECT_EQ(lines_of(found.out).size(), 2u);
-  EXPECT_THAT(found.err, HasSubstr("1 of 2 lines cut to the 19 tokens that the model reads; "));
+  EXPECT_THAT(found.err, HasSubstr("1 of 2 lines cut to the 19 tokens that the model reads, at its end; "));
   EXPECT_THAT(found.err, HasSubstr("/s line 2 has "));
   EXPECT_THAT(found.err, HasSubstr("/t line 2 has "));
   expect_error(score_text("a cat\n" + long_line, "a cat\na cat", "--strict"), 1, "leave out --strict");

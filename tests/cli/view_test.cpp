@@ -96,6 +96,20 @@ TEST(View, MeasuresTwoModelsOnOnePipe) {
     EXPECT_EQ(run["evidence"]["of"], "2 sentences of pipe");
 }
 
+// A name that begins with a dash is a file's, also for the program that opens it.
+TEST(View, OpensWhatIsCalledLikeAFlag) {
+  const ScratchFolder scratch;
+  const std::string program = scratch / "xdg-open", page = "-x.html";
+  scratch.write("xdg-open", "#!/bin/sh\nprintf '%s' \"$1\" >opened\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const ToolResult result = run_shell("cd '" + scratch / "" +
+                                      "' && PATH=\"$PWD:$PATH\" \"$MULTIHEAD\" view demo "
+                                      "'a cat runs .' --no-importance --open -o " +
+                                      page);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(scratch.read("opened"), "./-x.html");
+}
+
 TEST(View, RefusesInOneLineAndWritesNothing) {
   const ScratchFolder scratch;
   const std::string page = " -o '" + scratch / "heads.html" + "'";

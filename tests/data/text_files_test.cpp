@@ -79,6 +79,16 @@ TEST(Conllu, NeedsNoLastEmptyLine) {
   EXPECT_TRUE(parse("").empty());
 }
 
+// As the Python packages conllu and pyconll do.
+TEST(Conllu, EmptyLinesAndLinesOfSpacesEndASentenceOnce) {
+  const std::string without_end = kSmall.substr(0, kSmall.size() - 1);
+  for (const std::string& text :
+       {kSmall + "\n" + kSmall, "\n" + kSmall + kSmall, "\n\n" + kSmall + kSmall + "\n\n",
+        without_end + " \n" + kSmall, without_end + "\t\n  \n\n" + kSmall + " \n", " \n" + kSmall + kSmall})
+    EXPECT_EQ(format_conllu(parse(text)), kSmall + kSmall) << text;
+  EXPECT_TRUE(parse("\n \n\n").empty());
+}
+
 TEST(Conllu, RefusesWhatIsNone) {
   const std::string good = row("1 a a X _ _ 0 root _ _");
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -103,8 +113,7 @@ TEST(Conllu, RefusesWhatIsNone) {
       {row("2-3 a _ _ _ _ _ _ _ _") + good, "got '2-3'"},
       {row("1-1 a _ _ _ _ _ _ _ _") + good, "got '1-1'"},
       {row("5.1 a _ _ _ _ _ _ _ _") + good, "got '5.1'"},
-      {"\n" + good, "f:1: a second empty line"},
-      {good + "\n\n\n" + good, "f:3: a second empty line"},
+      {row("0.1 a _ _ _ _ _ _ _ _") + "\n", "f:2: empty nodes without a sentence"},
       {"# only a comment\n\n", "comments without a sentence"},
       {good + "# late\n", "a comment inside a sentence"},
   };

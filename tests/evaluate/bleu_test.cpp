@@ -7,6 +7,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/evaluate/bootstrap.h"
 #include "multihead/io/lines.h"
@@ -137,6 +138,14 @@ TEST(Bootstrap, RefusesSystemsOfUnequalLength) {
   const std::vector<std::vector<BleuCounts>> unequal{std::vector<BleuCounts>(3), std::vector<BleuCounts>(2)};
   EXPECT_THROW(paired_bootstrap(unequal, {}), FormatError);
   EXPECT_THROW(paired_bootstrap(std::vector<std::vector<BleuCounts>>(1), {}), FormatError);
+}
+
+TEST(Bleu, EndsWhenTheCallerAsks) {
+  const std::vector<Lines> references{{"a dog runs .", "a cat sleeps ."}};
+  const Bleu bleu({}, references);
+  const StopScope scope([] { return true; });
+  EXPECT_THROW(Bleu({}, references), Interrupted);
+  EXPECT_THROW(bleu.counts(references[0]), Interrupted);
 }
 
 }  // namespace

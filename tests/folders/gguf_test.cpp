@@ -188,8 +188,8 @@ TEST_F(HostileGgufModel, TokenizersThatCannotBe) {
   value("tokenizer.ggml.tokens",
         gguf_strings({"<end>", "<pad>", "a", "b", "c", "ab", "abc", "1", "a", "<tag>", "Ġa"}),
         "is there twice");
-  value("tokenizer.ggml.eos_token_id", gguf_u32(11), "eos_token_id is 11; expected 0 ... 10");
-  value("tokenizer.ggml.padding_token_id", gguf_u32(~0u), "\"tokenizer.ggml.padding_token_id\": expected");
+  value("tokenizer.ggml.eos_token_id", gguf_string("<end>"),
+        "\"tokenizer.ggml.eos_token_id\": expected an integer");
   refused(
       [](GgufSpec& s) {
         s.value("tokenizer.ggml.add_bos_token") = gguf_bool(1);

@@ -198,7 +198,7 @@ TEST(GgufSentencePiece, WhatCannotBeIsRefused) {
   refused("tokenizer.ggml.token_type", gguf_floats(zeros),
           "\"tokenizer.ggml.token_type\": expected a list of");
   refused("tokenizer.ggml.add_space_prefix", gguf_u32(1), "expected true or false, got 1");
-  refused("tokenizer.ggml.bos_token_id", gguf_u32(14), "expected an integer from 0 to 13, got 14");
+  refused("tokenizer.ggml.bos_token_id", gguf_string("a"), "expected an integer from");
   GgufSpec spec = small_sentence_piece();
   spec.erase("tokenizer.ggml.scores");
   expect_one_line_error([&] { tokenizer_of(spec); }, "\"tokenizer.ggml.scores\" is missing", "no scores");
@@ -275,6 +275,35 @@ TEST(SlowGgufTokenizerOracle, HuggingFaceOpensWhatIsWritten) {
     ASSERT_EQ(file["texts"].size(), lines.size());
     for (size_t i = 0; i < lines.size() && !testing::Test::HasNonfatalFailure(); ++i)
       expect_answer(tokenizer, lines[i], file["texts"][i]);
+  }
+}
+
+// A chat's markers are one token each whatever type the file gives them: those of llama.cpp for the end of a message.
+TEST(GgufChat, MarkersAreFoundInTextWhateverTheirType) {
+  const std::vector<std::string> tokens = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<", "|", "i", "m", "_", "s",
+                                           "t", "a", "r", ">", "e", "n", "d", "<|other|>"};
+  for (const auto& [start, end] : {std::pair{3, 3}, {4, 4}, {1, 1}, {3, 1}, {1, 4}, {5, 1}}) {
+    SCOPED_TRACE(fmt::format("{} {}", start, end));
+    std::vector<int32_t> types(tokens.size(), 1);
+    types[0] = 3;
+    types[1] = start;
+    types[2] = end;
+    GgufSpec spec;
+    spec.values = {{"tokenizer.ggml.model", gguf_string("gpt2")},
+                   {"tokenizer.ggml.pre", gguf_string("gpt-2")},
+                   {"tokenizer.ggml.tokens", gguf_strings(tokens)},
+                   {"tokenizer.ggml.token_type", gguf_ints(types)},
+                   {"tokenizer.ggml.merges", gguf_strings({})}};
+    spec.tensors = {gguf_zeros("a", {1})};
+    const GgufFile file = GgufFile::from_bytes(spec.bytes(), "file.gguf");
+    const Tokenizer tokenizer = *gguf_tokenizer(file);
+    EXPECT_THAT(tokenizer.encode_ids("<|im_start|>a<|im_end|>"), ElementsAre(1, 10, 2));
+    EXPECT_GT(tokenizer.encode_ids("<|other|>").size(), 1u);
+    EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{10, 2}), end == 4 ? "a<|im_end|>" : "a");
+    std::vector<std::string> split;
+    if (start != 3 && start != 4) split.emplace_back("<|im_start|>");
+    if (end != 3 && end != 4) split.emplace_back("<|im_end|>");
+    EXPECT_EQ(gguf_split_markers(file), split);
   }
 }
 

@@ -111,7 +111,7 @@ TEST_F(HostileFolder, SizesThatCannotBe) {
       {"eos_token_id", json::array({0, 1}), "eos_token_id"},
       {"decoder_start_token_id", 53, "decoder_start_token_id is 53"},
       {"decoder_vocab_size", 5, "decoder_vocab_size is 5; shared embeddings need that of the source, 53"},
-      {"head_geometry", {{"scores", "banana"}}, "head_geometry needs model_type \"multihead\""},
+      {"head_geometry", {{"scores", "banana"}}, "it needs model_type \"multihead\""},
       {"own_heads", json::array(), "own_heads needs"},
       {"norm", "pre", "norm needs"},
       {"norm", "post", ""},

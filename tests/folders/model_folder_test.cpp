@@ -11,6 +11,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/stop.h"
+#include "multihead/folders/generation_keys.h"
 #include "multihead/io/safetensors.h"
 #include "multihead/models/encoder_decoder.h"
 #include "tests/folders/folder_case.h"
@@ -145,6 +146,9 @@ TEST_F(SavedFolder, HoldsTheFilesOfAHuggingFaceFolder) {
   EXPECT_EQ(generation["decoder_start_token_id"], kPadId);
   EXPECT_EQ(generation["max_length"], 29);
   EXPECT_EQ(generation["num_beams"], 5);
+  EXPECT_EQ(generation["early_stopping"], true);  // with which transformers searches as we do
+  EXPECT_EQ(generation_remark(generation.dump(), "generation_config.json", generation["eos_token_id"], true),
+            "");
 
   const auto tokens = json_of(folder / "tokenizer_config.json");
   EXPECT_EQ(tokens["tokenizer_class"], "PreTrainedTokenizerFast");

@@ -163,6 +163,22 @@ TEST(SavedHeads, AFusedTensorMayHoldFewerKeys) {
   }
 }
 
+// Merged heads have no keys of their own, so that a third of the fused tensor is not there.
+TEST(SavedHeads, AFusedTensorMayLackKeys) {
+  const test::ScratchFolder scratch;
+  for (const char* name : {"gpt2/tied", "bert/masked"}) {
+    for (const bool merged : {true, false}) {
+      ModelFolder folder = load_model_folder(kGoldens / name);
+      folder.model = convert_model(*folder.model, [&](const std::string&, const LayerWeights& w) {
+        return merged ? to_merged(w) : to_collaborative(w, w.geometry.heads * w.geometry.d_key - 1);
+      });
+      const std::string out = scratch / fmt::format("{}-{}", folder.model_type, merged);
+      save_model_folder(out, folder, {.own_format = OwnFormat::kAllowed});
+      EXPECT_EQ(largest_difference(*folder.model, *load_model_folder(out).model), 0) << name << merged;
+    }
+  }
+}
+
 TEST(SavedHeads, LlamaHoldsOneNumberForAllLayers) {
   const test::ScratchFolder scratch;
   ModelFolder folder = load_model_folder(kGoldens / "llama" / "tied_grouped");

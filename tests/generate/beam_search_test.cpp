@@ -332,7 +332,8 @@ TEST_F(BeamSearchTest, ImpossibleOptionsAreNamed) {
   EXPECT_THAT(message({.min_length = 9, .max_length = 8}),
               HasSubstr("min length: expected 0 to the max length 8, got 9"));
   EXPECT_THAT(message({.length_penalty = {.alpha = std::nan("")}}), HasSubstr("length penalty"));
-  EXPECT_THAT(message({.max_length_factor = -1}), HasSubstr("max length factor"));
+  EXPECT_THAT(message({.max_length_factor = -1}),
+              HasSubstr("`max_length_factor`: expected a number of at least 0, got -1"));
   EXPECT_THAT(message({}, {{1}}), HasSubstr("prefixes: expected one for each of 6 sources, got 1"));
   EXPECT_THAT(message({}, {{37}, {}, {}, {}, {}, {}}), HasSubstr("got 37"));
   EXPECT_THAT(message({}, {{}, {}, {5, kEnd}, {}, {}, {}}), HasSubstr("other than the end token 0, got 0"));

@@ -253,8 +253,13 @@ TEST_P(AttributionOfFamilies, RefusesTokensThatAreNotThere) {
               ThrowsMessage<UsageError>(HasSubstr("there is no token -1")));
   EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.target_token = "two dogs"})); },
               ThrowsMessage<UsageError>(HasSubstr(" tokens of this vocabulary; name one")));
+  EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.target_token = "horse"})); },
+              ThrowsMessage<UsageError>(HasSubstr("`target_token`: the tokenizer does not know 'horse'")));
+  const std::string with_nul("hor\0se", 6);
+  EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.target_token = with_nul})); },
+              ThrowsMessage<UsageError>(testing::EndsWith("'hor\\u0000se'; take another word")));
   EXPECT_THAT([&] { attribute(folder_, kAttributionText, asked({.steps = 0})); },
-              ThrowsMessage<UsageError>(HasSubstr("`steps`: expected 1 or more, got 0")));
+              ThrowsMessage<UsageError>(HasSubstr("`steps`: expected an integer from 1 to 100000, got 0")));
   EXPECT_THROW(attribute(folder_, "", asked()), UsageError);
   EXPECT_THROW(attribute(folder_, kAttributionText, asked({.methods = {AttributionMethod::kFlow}}))
                    .of(AttributionMethod::kRollout),

@@ -84,6 +84,19 @@ TEST_F(ChangedHeads, NumbersOfOneQueryComeAfterTheRule) {
   EXPECT_EQ(weights(3 + 5, 0), 1);
 }
 
+TEST_F(ChangedHeads, AHeadIsNotMutedAndGated) {
+  SiteValues both, apart;
+  both.mute("*.1.self_attention.*");
+  both.set_gate("decoder.*.2", 0.5f);
+  EXPECT_THAT(
+      [&] { model.check(both); },
+      ThrowsMessage<UsageError>(HasSubstr("decoder.1.self_attention.2 is muted by '*.1.self_attention.*' and "
+                                          "gated by 'decoder.*.2'")));
+  apart.mute("encoder.*.self_attention.*");  // that both texts could name one head makes none
+  apart.set_gate("*.cross_attention.*", 0.5f);
+  EXPECT_NO_THROW(model.check(apart));
+}
+
 TEST_F(ChangedHeads, HeadsThatAreNotThereAreNamed) {
   SiteValues none, rule;
   EXPECT_TRUE(none.empty());

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/conversion/convert_model.h"
 #include "multihead/heads/measures/circuits_json.h"
@@ -281,6 +283,15 @@ TEST(Circuits, AsJson) {
   const auto shortened = nlohmann::json::parse(circuits_json("a model", found, 1));
   ASSERT_EQ(shortened["compositions"].size(), 1u);
   EXPECT_EQ(shortened["compositions"][0]["strength"], found.compositions[0].strength);
+}
+
+// A million draws would take hours.
+TEST(Circuits, TheBaselineEndsWhenTheCallerAsks) {
+  const std::unique_ptr<Model> model = model_by_hand();
+  int asked = 0;
+  const StopScope scope([&] { return ++asked > 1; });
+  EXPECT_THROW(head_circuits(*model, {.random_draws = 1'000'000'000}), Interrupted);
+  EXPECT_EQ(asked, 2);
 }
 
 }  // namespace

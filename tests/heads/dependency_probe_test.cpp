@@ -134,5 +134,24 @@ TEST(DependencyProbe, LearnsWhichHeadHasTheTree) {
   EXPECT_GT(heads[2].reads, heads[2].read + 1) << "the word reads its head, not the other way round";
 }
 
+// All words of this one squared would be 90 GB a head.
+TEST(DependencyProbe, WordsThatAreCutTakeNoMemory) {
+  constexpr int kWords = 150'000;
+  std::vector<int> heads(kWords, 0);
+  heads[0] = -1;
+  CorpusBlock block;
+  block.encoder_trees.trees.push_back(tree_of(heads));
+  block.encoder_trees.word_of_token.push_back({0, 1, 2, 3, 4});
+  DependencyProbe probe({"encoder.0.self_attention"}, 1);
+  probe.begin(block);
+  Synthetic weights("encoder.0.self_attention", 1);
+  weights.add({one_hot({1, 0, 0, 0, 0}, 5)});
+  for (int epoch = 0; epoch < 20; ++epoch) probe.weights(weights.observed());
+  probe.use(DependencyProbe::Use::kCount);
+  probe.weights(weights.observed());
+  EXPECT_EQ(probe.words(), kWords - 1);
+  EXPECT_EQ(probe.right(), 4);
+}
+
 }  // namespace
 }  // namespace mh::test

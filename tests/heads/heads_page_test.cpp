@@ -195,6 +195,20 @@ TEST(HeadsPage, OpensAtTheHeadThatWasNamed) {
               testing::ThrowsMessage<UsageError>(HasSubstr("encoder.1.self_attention")));
 }
 
+// Relations have the names of a file, which may turn the writing round.
+TEST(HeadsPage, NamesOfRelationsCannotTurnItsWritingRound) {
+  const ModelFolder folder = small_translator(kLines);
+  const std::vector<PageText> texts = {{"two dogs run", "a cat sees"}};
+  PageEvidence evidence = evidence_of(folder, texts);
+  evidence.relations = R"({"relations": [], "best": [{"relation": "ob\u202ej", "direction": "to_head", "support": 1,
+      "head": "encoder.0.self_attention.0", "score": 0.5, "baseline": 0.25, "gain_half_width": null}]})";
+  HeadsPage page({.mode = PageMode::kOne});
+  page.add_run({.name = "one", .folder = &folder, .evidence = evidence}, texts);
+  const std::string html = page.html();
+  EXPECT_EQ(html.find("\u202e"), std::string::npos);
+  EXPECT_EQ(read_page(html).header["runs"][0]["evidence"]["relations"]["best"][0]["relation"], "ob\\u202ej");
+}
+
 TEST(HeadsPage, RefusesWhatIsNotThere) {
   const ModelFolder demo = load_model_folder("demo");
   EXPECT_THAT([&] { page_of(demo, {{""}}); }, testing::Throws<Error>());

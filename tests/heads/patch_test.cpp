@@ -177,6 +177,30 @@ TEST(Patch, HeadsThatAreMutedInAllRunsRestoreNothing) {
   EXPECT_THROW(patch_heads(folder, kContinued, {.sites = &muted}), UsageError);
 }
 
+// Runs of one layer go together as copies of the text, and an edit of text 0 is one of all of them.
+TEST(Patch, AnEditOfTheTextIsOneOfEveryRun) {
+  const ModelFolder folder = causal_folder();
+  const HeadGeometry heads = std::as_const(*folder.model).attention("decoder.1.self_attention").geometry();
+  const auto patched = [&](std::optional<int32_t> sequence, int64_t tokens) {
+    SiteValues values;
+    SiteReplacement one{.site = "decoder.1.self_attention.heads",
+                        .sequence = sequence,
+                        .position = 1,
+                        .numbers = Tensor(1, int64_t{heads.heads} * heads.d_value)};
+    for (int64_t c = 0; c < one.numbers.cols(); ++c) one.numbers(0, c) = 0.1f * static_cast<float>(c % 3);
+    values.replace(std::move(one));
+    return patch_heads(folder, kContinued, {.sites = &values, .max_batch_tokens = tokens});
+  };
+  const HeadPatching every = patched(std::nullopt, 2048);
+  for (const int64_t tokens : {int64_t{1}, int64_t{2048}}) {
+    const HeadPatching found = patched(0, tokens);
+    ASSERT_EQ(found.values.size(), every.values.size());
+    for (size_t i = 0; i < found.values.size(); ++i)
+      EXPECT_NEAR(found.values[i].restored, every.values[i].restored, 1e-4) << found.values[i].name;
+  }
+  EXPECT_THROW(patched(1, 2048), UsageError);
+}
+
 /// cos(v, answer) - cos(v, wrong), by embed_text().
 double vector_score(const SentenceModel& model, const std::string& text, const PatchQuestion& question,
                     Sites* sites) {

@@ -59,7 +59,12 @@ TEST(PatchTexts, RefusesWhatItCannotCompare) {
   expect_refused(causal, with(with(kContinued, &Q::clean, ""), &Q::corrupt, ""), "have no tokens");
   expect_refused(causal,
                  with(kContinued, &Q::clean, "a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a"),
-                 "the model reads");
+                 "; shorten it");
+  std::string long_prefix;
+  for (int i = 0; i < 99; ++i) long_prefix += " park";
+  EXPECT_THAT([&] { patch_heads(translator, with(kTranslated, &Q::prefix, long_prefix)); },
+              ThrowsMessage<Error>(testing::AllOf(HasSubstr("prefix 1 has 100 tokens, but the model reads"),
+                                                  testing::EndsWith("; shorten it"))));
   expect_refused(bert, with(kMasked, &Q::clean, "two dogs see the park"),
                  "the clean text has 0 masks; write [MASK] once");
   expect_refused(bert, with(kMasked, &Q::corrupt, "a [MASK] [MASK] the park"),

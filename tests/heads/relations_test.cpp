@@ -107,6 +107,37 @@ TEST(Relations, TheDecoderCountsForTheWordItReads) {
   }
 }
 
+/// A sentence of so many words, each of which has the first one as its head; the model reads five of them.
+CorpusBlock cut_sentence(int words) {
+  std::vector<Word> tree{word("first", -1, "root")};
+  for (int i = 1; i < words; ++i) tree.push_back(word("next", 0, "dep"));
+  return {.encoder_trees = {{tree}, {{-1, 0, 1, 2, 3, 4, -1}}}};
+}
+
+// All words of this one squared would be 90 GB.
+TEST(Relations, WordsThatAreCutTakeNoMemory) {
+  constexpr int kWords = 150'000;
+  const CorpusBlock block = cut_sentence(kWords);
+  RelationScorer scorer;
+  scorer.begin(block);
+  Synthetic weights("encoder.0.self_attention", 1);
+  weights.add({one_hot({0, 4, 1, 1, 1, 1, 0}, 7)});  // the root reads "next", the others read the root
+  scorer.weights(weights.observed());
+  const auto scores = scorer.scores();
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToHead).support, kWords - 1);
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToHead).found, 4);
+  EXPECT_EQ(find(scores, 0, "dep", Direction::kToDependent).found, 1);
+}
+
+TEST(Relations, AreNotAsManyAsWords) {
+  std::vector<Word> tree{word("first", -1, "root")};
+  for (int i = 0; i < 1200; ++i) tree.push_back(word("next", 0, ("own" + std::to_string(i)).c_str()));
+  const CorpusBlock block{.encoder_trees = {{tree}, {{0, 1, 2}}}};
+  RelationScorer scorer;
+  EXPECT_THAT([&] { scorer.begin(block); },
+              testing::ThrowsMessage<FormatError>(testing::HasSubstr("more than 1000 different relations")));
+}
+
 TEST(Words, PiecesAddUpOverKeysAndAverageOverQueries) {
   // Tokens: un|happy dog </s>
   const std::vector<int32_t> words{0, 0, 1, -1};
@@ -129,6 +160,15 @@ TEST(Words, TokensFindTheirWordsByCharacters) {
                                 word(".", 1, "punct")};
   EXPECT_THAT(words_of_tokens(encoding.offsets, "M\u00fcde Hunde.", words, "line 1"),
               testing::ElementsAre(0, 0, 1, 1, 2, -1));
+}
+
+TEST(Words, MayHaveOrBeWhiteSpace) {
+  // "10 000 x" with a no-break space in the first word, and one that is a word.
+  const std::vector<Word> words{word("10\u00a0000", -1, "root"), word("\u00a0", 0, "dep"),
+                                word("x", 0, "dep")};
+  const std::vector<std::pair<int32_t, int32_t>> offsets = {{0, 2}, {3, 6}, {7, 8}, {9, 10}};
+  EXPECT_THAT(words_of_tokens(offsets, "10\u00a0000 \u00a0 x", words, "line 1"),
+              testing::ElementsAre(0, 0, 1, 2));
 }
 
 TEST(Words, SaysWhereTreeAndTextPart) {
@@ -181,6 +221,26 @@ TEST(WordAlignment, CountsLinksOfTheStrongestWeight) {
   EXPECT_EQ(scorer.baseline()->offset, 0);
   EXPECT_EQ(scorer.baseline()->accuracy(), 1);
   EXPECT_EQ(scorer.baseline()->made, 3);  // "jetzt" has no source word at its place
+}
+
+TEST(WordAlignment, WordsThatAreCutTakeNoMemory) {
+  constexpr int32_t kWords = 150'000;
+  Alignment links{{0, 1}, {1, 0}, {kWords - 1, kWords - 1}};
+  const CorpusBlock block{.alignments = {.alignments = {links},
+                                         .source_words = {{0, 1, -1}},
+                                         .target_words = {{0, 1}},
+                                         .source_sizes = {kWords},
+                                         .target_sizes = {kWords}}};
+  AlignmentScorer scorer;
+  scorer.begin(block);
+  Synthetic weights("decoder.0.cross_attention", 1);
+  weights.add({one_hot({1, 0, 2}, 3)});
+  scorer.weights(weights.observed());
+  const std::vector<AlignmentScore> scores = scorer.scores();
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_EQ(scores[0].gold, 3);
+  EXPECT_EQ(scores[0].made, 2);
+  EXPECT_EQ(scores[0].right, 2);
 }
 
 TEST(WordAlignment, TheBestAlignerIsAHeadAndNotTheirMean) {

@@ -10,8 +10,11 @@
 #include <thread>
 
 #include "hostile.h"
+#include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/base/stop.h"
 #include "multihead/io/line_splitter.h"
+#include "tests/support/scratch_folder.h"
 
 namespace mh {
 namespace {
@@ -138,6 +141,36 @@ TEST(Lines, LimitOfALine) {
   std::vector<std::string> lines;
   expect_one_line_error([&] { splitter.feed(std::string_view(bomb).substr(0, bomb.size() / 10), lines); },
                         "bomb.gz: line 1 has more than 1000000 characters", "zeros");
+}
+
+TEST(Lines, GzipThatSaysHardlyAnythingIsRefusedEarly) {
+  std::string letters(999, 'a');
+  const std::string line = letters + "\n";
+  std::string text;
+  while (text.size() < 70'000'000) text += line;
+  const std::string bomb = gzip(text);
+  ASSERT_GT(text.size(), 400 * bomb.size());
+  LineSplitter splitter("bomb.gz", {});
+  const auto feed = [&](size_t begin, size_t end) {
+    std::vector<std::string> lines;
+    for (size_t at = begin; at < end; at += 2048) {
+      lines.clear();
+      splitter.feed(std::string_view(bomb).substr(at, std::min<size_t>(2048, end - at)), lines);
+    }
+  };
+  feed(0, bomb.size() / 2);  // 35 MB: nobody minds
+  expect_one_line_error(
+      [&] { feed(bomb.size() / 2, bomb.size()); },
+      "bomb.gz: its gzip data unpacks to more than 400 times its size, as no text does; unpack the",
+      "letters");
+}
+
+TEST(Lines, ReadingEndsWhenTheCallerAsks) {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "text";
+  write_file_atomically(path, "a\nb\n");
+  const StopScope scope([] { return true; });
+  EXPECT_THROW(read_lines(path), Interrupted);
 }
 
 TEST(Lines, LimitOfWhatGzipUnpacksTo) {

@@ -355,7 +355,7 @@ TEST(Sites, SaysWhatIsWrong) {
   };
   const std::string heads = "encoder.0.self_attention.heads";
   EXPECT_THAT([&] { run({.site = heads, .sequence = 2, .numbers = Tensor(1, kModelWidth)}); },
-              ThrowsMessage<UsageError>(HasSubstr("there is no sequence 2; the batch has 2")));
+              ThrowsMessage<UsageError>(HasSubstr("there is no sequence 2; there are 2")));
   EXPECT_THAT([&] { run({.site = heads, .sequence = 1, .position = 3, .numbers = Tensor(1, kModelWidth)}); },
               ThrowsMessage<UsageError>(HasSubstr("sequence 1 has no position 3; it has 3")));
   EXPECT_THAT([&] { run({.site = heads, .head = 3, .numbers = Tensor(1, 4)}); },
@@ -367,7 +367,8 @@ TEST(Sites, SaysWhatIsWrong) {
   Tensor nan(1, kModelWidth);
   nan(0, 3) = std::nanf("");
   EXPECT_THAT([&] { run({.site = heads, .numbers = std::move(nan)}); },
-              ThrowsMessage<Error>(HasSubstr(heads)));
+              ThrowsMessage<UsageError>(
+                  HasSubstr(heads + "': row 0 of the numbers to put there has one that is not finite")));
   SiteValues values;
   EXPECT_THAT([&] { values.kept(heads); }, ThrowsMessage<UsageError>(HasSubstr("keep it")));
   EXPECT_THAT([&] { values.gradient(heads); }, ThrowsMessage<UsageError>(HasSubstr("watch it")));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
@@ -84,7 +85,7 @@ TEST_F(EmbedText, LongLinesAreCutBeforeTheClosingTokenOrRefused) {
   }
   EXPECT_THAT(
       remarks,
-      ElementsAre("2 of 3 lines cut to the 29 tokens that the model reads; FILE line 11 has 30 tokens"));
+      ElementsAre("2 of 3 lines cut to the 29 tokens that the model reads, at their end; FILE line 11 has 30 tokens"));
   EXPECT_THAT(
       [&] {
         embed_text(model, {cat, cat + " dogs run"}, {.strict = true});
@@ -186,9 +187,9 @@ TEST(NearestRows, AreThoseOfTheGreatestCosine) {
     for (size_t k = 0; k < of_query.size(); ++k) {
       std::copy_n(queries.view().row(q), 7, both.view().row(0));
       std::copy_n(rows.view().row(of_query[k].row), 7, both.view().row(1));
-      EXPECT_NEAR(of_query[k].cosine, cosine(both.view(), 0, 1), 1e-6);
+      EXPECT_NEAR(of_query[k].similarity, cosine(both.view(), 0, 1), 1e-6);
       if (k > 0) {
-        EXPECT_GE(of_query[k - 1].cosine, of_query[k].cosine);
+        EXPECT_GE(of_query[k - 1].similarity, of_query[k].similarity);
       }
     }
   }
@@ -200,6 +201,53 @@ TEST(NearestRows, AreThoseOfTheGreatestCosine) {
   EXPECT_EQ(cosine(rows.view(), 11, 0), 0);
   EXPECT_NEAR(cosine(rows.view(), 5, 17), 1, 1e-6);
   EXPECT_THROW(cosine(rows.view(), 0, 23), UsageError);
+}
+
+TEST(NearestRows, AreThoseOfEachKindOfSimilarity) {
+  Random random(11);
+  Tensor queries(5, 3), rows(13, 3);
+  for (Tensor* tensor : {&queries, &rows}) {
+    for (int64_t i = 0; i < tensor->size(); ++i) tensor->data()[i] = static_cast<float>(random.normal());
+  }
+  const auto in_double = [&](Similarity kind, int64_t q, int64_t i) {
+    double dot = 0, squares = 0, sum = 0, of_q = 0, of_i = 0;
+    for (int64_t j = 0; j < 3; ++j) {
+      const double x = queries(q, j), y = rows(i, j);
+      dot += x * y, squares += (x - y) * (x - y), sum += std::abs(x - y), of_q += x * x, of_i += y * y;
+    }
+    switch (kind) {
+      case Similarity::kDot:
+        return dot;
+      case Similarity::kEuclidean:
+        return -std::sqrt(squares);
+      case Similarity::kManhattan:
+        return -sum;
+      case Similarity::kCosine:
+        break;
+    }
+    return dot / std::sqrt(of_q * of_i);
+  };
+  std::set<std::vector<int64_t>> orders;
+  for (const auto& [name, kind] : kSimilarityNames) {
+    const auto nearest = nearest_rows(queries.view(), rows.view(), 13, kind);
+    std::vector<int64_t> order;
+    for (int64_t q = 0; q < 5; ++q) {
+      const auto& of_query = nearest[static_cast<size_t>(q)];
+      for (size_t k = 0; k < of_query.size(); ++k) {
+        order.push_back(of_query[k].row);
+        EXPECT_NEAR(of_query[k].similarity, in_double(kind, q, of_query[k].row), 1e-6) << name;
+        if (k > 0) {
+          EXPECT_GE(of_query[k - 1].similarity, of_query[k].similarity) << name;
+        }
+      }
+    }
+    orders.insert(order);
+    Tensor both(2, 3);
+    std::copy_n(queries.view().row(4), 3, both.view().row(0));
+    std::copy_n(rows.view().row(2), 3, both.view().row(1));
+    EXPECT_NEAR(similarity_of(both.view(), 0, 1, kind), in_double(kind, 4, 2), 1e-12) << name;
+  }
+  EXPECT_EQ(orders.size(), 4u);
 }
 
 // Rows that a caller has from elsewhere.

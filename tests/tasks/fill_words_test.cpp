@@ -107,7 +107,7 @@ TEST_P(FillWords, LongTextsLoseTheirEndOrAreRefused) {
   EXPECT_EQ(found[1][0][0].probability, found[0][0][0].probability);
   const size_t tokens = folder.tokenizer->encode_ids(long_text).size();
   EXPECT_THAT(remarks, testing::ElementsAre(fmt::format(
-                           "1 of 2 texts cut to the {} tokens that the model reads; text 2 has {} tokens",
+                           "1 of 2 texts cut to the {} tokens that the model reads, at its end; text 2 has {} tokens",
                            longest, tokens)));
   EXPECT_THAT(
       [&] {

@@ -167,7 +167,7 @@ TEST_F(GenerateText, LongPromptsLoseTheirBeginningSoThatNewTokensFit) {
     ASSERT_FALSE(remarks.empty());
     EXPECT_EQ(remarks[0],
               fmt::format("1 of 2 prompts cut to the {} tokens that the model reads before {} new "
-                          "one{}; prompt 2 has {} tokens",
+                          "one{}, at its start; prompt 2 has {} tokens",
                           stay, 67 - stay, stay == 66 ? "" : "s", whole.size()));
   }
   GenerateTextOptions strict = greedy(7);
@@ -296,7 +296,8 @@ TEST(ChatFile, HasAMessageALine) {
     EXPECT_THAT([&] { parse_chat(wrong, "talk"); }, ThrowsMessage<FormatError>(HasSubstr(part))) << part;
   };
   refused({}, "talk is empty; give a message a line");
-  refused({lines[1], ""}, "talk line 2");
+  refused({lines[1], ""}, "talk line 2 is empty; give a message a line, and leave no line empty");
+  refused({lines[0], " \t", lines[1]}, "talk line 2 is empty");
   refused({lines[1], "hello"}, "talk line 2");
   refused({"[1]"}, "talk line 1: expected {\"role\": \"user\", \"content\": \"...\"}");
   refused({R"({"role": "user"})"}, "talk line 1: expected {\"role\"");
@@ -332,6 +333,22 @@ TEST_F(GenerateText, AChatEndsWithItsEndToken) {
 TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
   GenerateTextOptions chat;
   chat.chat = true;
+  // A tokenizer with the markers in its vocabulary alone cuts them into pieces.
+  const std::string json = folder.tokenizer->to_json();
+  for (const std::string marker : {"<|im_start|>", "<|im_end|>"}) {
+    auto document = nlohmann::json::parse(json);
+    auto& added = document["added_tokens"];
+    const auto is_marker = [&](const nlohmann::json& token) { return token["content"] == marker; };
+    const auto found = std::find_if(added.begin(), added.end(), is_marker);
+    ASSERT_NE(found, added.end());
+    document["model"]["vocab"][marker] = (*found)["id"];
+    added.erase(found);
+    ModelFolder other = load_model_folder(test::generate_folder());
+    other.tokenizer = Tokenizer::from_json(document.dump(), "file");
+    EXPECT_THAT([&] { generate_text(other, {"a"}, chat); },
+                ThrowsMessage<UsageError>(AllOf(HasSubstr("reads " + marker), HasSubstr("tokens in place of its own"),
+                                                HasSubstr("list it among its added tokens"))));
+  }
   EXPECT_THAT([&] { generate_text(with_template(""), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));
   EXPECT_THAT([&] { generate_text(with_template("{{ messages }}"), {"a"}, chat); },

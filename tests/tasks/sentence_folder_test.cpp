@@ -228,7 +228,7 @@ TEST_F(SentenceFolder, HostileFoldersAreRefused) {
       {"sentence_bert_config.json", "at most 2 tokens have no room beside 2 special tokens",
        set("max_seq_length", 2)},
       {"sentence_bert_config.json", "do_lower_case: expected true or false", set("do_lower_case", 1)},
-      {"sentence_bert_config.json", "transformer_task 'fill-mask' is not supported",
+      {"sentence_bert_config.json", "transformer_task is \"fill-mask\"; this is not supported",
        set("transformer_task", "fill-mask")},
       {"tokenizer_config.json", "model_max_length: expected a number of at least 1",
        set("model_max_length", 0)},

@@ -56,5 +56,126 @@ TEST_F(SentenceSettings, TextsAsChatMessagesAreRefused) {
   }
 }
 
+class SentenceKeys : public test::SentenceFolder {
+ protected:
+  /// What loading says when a file has this member more; "" when it says nothing.
+  std::string said(const std::string& name, const json& member) {
+    const fs::path folder = copy_of("dense");
+    edit(folder / name, [&](json& config) { (config.is_array() ? config[1] : config).merge_patch(member); });
+    try {
+      const SentenceModel model = load_sentence_model(folder);
+      return model.remarks.empty() ? "" : model.remarks.back();
+    } catch (const Error& error) {
+      return std::string("refused: ") + error.what();
+    }
+  }
+  std::string said_of_transformer(const json& member) { return said("sentence_bert_config.json", member); }
+};
+
+TEST_F(SentenceKeys, WhatTransformersIsGivenIsRefusedByNameOrChangesNothing) {
+  const auto refused = [](const char* key) {
+    return testing::AllOf(testing::StartsWith("refused: "), testing::HasSubstr(std::string(key) + " is "),
+                          testing::HasSubstr("this is not supported"));
+  };
+  EXPECT_THAT(said_of_transformer({{"transformer_task", "fill-mask"}}), refused("transformer_task"));
+  EXPECT_THAT(said_of_transformer({{"module_output_name", "sentence_embedding"}}),
+              refused("module_output_name"));
+  EXPECT_THAT(
+      said_of_transformer({{"modality_config", {{"text", {{"method_output_name", "pooler_output"}}}}}}),
+      refused("modality_config.text.method_output_name"));
+  EXPECT_THAT(said_of_transformer({{"modality_config", {{"text", {{"method", "get_text_features"}}}}}}),
+              refused("modality_config.text.method"));
+  EXPECT_THAT(said_of_transformer({{"processing_kwargs", {{"text", {{"add_special_tokens", false}}}}}}),
+              refused("processing_kwargs.text.add_special_tokens"));
+  EXPECT_THAT(said_of_transformer({{"processing_kwargs", {{"text", {{"truncation", false}}}}}}),
+              refused("processing_kwargs.text.truncation"));
+  EXPECT_THAT(said_of_transformer({{"processing_kwargs", {{"common", {{"max_length", 5}}}}}}),
+              refused("processing_kwargs.common.max_length"));
+  EXPECT_THAT(said_of_transformer({{"tokenizer_name_or_path", "other"}}), refused("tokenizer_name_or_path"));
+  for (const std::string part : {"processor_kwargs", "tokenizer_args"}) {
+    EXPECT_THAT(said_of_transformer({{part, {{"do_lower_case", false}}}}),
+                refused((part + ".do_lower_case").c_str()));
+    EXPECT_THAT(said_of_transformer({{part, {{"truncation_side", "left"}}}}),
+                refused((part + ".truncation_side").c_str()));
+    EXPECT_EQ(said_of_transformer({{part, {{"use_fast", true}, {"truncation_side", "right"}}}}), "");
+  }
+  for (const std::string part : {"config_kwargs", "config_args"}) {
+    EXPECT_THAT(said_of_transformer({{part, {{"num_hidden_layers", 1}}}}),
+                refused((part + ".num_hidden_layers").c_str()));
+    EXPECT_EQ(said_of_transformer({{part, json::object()}}), "");
+  }
+  for (const std::string part : {"model_kwargs", "model_args"}) {
+    EXPECT_THAT(said_of_transformer({{part, {{"subfolder", "x"}}}}), refused((part + ".subfolder").c_str()));
+    EXPECT_THAT(said_of_transformer({{part, {{"torch_dtype", "float16"}}}}),
+                testing::HasSubstr(".torch_dtype is not known"));
+    EXPECT_EQ(said_of_transformer({{part, {{"attn_implementation", "eager"}, {"torch_dtype", "float32"}}}}),
+              "");
+  }
+  EXPECT_EQ(said_of_transformer(
+                {{"processing_kwargs", {{"text", {{"padding", "max_length"}}}, {"image", {{"size", 3}}}}},
+                 {"modality_config", {{"image", {{"method", "get_image_features"}}}}},
+                 {"unpad_inputs", true},
+                 {"query_length", nullptr}}),
+            "");
+}
+
+TEST_F(SentenceKeys, KeysThatAreNotKnownAreNamedInARemark) {
+  EXPECT_THAT(
+      said_of_transformer({{"query_length", 7}}),
+      testing::HasSubstr("sentence_bert_config.json: query_length is not known here and was not used"));
+  EXPECT_THAT(said("1_Pooling/config.json", {{"pooling_mode_median", true}}),
+              testing::HasSubstr("1_Pooling/config.json: pooling_mode_median is not known here"));
+  EXPECT_THAT(said("2_Dense/config.json", {{"dropout", 0.5}}),
+              testing::HasSubstr("config.json: dropout is not known"));
+  EXPECT_THAT(said("3_Normalize/config.json", {{"p", 1}}), testing::HasSubstr("config.json: p is not known"));
+  EXPECT_THAT(said("modules.json", {{"trust", 1}}), testing::HasSubstr("modules.json: trust is not known"));
+  EXPECT_EQ(said("modules.json", {{"kwargs", {"task"}}}), "");
+  const char* const settings = "config_sentence_transformers.json";
+  EXPECT_THAT(said(settings, {{"postprocess", 1}}), testing::HasSubstr("postprocess is not known here"));
+  EXPECT_THAT(said(settings, {{"model_type", "SparseEncoder"}}),
+              testing::HasSubstr("model_type is \"SparseEncoder\"; expected a SentenceTransformer"));
+  EXPECT_EQ(said(settings, {{"requirements", {"sentence-transformers"}}}), "");
+}
+
+// Their numbers are those of max_seq_length, which sentence_folder_test.cpp compares with sentence-transformers.
+TEST_F(SentenceKeys, EachLengthIsObeyedInItsOrder) {
+  const auto longest = [&](const json& settings) {
+    const fs::path folder = copy_of("dense");
+    edit(folder / "sentence_bert_config.json", [&](json& config) { config.merge_patch(settings); });
+    return load_sentence_model(folder).longest;
+  };
+  const json of_text{{"processing_kwargs", {{"text", {{"max_length", 5}}}}}};
+  json all = of_text;
+  all["processor_kwargs"] = {{"model_max_length", 6}};
+  all["tokenizer_args"] = {{"model_max_length", 7}};
+  all["max_seq_length"] = 8;
+  EXPECT_EQ(longest(all), 5);
+  all.erase("processing_kwargs");
+  EXPECT_EQ(longest(all), 6);
+  all.erase("processor_kwargs");
+  EXPECT_EQ(longest(all), 7);
+  all.erase("tokenizer_args");
+  EXPECT_EQ(longest(all), 8);
+  EXPECT_EQ(longest(of_text), 5);
+  EXPECT_EQ(longest(json::object()), 29);
+}
+
+TEST_F(SentenceKeys, SimilarityAndPromptsAreRead) {
+  const fs::path folder = copy_of("dense");
+  const auto with = [&](const json& settings) {
+    edit(folder / "config_sentence_transformers.json", [&](json& config) { config.merge_patch(settings); });
+    return load_sentence_model(folder);
+  };
+  EXPECT_EQ(load_sentence_model(folder).similarity, Similarity::kCosine);
+  for (const auto& [name, similarity] : kSimilarityNames)
+    EXPECT_EQ(with({{"similarity_fn_name", name}}).similarity, similarity) << name;
+  EXPECT_EQ(with({{"similarity_fn_name", nullptr}}).similarity, Similarity::kCosine);
+  EXPECT_THAT(with({{"prompts", {{"query", "query: "}, {"document", ""}}}}).prompt_names,
+              testing::ElementsAre("query"));
+  EXPECT_THROW(with({{"similarity_fn_name", "maxsim"}}), FormatError);
+  expect_refused(folder,
+                 "similarity_fn_name: expected one of cosine, dot, euclidean, manhattan, got \"maxsim\"");
+}
+
 }  // namespace
 }  // namespace mh

@@ -90,5 +90,31 @@ TEST(ShownTokens, OfOtherTokenizersAreAsTheyAre) {
   }
 }
 
+// Also where tokens are texts: a file may name any.
+TEST(ShownTokens, CannotTurnTheLineRound) {
+  const std::string json = R"({"model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "a\u202eb": 1, "\u0007": 2,
+      "caf\u00e9": 3}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})";
+  const Tokenizer tokenizer = Tokenizer::from_json(json, "file");
+  EXPECT_EQ(tokenizer.shown(1), "a\\u202eb");
+  EXPECT_EQ(tokenizer.shown(2), "\\u0007");
+  EXPECT_EQ(tokenizer.shown(3), "caf\u00e9");
+  EXPECT_EQ(tokenizer.token_of(1), "a\u202eb");
+}
+
+TEST(Decode, RefusesAnIdThatNoTokenHas) {
+  const Tokenizer tokenizer = tokenizer_of("hf_byte_level.json");
+  const int32_t size = tokenizer.size();
+  for (const int32_t id : {-1, size, 10'000'000}) {
+    try {
+      tokenizer.decode(std::vector<int32_t>{0, id});
+      ADD_FAILURE() << id;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                "token id " + std::to_string(id) + ": expected 0 to " + std::to_string(size - 1));
+    }
+    EXPECT_EQ(tokenizer.decode_known(std::vector<int32_t>{5, id, 6}), tokenizer.decode(std::vector<int32_t>{5, 6}));
+  }
+}
+
 }  // namespace
 }  // namespace mh

@@ -99,10 +99,31 @@ constexpr std::array kBertTensors =
                TensorName{"masked_words.output_bias", "cls.predictions.bias", kBertRow},
            });
 
-// Numbers of positions, the tied output, and the head that says whether a sentence follows.
-constexpr std::array<std::string_view, 5> kBertOthers = {
-    "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
-    "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
+// Numbers of positions, and the head that says whether a sentence follows.
+constexpr std::array<std::string_view, 3> kBertOthers = {
+    "embeddings.position_ids", "cls.seq_relationship.weight", "cls.seq_relationship.bias"};
+constexpr std::array kBertTwins = {
+    TensorTwin{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
+    TensorTwin{"cls.predictions.decoder.bias", "cls.predictions.bias"},
+};
+
+/// Transformers does not tie what the files have twice with different numbers. Whether `tensor`, without prefix, is such a twin.
+bool is_twin(std::span<const TensorTwin> twins, const std::string& tensor, const std::string& prefix,
+             const TensorFiles& files, Differences& differences) {
+  const auto twin =
+      std::find_if(twins.begin(), twins.end(), [&](const TensorTwin& one) { return one.tensor == tensor; });
+  if (twin == twins.end()) return false;
+  const auto in_file = [&](std::string_view name) {
+    const std::string inside = prefix + std::string(name);
+    return files.contains(inside) ? inside : std::string(name);
+  };
+  const std::string own = in_file(twin->tensor), read = in_file(twin->read);
+  if (files.contains(read) && !files.same(own, read)) {
+    differences.other(fmt::format(
+        "{} is not {}; expected a head for masked words that uses the table of embeddings", own, read));
+  }
+  return true;
+}
 
 FolderPlan read_bert(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
@@ -113,11 +134,16 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
                        .tensors = kBertTensors,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "cls.predictions.bias",
-                       .no_weights = kBertOthers},
+                       .no_weights = kBertOthers,
+                       .twins = kBertTwins},
                       name, wrong);
 }
 
 }  // namespace
+
+KnownKeys bert_keys() {
+  return {.obeyed = keys_of(BertFields()), .rules = {{.key = "is_causal", .harmless = "[false]"}}};
+}
 
 BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,
                           std::vector<std::string>& wrong) {
@@ -140,41 +166,43 @@ FolderPlan encoder_plan(const EncoderConfig& config, bool tied, const BertNames&
   }
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   const std::string prefix(names.prefix);
-  return {.model_type = std::string(names.model_type),
-          .least_parameters = least_parameters(config),
-          .make =
-              [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
-                const auto has = [&](std::string_view tensor) {
-                  return !tensor.empty() &&
-                         (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
-                };
-                EncoderConfig all = config;
-                all.pooler = has(names.pooler);
-                if (!has(names.masked_words)) all.masked_words.reset();
-                if (all.masked_words && !tied) {
-                  throw FormatError(
-                      fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
-                                  "uses the embeddings",
-                                  file));
-                }
-                return std::make_unique<EncoderModel>(all);
-              },
-          .place = [tensors =
-                        names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
-          .prefixes = {prefix, ""},
-          .no_weight =
-              [others = names.no_weights](const std::string& tensor, const TensorFiles&, const Model&,
-                                          Differences&) {
-                return std::find(others.begin(), others.end(), tensor) != others.end();
-              },
-          .other_heads = names.other_heads,
-          .prunes_heads = names.prunes_heads,
-          .fields_of_heads = [field = std::string(names.heads)](
-                                 const HeadGeometry& changed,
-                                 int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
+  return {
+      .model_type = std::string(names.model_type),
+      .least_parameters = least_parameters(config),
+      .make =
+          [config, tied, names, prefix, file = std::string(name)](const TensorFiles& files) {
+            const auto has = [&](std::string_view tensor) {
+              return !tensor.empty() &&
+                     (files.contains(tensor) || files.contains(prefix + std::string(tensor)));
+            };
+            EncoderConfig all = config;
+            all.pooler = has(names.pooler);
+            if (!has(names.masked_words)) all.masked_words.reset();
+            if (all.masked_words && !tied) {
+              throw FormatError(
+                  fmt::format("{}: tie_word_embeddings is false; expected that the head for masked words "
+                              "uses the embeddings",
+                              file));
+            }
+            return std::make_unique<EncoderModel>(all);
+          },
+      .place = [tensors =
+                    names.tensors](std::string_view parameter) { return bert_place(tensors, parameter); },
+      .prefixes = {prefix, ""},
+      .no_weight =
+          [others = names.no_weights, twins = names.twins, prefix](
+              const std::string& tensor, const TensorFiles& files, const Model&, Differences& differences) {
+            return std::find(others.begin(), others.end(), tensor) != others.end() ||
+                   is_twin(twins, tensor, prefix, files, differences);
+          },
+      .other_heads = names.other_heads,
+      .prunes_heads = names.prunes_heads,
+      .fields_of_heads = [field = std::string(names.heads)](
+                             const HeadGeometry& changed,
+                             int32_t d_model) { return heads_that_divide(changed, d_model, field); }};
 }
 
 extern const Family kBertFamily;
-const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert};
+const Family kBertFamily = {"bert", "an encoder of BertModel", read_bert, bert_keys};
 
 }  // namespace mh

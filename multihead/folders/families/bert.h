@@ -15,6 +15,7 @@
 
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/models/config_names.h"
 #include "multihead/models/encoder_model.h"
 
@@ -37,6 +38,11 @@ struct BertSizes {
 /// The encoder. Its masked_words are what such a head is like, whether or not the model has one.
 EncoderConfig bert_config(const BertSizes& sizes);
 
+/// A tensor that repeats another one, which is read.
+struct TensorTwin {
+  std::string_view tensor, read;
+};
+
 /// How one family writes them. Everything is static.
 struct BertNames {
   std::string_view model_type;
@@ -50,10 +56,15 @@ struct BertNames {
   /// Tensors that are there when the model has a pooler, a head for masked words; empty: it never has one.
   std::string_view pooler = "", masked_words = "";
   std::span<const std::string_view> no_weights = {};  // tensors that are no parameters
-  bool prunes_heads = true;                           // FolderPlan::prunes_heads
+  std::span<const TensorTwin> twins =
+      {};                    // tensors of the head for masked words that must be equal to others
+  bool prunes_heads = true;  // FolderPlan::prunes_heads
   /// FolderPlan::other_heads.
   std::vector<std::string> other_heads = {"classifier.", "pre_classifier.", "qa_outputs."};
 };
+
+/// What BERT, RoBERTa and MPNet know about the keys of such a config.json.
+KnownKeys bert_keys();
 
 /// Reads a config.json that spells its fields as BertConfig does. Adds to `wrong` what no encoder here has.
 /// Throws FormatError that starts with `name`.
@@ -106,9 +117,12 @@ inline constexpr std::array kLmHeadTensors = {
     TensorName{"masked_words.norm.bias", "lm_head.layer_norm.bias", kBertRow},
     TensorName{"masked_words.output_bias", "lm_head.bias", kBertRow},
 };
-/// Its tied output, and numbers of positions.
-inline constexpr std::array<std::string_view, 3> kLmHeadOthers = {
-    "embeddings.position_ids", "lm_head.decoder.weight", "lm_head.decoder.bias"};
+/// Numbers of positions.
+inline constexpr std::array<std::string_view, 1> kLmHeadOthers = {"embeddings.position_ids"};
+inline constexpr std::array kLmHeadTwins = {
+    TensorTwin{"lm_head.decoder.weight", "embeddings.word_embeddings.weight"},
+    TensorTwin{"lm_head.decoder.bias", "lm_head.bias"},
+};
 
 /// The rows of both tables.
 template <size_t N, size_t M>

@@ -54,9 +54,9 @@ constexpr std::array kDistilBertTensors = {
     TensorName{"masked_words.output_bias", "vocab_projector.bias", kBertRow},
 };
 
-// Numbers of positions, and the tied output.
-constexpr std::array<std::string_view, 2> kDistilBertOthers = {"embeddings.position_ids",
-                                                               "vocab_projector.weight"};
+constexpr std::array<std::string_view, 1> kDistilBertOthers = {"embeddings.position_ids"};
+constexpr std::array kDistilBertTwins = {
+    TensorTwin{"vocab_projector.weight", "embeddings.word_embeddings.weight"}};
 
 FolderPlan read_distilbert(std::string_view json, std::string_view name) {
   DistilBertFields fields;
@@ -71,13 +71,29 @@ FolderPlan read_distilbert(std::string_view json, std::string_view name) {
                        .prefix = "distilbert.",
                        .tensors = kDistilBertTensors,
                        .masked_words = "vocab_projector.bias",
-                       .no_weights = kDistilBertOthers},
+                       .no_weights = kDistilBertOthers,
+                       .twins = kDistilBertTwins},
                       name, {});
+}
+
+constexpr KeyAlias kDistilBertAliases[] = {
+    {"hidden_size", "dim"}, {"num_attention_heads", "n_heads"}, {"num_hidden_layers", "n_layers"}};
+
+KnownKeys distilbert_keys() {
+  return {.obeyed = keys_of(DistilBertFields()),
+          .rules = {{.key = "sinusoidal_pos_embds"},  // how the table began, which is in the file
+                    {.key = "tie_weights_", .harmless = "[true]"},  // of older versions
+                    {.key = "qa_dropout"},
+                    {.key = "seq_classif_dropout"},
+                    {.key = "output_past"},
+                    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
+                    {.key = "is_causal", .harmless = "[false]"}}};
 }
 
 }  // namespace
 
 extern const Family kDistilBertFamily;
-const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert};
+const Family kDistilBertFamily = {"distilbert", "an encoder of DistilBertModel", read_distilbert,
+                                  distilbert_keys, kDistilBertAliases};
 
 }  // namespace mh

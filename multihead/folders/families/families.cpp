@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/folders/families/config_keys.h"
 #include "multihead/folders/families/family.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 
@@ -76,6 +78,23 @@ std::string nearest_name(std::string_view type) {
   return fmt::format("; the nearest name is \"{}\"", nearest->model_type);
 }
 
+/// The family of a config.json.
+const Family& family_of(const nlohmann::json& document, std::string_view name) {
+  if (!document.is_object())
+    throw FormatError(fmt::format("{}: expected an object, got {}", name, json_excerpt(document)));
+  const auto found = document.find("model_type");
+  if (found == document.end())
+    throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
+  const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
+  std::vector<std::string> known;
+  for (const Family* family : families()) {
+    if (family->model_type == type) return *family;
+    known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
+  }
+  throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}", name, type,
+                                fmt::join(known, ", "), nearest_name(type)));
+}
+
 }  // namespace
 
 std::vector<int64_t> shape_of(TensorPlace::Layout layout, int64_t rows, int64_t cols) {
@@ -90,26 +109,38 @@ std::vector<int64_t> shape_of(TensorPlace::Layout layout, int64_t rows, int64_t 
   return {rows, cols};
 }
 
-FolderPlan read_plan(std::string_view json, std::string_view name) {
+std::string with_family_names(std::string_view json, std::string_view name) {
   const auto document = parse_json_strictly(json, name);
-  if (!document.is_object())
-    throw FormatError(fmt::format("{}: expected an object, got {}", name, json_excerpt(document)));
-  const auto found = document.find("model_type");
-  if (found == document.end())
-    throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
-  const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
-  std::vector<std::string> known;
-  for (const Family* family : families()) {
-    if (family->model_type == type) {
-      FolderPlan plan = family->read(json, name);
-      if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(json, name);
-      if (plan.prunes_heads) plan.pruned_heads = read_pruned_heads(json, name);
-      return plan;
+  const std::span<const KeyAlias> aliases = family_of(document, name).aliases;
+  if (std::none_of(aliases.begin(), aliases.end(),
+                   [&](const KeyAlias& a) { return document.contains(a.alias); }))
+    return std::string(json);
+  auto in_family_names = nlohmann::ordered_json::parse(json);  // whose keys stay in their order
+  for (const auto& [alias, field] : aliases) {
+    const auto found = document.find(alias), other = document.find(field);
+    if (found == document.end()) continue;
+    if (other != document.end() && *other != *found) {
+      throw FormatError(fmt::format("{}: {} is {}, but {}, which means the same, is {}; keep the right one",
+                                    name, alias, json_excerpt(*found), field, json_excerpt(*other)));
     }
-    known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
+    in_family_names.erase(std::string(alias));
+    in_family_names[std::string(field)] = *found;
   }
-  throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}", name, type,
-                                fmt::join(known, ", "), nearest_name(type)));
+  return in_family_names.dump(2) + "\n";
+}
+
+FolderPlan read_plan(std::string_view json, std::string_view name) {
+  const auto document = parse_json_strictly(with_family_names(json, name), name);
+  const Family& family = family_of(document, name);
+  KnownKeys keys = family.keys();
+  const KeyFindings found = keys.add(keys_of_every_config()).look_at(document, name);
+  found.throw_if_refused();
+  const std::string fields = document.dump();
+  FolderPlan plan = family.read(fields, name);
+  if (document.contains(kOwnHeads)) plan.own_heads = read_own_heads(fields, name);
+  if (plan.prunes_heads) plan.pruned_heads = read_pruned_heads(fields, name);
+  if (!found.unused.empty()) plan.remarks.insert(plan.remarks.begin(), found.remark());
+  return plan;
 }
 
 }  // namespace mh

@@ -69,6 +69,15 @@ struct FolderPlan {
       nullptr;
   /// What messages call the description that this plan was read from, and what to do if weights do not fit.
   std::string description = "config.json", remedy = "take both files from the same model";
+  /// Lines for the user (ModelFolder::remarks): keys of config.json that were not used.
+  std::vector<std::string> remarks = {};
+};
+
+struct KnownKeys;
+
+/// Two names of one field of config.json, as the attribute_map of a class of Hugging Face has them: either may be in a file.
+struct KeyAlias {
+  std::string_view alias, field;
 };
 
 struct Family {
@@ -77,6 +86,9 @@ struct Family {
   /// Reads a config.json. Throws FormatError that starts with `name` and lists everything that is wrong
   /// with it.
   FolderPlan (*read)(std::string_view json, std::string_view name);
+  /// What it knows about the keys of that file, besides those of every configuration (folders/known_keys.h).
+  KnownKeys (*keys)();
+  std::span<const KeyAlias> aliases = {};
 };
 
 /// The key of config.json with the heads of attentions that the family itself cannot describe: FolderPlan::own_heads.
@@ -92,5 +104,8 @@ struct OwnHeadsField {
 std::span<const Family* const> families();
 /// Reads a config.json with the family that its model_type names. Throws FormatError.
 FolderPlan read_plan(std::string_view json, std::string_view name);
+/// Returns a config.json in which fields have the names that their family reads (Family::aliases), as it is when they have them
+/// already. Throws FormatError, also when both names are there with different values.
+std::string with_family_names(std::string_view json, std::string_view name);
 
 }  // namespace mh

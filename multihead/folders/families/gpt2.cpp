@@ -6,10 +6,14 @@
 
 #include <array>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/attention.h"
 #include "multihead/models/causal_model.h"
@@ -114,8 +118,13 @@ constexpr std::array kGpt2Names = {
 
 FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   Gpt2Fields fields;
-  from_json(fields, json, name, UnknownKeys::kIgnore);
-  std::vector<std::string> wrong;
+  from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
+  std::vector<std::string> wrong, remarks;
+  if (std::string line = without_ids_beyond(
+          fields.vocabulary,
+          {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}, {"pad_token_id", fields.pad}}, name);
+      !line.empty())
+    remarks.push_back(std::move(line));
   if (fields.cross_attention) wrong.emplace_back("add_cross_attention is true; expected a decoder by itself");
   const CausalConfig config = gpt2_config(fields);
   if (fields.d_model % fields.heads != 0) {
@@ -126,7 +135,13 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
   if (!wrong.empty()) throw FormatError(fmt::format("{}: {}", name, fmt::join(wrong, "; ")));
   return {.model_type = "gpt2",
           .least_parameters = least_parameters(config),
-          .make = [config](const TensorFiles&) { return std::make_unique<CausalModel>(config); },
+          .make =
+              [config](const TensorFiles& files) {
+                CausalConfig all = config;
+                if (has_own_output(files, "lm_head.weight", {"transformer.wte.weight", "wte.weight"}))
+                  all.tied = false;
+                return std::make_unique<CausalModel>(all);
+              },
           .place = [](std::string_view parameter) { return place_in(kGpt2Names, parameter); },
           .prefixes = {"transformer.", ""},
           .no_weight =
@@ -137,12 +152,27 @@ FolderPlan read_gpt2(std::string_view json, std::string_view name) {
               },
           .prunes_heads = true,
           .fields_of_heads = [](const HeadGeometry& heads,
-                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); }};
+                                int32_t d_model) { return heads_that_divide(heads, d_model, "n_head"); },
+          .remarks = std::move(remarks)};
+}
+
+constexpr KeyAlias kGpt2Aliases[] = {{"hidden_size", "n_embd"},
+                                     {"max_position_embeddings", "n_positions"},
+                                     {"num_attention_heads", "n_head"},
+                                     {"num_hidden_layers", "n_layer"}};
+
+KnownKeys gpt2_keys() {
+  KnownKeys keys{.obeyed = keys_of(Gpt2Fields()),
+                 .rules = {{.key = "n_ctx"},  // of older versions, which did not read it either
+                           {.key = "summary_*"},
+                           {.key = "hidden_dropout"}}};  // of a head for classes
+  return keys.add(causal_keys());
 }
 
 }  // namespace
 
 extern const Family kGpt2Family;
-const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2};
+const Family kGpt2Family = {"gpt2", "a causal decoder of GPT2LMHeadModel", read_gpt2, gpt2_keys,
+                            kGpt2Aliases};
 
 }  // namespace mh

@@ -4,13 +4,19 @@
 namespace mh {
 namespace {
 
+constexpr LlamaKind kLlama = {.model_type = "llama", .feed_forward_biases = true};
+
 FolderPlan read_llama(std::string_view json, std::string_view name) {
-  return read_llama_kind({.model_type = "llama", .feed_forward_biases = true}, {}, json, name);
+  return read_llama_kind(kLlama, {}, json, name);
+}
+
+KnownKeys llama_keys() {
+  return llama_kind_keys(kLlama);
 }
 
 }  // namespace
 
 extern const Family kLlamaFamily;
-const Family kLlamaFamily = {"llama", "a causal decoder of LlamaForCausalLM", read_llama};
+const Family kLlamaFamily = {"llama", "a causal decoder of LlamaForCausalLM", read_llama, llama_keys};
 
 }  // namespace mh

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "multihead/base/error.h"
-#include "multihead/io/strict_json.h"
 #include "multihead/models/causal_model.h"
 #include "multihead/models/config_checks.h"
 
@@ -26,7 +25,15 @@ RotaryOptions rotary_of(const LlamaFields& f, std::vector<std::string>& wrong) {
   if (f.rope && f.older_rope && *f.rope != *f.older_rope)
     wrong.emplace_back(
         "rope_parameters and rope_scaling differ; keep the one that the model was trained with");
-  return rotary_of(f.rope ? *f.rope : f.older_rope.value_or(RopeFields{}), f.base.value_or(10000), wrong);
+  RopeFields rope = f.rope ? *f.rope : f.older_rope.value_or(RopeFields{});
+  const auto inside = std::exchange(rope.original_positions,
+                                    f.original_positions ? f.original_positions : rope.original_positions);
+  if (inside && *inside != *rope.original_positions) {
+    wrong.push_back(fmt::format(
+        "original_max_position_embeddings is {}, and {} inside of rope_parameters; keep the right one",
+        *rope.original_positions, *inside));
+  }
+  return rotary_of(rope, f.base.value_or(10000), wrong);
 }
 
 /// Which layers have a window.
@@ -102,7 +109,7 @@ constexpr std::array kLlamaNames = {
     TensorName{"decoder.#.feed_forward.b_2", "layers.#.mlp.down_proj.bias", kOneRow},
 };
 constexpr const char *kLlamaOutput = "lm_head.weight", *kLlamaEmbedding = "embed_tokens.weight",
-                     *kLlamaScores = "score.";
+                     *kLlamaEmbeddingInside = "model.embed_tokens.weight", *kLlamaScores = "score.";
 
 /// LlamaModel alone, or with a head that sorts texts into classes: no output that predicts a token.
 bool is_without_output(const TensorFiles& files) {
@@ -121,31 +128,51 @@ TensorPlace llama_place(std::string_view parameter) {
   return place;
 }
 
-/// Where eos_token_id is a list, as Llama 3's, of tokens that end a text, the first one becomes the model's.
-std::string with_one_end(std::string_view json, std::string_view name) {
-  auto document = parse_json_strictly(json, name);
-  if (!document.is_object()) return std::string(json);
-  if (const auto end = document.find("eos_token_id");
-      end != document.end() && end->is_array() && !end->empty())
-    *end = nlohmann::json((*end)[0]);
-  if (document.contains("quantization_config"))
-    throw FormatError(fmt::format(
-        "{}: quantization_config: quantised weights in safetensors are not read; expected F32, F16 "
-        "or BF16, or take the model as a .gguf file",
-        name));
-  return document.dump();
-}
-
 }  // namespace
+
+KnownKeys llama_kind_keys(const LlamaKind& kind) {
+  KnownKeys keys{.obeyed = keys_of(LlamaFields())};
+  const auto rule = [&](const KeyRule& of) {
+    keys.obeyed.erase(std::string(of.key));
+    keys.rules.push_back(of);
+  };
+  rule({.key = "pretraining_tp"});  // in how many slices a product is computed
+  rule({.key = "rope_interleaved", .harmless = "[false]", .refused = "expected pairs of a head's halves"});
+  rule({.key = "partial_rotary_factor",
+        .harmless = "[1]",
+        .refused = "expected 1: all numbers of a head turn"});
+  for (const char* kind_of_layer : {"rope_parameters.full_attention", "rope_parameters.sliding_attention"})
+    rule({.key = kind_of_layer, .harmless = "[{}]", .refused = "expected the same positions in all layers"});
+  // What a family's class has no field for it does not look at.
+  if (kind.attention_biases) rule({.key = "attention_bias"});
+  if (!kind.feed_forward_biases) rule({.key = "mlp_bias"});
+  if (kind.window != LlamaKind::Window::kAsAsked) {
+    rule({.key = "use_sliding_window"});
+    rule({.key = "max_window_layers"});
+    keys.obeyed.erase("layer_types");
+    if (kind.window == LlamaKind::Window::kNone) keys.obeyed.erase("sliding_window");
+  }
+  return keys.add(causal_keys());
+}
 
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,
                            std::string_view name) {
   LlamaFields fields = defaults;
   from_json(fields, with_one_end(json, name), name, UnknownKeys::kIgnore);
-  std::vector<std::string> wrong;
+  std::vector<std::string> wrong, remarks;
+  if (std::string line = without_ids_beyond(
+          fields.vocabulary, {{"bos_token_id", fields.start}, {"eos_token_id", fields.end}}, name);
+      !line.empty())
+    remarks.push_back(std::move(line));
   const RotaryOptions rotary = rotary_of(fields, wrong);
   const CausalConfig config = llama_config(kind, fields, rotary);
-  check_layer_types(fields.layer_types, fields.layers, wrong);
+  if (kind.window == LlamaKind::Window::kAsAsked) {
+    check_layer_types(fields.layer_types, fields.layers, wrong);
+    if (names_windows(fields.layer_types) && !(fields.uses_window && fields.window))
+      wrong.emplace_back(
+          "layer_types names \"sliding_attention\", but use_sliding_window and sliding_window give no "
+          "window");
+  }
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
     wrong.push_back(no_divisor("num_attention_heads", fields.heads, kLlamaFields.d_model, fields.d_model));
@@ -162,6 +189,8 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
           [config](const TensorFiles& files) {
             CausalConfig all = config;
             all.predicts = config.tied || !is_without_output(files);
+            if (has_own_output(files, kLlamaOutput, {kLlamaEmbeddingInside, kLlamaEmbedding}))
+              all.tied = false;
             return std::make_unique<CausalModel>(all);
           },
       .place = llama_place,
@@ -177,7 +206,8 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
         return {{"num_attention_heads", heads.heads},
                 {"num_key_value_heads", heads.key_heads},
                 {"head_dim", heads.d_key}};
-      }};
+      },
+      .remarks = std::move(remarks)};
 }
 
 }  // namespace mh

@@ -12,6 +12,7 @@
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/families/names.h"
 #include "multihead/folders/families/rope_fields.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/nn/head_geometry.h"
 
@@ -26,6 +27,7 @@ struct LlamaFields {
   bool tied = false, attention_bias = false, feed_forward_bias = false;
   std::optional<double> base = {};
   std::optional<RopeFields> rope = {}, older_rope = {};
+  std::optional<int32_t> original_positions = {};  // beside them, it counts before theirs
   std::optional<int32_t> start = 1, end = 2, pad = {};
   // Of windows of keys; families that have none do not look.
   std::optional<int32_t> window = {};
@@ -52,6 +54,7 @@ struct LlamaFields {
     v("rope_theta", base, {.low = 1e-3, .high = 1e12});
     v("rope_parameters", rope);
     v("rope_scaling", older_rope);
+    v("original_max_position_embeddings", original_positions, {.low = 1, .high = 1 << 20});
     v("bos_token_id", start, kTokenIds);
     v("eos_token_id", end, kTokenIds);
     v("pad_token_id", pad, kTokenIds);
@@ -88,6 +91,9 @@ struct LlamaKind {
   };
   Window window = Window::kNone;
 };
+
+/// What such a family knows about the keys of config.json.
+KnownKeys llama_kind_keys(const LlamaKind& kind);
 
 /// Returns the plan of a config.json. Throws FormatError that starts with `name` and lists what is wrong.
 FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, std::string_view json,

@@ -6,25 +6,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <optional>
 
 #include "multihead/base/error.h"
 #include "multihead/folders/families/names.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/folders/parameters.h"
 #include "multihead/folders/write_parameters.h"
 #include "multihead/io/config.h"
-#include "multihead/io/strict_json.h"
-#include "multihead/kernels/embedding.h"
 #include "multihead/models/config_names.h"
 #include "multihead/models/encoder_decoder.h"
 
 namespace mh {
 namespace {
-
-using Layout = TensorPlace::Layout;
 
 constexpr Rule<int32_t> kWidths{.low = 1, .high = 1 << 16, .required = true};
 constexpr Rule<int32_t> kLayerCounts{.low = 1, .high = 1024, .required = true};
@@ -116,113 +110,6 @@ struct MarianFields {
   }
 };
 
-constexpr const char* kShared = "model.shared.weight";
-constexpr const char* kSource = "model.encoder.embed_tokens.weight";
-constexpr const char* kTarget = "model.decoder.embed_tokens.weight";
-constexpr const char* kOutput = "lm_head.weight";
-
-struct Renaming {
-  std::string_view ours;
-  std::string_view marian;
-};
-constexpr std::array<Renaming, 6> kBlocks{{{"self_attention", "self_attn"},
-                                           {"cross_attention", "encoder_attn"},
-                                           {"feed_forward", ""},
-                                           {"self_attention_norm", "self_attn_layer_norm"},
-                                           {"cross_attention_norm", "encoder_attn_layer_norm"},
-                                           {"feed_forward_norm", "final_layer_norm"}}};
-
-struct LeafRenaming {
-  std::string_view ours;
-  std::string_view marian;
-  Layout layout;
-};
-constexpr std::array<LeafRenaming, 14> kLeaves{{{"w_q", "q_proj.weight", Layout::kTransposed},
-                                                {"w_k", "k_proj.weight", Layout::kTransposed},
-                                                {"w_v", "v_proj.weight", Layout::kTransposed},
-                                                {"w_o", "out_proj.weight", Layout::kTransposed},
-                                                {"b_q", "q_proj.bias", Layout::kVector},
-                                                {"b_k", "k_proj.bias", Layout::kVector},
-                                                {"b_v", "v_proj.bias", Layout::kVector},
-                                                {"b_o", "out_proj.bias", Layout::kVector},
-                                                {"w_1", "fc1.weight", Layout::kTransposed},
-                                                {"b_1", "fc1.bias", Layout::kVector},
-                                                {"w_2", "fc2.weight", Layout::kTransposed},
-                                                {"b_2", "fc2.bias", Layout::kVector},
-                                                {"gain", "weight", Layout::kVector},
-                                                {"bias", "bias", Layout::kVector}}};
-
-template <class Table>
-const auto& renamed(const Table& table, std::string_view ours) {
-  for (const auto& row : table) {
-    if (row.ours == ours) return row;
-  }
-  MH_ASSERT(!"a parameter that Marian has no name for");
-  return table.front();
-}
-
-// "encoder.3.self_attention.w_q" -> "model.encoder.layers.3.self_attn.q_proj.weight".
-TensorPlace place_in_layer(std::string_view parameter) {
-  std::array<std::string_view, 4> parts;  // side, layer, block, leaf
-  std::string_view rest = parameter;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const size_t dot = rest.find('.');
-    MH_ASSERT((dot == std::string_view::npos) == (i + 1 == parts.size()));
-    parts[i] = rest.substr(0, dot);
-    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
-  }
-  const std::string_view block = renamed(kBlocks, parts[2]).marian;
-  const LeafRenaming& leaf = renamed(kLeaves, parts[3]);
-  return {.names = {fmt::format("model.{}.layers.{}.{}{}{}", parts[0], parts[1], block,
-                                block.empty() ? "" : ".", leaf.marian)},
-          .layout = leaf.layout};
-}
-
-bool holds(const TensorFiles& files, const std::string& tensor, ConstMatrixView expected, float tolerance) {
-  if (files.tensor(tensor).shape != std::vector<int64_t>{expected.rows, expected.cols}) return false;
-  const std::vector<float> found = files.floats(tensor);
-  return std::equal(found.begin(), found.end(), expected.data,
-                    [&](float a, float b) { return std::abs(a - b) <= tolerance; });
-}
-
-/// Marian's files may repeat the shared embedding under the names of its users, and may hold the sinusoids.
-bool repeats(const std::string& tensor, const TensorFiles& files, const Model& model, const Tying& tying,
-             const EncoderDecoderConfig& config, Differences& differences) {
-  constexpr float kHalfPrecision = 0.01f;
-  if (tensor.ends_with(".embed_positions.weight")) {
-    Tensor positions(config.max_positions, config.d_model);
-    sinusoids(positions.view());
-    if (!holds(files, tensor, positions.view(), kHalfPrecision)) {
-      differences.other(fmt::format("{} holds something else than the [{},{}] sinusoids of Marian", tensor,
-                                    config.max_positions, config.d_model));
-    }
-    return true;
-  }
-  constexpr std::array kEmbeddings = {kShared, kSource, kTarget, kOutput};
-  if (std::find(kEmbeddings.begin(), kEmbeddings.end(), tensor) == kEmbeddings.end()) return false;
-  model.visit(ConstParameterVisitor([&](const std::string& name, const Parameter& parameter) {
-    if (name != "embedding" || !tying.all() || holds(files, tensor, parameter.value.view(), 0)) return;
-    differences.other(fmt::format("{} is not the shared embedding, though config.json ties them", tensor));
-  }));
-  return true;
-}
-
-/// Of the keys that a Marian configuration does not have: ignored, they would make another model than the one
-/// that they describe.
-void refuse_own_keys(std::string_view json, std::string_view name, std::vector<std::string>& wrong) {
-  const auto document = parse_json_strictly(json, name);
-  const auto differs = [&](const char* key, std::initializer_list<const char*> as_marian) {
-    const auto found = document.find(key);
-    return found != document.end() && std::none_of(as_marian.begin(), as_marian.end(),
-                                                   [&](const char* value) { return *found == value; });
-  };
-  for (const char* key : {"head_geometry", "own_heads"}) {
-    if (differs(key, {})) wrong.push_back(fmt::format("{} needs model_type \"multihead\"", key));
-  }
-  if (differs("norm", {"post"})) wrong.emplace_back("norm needs model_type \"multihead\"");
-  if (differs("positions", {"sinusoidal"})) wrong.emplace_back("positions needs model_type \"multihead\"");
-}
-
 struct MarianModel {
   EncoderDecoderConfig config;
   MarianFields fields;
@@ -244,7 +131,6 @@ MarianModel read_fields(std::string_view json, std::string_view name, std::strin
   if (tying.source_and_target && !tying.all() && config.target_vocabulary_size != 0)
     wrong.push_back(fmt::format("decoder_vocab_size is {}; one embedding for both sides needs vocab_size, {}",
                                 target, config.vocabulary_size));
-  if (model_type == kMarian) refuse_own_keys(json, name, wrong);
   if (wrong.empty() && int64_t{config.max_positions} * config.d_model > kLargestPositions) {
     wrong.push_back(fmt::format("max_position_embeddings is {}; expected at most {} with d_model {}",
                                 config.max_positions, kLargestPositions / config.d_model, config.d_model));
@@ -265,7 +151,7 @@ FolderPlan read_encoder_decoder(std::string_view json, std::string_view name, st
   if (model_type == kMarian) {
     plan.no_weight = [config = config, tying](const std::string& tensor, const TensorFiles& files,
                                               const Model& model, Differences& differences) {
-      return repeats(tensor, files, model, tying, config, differences);
+      return is_no_parameter(tensor, files, model, tying, config, differences);
     };
   }
   // transformers copies keys it does not know, but not the files they speak of.
@@ -280,12 +166,56 @@ FolderPlan read_multihead(std::string_view json, std::string_view name) {
   return read_encoder_decoder(json, name, kMultihead);
 }
 
+// num_attention_heads is the encoder's, as num_hidden_layers.
+constexpr KeyAlias kMarianAliases[] = {{"hidden_size", "d_model"},
+                                       {"num_attention_heads", "encoder_attention_heads"},
+                                       {"num_hidden_layers", "encoder_layers"}};
+
+KnownKeys encoder_decoder_keys(std::string_view model_type) {
+  constexpr std::string_view kNoSuch = "expected what MarianMTModel computes";
+  MarianFields fields;
+  fields.model_type = model_type;
+  return {
+      .obeyed = keys_of(fields),
+      .rules = {{.key = "init_std"},
+                {.key = "encoder_layerdrop"},
+                {.key = "decoder_layerdrop"},
+                {.key = "classif_dropout"},
+                {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder-decoder"},
+                {.key = "is_encoder_decoder", .harmless = "[true]", .refused = "expected an encoder-decoder"},
+                {.key = "static_position_embeddings", .harmless = "[true]", .refused = kNoSuch},
+                {.key = "normalize_before", .harmless = "[false]", .refused = kNoSuch},
+                {.key = "normalize_embedding", .harmless = "[false]", .refused = kNoSuch},
+                {.key = "add_final_layer_norm", .harmless = "[false]", .refused = kNoSuch},
+                {.key = "extra_pos_embeddings"},  // of older versions, which did not read these either
+                {.key = "add_bias_logits"},
+                {.key = "pad_index"},
+                {.key = "num_labels"},
+                {.key = "head_geometry", .refused = "it needs model_type \"multihead\""},
+                {.key = "own_heads", .refused = "it needs model_type \"multihead\""},
+                {.key = "norm", .harmless = "[\"post\"]", .refused = "it needs model_type \"multihead\""},
+                {.key = "positions",
+                 .harmless = "[\"sinusoidal\"]",
+                 .refused = "it needs model_type \"multihead\""}}};
+}
+KnownKeys marian_keys() {
+  return encoder_decoder_keys(kMarian);
+}
+KnownKeys multihead_keys() {
+  KnownKeys keys = encoder_decoder_keys(kMultihead);
+  // Written beside `norm` and `positions`, which count.
+  for (const char* key : {"normalize_before", "static_position_embeddings"}) keys.obeyed.insert(key);
+  return keys;
+}
+
 }  // namespace
 
 extern const Family kMarianFamily;
-const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian};
+const Family kMarianFamily = {kMarian, "an encoder-decoder of MarianMTModel", read_marian, marian_keys,
+                              kMarianAliases};
 extern const Family kMultiheadFamily;
-const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead};
+const Family kMultiheadFamily = {kMultihead, "an encoder-decoder of multihead", read_multihead,
+                                 multihead_keys};
 
 std::string_view natural_model_type(const EncoderDecoderConfig& config) {
   // How heads start is no part of a trained model.
@@ -314,22 +244,6 @@ std::string write_encoder_decoder_config(const EncoderDecoderConfig& config, std
   fields.decoder_start = config.decoder_start_id;
   fields.files = files;
   return to_json(fields);
-}
-
-TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
-                                  const Tying& tying) {
-  if (model_type == kMultihead) return {.names = {std::string(parameter)}};
-  if (parameter == "embedding") {
-    if (tying.all()) return {.names = {kShared, kSource}};
-    return {.names = {kSource, kShared}};
-  }
-  if (parameter == "target_embedding") return {.names = {kTarget, kShared}};
-  if (parameter == "output") {
-    if (tying.target_and_output) return {.names = {kTarget, kShared, kOutput}};
-    return {.names = {kOutput}};
-  }
-  if (parameter == "logits_bias") return {.names = {"final_logits_bias"}, .may_be_missing = true};
-  return place_in_layer(parameter);
 }
 
 Tying tying_of(const EncoderDecoder& model) {

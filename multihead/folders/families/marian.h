@@ -44,4 +44,9 @@ std::unique_ptr<EncoderDecoder> read_encoder_decoder_parameters(const TensorFile
 TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
                                   const Tying& tying);
 
+/// Whether a tensor of MarianMTModel's files is no parameter: it repeats the shared embedding under the name of one of its
+/// users, or holds the sinusoids. Adds to `differences` when its numbers are others.
+bool is_no_parameter(const std::string& tensor, const TensorFiles& files, const Model& model,
+                     const Tying& tying, const EncoderDecoderConfig& config, Differences& differences);
+
 }  // namespace mh

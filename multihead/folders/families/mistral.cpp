@@ -5,15 +5,22 @@
 namespace mh {
 namespace {
 
+constexpr LlamaKind kMistral = {
+    .model_type = "mistral", .attention_biases = Biases::kNone, .window = LlamaKind::Window::kAllLayers};
+
 FolderPlan read_mistral(std::string_view json, std::string_view name) {
-  return read_llama_kind(
-      {.model_type = "mistral", .attention_biases = Biases::kNone, .window = LlamaKind::Window::kAllLayers},
-      {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json, name);
+  return read_llama_kind(kMistral, {.positions = 131072, .d_ff = 14336, .key_heads = 8, .window = 4096}, json,
+                         name);
+}
+
+KnownKeys mistral_keys() {
+  return llama_kind_keys(kMistral);
 }
 
 }  // namespace
 
 extern const Family kMistralFamily;
-const Family kMistralFamily = {"mistral", "a causal decoder of MistralForCausalLM", read_mistral};
+const Family kMistralFamily = {"mistral", "a causal decoder of MistralForCausalLM", read_mistral,
+                               mistral_keys};
 
 }  // namespace mh

@@ -30,7 +30,8 @@ struct ModernBertFields {
   float epsilon = 1e-5f, attention_dropout = 0, activation_dropout = 0;
   bool norm_bias = false, attention_bias = false, feed_forward_bias = false, masked_words_bias = false;
   bool decoder_bias = true, tied = true;
-  int32_t local = 128;  // keys that a local layer sees, besides its own
+  std::optional<int32_t> local = {};       // keys that a local layer sees, besides its own; none: 128
+  std::optional<int32_t> local_half = {};  // half of them
   std::optional<std::vector<std::string>> layer_types = {};
   RopeOfLayers rope = {};
   std::optional<int32_t> pad = 50283;
@@ -58,6 +59,7 @@ struct ModernBertFields {
     v("decoder_bias", decoder_bias);
     v("tie_word_embeddings", tied);
     v("local_attention", local, {.low = 2, .high = 1 << 20});
+    v("sliding_window", local_half, {.low = 1, .high = 1 << 19});
     v("layer_types", layer_types);
     v("rope_parameters", rope);
     v("pad_token_id", pad, kTokenIds);
@@ -95,9 +97,13 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
                                                .biases = biases(f.feed_forward_bias)}});
   const RotaryOptions near =
       rotary_of(f.rope.sliding.value_or(RopeFields{}), f.local_base.value_or(full_base), wrong);
+  const int32_t farthest = f.local_half.value_or(f.local.value_or(128) / 2);
+  if (f.local && *f.local / 2 != farthest)
+    wrong.push_back(
+        fmt::format("sliding_window is {}; expected half of local_attention, {}", farthest, *f.local));
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
     if (!has_window(f.layer_types, i, i % static_cast<size_t>(f.full_every) != 0)) continue;
-    config.stack.layers[i].mask = StackMask::local(f.local / 2);
+    config.stack.layers[i].mask = StackMask::local(farthest);
     config.stack.layers[i].rotary = near;
   }
   config.stack.layers.front().norm_before = false;
@@ -135,7 +141,25 @@ constexpr std::array kModernBertTensors = {
     TensorName{"masked_words.output_bias", "decoder.bias", kBertRow},
 };
 
-constexpr std::array<std::string_view, 1> kModernBertOthers = {"decoder.weight"};  // the tied output
+constexpr std::array kModernBertTwins = {TensorTwin{"decoder.weight", "embeddings.tok_embeddings.weight"}};
+
+KnownKeys modernbert_keys() {
+  return {.obeyed = keys_of(ModernBertFields()),
+          .rules = {{.key = "initializer_cutoff_factor"},
+                    {.key = "embedding_dropout"},
+                    {.key = "classifier_pooling"},
+                    {.key = "deterministic_flash_attn"},
+                    {.key = "reference_compile"},
+                    {.key = "repad_logits_with_grad"},
+                    {.key = "sparse_prediction"},
+                    {.key = "sparse_pred_ignore_index"},
+                    {.key = "position_embedding_type"},  // of older versions, which did not read it either
+                    {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
+                    {.key = "is_causal", .harmless = "[false]"},
+                    {.key = "rope_scaling",
+                     .harmless = "[{}]",
+                     .refused = "expected rope_parameters with full_attention and sliding_attention"}}};
+}
 
 FolderPlan read_modernbert(std::string_view json, std::string_view name) {
   ModernBertFields fields;
@@ -149,7 +173,7 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
                        .prefix = "model.",
                        .tensors = kModernBertTensors,
                        .masked_words = "decoder.bias",
-                       .no_weights = kModernBertOthers,
+                       .twins = kModernBertTwins,
                        .prunes_heads = false,
                        .other_heads = {"classifier.", "head."}},
                       name, wrong);
@@ -158,6 +182,7 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
 }  // namespace
 
 extern const Family kModernBertFamily;
-const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert};
+const Family kModernBertFamily = {"modernbert", "an encoder of ModernBertModel", read_modernbert,
+                                  modernbert_keys};
 
 }  // namespace mh

@@ -46,17 +46,24 @@ constexpr std::array kMpnetEncoderTensors = {
 };
 constexpr std::array kMpnetTensors = joined(kMpnetEncoderTensors, kLmHeadTensors);
 
+KnownKeys mpnet_keys() {
+  KnownKeys keys = bert_keys();
+  return keys.add({.obeyed = keys_of(MpnetFields())});
+}
+
 FolderPlan read_mpnet(std::string_view json, std::string_view name) {
   std::vector<std::string> wrong;
   BertSizes sizes = read_bert_sizes({.vocabulary = 30527, .pad = 1}, json, name, wrong);
   sizes.types = 0;
-  sizes.put_position_offset(2, wrong);  // whatever pad_token_id is
+  constexpr int32_t kPadding = 1;  // whatever pad_token_id is
+  sizes.put_position_offset(kPadding + 1, wrong);
   MpnetFields fields;
   from_json(fields, json, name, UnknownKeys::kIgnore);
   if (fields.buckets != kT5Buckets)
     wrong.push_back(
         fmt::format("relative_attention_num_buckets is {}; expected {}", fields.buckets, kT5Buckets));
   EncoderConfig config = bert_config(sizes);
+  config.embedding.uncounted = kPadding;
   config.stack.positions = Positions::kT5;
   config.stack.one_bias = true;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is
@@ -67,6 +74,7 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
                        .no_weights = kLmHeadOthers,
+                       .twins = kLmHeadTwins,
                        .prunes_heads = false},
                       name, wrong);
 }
@@ -74,6 +82,6 @@ FolderPlan read_mpnet(std::string_view json, std::string_view name) {
 }  // namespace
 
 extern const Family kMpnetFamily;
-const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet};
+const Family kMpnetFamily = {"mpnet", "an encoder of MPNetModel", read_mpnet, mpnet_keys};
 
 }  // namespace mh

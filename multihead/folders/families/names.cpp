@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "multihead/base/error.h"
+#include "multihead/io/strict_json.h"
 
 namespace mh {
 namespace {
@@ -34,7 +35,47 @@ TensorPlace place_in(std::span<const TensorName> table, std::string_view paramet
     if (const size_t mark = name.find('#'); mark != std::string::npos) name.replace(mark, 1, number);
     return {.names = {std::move(name)}, .layout = row.layout, .part = row.part, .parts = row.parts};
   }
-  return {.names = {"(no name for " + std::string(parameter) + ")"}};
+  // Heads that the family does not know have our names; older versions wrote the second one.
+  return {.names = {std::string(parameter), "(no name for " + std::string(parameter) + ")"}};
+}
+
+std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<SpecialId> ids,
+                               std::string_view name) {
+  KeyFindings beyond{.file = std::string(name)};
+  for (const auto& [key, id] : ids) {
+    if (!id || *id < vocabulary) continue;
+    beyond.unused.push_back(fmt::format("{} {}", key, *id));
+    id.reset();
+  }
+  if (beyond.unused.empty()) return {};
+  const std::string where = fmt::format("beyond the vocabulary of {} tokens", vocabulary);
+  return beyond.with(fmt::format("is {} and was not used", where),
+                     fmt::format("are {} and were not used", where));
+}
+
+std::string with_one_end(std::string_view json, std::string_view name) {
+  auto document = parse_json_strictly(json, name);
+  if (!document.is_object()) return std::string(json);
+  if (const auto end = document.find("eos_token_id");
+      end != document.end() && end->is_array() && !end->empty())
+    *end = nlohmann::json((*end)[0]);
+  return document.dump();
+}
+
+bool has_own_output(const TensorFiles& files, std::string_view output,
+                    std::initializer_list<std::string_view> embeddings) {
+  if (!files.contains(output)) return false;
+  const auto* const found = std::find_if(embeddings.begin(), embeddings.end(),
+                                         [&](std::string_view name) { return files.contains(name); });
+  return found != embeddings.end() && !files.same(output, *found);
+}
+
+KnownKeys causal_keys() {
+  constexpr std::string_view kWhy = "expected a decoder whose tokens see themselves and those before them";
+  return {.rules = {{.key = "is_decoder"},  // it is one, whatever this says
+                    {.key = "is_causal", .harmless = "[true]", .refused = kWhy},
+                    {.key = "use_bidirectional_attention", .harmless = "[false]", .refused = kWhy},
+                    {.key = "bidirectional", .harmless = "[false]", .refused = kWhy}}};
 }
 
 void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong) {
@@ -48,6 +89,10 @@ void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std:
                                 kSlidingAttention));
     return;
   }
+}
+
+bool names_windows(const LayerTypes& types) {
+  return types && std::find(types->begin(), types->end(), kSlidingAttention) != types->end();
 }
 
 bool has_window(const LayerTypes& types, size_t i, bool otherwise) {

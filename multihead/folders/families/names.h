@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "multihead/folders/families/family.h"
+#include "multihead/folders/known_keys.h"
 #include "multihead/io/config.h"
 #include "multihead/kernels/elementwise.h"
 
@@ -36,10 +38,33 @@ inline constexpr EnumNames<Activation> kHuggingFaceActivations = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSwish},
     {"silu", Activation::kSwish}};
 
+/// An id in config.json and its key.
+struct SpecialId {
+  const char* key;
+  std::optional<int32_t>& id;
+};
+/// Takes ids away that no token of the vocabulary has, such as GPT2Config's defaults beside a smaller vocabulary, which
+/// transformers opens, too. Returns the line for the user, empty when there are none.
+std::string without_ids_beyond(int32_t vocabulary, std::initializer_list<SpecialId> ids,
+                               std::string_view name);
+
+/// Returns a config.json in which eos_token_id, where it is a list, as Llama 3's, of tokens that end a text, is the first one.
+std::string with_one_end(std::string_view json, std::string_view name);
+
+/// Whether the files have an output layer whose numbers are not those of the table of embeddings (the first of these names
+/// that is there). Then transformers does not tie them, whatever tie_word_embeddings says.
+bool has_own_output(const TensorFiles& files, std::string_view output,
+                    std::initializer_list<std::string_view> embeddings);
+
+/// The keys with which a decoder says that its tokens see those behind them, too, which is refused.
+KnownKeys causal_keys();
+
 /// "layer_types", of families whose layers may differ: a name for each layer.
 using LayerTypes = std::optional<std::vector<std::string>>;
 /// Adds to `wrong` a number of names other than that of the layers, and names of layers that are not done here.
 void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std::string>& wrong);
+/// Whether a layer has a window by the types.
+bool names_windows(const LayerTypes& types);
 /// Whether layer i has a window: as the types say, or where there are none `otherwise`.
 bool has_window(const LayerTypes& types, size_t i, bool otherwise);
 

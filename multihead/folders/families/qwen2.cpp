@@ -4,16 +4,21 @@
 namespace mh {
 namespace {
 
+constexpr LlamaKind kQwen2 = {.model_type = "qwen2",
+                              .attention_biases = Biases::kQueriesKeysValues,
+                              .window = LlamaKind::Window::kAsAsked};
+
 FolderPlan read_qwen2(std::string_view json, std::string_view name) {
-  return read_llama_kind({.model_type = "qwen2",
-                          .attention_biases = Biases::kQueriesKeysValues,
-                          .window = LlamaKind::Window::kAsAsked},
-                         qwen_defaults(), json, name);
+  return read_llama_kind(kQwen2, qwen_defaults(), json, name);
+}
+
+KnownKeys qwen2_keys() {
+  return llama_kind_keys(kQwen2);
 }
 
 }  // namespace
 
 extern const Family kQwen2Family;
-const Family kQwen2Family = {"qwen2", "a causal decoder of Qwen2ForCausalLM", read_qwen2};
+const Family kQwen2Family = {"qwen2", "a causal decoder of Qwen2ForCausalLM", read_qwen2, qwen2_keys};
 
 }  // namespace mh

@@ -8,12 +8,14 @@ namespace {
 
 constexpr std::array kRobertaTensors = joined(kBertEncoderTensors, kLmHeadTensors);
 
-FolderPlan read_roberta_as(std::string_view model_type, std::string_view json, std::string_view name) {
+FolderPlan read_roberta_as(std::string_view model_type, int32_t vocabulary, std::string_view json,
+                           std::string_view name) {
   std::vector<std::string> wrong;
-  BertSizes sizes = read_bert_sizes({.vocabulary = 50265, .pad = 1}, json, name, wrong);
+  BertSizes sizes = read_bert_sizes({.vocabulary = vocabulary, .pad = 1}, json, name, wrong);
   // Position p has row p + pad_token_id + 1: the row of the padding token itself stays zero.
   sizes.put_position_offset(sizes.pad.value_or(-1) + 1, wrong);
   EncoderConfig config = bert_config(sizes);
+  config.embedding.uncounted = sizes.pad;
   config.masked_words = MaskedWordsConfig{.activation = Activation::kGelu};  // whatever hidden_act is
   return encoder_plan(config, sizes.tied,
                       {.model_type = model_type,
@@ -21,29 +23,31 @@ FolderPlan read_roberta_as(std::string_view model_type, std::string_view json, s
                        .tensors = kRobertaTensors,
                        .pooler = "pooler.dense.weight",
                        .masked_words = "lm_head.bias",
-                       .no_weights = kLmHeadOthers},
+                       .no_weights = kLmHeadOthers,
+                       .twins = kLmHeadTwins},
                       name, wrong);
 }
 
 constexpr std::string_view kRoberta = "roberta", kXlmRoberta = "xlm-roberta", kCamembert = "camembert";
 
+/// With the default of its configuration where vocab_size is missing.
 FolderPlan read_roberta(std::string_view json, std::string_view name) {
-  return read_roberta_as(kRoberta, json, name);
+  return read_roberta_as(kRoberta, 50265, json, name);
 }
 FolderPlan read_xlm_roberta(std::string_view json, std::string_view name) {
-  return read_roberta_as(kXlmRoberta, json, name);
+  return read_roberta_as(kXlmRoberta, 30522, json, name);
 }
 FolderPlan read_camembert(std::string_view json, std::string_view name) {
-  return read_roberta_as(kCamembert, json, name);
+  return read_roberta_as(kCamembert, 30522, json, name);
 }
 
 }  // namespace
 
 extern const Family kRobertaFamily;
-const Family kRobertaFamily = {kRoberta, "an encoder of RobertaModel", read_roberta};
+const Family kRobertaFamily = {kRoberta, "an encoder of RobertaModel", read_roberta, bert_keys};
 extern const Family kCamembertFamily;
-const Family kCamembertFamily = {kCamembert, "an encoder of CamembertModel", read_camembert};
+const Family kCamembertFamily = {kCamembert, "an encoder of CamembertModel", read_camembert, bert_keys};
 extern const Family kXlmRobertaFamily;
-const Family kXlmRobertaFamily = {kXlmRoberta, "an encoder of XLMRobertaModel", read_xlm_roberta};
+const Family kXlmRobertaFamily = {kXlmRoberta, "an encoder of XLMRobertaModel", read_xlm_roberta, bert_keys};
 
 }  // namespace mh

@@ -12,6 +12,7 @@
 #include "multihead/heads/attribution/largest_flow.h"
 #include "multihead/heads/attribution/layer_mixes.h"
 #include "multihead/heads/attribution/value_zeroing.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -76,6 +77,12 @@ class MethodRun {
 
 }  // namespace
 
+void check_attribution(const AttributionOptions& options) {
+  check_option("steps", options.steps, {.low = 1, .high = 100'000});
+  check_option("batch_tokens", options.batch_tokens, {.low = 1});
+  if (options.position) check_option("position", *options.position, {.low = 0});
+}
+
 std::vector<AttributionMethod> methods_to_run(const AttributionOptions& options, int64_t tokens) {
   std::vector<AttributionMethod> methods;
   const bool short_enough = tokens <= kMostFlowTokens;
@@ -115,11 +122,13 @@ const std::vector<double>& Attributions::of(AttributionMethod method) const {
 
 Attributions attribute(const ModelFolder& folder, const std::string& text,
                        const AttributionOptions& options) {
+  check_attribution(options);
   return attribute_text(ExplainedText(folder, text, options), options);
 }
 
 Attributions attribute(const SentenceModel& model, const std::string& text, const std::string& second,
                        const AttributionOptions& options) {
+  check_attribution(options);
   return attribute_text(ExplainedText(model, text, second, options), options);
 }
 

@@ -10,6 +10,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/random.h"
 #include "multihead/heads/attribution/attribute_text.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -106,9 +107,9 @@ void check_faithfulness(const FaithfulnessOptions& options) {
   if (asked.position || !asked.target_token.empty() || !asked.target.empty())
     throw UsageError(
         "over a corpus the last word of each text is explained; leave the token and the target out");
-  if (options.points < 1)
-    throw UsageError(fmt::format("`points`: expected 1 or more, got {}", options.points));
-  if (options.draws < 1) throw UsageError(fmt::format("`draws`: expected 1 or more, got {}", options.draws));
+  check_attribution(asked);
+  check_option("points", options.points, {.low = 1, .high = 10'000});
+  check_option("draws", options.draws, {.low = 1, .high = 10'000});
 }
 
 /// Why a text is left out; empty: it is not.
@@ -132,7 +133,10 @@ Faithfulness measured(HeadsCorpus& corpus, const FaithfulnessOptions& options, c
   std::string why = "there is none";
   for (HeadsText lines = corpus.next(); !lines.sources.empty(); lines = corpus.next()) {
     for (size_t i = 0; i < lines.sources.size(); ++i) {
-      if (lines.sources[i].find_first_not_of(" \t\r") == std::string::npos) continue;
+      if (is_blank(lines.sources[i])) {
+        left_out += has_other_side(lines, i) ? 1 : 0;
+        continue;
+      }
       std::string refusal;
       try {
         const std::unique_ptr<ExplainedText> text = make(lines, i);

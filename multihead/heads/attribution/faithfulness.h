@@ -47,13 +47,14 @@ struct MethodFaithfulness {
 
 struct Faithfulness {
   int64_t sentences = 0;
-  int64_t left_out = 0;  // lines that cannot be asked: fewer than two tokens to replace, too many for a flow
+  int64_t left_out =
+      0;  // lines that cannot be asked: fewer than two tokens to replace, too many for a flow, no text
   std::string source_replacement = {}, target_replacement = {};
   Interval score = {}, replaced_score = {};  // F of whole texts, and of those whose tokens are all replaced
   std::vector<MethodFaithfulness> methods = {};  // the random orders last
 };
 
-/// Lines without text are left out and not counted. Throws UsageError when no line can be asked, saying why the last one was not,
+/// Lines without text on all sides are left out and not counted. Throws UsageError when no line can be asked, saying why the last one was not,
 /// on a position, a token or a target in the options, and as attribute() does on the model; FormatError as the corpus does.
 Faithfulness faithfulness(const ModelFolder& folder, HeadsCorpus& corpus,
                           const FaithfulnessOptions& options = {});

@@ -5,6 +5,8 @@
 #include <limits>
 #include <queue>
 
+#include "multihead/base/stop.h"
+
 namespace mh {
 namespace {
 
@@ -75,6 +77,7 @@ double FlowGraph::largest_flow(int from, int to) {
   for (Edge& edge : edges_) edge.left = edge.capacity;
   double sent = 0;
   while (find_levels(from, to)) {
+    throw_if_stopped();
     next_.assign(edges_of_.size(), 0);
     const double more = push(from, to, std::numeric_limits<double>::infinity());
     if (more <= kLeastFlow) break;

@@ -1,18 +1,18 @@
 #include "multihead/heads/corpus/corpus_reader.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
 
 using Sentences = std::vector<std::vector<Word>>;
-
-bool is_blank(const std::string& line) {
-  return line.find_first_not_of(" \t\r") == std::string::npos;
-}
 
 std::vector<Word> split_at_spaces(const std::string& line) {
   std::vector<Word> words;
@@ -77,6 +77,18 @@ std::vector<int32_t> CorpusBlock::separators(AttentionKind kind, size_t i) const
   return found;
 }
 
+std::vector<int64_t> CorpusBlock::numbers() const {
+  std::vector<int64_t> all;
+  for (const int64_t line : lines) all.push_back(line - 1);
+  return all;
+}
+
+void LeftOutLines::tell(const char* reason, const std::function<void(const std::string&)>& remark) const {
+  if (count == 0 || !remark) return;
+  remark(count == 1 ? fmt::format("line {} left out, {}", first, reason)
+                    : fmt::format("{} lines left out, {}; the first is line {}", count, reason, first));
+}
+
 CorpusReader::CorpusReader(const ModelFolder& folder, HeadsCorpus& corpus, Options options)
     : folder_(folder), corpus_(corpus), options_(std::move(options)), reader_(folder_, options_.remark) {}
 
@@ -84,13 +96,23 @@ std::optional<CorpusBlock> CorpusReader::next() {
   CorpusBlock block;
   int64_t first = 0;
   do {
+    throw_if_stopped();
     first = lines_;
     HeadsText text = corpus_.next();
-    if (text.sources.empty()) return std::nullopt;
+    if (text.sources.empty()) {
+      std::exchange(half_pairs_, {})
+          .tell("with a target or a second text, but no source text", options_.remark);
+      return std::nullopt;
+    }
     check_lists(text);
     const auto lines = std::ssize(text.sources);
     for (size_t i = 0; i < text.sources.size(); ++i) {
-      if (!is_blank(text.sources[i])) block.lines.push_back(lines_ + static_cast<int64_t>(i) + 1);
+      const int64_t line = lines_ + static_cast<int64_t>(i) + 1;
+      if (!is_blank(text.sources[i])) {
+        block.lines.push_back(line);
+      } else if (has_other_side(text, i)) {
+        half_pairs_.add(line);
+      }
     }
     block.text = without_blank_lines(std::move(text), lines_);
     lines_ += lines;
@@ -109,6 +131,11 @@ std::optional<CorpusBlock> CorpusReader::next() {
   const auto from = [&](const char* one) {
     return LinesFrom{.first = static_cast<size_t>(first) + 1, .one = one};
   };
+  const auto from_source = [&](const char* one) {
+    LinesFrom lines = from(text.source_trees.empty() ? one : "sentence");
+    if (!text.source_trees.empty()) lines.name = corpus_.name();
+    return lines;
+  };
   InspectedTexts& source = block.source;
   InspectedTexts& target = block.target;
   if (!text.pairs.empty()) {
@@ -117,7 +144,8 @@ std::optional<CorpusBlock> CorpusReader::next() {
     source = reader_.pairs(text.sources, text.pairs, from("pair"));
     refuse_targets(folder_, !text.targets.empty());
   } else if (translates(folder_)) {
-    source = reader_.translated(text.sources, folder_.source_tokens(), source_words, from("source line"));
+    source =
+        reader_.translated(text.sources, folder_.source_tokens(), source_words, from_source("source line"));
     for (auto& ids : source.ids) ids.push_back(folder_.translator().config().eos_id);
     for (auto& offsets : source.offsets) offsets.emplace_back(0, 0);
     for (auto& words : source.words) words.push_back(-1);
@@ -125,11 +153,13 @@ std::optional<CorpusBlock> CorpusReader::next() {
     if (!text.targets.empty()) {
       target = reader_.translated(text.targets, folder_.target_tokens(), target_words, from("target line"));
     } else {
-      target.ids = greedy_translations(folder_, source.ids, options_.sites);
+      const std::vector<int64_t> numbers = block.numbers();
+      ListSites listed(options_.sites, {.texts = numbers});
+      target.ids = greedy_translations(folder_, source.ids, listed.sites());
     }
   } else {
     refuse_targets(folder_, !text.targets.empty());
-    source = reader_.whole(text.sources, source_words, from("line"));
+    source = reader_.whole(text.sources, source_words, from_source("line"));
   }
 
   if (!text.source_trees.empty())

@@ -47,9 +47,23 @@ struct CorpusBlock {
   GoldAlignments alignments = {};
   bool causal = false;  // of a causal model
 
+  /// Of each sentence: its number in the list that the corpus is, from 0; blank lines count.
+  std::vector<int64_t> numbers() const;
   int64_t sentences() const { return static_cast<int64_t>(source.ids.size()); }
   /// The keys of such an attention that are special tokens in sentence i, key 0 left out: [SEP], </s>.
   std::vector<int32_t> separators(AttentionKind kind, size_t i) const;
+};
+
+/// Lines of a corpus that are left out for one reason.
+struct LeftOutLines {
+  int64_t count = 0;
+  int64_t first = 0;  // from 1
+
+  void add(int64_t line) {
+    if (count++ == 0) first = line;
+  }
+  /// Tells how many and which is the first, where there are any: "2 lines left out, REASON; the first is line 7".
+  void tell(const char* reason, const std::function<void(const std::string&)>& remark) const;
 };
 
 class CorpusReader {
@@ -57,7 +71,8 @@ class CorpusReader {
   struct Options {
     bool words = false;      // which word a token belongs to, also where no trees are given (words_in())
     Sites* sites = nullptr;  // of the search
-    /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know.
+    /// Called with one line worth knowing: how many lines were cut, which words the tokenizer does not know, and at the end
+    /// how many lines were left out though they have a target or a second text.
     std::function<void(const std::string&)> remark = nullptr;
   };
   /// REQUIRES: folder and corpus outlive this. Throws FileError when the folder has no tokenizer.
@@ -75,6 +90,7 @@ class CorpusReader {
   InspectedTextReader reader_;
   TargetsRead targets_read_ = TargetsRead::kNone;
   int64_t sentences_ = 0, lines_ = 0;
+  LeftOutLines half_pairs_;  // that have no source text
 };
 
 }  // namespace mh

@@ -25,6 +25,17 @@ std::vector<T> part_of(const std::vector<T>& all, size_t first, size_t last) {
 
 }  // namespace
 
+bool is_blank(const std::string& line) {
+  return line.find_first_not_of(" \t\r") == std::string::npos;
+}
+
+bool has_other_side(const HeadsText& text, size_t i) {
+  const auto is_there = [i](const std::vector<std::string>& side) {
+    return !side.empty() && !is_blank(side[i]);
+  };
+  return is_there(text.targets) || is_there(text.pairs);
+}
+
 void check_lists(const HeadsText& text) {
   check_count("target lines", text.targets.size(), text.sources.size());
   check_count("second texts", text.pairs.size(), text.sources.size());

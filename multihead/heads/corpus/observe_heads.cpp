@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "multihead/base/error.h"
 
 namespace mh {
@@ -12,10 +14,12 @@ CorpusRead observe_heads(const ModelFolder& folder, HeadsCorpus& corpus,
                       {.words = options.words, .sites = options.observe.sites, .remark = options.remark});
   CorpusRead read;
   int64_t left_out = 0;
+  std::vector<int64_t> numbers;
   while (const auto block = reader.next()) {
     for (CorpusObserver* observer : observers) observer->begin(*block);
     ObserveOptions observe = options.observe;
     observe.source_types = block->source.types;
+    observe.numbers = numbers = block->numbers();
     if (options.observe.progress)
       observe.progress = [&](int64_t done) { options.observe.progress(block->first + done); };
     observe_corpus(options.model != nullptr ? *options.model : *folder.model, block->source.ids,

@@ -11,6 +11,7 @@
 #include "multihead/base/random.h"
 #include "multihead/heads/importance/score_pass.h"
 #include "multihead/heads/site_values.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -89,9 +90,8 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
 
 PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
                            const HeadImportanceOptions& options, const PruningCurveOptions& curve) {
-  if (curve.points < 1) throw UsageError(fmt::format("`points` is {}; expected at least 1", curve.points));
-  if (curve.random_orders < 0)
-    throw UsageError(fmt::format("`random_orders` is {}; expected at least 0", curve.random_orders));
+  check_option("points", curve.points, {.low = 1, .high = 10'000});
+  check_option("random_orders", curve.random_orders, {.low = 0, .high = 1000});
   const ObserveOptions& read = options.texts.read.observe;
   const auto halves = halves_of(read_scored_texts(model.folder, corpus, options.texts));
   const ScoredTexts &ranked = halves.first, &scored = halves.second;

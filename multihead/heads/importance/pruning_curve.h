@@ -13,8 +13,9 @@
 namespace mh {
 
 struct PruningCurveOptions {
-  int points = 10;  // scores besides that of the whole model, at equal steps; the last one without any head
-  int random_orders = 10;  // orders at random, whose mean and interval stand beside; 0: none
+  /// Scores besides that of the whole model, at equal steps, from 1 to 10,000; the last one without any head.
+  int points = 10;
+  int random_orders = 10;  // orders at random, at most 1000, whose mean and interval stand beside; 0: none
   uint64_t seed = 1;       // of these
 };
 
@@ -34,7 +35,7 @@ struct PruningCurve {
   std::vector<PruningPoint> points = {};
 };
 
-/// Throws UsageError on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
+/// Throws UsageError on options out of range, on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
 /// `within_attentions` every attention loses its least head before any loses a second one.
 PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
                            const HeadImportanceOptions& options, const PruningCurveOptions& curve = {});

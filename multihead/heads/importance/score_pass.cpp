@@ -29,6 +29,7 @@ ScoredBatch scored_batch(const Model& model, const ScoredTexts& texts, std::span
   const bool translates = texts.kind == ScoreKind::kTranslation;
   for (const int64_t n : numbers) {
     const ScoredText& text = texts.texts[static_cast<size_t>(n)];
+    batch.numbers.push_back(text.number);
     batch.text.add(text.ids, n, text.types);
     if (translates) batch.target.add(text.target, n, {.start_id = facts.start_id, .end_id = facts.eos_id});
     const Batch& read = translates ? batch.target.input : batch.text;
@@ -55,7 +56,8 @@ ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, con
     : tape_(cleared(tape)),
       kind_(kind),
       batch_(batch),
-      context_{.tape = tape_, .sites = options.sites, .starts = options.starts},
+      listed_(options.sites, {.texts = batch.numbers}),
+      context_{.tape = tape_, .sites = listed_.sites(), .starts = options.starts},
       states_(last_states(model)) {}
 
 Var ScorePass::last_states(const SentenceModel& model) {

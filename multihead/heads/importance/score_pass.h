@@ -13,15 +13,17 @@
 #include "multihead/heads/importance/scored_texts.h"
 #include "multihead/kernels/vocabulary.h"
 #include "multihead/models/next_words.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 
 /// Texts as one batch.
 struct ScoredBatch {
-  std::vector<int64_t> texts = {};  // their numbers in the corpus
-  Batch text = {};                  // what the encoder or the causal model reads
-  TeacherForced target = {};        // of a translator
-  std::vector<int32_t> rows = {};   // of what is read last, rising: those that predict something
+  std::vector<int64_t> texts = {};    // their places in ScoredTexts
+  std::vector<int64_t> numbers = {};  // their numbers in the corpus (ScoredText::number)
+  Batch text = {};                    // what the encoder or the causal model reads
+  TeacherForced target = {};          // of a translator
+  std::vector<int32_t> rows = {};     // of what is read last, rising: those that predict something
   std::vector<int32_t> tokens = {};
   std::vector<int32_t> positions = {};  // of these rows in their texts
   Ragged predictions = {};              // how many each text has
@@ -59,6 +61,7 @@ class ScorePass {
   Tape& tape_;
   ScoreKind kind_;
   const ScoredBatch& batch_;
+  ListSites listed_;
   Context context_;
   const VocabularyHead* head_ = nullptr;
   Var states_;  // vectors, or the states that words are predicted from, a row for each prediction

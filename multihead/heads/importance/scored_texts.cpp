@@ -87,6 +87,7 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
   std::optional<int32_t> mask;
   if (found.kind == ScoreKind::kMaskedWords) mask = folder.source_tokens().id_of(mask_token(folder));
   Random random(options.seed);
+  LeftOutLines silent;  // of which nothing can be predicted
   CorpusReader reader(folder, corpus, {.sites = options.read.observe.sites, .remark = options.read.remark});
   while (std::optional<CorpusBlock> block = reader.next()) {
     check_ids(block->source.ids, {.what = "source",
@@ -97,7 +98,7 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
                                   .longest = facts.max_positions - 1,  // the start token comes before
                                   .vocabulary = facts.vocabulary});
     for (size_t i = 0; i < block->source.ids.size(); ++i) {
-      ScoredText text{.ids = std::move(block->source.ids[i])};
+      ScoredText text{.number = block->lines[i] - 1, .ids = std::move(block->source.ids[i])};
       if (!block->source.types.empty()) text.types = std::move(block->source.types[i]);
       switch (found.kind) {
         case ScoreKind::kTranslation:
@@ -113,9 +114,16 @@ ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
         case ScoreKind::kVectors:
           break;
       }
-      if (found.kind == ScoreKind::kVectors || !text.tokens.empty()) found.texts.push_back(std::move(text));
+      if (found.kind != ScoreKind::kVectors && text.tokens.empty()) {
+        silent.add(block->lines[i]);
+        continue;
+      }
+      found.texts.push_back(std::move(text));
     }
   }
+  silent.tell(found.kind == ScoreKind::kNextTokens ? "of one token, which nothing predicts"
+                                                   : "without a word that could be masked",
+              options.read.remark);
   found.read = {.sentences = std::ssize(found.texts), .targets = reader.targets_read()};
   if (found.texts.empty())
     throw FormatError(

@@ -35,6 +35,7 @@ ScoreKind score_kind(const ModelFolder& folder);
 SentenceModel load_scored_model(const std::filesystem::path& path);
 
 struct ScoredText {
+  int64_t number = 0;                // in the list that the corpus is, from 0; blank lines count
   std::vector<int32_t> ids = {};     // what the encoder or the causal model reads; masks in their places
   std::vector<int32_t> types = {};   // of pairs (batch/batch.h); empty: all of type 0
   std::vector<int32_t> target = {};  // of a translator, without end token
@@ -61,7 +62,7 @@ struct ScoredTextsOptions {
 };
 
 /// Reads the corpus from where it is to its end; its token ids stay in memory. Sentences of which nothing can be predicted (a
-/// causal model's of one token, none but special tokens) are left out. Throws as CorpusReader does, FormatError when no sentence
+/// causal model's of one token, none but special tokens) are left out, and a remark says how many and which first. Throws as CorpusReader does, FormatError when no sentence
 /// is left, and UsageError where words are to be masked and the tokenizer has no mask token.
 ScoredTexts read_scored_texts(const ModelFolder& folder, HeadsCorpus& corpus,
                               const ScoredTextsOptions& options);

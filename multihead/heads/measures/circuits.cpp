@@ -14,6 +14,7 @@
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/measures/circuit_weights.h"
 #include "multihead/heads/measures/composition.h"
+#include "multihead/io/check_option.h"
 #include "multihead/models/model.h"
 #include "multihead/nn/heads.h"
 
@@ -136,8 +137,7 @@ void compose(Composer& composer, AttentionKind kind, const Attention& attention,
 }  // namespace
 
 Circuits head_circuits(const Model& model, const CircuitOptions& options) {
-  if (options.random_draws < 1)
-    throw UsageError(fmt::format("random_draws is {}; expected at least 1", options.random_draws));
+  check_option("random_draws", options.random_draws, {.low = 1});
   const CircuitModel from(model);
   std::map<AttentionKind, std::optional<DoubleMatrix>> words;
   std::map<AttentionKind, Writers> writers;

@@ -4,6 +4,7 @@
 
 #include "multihead/base/matrix_view.h"
 #include "multihead/base/random.h"
+#include "multihead/base/stop.h"
 #include "multihead/kernels/gemm.h"
 #include "multihead/tensor/tensor.h"
 
@@ -103,6 +104,7 @@ double Composer::random(int64_t writer_width, int64_t reader_width) {
   if (!is_new) return found->second;
   double sum = 0;
   for (int draw = 0; draw < options_.random_draws; ++draw) {
+    throw_if_stopped();
     Random random(options_.seed, static_cast<uint64_t>(draw));
     const auto drawn = [&](int64_t width) { return normal_matrix(d_model_, width, random); };
     const auto factor = [&](int64_t width) { return triangular_factor(drawn(width).view()); };

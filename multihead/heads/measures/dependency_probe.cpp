@@ -56,7 +56,7 @@ void DependencyProbe::weights(const BatchWeights& batch) {
     Features& features = batch_[s];
     features.tree = &gold_->trees[sentence];
     const WordOfToken& words = gold_->word_of_token[sentence];
-    const auto size = std::ssize(*features.tree);
+    const int64_t size = features.size = words_read(words);
     for (int h = 0; h < batch.heads(); ++h) {
       const Tensor merged = merge_to_words(batch.matrix(static_cast<int>(s), h), words, size, words, size);
       std::vector<float> reads, read;
@@ -80,7 +80,7 @@ void DependencyProbe::weights(const BatchWeights& batch) {
 }
 
 DoubleMatrix DependencyProbe::log_probabilities(const Features& sentence) const {
-  const auto size = std::ssize(*sentence.tree);
+  const int64_t size = sentence.size;
   DoubleMatrix scores(size, size);
   for (size_t k = 0; k < sentence.maps.size(); ++k) {
     for (int64_t i = 0; i < size; ++i) {
@@ -101,18 +101,18 @@ DoubleMatrix DependencyProbe::log_probabilities(const Features& sentence) const 
 void DependencyProbe::learn() {
   std::vector<std::vector<double>> gradients(batch_.size());
   int64_t words = 0;
-  for (const Features& sentence : batch_) words += std::ssize(*sentence.tree) - 1;
+  for (const Features& sentence : batch_) words += std::max<int64_t>(0, sentence.size - 1);
   if (words == 0) return;
   parallel_for(std::ssize(batch_), [&](int64_t s) {
     const Features& sentence = batch_[static_cast<size_t>(s)];
     std::vector<double>& gradient = gradients[static_cast<size_t>(s)];
     gradient.assign(weights_.size(), 0);
-    const auto size = std::ssize(*sentence.tree);
+    const int64_t size = sentence.size;
     if (size < 2) return;
     const DoubleMatrix scores = log_probabilities(sentence);
     for (int64_t j = 0; j < size; ++j) {
       const int head = (*sentence.tree)[static_cast<size_t>(j)].head;
-      if (head < 0) continue;
+      if (head < 0 || head >= size) continue;
       for (int64_t i = 0; i < size; ++i) {
         if (i == j) continue;
         const double slope = std::exp(scores(i, j)) - (i == head ? 1 : 0);  // of -log p(head | j)
@@ -138,11 +138,15 @@ void DependencyProbe::count() {
   for (const Features& sentence : batch_) {
     const std::vector<Word>& tree = *sentence.tree;
     if (tree.size() < 2) continue;
-    const std::vector<int> heads = maximum_spanning_tree(log_probabilities(sentence), root_of(tree));
+    // Of a sentence that was cut, the words behind are wrong, and a root behind them is no word of the tree.
+    const int root = root_of(tree);
+    std::vector<int> heads;
+    if (sentence.size > 1)
+      heads = maximum_spanning_tree(log_probabilities(sentence), root < sentence.size ? root : 0);
     for (size_t j = 0; j < tree.size(); ++j) {
       if (tree[j].head < 0) continue;
       ++words_;
-      right_ += heads[j] == tree[j].head;
+      right_ += j < heads.size() && heads[j] == tree[j].head;
     }
   }
 }

@@ -43,9 +43,10 @@ class DependencyProbe : public CorpusObserver {
   std::vector<Head> heads() const;
 
  private:
-  /// Of one sentence: [2 * heads][words * words], a_k(j, i) and a_k(i, j) at i * words + j.
+  /// Of one sentence: [2 * heads][size * size], a_k(j, i) and a_k(i, j) at i * size + j.
   struct Features {
     const std::vector<Word>* tree = nullptr;
+    int64_t size = 0;  // words that the model reads
     std::vector<std::vector<float>> maps;
   };
   BasicTensor<double> log_probabilities(const Features& sentence) const;

@@ -81,11 +81,12 @@ struct HeadEvidence {
 
 struct EvidenceOptions {
   std::vector<HeadPattern> heads = {};  // which; empty: all
-  int sentences = 10, usual = 3;        // most that are kept of a head
-  int tokens = 10;                      // most on each side
+  // At most 1000 each, at least 0:
+  int sentences = 10, usual = 3;  // most that are kept of a head
+  int tokens = 10;                // most on each side
   int alike = 5;
-  int64_t least_count = 10;  // occurrences of a token in the corpus
-  double sure = 0.5;         // the weight from which on a head is sure
+  int64_t least_count = 10;  // occurrences of a token in the corpus, from 1
+  double sure = 0.5;         // the weight from which on a head is sure, from 0 to 1
 };
 
 /// What the observer has to know of the model.
@@ -100,6 +101,7 @@ struct EvidenceModel {
 /// so that neither batching nor threads change the result.
 class HeadEvidenceObserver : public CorpusObserver {
  public:
+  /// Throws UsageError on options out of range.
   explicit HeadEvidenceObserver(EvidenceOptions options, EvidenceModel model = {});
 
   void begin(const CorpusBlock& block) override { texts_.begin(block); }

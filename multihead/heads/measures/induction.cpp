@@ -10,6 +10,7 @@
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/io/check_option.h"
 
 namespace mh {
 namespace {
@@ -67,6 +68,8 @@ std::vector<InductionScore> induction_scores(const ModelFolder& folder, const In
         fmt::format("{} holds a {} model; induction heads continue a text, which only causal models do",
                     folder.path.string(), folder.model_type));
   }
+  check_option("sequences", options.sequences, {.low = 1});
+  check_option("length", options.length, {.low = 4});
   const Tokenizer& tokenizer = folder.source_tokens();
   const Encoding letter = tokenizer.encode("a");
   std::vector<int32_t> first;
@@ -94,7 +97,8 @@ std::vector<InductionScore> induction_scores(const ModelFolder& folder, const In
   }
   InductionObserver observer(begin, length);
   CorpusObserver* const observers[] = {&observer};
-  observe_corpus(*folder.model, sequences, {}, observers, {.sites = options.sites});
+  const std::vector<int64_t> of_no_list(sequences.size(), -1);  // an edit of one text is not meant
+  observe_corpus(*folder.model, sequences, {}, observers, {.sites = options.sites, .numbers = of_no_list});
   return observer.scores();
 }
 

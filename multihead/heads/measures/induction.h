@@ -17,8 +17,8 @@
 namespace mh {
 
 struct InductionOptions {
-  int sequences = 16;
-  int length = 50;  // L; less when the model reads no more
+  int sequences = 16;  // from 1
+  int length = 50;     // L, from 4; less when the model reads no more
   uint64_t seed = 1;
   Sites* sites = nullptr;  // called before the weights are seen, e.g. SiteValues that mute heads
 };

@@ -8,6 +8,7 @@
 #include "multihead/batch/check_ids.h"
 #include "multihead/batch/plan_batches.h"
 #include "multihead/batch/teacher_forced.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -84,26 +85,37 @@ void observe_corpus(const Model& model, std::span<const std::vector<int32_t>> so
                       .vocabulary = facts.vocabulary});
   std::vector<ExampleSize> sizes;
   sizes.reserve(sources.size());
-  for (size_t i = 0; i < sources.size(); ++i)
-    sizes.push_back(
-        {.tokens = static_cast<int64_t>(sources[i].size() + (decode ? targets[i].size() + 1 : 0))});
+  std::vector<int64_t> source_rows, target_rows;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    source_rows.push_back(std::ssize(sources[i]));
+    if (decode) target_rows.push_back(std::ssize(targets[i]) + 1);
+    sizes.push_back({.tokens = source_rows.back() + (decode ? target_rows.back() : 0)});
+  }
+  const bool part = !options.numbers.empty();  // of a list
+  const ListOffsets offsets = ListOffsets::of_pairs(source_rows, decode ? target_rows : source_rows);
 
   Collector collector(observers);
-  SitesInTurn sites(options.sites, collector);
+  ListSites listed(options.sites);
+  SitesInTurn sites(listed.sites(), collector);
   Tape tape;
   Context context{.tape = tape, .sites = &sites};
   Batch source;
   TeacherForced target;
+  std::vector<int64_t> numbers;
   const BatchOptions plan{.max_tokens = options.max_batch_tokens, .order = BatchOptions::Order::kAsGiven};
   for (const auto& batch : plan_batches(sizes, plan)) {
     source.clear();
     target.clear();
+    numbers.clear();
     for (const int64_t i : batch) {
       source.add(sources[static_cast<size_t>(i)], i,
                  types.empty() ? std::span<const int32_t>() : types[static_cast<size_t>(i)]);
       if (!decode) continue;
       target.add(targets[static_cast<size_t>(i)], i, {.start_id = facts.start_id, .end_id = facts.eos_id});
     }
+    for (const int64_t i : batch) numbers.push_back(part ? options.numbers[static_cast<size_t>(i)] : i);
+    listed.begin(part ? ListedBatch{.texts = numbers}
+                      : ListedBatch{.texts = numbers, .count = std::ssize(sources), .offsets = &offsets});
     collector.begin(source.sentences);
     tape.clear();
     model.read(context, source.view(), decode ? target.input.view() : Sequences());

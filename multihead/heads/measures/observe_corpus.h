@@ -50,6 +50,9 @@ class CorpusObserver {
 struct ObserveOptions {
   int64_t max_batch_tokens = 2048;  // source and target tokens of a batch; results do not depend on it
   Sites* sites = nullptr;           // called before the observers, e.g. SiteValues that mute heads
+  /// The number of each source in the list that a user gave, for `sites`; -1: it is no text of it. Empty: the sources are the
+  /// list.
+  std::span<const int64_t> numbers = {};
   /// The types of each source's tokens (batch/batch.h), none for a source whose tokens are all of type 0; empty:
   /// all sources are so.
   std::span<const std::vector<int32_t>> source_types = {};

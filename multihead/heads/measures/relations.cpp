@@ -1,11 +1,14 @@
 #include "multihead/heads/measures/relations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
 #include <tuple>
 
 #include "multihead/base/error.h"
+#include "multihead/base/stop.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/corpus/corpus_reader.h"
 #include "multihead/heads/measures/words.h"
@@ -28,6 +31,9 @@ void for_each_edge(std::span<const Word> tree, ReadableEdges edges, Body&& body)
     }
   }
 }
+
+/// Each is scored for every head: a file in which words have relations of their own would take hours.
+constexpr size_t kMostRelations = 1000, kDirections = 3;
 
 size_t fold_of(int64_t sentence) {
   return static_cast<size_t>(sentence % kRelationFolds);
@@ -102,6 +108,11 @@ void RelationScorer::count_tasks(Side& side) {
     const auto counts = [&](const std::string& relation, Direction direction) -> TaskCounts& {
       const auto [found, is_new] = side.number.try_emplace({relation, direction}, side.tasks.size());
       if (is_new) side.tasks.emplace_back();
+      if (is_new && side.number.size() > kMostRelations * kDirections)
+        throw FormatError(fmt::format(
+            "the trees have more than {} different relations, such as '{}'; Universal Dependencies "
+            "have 37 and their subtypes: column 8 names them",
+            kMostRelations, relation));
       return side.tasks[found->second];
     };
     for (const auto& [relation, direction, word] : asked) ++counts(relation, direction).support[fold];
@@ -129,7 +140,7 @@ void RelationScorer::weights(const BatchWeights& batch) {
     const auto sentence = static_cast<size_t>(batch.sentences[static_cast<size_t>(s)]);
     const std::vector<Word>& tree = gold.gold->trees[sentence];
     const WordOfToken& words = gold.gold->word_of_token[sentence];
-    const auto size = static_cast<int64_t>(tree.size());
+    const int64_t size = words_read(words);  // of a cut sentence the words behind have no answer
     for (size_t h = 0; h < heads; ++h) {
       const MostRead found = most_read(
           merge_to_words(batch.matrix(static_cast<int>(s), static_cast<int>(h)), words, size, words, size));
@@ -137,7 +148,7 @@ void RelationScorer::weights(const BatchWeights& batch) {
           tree, gold.edges, [&](const std::string& relation, Direction direction, int word, int answer) {
             const std::vector<int>& predictions =
                 direction == Direction::kReadByHead ? found.read_by : found.reads;
-            if (predictions[static_cast<size_t>(word)] != answer) return;
+            if (word >= size || predictions[static_cast<size_t>(word)] != answer) return;
             hits[static_cast<size_t>(s)].push_back(gold.number.at({relation, direction}) * heads + h);
           });
     }
@@ -182,14 +193,17 @@ RelationScorer::Folds RelationScorer::Counts::of(size_t task, int head) const {
 
 std::vector<RelationScore> RelationScorer::scores(CorpusHalf half) const {
   std::vector<RelationScore> all;
+  std::map<const Side*, std::vector<int>> offsets;  // the best of each task
+  for (const Side* of : {&source_, &target_}) {
+    for (const TaskCounts& task : of->tasks) offsets[of].push_back(best_offset(task, half));
+  }
   for (const auto& [key, counts] : counts_) {
     const Side& gold = side(key.first);
     for (int h = 0; h < counts.heads; ++h) {
-      for (const auto& [task, number] : gold.number) {
-        const TaskCounts& of_task = gold.tasks[number];
+      throw_if_stopped();
+      for (const auto& [task, number] : gold.number)
         all.push_back(
-            score(counts, h, task, of_task, counts.of(number, h), half, best_offset(of_task, half)));
-      }
+            score(counts, h, task, gold.tasks[number], counts.of(number, h), half, offsets[&gold][number]));
     }
   }
   return all;
@@ -239,6 +253,7 @@ std::vector<RelationScore> RelationScorer::chosen_and_scored(int64_t least_suppo
         all.push_back(*best);
     }
     for (const auto& [task, number] : of->number) {
+      throw_if_stopped();
       if (const auto best = chosen(*of, task, {number}, least_support)) of_relations.push_back(*best);
     }
   }

@@ -65,7 +65,7 @@ enum class ReadableEdges {
   kEarlier,  // where the word that is read comes before the word that reads it: under a causal mask
 };
 
-/// For each word the other word that it reads most, and the other word that reads it most; -1: none.
+/// For each word that is read the other word that it reads most, and the other word that reads it most; -1: none.
 /// weights: [words, words], from merge_to_words().
 struct MostRead {
   std::vector<int> reads, read_by;

@@ -8,6 +8,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/thread_pool.h"
 #include "multihead/heads/corpus/corpus_reader.h"
+#include "multihead/io/check_option.h"
 #include "multihead/kernels/attention_rows.h"
 
 namespace mh {
@@ -44,6 +45,7 @@ void SimilarHeadsObserver::PairSums::add(const PairSums& other) {
 SimilarHeadsObserver::SimilarHeadsObserver(const std::vector<ComparedAttention>& attentions,
                                            const Options& options)
     : options_(options) {
+  check_option("most_bytes", options.most_bytes, {.low = 1});
   std::map<AttentionKind, std::map<int, ComparedAttention>> by_layer;
   for (const ComparedAttention& attention : attentions) {
     const AttentionPlace place = attention_place(attention.name);

@@ -33,20 +33,23 @@ Links links_of(const Alignment& alignment) {
   return {alignment.begin(), alignment.end()};
 }
 
+/// Of each target word; -1: it goes with nothing, as those that were cut do.
 std::vector<int32_t> strongest(ConstMatrixView weights, const WordOfToken& word_of_query, int32_t query_words,
-                               const WordOfToken& word_of_key, int32_t key_words) {
+                               const WordOfToken& word_of_key) {
+  const auto key_words = static_cast<int32_t>(words_read(word_of_key));
   // All that is no word counts as one more key: a word that looks there most goes with nothing.
   WordOfToken keys = word_of_key;
   std::replace(keys.begin(), keys.end(), -1, key_words);
-  const Tensor merged = merge_to_words(weights, word_of_query, query_words, keys, int64_t{key_words} + 1);
-  std::vector<int32_t> found;
-  for (int32_t t = 0; t < query_words; ++t) {
+  const int64_t read = words_read(word_of_query);
+  const Tensor merged = merge_to_words(weights, word_of_query, read, keys, int64_t{key_words} + 1);
+  std::vector<int32_t> found(static_cast<size_t>(query_words), -1);
+  for (int64_t t = 0; t < read; ++t) {
     int32_t best = -1;
     float most = merged(t, key_words);
     for (int32_t s = 0; s < key_words; ++s) {
       if (merged(t, s) > most) most = merged(t, s), best = s;
     }
-    found.push_back(best);
+    found[static_cast<size_t>(t)] = best;
   }
   return found;
 }
@@ -112,7 +115,7 @@ void AlignmentScorer::weights(const BatchWeights& batch) {
           score.head == AlignmentScore::kMeanOfHeads ? mean.view()
                                                      : batch.matrix(static_cast<int>(s), score.head),
           score.query == AlignedQuery::kPredicts ? predicted : read, gold_->target_sizes[sentence],
-          gold_->source_words[sentence], gold_->source_sizes[sentence]));
+          gold_->source_words[sentence]));
     }
   });
   for (size_t s = 0; s < sequences; ++s) {

@@ -47,12 +47,14 @@ WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets
   std::vector<int32_t> word_at;  // for each character of the text
   size_t word = 0;
   while (!text.empty()) {
-    if (const size_t space = space_at(text)) {
+    const bool is_word =
+        word < words.size() && !words[word].form.empty() && text.starts_with(words[word].form);
+    if (const size_t space = is_word ? 0 : space_at(text)) {  // a word may be or have white space: "10 000"
       word_at.push_back(-1);
       text.remove_prefix(space);
       continue;
     }
-    if (word == words.size() || !text.starts_with(words[word].form)) {
+    if (!is_word) {
       throw FormatError(fmt::format("{}: expected the text to go on with '{}', the tree's word {}, got '{}'",
                                     where, word == words.size() ? "" : words[word].form, word + 1,
                                     text.substr(0, text.find(' '))));
@@ -75,6 +77,12 @@ WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets
     of_token.push_back(found);
   }
   return of_token;
+}
+
+int64_t words_read(std::span<const int32_t> word_of_token) {
+  int64_t read = 0;
+  for (const int32_t word : word_of_token) read = std::max<int64_t>(read, word + 1);
+  return read;
 }
 
 Tensor merge_to_words(ConstMatrixView weights, std::span<const int32_t> word_of_query, int64_t query_words,

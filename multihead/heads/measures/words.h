@@ -29,6 +29,9 @@ std::vector<Word> words_in(std::string_view text);
 WordOfToken words_of_tokens(std::span<const std::pair<int32_t, int32_t>> offsets, std::string_view text,
                             std::span<const Word> words, std::string_view where);
 
+/// How many words a model reads of a sentence: behind them none has a token, where the text was cut.
+int64_t words_read(std::span<const int32_t> word_of_token);
+
 /// Returns the weights between words, [query_words, key_words]: the sum over the tokens of the key word,
 /// the mean over the tokens of the query word (Clark et al. 2019). Words without tokens get 0. REQUIRES:
 /// word_of_query and word_of_key have an entry for each row and column.

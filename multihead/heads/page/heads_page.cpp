@@ -15,6 +15,7 @@
 #include "multihead/heads/page/page_template.h"
 #include "multihead/heads/report_json.h"
 #include "multihead/heads/trace/trace.h"
+#include "multihead/text/unicode.h"
 
 namespace mh {
 namespace {
@@ -38,11 +39,21 @@ HeadsJson parsed(const std::string& json) {
   return json.empty() ? HeadsJson() : HeadsJson::parse(json);
 }
 
+/// Names of relations are the file's; those that would turn the writing of the page round are escaped.
+HeadsJson with_printable_relations(HeadsJson json) {
+  if (json.is_object() && json.contains("relation") && json["relation"].is_string())
+    json["relation"] = printable(json["relation"].get<std::string>());
+  for (auto& value : json) {
+    if (value.is_structured()) value = with_printable_relations(std::move(value));
+  }
+  return json;
+}
+
 HeadsJson json_of(const PageEvidence& evidence) {
   return {{"of", evidence.of},
           {"stats", parsed(evidence.stats)},
           {"similar", parsed(evidence.similar)},
-          {"relations", parsed(evidence.relations)},
+          {"relations", with_printable_relations(parsed(evidence.relations))},
           {"alignment", parsed(evidence.alignment)},
           {"where", parsed(evidence.where)},
           {"circuits", parsed(evidence.circuits)},
@@ -89,8 +100,8 @@ struct HeadsPage::Data {
   size_t products = 0;  // bytes of those that stand beside roots
 
   /// seen: what the model has inside while it reads the text, with the values at the sites of `keep`.
-  HeadsJson text(const PageRun& run, const PageText& text, const std::vector<std::string>& keep,
-                 PageMapCollector& maps, Observation& seen);
+  HeadsJson text(const PageRun& run, const PageText& text, int64_t number,
+                 const std::vector<std::string>& keep, PageMapCollector& maps, Observation& seen);
   static int focus(const Observation& seen, const HeadName& head, const HeadsJson& evidence);
 };
 
@@ -130,7 +141,7 @@ int HeadsPage::Data::focus(const Observation& seen, const HeadName& head, const 
   return best;
 }
 
-HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text,
+HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text, int64_t number,
                                 const std::vector<std::string>& keep, PageMapCollector& maps,
                                 Observation& seen) {
   const ModelFolder& folder = *run.folder;
@@ -141,8 +152,8 @@ HeadsJson HeadsPage::Data::text(const PageRun& run, const PageText& text,
              : products < kMostProducts ? PageCoding::kRootsAndProducts
                                         : PageCoding::kRoots);
   SitesInTurn sites(run.sites, maps);
-  seen =
-      observe_text(folder, text.source, text.target, {.keep = keep, .sites = &sites, .remark = run.remark});
+  seen = observe_text(folder, text.source, text.target,
+                      {.keep = keep, .sites = &sites, .number = number, .remark = run.remark});
   HeadsJson json;
   const bool causal = is_causal(folder);
   if (seen.targets == TargetsRead::kGreedy) {
@@ -206,7 +217,7 @@ void HeadsPage::add_run(const PageRun& run, const std::vector<PageText>& texts) 
     std::vector<std::string> keep = walks ? sites_of_trace(run.walk) : std::vector<std::string>();
     if (focuses) keep.push_back(weights_site(opened));
     Observation seen;
-    json["texts"].push_back(data_->text(run, texts[t], keep, maps, seen));
+    json["texts"].push_back(data_->text(run, texts[t], static_cast<int64_t>(t), keep, maps, seen));
     json["texts"].back()["attribution"] =
         run.attributions.empty() ? HeadsJson() : parsed(run.attributions[t]);
     if (focuses) data_->query = Data::focus(seen, opened, evidence);

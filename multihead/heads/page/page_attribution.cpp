@@ -30,10 +30,7 @@ std::vector<AttributionMethod> methods_for(size_t tokens) {
 std::vector<std::string> page_attributions(const SentenceModel& model, const std::vector<PageText>& texts,
                                            const std::string& name) {
   const bool vectors = score_kind(model.folder) == ScoreKind::kVectors;
-  if (vectors && texts.size() == 1)
-    return no_attributions(texts,
-                           "This encoder predicts no words; give a second text, and the cosine between "
-                           "both is explained.");
+  if (vectors && texts.size() == 1) return {};  // a cosine is explained, which needs a second text
   std::vector<std::string> found;
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::string& text = texts[i].source;

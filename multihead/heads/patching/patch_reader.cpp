@@ -9,6 +9,7 @@
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/models/encoder_model.h"
 #include "multihead/models/next_words.h"
+#include "multihead/nn/list_sites.h"
 #include "multihead/tensor/cosine.h"
 
 namespace mh {
@@ -88,10 +89,12 @@ class VectorReader final : public PatchReader {
     const std::vector<std::string> answers = {question.answer, question.wrong};
     Batch batch;
     for (const TextTokens& answer :
-         sentence_tokens(model, answers, {.from = {.one = "answer"}, .strict = true}))
+         sentence_tokens(model, answers, {.from = {.one = "answer"}, .whole = true}))
       batch.add(answer.ids, 0, answer.types);
     Tape tape;
-    Context context{.tape = tape, .sites = sites};
+    const std::vector<int64_t> of_no_list(answers.size(), -1);  // an edit of the text is not meant
+    ListSites listed(sites, {.texts = of_no_list});
+    Context context{.tape = tape, .sites = listed.sites()};
     answers_ = copied(model.vectors(context, batch.view()).value());
   }
 

@@ -162,7 +162,7 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
   std::vector<TextTokens> read =
       read_lines(TextReader(folder, {.longest = longest, .of_translator = translator}),
                  std::vector<std::string>{question.clean, question.corrupt},
-                 {.from = {.one = "text"}, .remark = remark, .strict = true});
+                 {.from = {.one = "text"}, .remark = remark, .whole = true});
   PatchTexts texts;
   for (TextTokens& tokens : read) {
     if (translator) tokens.ids.push_back(folder.translator().config().eos_id);
@@ -175,7 +175,7 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
     const TextReader reader(folder, {.longest = longest, .tokenizer = &tokenizer, .of_translator = true});
     texts.target = labelled_text(
         tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
-                              {.from = {.one = "prefix"}, .remark = remark, .strict = true})[0]);
+                              {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);
     texts.target.ids.insert(texts.target.ids.begin(), folder.translator().config().decoder_start_id);
     texts.target.labels.insert(texts.target.labels.begin(), "<start>");
     texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;
@@ -195,7 +195,7 @@ PatchTexts read_patch_texts(const SentenceModel& model, const PatchQuestion& que
   refuse_prefix(question);
   std::vector<TextTokens> read =
       sentence_tokens(model, std::vector<std::string>{question.clean, question.corrupt},
-                      {.from = {.one = "text"}, .remark = remark, .strict = true});
+                      {.from = {.one = "text"}, .remark = remark, .whole = true});
   PatchTexts texts{.clean = labelled_text(model.folder.source_tokens(), std::move(read[0])),
                    .corrupt = labelled_text(model.folder.source_tokens(), std::move(read[1])),
                    .answer = {.text = question.answer},

@@ -8,6 +8,7 @@
 
 #include "multihead/heads/attention_name.h"
 #include "multihead/heads/observe_text.h"
+#include "multihead/nn/list_sites.h"
 
 namespace mh {
 namespace {
@@ -55,15 +56,22 @@ PatchedPasses::PatchedPasses(const PatchReader& reader, const PatchTexts& texts,
   if (options_.part == PatchedPart::kStream) keep_stream(clean_);
   keep_part(corrupt_);
   keep_stream(corrupt_);
-  const auto run = [&](const PatchText& text, SiteValues& kept) {
-    SitesInTurn sites(options_.sites, kept);
-    Context context{.tape = tape_, .sites = &sites};
-    const AnswerScores scores = reader_.read(context, text, 1)[0];
-    tape_.clear();
-    return scores;
-  };
-  clean_score_ = run(texts.clean, clean_);
-  corrupt_score_ = run(texts.corrupt, corrupt_);
+  clean_score_ = run(texts.clean, 1, clean_)[0];
+  corrupt_score_ = run(texts.corrupt, 1, corrupt_)[0];
+}
+
+std::vector<AnswerScores> PatchedPasses::run(const PatchText& text, int64_t copies, Sites& then,
+                                             std::span<const LayerStart> starts) {
+  const std::vector<int64_t> first(static_cast<size_t>(copies), 0);
+  const int64_t source = std::ssize(text.ids), target = std::ssize(texts_.target.ids);
+  const ListOffsets offsets =
+      ListOffsets::of_pairs(std::span(&source, 1), std::span(target > 0 ? &target : &source, 1));
+  ListSites listed(options_.sites, {.texts = first, .count = 1, .offsets = &offsets});
+  SitesInTurn sites(listed.sites(), then);
+  Context context{.tape = tape_, .sites = &sites, .starts = starts};
+  std::vector<AnswerScores> scores = reader_.read(context, text, copies);
+  tape_.clear();
+  return scores;
 }
 
 int32_t PatchedPasses::positions(const std::string& stack) const {
@@ -146,11 +154,7 @@ std::vector<AnswerScores> PatchedPasses::patched_batch(std::span<const PatchPlac
     starts.push_back(
         {.stack = encoder->first, .layer = encoder->second, .input = std::as_const(memory).view()});
   }
-  SitesInTurn sites(options_.sites, put);
-  Context context{.tape = tape_, .sites = &sites, .starts = starts};
-  std::vector<AnswerScores> scores = reader_.read(context, texts_.corrupt, std::ssize(places));
-  tape_.clear();
-  return scores;
+  return run(texts_.corrupt, std::ssize(places), put, starts);
 }
 
 }  // namespace mh

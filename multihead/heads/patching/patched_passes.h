@@ -61,6 +61,9 @@ class PatchedPasses {
 
  private:
   std::vector<AnswerScores> patched_batch(std::span<const PatchPlace> places);
+  /// The scores of so many copies of a text; at sites each is text 0 of a list of one. then: called after the caller's sites.
+  std::vector<AnswerScores> run(const PatchText& text, int64_t copies, Sites& then,
+                                std::span<const LayerStart> starts = {});
   /// Puts the clean values at the sites of heads or of weights.
   void put_part(std::span<const PatchPlace> places, SiteValues& put) const;
   struct Columns {

@@ -10,6 +10,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/base/file.h"
+#include "multihead/io/check_option.h"
 #include "multihead/io/npy.h"
 #include "multihead/io/safetensors.h"
 
@@ -144,6 +145,8 @@ class OwnShapes {
 }  // namespace
 
 std::unique_ptr<MultiHeadAttention> read_own_layer(const fs::path& path, const OwnLayerOptions& options) {
+  check_option("heads", options.heads, {.low = 0, .high = 65536});
+  if (options.scale) check_option("scale", *options.scale, {});
   const OwnTensors tensors = read_own_tensors(path);
   const OwnShapes shapes(tensors, path.string(), options);
   DropoutSites sites;

@@ -9,6 +9,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/folders/checkpoint_names.h"
+#include "multihead/io/check_option.h"
 #include "multihead/io/setting_visitor.h"
 #include "multihead/models/transformer_presets.h"
 #include "multihead/train/translator/translator_heads.h"
@@ -68,9 +69,7 @@ class CheckRanges : public SettingVisitor<CheckRanges> {
     if constexpr (detail::IsOptional<T>::value && !detail::IsOptionalEnum<T>::value) {
       if (value) setting(name, *value, rule, {});
     } else if constexpr (detail::kIsNumber<T>) {
-      if (value >= rule.low && value <= rule.high) return;
-      throw UsageError(
-          fmt::format("`{}`: expected {}, got {}", name, numbers_within<T>(rule.low, rule.high), value));
+      check_option(name, value, rule);
     }
   }
 };

@@ -105,7 +105,7 @@ TEST(DamagedLlama, ConfigurationsThatDoNotFitAreRefused) {
   damaged.with("tie_word_embeddings", false, "missing: lm_head.weight");
   damaged.with("hidden_act", "step", "hidden_act: expected one of");
   damaged.with("vocab_size", 0, "vocab_size: expected an integer from 2");
-  damaged.with("eos_token_id", json::array({37}), "eos_token_id is 37; expected 0 ... 36");
+  damaged.with("pad_token_id", 37, "pad_token_id is 37; expected 0 ... 36");
   damaged.with("eos_token_id", json::array(), "eos_token_id: expected an integer");
   damaged.with("max_position_embeddings", 1 << 30, "max_position_embeddings: expected an integer");
   damaged.with("intermediate_size", 1 << 20, "describes a model of at least");

@@ -1,0 +1,182 @@
+#include "multihead/folders/apply_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "multihead/text/in_quotes.h"
+
+namespace mh {
+namespace {
+
+class Applied {
+ public:
+  Applied(const TokenizerSettings& settings, const std::string& file, TokenizerParts& parts)
+      : settings_(settings), file_(file), parts_(parts) {}
+
+  std::vector<std::string> lines() && { return std::move(lines_); }
+
+  void put_steps(const ChosenClass& chosen) {
+    if (!chosen.known) {
+      say("{}: tokenizer_class {} is not known here; the steps are those of {}", by_whom(), chosen.name,
+          file_);
+    } else if (!fits_class(chosen.kind, parts_.model)) {
+      say("{}: {}, which transformers 5 opens it with, is for models of another kind; it is read as it is "
+          "written",
+          file_, chosen.name);
+    } else {
+      if (settings_.lists_all_added && chosen.kind != TokenizerClass::kAsWritten) hide_unlisted();
+      const auto changed = put_class_steps(chosen.kind, settings_.options, parts_);
+      if (!changed.empty()) {
+        say("{}: {} {} not used: {} of transformers 5 has its own; tokenizer_class PreTrainedTokenizerFast in "
+            "tokenizer_config.json keeps those of the file",
+            file_, fmt::join(changed, ", "), changed.size() == 1 ? "is" : "are", chosen.name);
+      }
+    }
+    parts_.gives_types = settings_.gives_types.value_or(chosen.gives_types);
+    parts_.cut = settings_.cut;
+  }
+
+  void add_tokens() {
+    std::unordered_map<std::string_view, int32_t> ids;
+    int32_t next = 0;
+    for (const auto& [text, id] : parts_.model.vocabulary) {
+      ids.emplace(text, id);
+      next = std::max(next, id + 1);
+    }
+    for (const AddedToken& token : parts_.added_tokens) next = std::max(next, token.id + 1);
+    std::vector<std::string> without_row;
+    std::string says_so;
+    for (const TokenToAdd& wanted : settings_.added) {
+      const auto has =
+          std::find_if(parts_.added_tokens.begin(), parts_.added_tokens.end(), [&](const AddedToken& token) {
+            return token.content == wanted.token.content;
+          });
+      if (has != parts_.added_tokens.end()) {
+        if (wanted.as_it_says) {
+          const int32_t id = has->id;
+          *has = wanted.token;
+          has->id = id;
+        }
+        continue;
+      }
+      AddedToken token = wanted.token;
+      if (const auto known = ids.find(token.content); known != ids.end()) {
+        token.id = known->second;
+      } else if (wanted.only_if_known) {
+        continue;
+      } else if (settings_.rows > 0 && next >= settings_.rows) {
+        without_row.push_back(in_quotes(token.content));
+        says_so = wanted.file;
+        continue;
+      } else {
+        token.id = next++;
+      }
+      parts_.added_tokens.push_back(std::move(token));
+    }
+    if (!without_row.empty()) {
+      say("{}: the model, of {} tokens, has none for {}, which {} not looked for in texts", says_so,
+          settings_.rows, fmt::join(without_row, ", "), without_row.size() == 1 ? "is" : "are");
+    }
+    if (settings_.split_special_tokens) {
+      for (AddedToken& token : parts_.added_tokens) token.in_text = token.in_text && !token.special;
+    }
+  }
+
+  /// As transformers writes decoded text with clean_up_tokenization_spaces.
+  void clean_up() {
+    const bool bpe =
+        parts_.model.kind == TokenModel::Kind::kBpe || parts_.model.kind == TokenModel::Kind::kScoredBpe;
+    if (!settings_.clean_up_spaces || (bpe && !settings_.clean_up_spaces_of_bpe)) return;
+    if (parts_.decoders.empty()) {
+      say("{}: clean_up_tokenization_spaces is not used, since {} has no decoder", settings_.file, file_);
+      return;
+    }
+    parts_.decoders.push_back({.kind = DecoderStep::Kind::kFuse});
+    constexpr std::pair<const char*, const char*> kCleaned[] = {
+        {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+        {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    for (const auto& [from, to] : kCleaned)
+      parts_.decoders.push_back(
+          {.kind = DecoderStep::Kind::kReplace, .content = to, .pattern = {.literal = from}});
+  }
+
+  /// Keys that say otherwise than what is done, where transformers 5 does not obey them either.
+  void tell_what_is_not_obeyed(const ChosenClass& chosen) {
+    std::vector<std::string> keys;
+    const auto note = [&](const char* key, const std::optional<bool>& asked, std::optional<bool> done) {
+      if (asked && done && *asked != *done) keys.push_back(fmt::format("{} ({})", key, *asked));
+    };
+    note("add_bos_token", settings_.add_bos_token, puts(TextEnd::kStart, settings_.options.bos));
+    note("add_eos_token", settings_.add_eos_token, puts(TextEnd::kEnd, settings_.options.eos));
+    if (chosen.kind == TokenizerClass::kAsWritten) {
+      for (const NormalizerStep& step : parts_.normalizers) {
+        if (step.kind != NormalizerStep::Kind::kBert) continue;
+        note("do_lower_case", settings_.options.do_lower_case, step.lowercase);
+        note("strip_accents", settings_.options.strip_accents, step.strip_accents.value_or(step.lowercase));
+        note("tokenize_chinese_chars", settings_.options.tokenize_chinese_chars, step.handle_chinese_chars);
+      }
+      for (const PreTokenizerStep& step : parts_.pre_tokenizers) {
+        if (step.kind == PreTokenizerStep::Kind::kByteLevel)
+          note("add_prefix_space", settings_.options.add_prefix_space, step.add_prefix_space);
+      }
+    }
+    if (keys.empty()) return;
+    say("{}: {} {} not obeyed, as in transformers 5: {} says otherwise", settings_.file,
+        fmt::join(keys, ", "), keys.size() == 1 ? "is" : "are", file_);
+  }
+
+ private:
+  template <class... Args>
+  void say(fmt::format_string<Args...> words, Args&&... args) {
+    lines_.push_back(fmt::format(words, std::forward<Args>(args)...));
+  }
+
+  const std::string& by_whom() const { return settings_.file.empty() ? file_ : settings_.file; }
+
+  /// Added tokens of tokenizer.json that added_tokens_decoder does not have are none for a class with its own steps.
+  void hide_unlisted() {
+    for (AddedToken& token : parts_.added_tokens) {
+      const bool listed = std::any_of(
+          settings_.added.begin(), settings_.added.end(),
+          [&](const TokenToAdd& wanted) { return wanted.token.content == token.content; });
+      token.in_text = token.in_text && listed;
+    }
+  }
+
+  /// Whether the template puts this token at that end of a text; nothing when there is no such token.
+  std::optional<bool> puts(TextEnd end, const std::optional<std::string>& token) const {
+    if (!token) return std::nullopt;
+    for (const PostProcessorStep& step : parts_.post_processors) {
+      if (step.single.empty()) continue;
+      const TemplatePiece& piece = end == TextEnd::kStart ? step.single.front() : step.single.back();
+      if (piece.sequence == 0 && piece.special == *token) return true;
+    }
+    return false;
+  }
+
+  const TokenizerSettings& settings_;
+  const std::string& file_;
+  TokenizerParts& parts_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> apply_settings(const TokenizerSettings& settings, const std::string& file,
+                                        bool byte_level, TokenizerParts& parts) {
+  const ChosenClass chosen =
+      choose_tokenizer_class(settings.model_type, settings.named_class, byte_level);
+  Applied applied(settings, file, parts);
+  applied.put_steps(chosen);
+  applied.tell_what_is_not_obeyed(chosen);
+  applied.add_tokens();
+  applied.clean_up();
+  return std::move(applied).lines();
+}
+
+}  // namespace mh

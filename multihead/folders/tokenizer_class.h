@@ -1,0 +1,53 @@
+// The classes of transformers 5 that open a tokenizer.json. Most take its vocabulary and merges alone and have steps of their
+// own around them (normaliser, pre-tokeniser, decoder, template); others take the file as it is written.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "multihead/text/tokenizer_parts.h"
+
+namespace mh {
+
+enum class TokenizerClass {
+  kAsWritten,  // TokenizersBackend, which PreTrainedTokenizerFast is today
+  kBert,
+  kMpnet,
+  kRoberta,
+  kGpt2,
+  kQwen2,
+  kLlama,
+  kXlmRoberta,
+  kCamembert
+};
+
+struct ChosenClass {
+  TokenizerClass kind = TokenizerClass::kAsWritten;
+  std::string name = {};    // of the class: "BertTokenizer"
+  bool known = true;        // false: a class that is named and not known here
+  bool gives_types = false;  // model_input_names of the class has token_type_ids
+};
+
+/// Which class AutoTokenizer takes. named: tokenizer_class of tokenizer_config.json, else of config.json, perhaps empty.
+/// byte_level: tokenizer.json has a step ByteLevel.
+ChosenClass choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level);
+
+/// The arguments of the classes that change texts' tokens; unset: the default of the class.
+struct ClassOptions {
+  std::optional<bool> do_lower_case = {}, strip_accents = {}, tokenize_chinese_chars = {};  // kBert, kMpnet
+  std::optional<bool> add_prefix_space = {};  // kRoberta, kGpt2, kQwen2, kLlama, kXlmRoberta, kCamembert
+  std::optional<bool> trim_offsets = {};      // kRoberta
+  std::optional<bool> legacy = {};            // kLlama: a space also before a text behind a special token
+  std::optional<std::string> cls = {}, sep = {}, bos = {}, eos = {}, unk = {};  // the names of these tokens
+};
+
+/// Puts the steps of the class in the place of the file's. Returns which of them were others before, beyond what `options` asks
+/// for: "normalizer", "pre_tokenizer", "decoder", "post_processor", "model". The class must fit the model (fits_class()).
+std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions& options,
+                                         TokenizerParts& parts);
+/// Whether the class is for models of this kind: BertTokenizer for WordPiece.
+bool fits_class(TokenizerClass kind, const TokenModel& model);
+
+}  // namespace mh

@@ -1,0 +1,107 @@
+#include "multihead/folders/tokenizer_keys.h"
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "multihead/folders/known_keys.h"
+
+namespace mh {
+namespace {
+
+const KeyNames kSpecialTokenKeys = {
+    "bos_token",           "eos_token", "unk_token",  "sep_token",
+    "pad_token",           "cls_token", "mask_token", "additional_special_tokens",
+    "extra_special_tokens"};
+
+const KeyNames kTokenizerKeys = {"tokenizer_class",
+                                 "do_lower_case",
+                                 "strip_accents",
+                                 "tokenize_chinese_chars",
+                                 "add_prefix_space",
+                                 "trim_offsets",
+                                 "legacy",
+                                 "add_bos_token",
+                                 "add_eos_token",
+                                 "clean_up_tokenization_spaces",
+                                 "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output",
+                                 "split_special_tokens",
+                                 "truncation_side",
+                                 "model_input_names",
+                                 "model_max_length",
+                                 "added_tokens_decoder",
+                                 "chat_template"};
+
+// Beside a tokenizer.json none of these changes a token in transformers 4.57 and 5.
+constexpr KeyRule kRules[] = {
+    // names, versions, files
+    {.key = "name_or_path"},
+    {.key = "special_tokens_map_file"},
+    {.key = "tokenizer_file"},
+    {.key = "vocab_file"},
+    {.key = "merges_file"},
+    {.key = "spm_file"},
+    {.key = "sp_model_kwargs"},
+    {.key = "source_spm"},
+    {.key = "target_spm"},
+    {.key = "vocab"},
+    {.key = "backend"},
+    {.key = "is_local"},
+    {.key = "local_files_only"},
+    {.key = "files_loaded"},
+    {.key = "processor_class"},
+    {.key = "auto_map"},
+    {.key = "transformers_version"},
+    {.key = "_commit_hash"},
+    {.key = "use_fast"},
+    {.key = "from_slow"},
+    {.key = "verbose"},
+    {.key = "source_lang"},
+    {.key = "target_lang"},
+    {.key = "separate_vocabs"},  // target_vocab.json says so
+    // padding, of which there is none here; truncation that a caller may ask for
+    {.key = "padding_side"},
+    {.key = "padding"},
+    {.key = "pad_to_multiple_of"},
+    {.key = "pad_token_id"},
+    {.key = "pad_token_type_id"},
+    {.key = "max_length"},
+    {.key = "stride"},
+    {.key = "truncation"},
+    {.key = "truncation_strategy"},
+    // of tokenizers written in Python alone
+    {.key = "do_basic_tokenize"},
+    {.key = "never_split"},
+    {.key = "clean_text"},
+    {.key = "wordpieces_prefix"},
+    {.key = "errors"},
+    {.key = "spaces_between_special_tokens"},
+    {.key = "keep_accents"},
+    {.key = "remove_space"},
+    {.key = "use_default_system_prompt"},
+    // chats
+    {.key = "response_template"},
+    {.key = "response_schema"},
+    {.key = "chat_control_tokens"},
+};
+
+}  // namespace
+
+std::string tokenizer_config_remark(const nlohmann::json& document, std::string_view file) {
+  KnownKeys known{.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}};
+  known.obeyed.insert(kSpecialTokenKeys.begin(), kSpecialTokenKeys.end());
+  // A token that only this model has, such as "image_token", is an extra special token.
+  for (const auto& [key, value] : document.items()) {
+    if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
+  }
+  return known.look_at(document, file).remark();
+}
+
+std::string special_tokens_remark(const nlohmann::json& document, std::string_view file) {
+  KnownKeys known{.obeyed = kSpecialTokenKeys};
+  for (const auto& [key, value] : document.items()) {
+    if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
+  }
+  return known.look_at(document, file).remark();
+}
+
+}  // namespace mh

@@ -1,0 +1,29 @@
+"""What a model gives for a text."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Word(NamedTuple):
+    """A word that may stand in a mask's place."""
+
+    text: str
+    probability: float  # softmax over the vocabulary
+    id: int
+
+
+class Translation(NamedTuple):
+    """A translation of one text."""
+
+    text: str
+    score: float  # log-probability / length^length_penalty, by which a beam search ranks
+    log_probability: float  # natural logarithm, of all tokens and the end token
+
+
+class Tokens(NamedTuple):
+    """A text as tokens; the lists have an entry for each."""
+
+    ids: list[int]
+    tokens: list[str]  # as people read them
+    offsets: list[tuple[int, int]]  # characters [first, second) of the text; (0, 0) for special tokens

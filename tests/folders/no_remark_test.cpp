@@ -1,0 +1,78 @@
+// A warning that is always there is read by nobody: folders as transformers saves them, and the models that the tests compare
+// with, give no remark about keys.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "multihead/base/file.h"
+#include "multihead/folders/families/family.h"
+#include "multihead/folders/file_names.h"
+#include "multihead/folders/generation_keys.h"
+#include "multihead/folders/model_folder.h"
+#include "multihead/folders/sentence_model.h"
+#include "tests/support/places.h"
+
+namespace mh {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::filesystem::path kFoldersOfTests = goldens_folder();
+
+// config.json and generation_config.json with the defaults of each class; tests/oracles/saved_by_default.py makes them.
+TEST(NoRemark, OnWhatTransformersSavesByDefault) {
+  int versions = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kFoldersOfTests / "config_keys")) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with("saved_")) continue;
+    ++versions;
+    const auto saved = nlohmann::json::parse(read_file(entry.path()));
+    EXPECT_EQ(saved.size() + 1, families().size()) << "all but our own";
+    for (const auto& [family, files] : saved.items()) {
+      EXPECT_THAT(read_plan(files[kConfigFile].dump(), kConfigFile).remarks, testing::IsEmpty())
+          << file << ", " << family;
+      if (!files.contains(kGenerationConfigFile)) continue;
+      const auto end = files[kConfigFile].find("eos_token_id");
+      const bool has_end = end != files[kConfigFile].end() && end->is_number();
+      EXPECT_EQ(generation_remark(files[kGenerationConfigFile].dump(), kGenerationConfigFile,
+                                  has_end ? end->template get<int32_t>() : -1, family == "marian"),
+                "")
+          << file << ", " << family;
+    }
+  }
+  EXPECT_EQ(versions, 2);  // 4.57 and 5
+}
+
+TEST(NoRemark, OnTheFoldersOfTheOtherTests) {
+  int folders = 0;
+  for (const Family* family : families()) {
+    const auto models = kFoldersOfTests / family->model_type;
+    if (!std::filesystem::is_directory(models)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(models)) {
+      if (!std::filesystem::exists(entry.path() / kConfigFile)) continue;
+      ++folders;
+      const ModelFolder folder = load_model_folder(entry.path());
+      EXPECT_THAT(folder.remark(), Not(HasSubstr("not used"))) << entry.path();
+      EXPECT_EQ(folder.generation_remark, "") << entry.path();
+    }
+  }
+  EXPECT_GT(folders, 25);
+  EXPECT_EQ(load_model_folder("demo").generation_remark, "");
+}
+
+TEST(SlowNoRemark, OnMiniLmAndSmolLm2) {
+  const char* models = std::getenv("MULTIHEAD_MODELS");
+  if (models == nullptr) GTEST_SKIP() << "set MULTIHEAD_MODELS to the folder that scripts/models made";
+  EXPECT_THAT(load_sentence_model(std::filesystem::path(models) / "minilm").remarks, testing::IsEmpty());
+  const ModelFolder folder = load_model_folder(std::filesystem::path(models) / "smollm2.gguf");
+  EXPECT_EQ(folder.remark(), "");
+  EXPECT_EQ(folder.generation_remark, "");
+}
+
+}  // namespace
+}  // namespace mh

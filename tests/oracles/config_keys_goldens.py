@@ -1,0 +1,397 @@
+"""Makes tests/goldens/config_keys: what each key of config.json does in transformers.
+
+For each family a tiny random model (FAMILY.safetensors, bfloat16) and FAMILY.json: its config.json, tokens to read, the last
+row of the states and logits that transformers computes in double precision, and a list of keys: every field of the family's
+configuration class and of PretrainedConfig, and further ones that files have. Each key is set alone to another value:
+
+    {"key": ..., "value": ..., "becomes": ..., "numbers": [...]}
+
+`numbers` is there when transformers opens the folder and gives others; "same" stands for those of the config.json itself, and
+"not opened" for an error of transformers, or weights that do not fit. `becomes` says what multihead makes of it: obeyed, changes
+nothing, refused, remarked; tests/folders/families/config_keys_test.cpp compares. It is kept
+from the list that is there already; fill in what a new key becomes.
+
+    venv/bin/python tests/oracles/config_keys_goldens.py [FOLDER]
+"""
+
+import dataclasses
+import json
+import logging
+import pathlib
+import sys
+import tempfile
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from transformers.configuration_utils import PreTrainedConfig
+
+TOKENS = [5, 17, 3, 11, 23, 7, 19]
+SOURCE, TARGET = [5, 17, 3, 11], [23, 7, 19]
+
+ENCODER = dict(
+    vocab_size=29,
+    hidden_size=12,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=7,
+    max_position_embeddings=13,
+    layer_norm_eps=1e-3,
+)
+DECODER = dict(
+    vocab_size=29,
+    hidden_size=12,
+    intermediate_size=7,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+    max_position_embeddings=17,
+    rms_norm_eps=1e-3,
+    bos_token_id=0,
+    eos_token_id=1,
+    rope_parameters=dict(rope_type="default", rope_theta=30.0),
+)
+# Family: names of classes, sizes. The models of a kind have the same weights file where they can.
+FAMILIES = {
+    "bert": ("BertConfig", "BertForMaskedLM", ENCODER),
+    "roberta": ("RobertaConfig", "RobertaForMaskedLM", ENCODER | dict(type_vocab_size=1)),
+    "camembert": ("CamembertConfig", "CamembertForMaskedLM", ENCODER | dict(type_vocab_size=1)),
+    "xlm-roberta": ("XLMRobertaConfig", "XLMRobertaForMaskedLM", ENCODER | dict(type_vocab_size=1)),
+    "mpnet": ("MPNetConfig", "MPNetForMaskedLM", ENCODER),
+    "distilbert": (
+        "DistilBertConfig",
+        "DistilBertForMaskedLM",
+        dict(vocab_size=29, dim=12, n_layers=2, n_heads=3, hidden_dim=7, max_position_embeddings=13),
+    ),
+    "modernbert": (
+        "ModernBertConfig",
+        "ModernBertForMaskedLM",
+        dict(
+            vocab_size=29,
+            hidden_size=12,
+            intermediate_size=7,
+            num_hidden_layers=3,
+            num_attention_heads=3,
+            max_position_embeddings=17,
+            norm_eps=1e-3,
+            local_attention=4,
+            pad_token_id=2,
+            bos_token_id=0,
+            cls_token_id=0,
+            eos_token_id=1,
+            sep_token_id=1,
+        ),
+    ),
+    "gpt2": (
+        "GPT2Config",
+        "GPT2LMHeadModel",
+        dict(
+            vocab_size=29,
+            n_positions=17,
+            n_embd=12,
+            n_layer=2,
+            n_head=3,
+            n_inner=7,
+            layer_norm_epsilon=1e-3,
+            bos_token_id=0,
+            eos_token_id=1,
+        ),
+    ),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", DECODER),
+    "mistral": ("MistralConfig", "MistralForCausalLM", DECODER | dict(sliding_window=4)),
+    "qwen2": (
+        "Qwen2Config",
+        "Qwen2ForCausalLM",
+        DECODER | dict(use_sliding_window=True, sliding_window=4, max_window_layers=1),
+    ),
+    "qwen3": (
+        "Qwen3Config",
+        "Qwen3ForCausalLM",
+        DECODER | dict(use_sliding_window=True, sliding_window=4, max_window_layers=1, head_dim=6),
+    ),
+    "marian": (
+        "MarianConfig",
+        "MarianMTModel",
+        dict(
+            vocab_size=29,
+            d_model=12,
+            encoder_layers=2,
+            decoder_layers=1,
+            encoder_attention_heads=3,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=7,
+            decoder_ffn_dim=11,
+            max_position_embeddings=13,
+            pad_token_id=2,
+            eos_token_id=0,
+            decoder_start_token_id=2,
+        ),
+    ),
+}
+
+YARN = dict(rope_type="yarn", rope_theta=30.0, factor=2.0, original_max_position_embeddings=8)
+LLAMA3 = dict(
+    rope_type="llama3",
+    rope_theta=30.0,
+    factor=4.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=8,
+)
+# Other values, where that of `other()` would not do.
+VALUES = {
+    "architectures": ["SomethingElse"],
+    "dtype": "float16",
+    "chunk_size_feed_forward": 1,
+    "problem_type": "regression",
+    "id2label": {"0": "a", "1": "b", "2": "c"},
+    "label2id": {"a": 0, "b": 1, "c": 2},
+    "transformers_version": "4.0.0",
+    "classifier_dropout": 0.5,
+    "pad_token_id": 4,
+    "bos_token_id": 6,
+    "eos_token_id": 8,
+    "cls_token_id": 6,
+    "sep_token_id": 8,
+    "decoder_start_token_id": 6,
+    "forced_eos_token_id": 8,
+    "hidden_act": "relu",
+    "hidden_activation": "relu",
+    "activation": "relu",
+    "activation_function": "relu",
+    "classifier_activation": "relu",
+    "classifier_pooling": "mean",
+    "summary_type": "last",
+    "summary_activation": "tanh",
+    "hidden_size": 18,
+    "n_embd": 18,
+    "dim": 18,
+    "d_model": 18,
+    "num_attention_heads": 4,
+    "n_head": 4,
+    "n_heads": 4,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 3,
+    "num_key_value_heads": 2,
+    "head_dim": 4,
+    "layer_norm_eps": 0.5,
+    "layer_norm_epsilon": 0.5,
+    "rms_norm_eps": 0.5,
+    "norm_eps": 0.5,
+    "initializer_range": 0.5,
+    "init_std": 0.5,
+    "vocab_size": 31,
+    "decoder_vocab_size": 31,
+    "sliding_window": 2,
+    "local_attention": 2,
+    "max_window_layers": 0,
+    "relative_attention_num_buckets": 16,
+    "rope_parameters": LLAMA3,
+}
+# Keys that no field of a class is, but that files have, or that transformers looks at.
+EVERYWHERE = {
+    "torch_dtype": "float16",
+    "_name_or_path": "somewhere",
+    "is_causal": None,  # set below
+    "use_bidirectional_attention": True,
+    "position_embedding_type": "relative_key",
+    "per_layer_config": {"1": {"intermediate_size": 7, "hidden_act": "relu", "layer_norm_eps": 0.5}},
+    "quantization_config": {"quant_method": "awq", "bits": 4},
+    "num_beams": 4,
+    "x_y": 3,
+}
+ROPE = {
+    "rope_theta": 500.0,
+    "partial_rotary_factor": 0.5,
+    "original_max_position_embeddings": 4,
+    "rope_interleaved": True,
+    "attn_logit_softcapping": 5.0,
+}
+WINDOWED = {"layer_types": ["sliding_attention", "full_attention"]}
+MORE = {
+    "distilbert": {"hidden_size": 18, "num_attention_heads": 2, "is_decoder": True},
+    "gpt2": {"hidden_size": 18, "num_attention_heads": 2, "n_ctx": 5},
+    "marian": {
+        "hidden_size": 18,
+        "num_attention_heads": 4,
+        "normalize_before": True,
+        "normalize_embedding": True,
+        "static_position_embeddings": False,
+    },
+    "modernbert": {
+        "global_attn_every_n_layers": 2,
+        "global_rope_theta": 30.0,
+        "local_rope_theta": 30.0,
+        "sliding_window": 1,
+        "rope_scaling": dict(rope_type="linear", factor=2.0),
+        "is_decoder": True,
+        "rope_parameters (flat yarn)": YARN,
+        "rope_parameters (nested yarn)": {"full_attention": YARN},
+        "rope_parameters (nested linear)": {
+            "full_attention": dict(rope_type="linear", rope_theta=30.0, factor=2.0),
+            "sliding_attention": dict(rope_type="default", rope_theta=70.0),
+        },
+        "rope_parameters (null)": {"full_attention": None, "sliding_attention": None},
+    },
+    "llama": ROPE | WINDOWED | {"sliding_window": 2, "rope_parameters (yarn)": YARN},
+    "mistral": ROPE | WINDOWED | {"attention_bias": True, "mlp_bias": True, "rope_parameters (yarn)": YARN},
+    "qwen2": ROPE | {"attention_bias": False, "mlp_bias": True, "head_dim": 6, "rope_parameters (yarn)": YARN},
+    "qwen3": ROPE
+    | {
+        "mlp_bias": True,
+        "rope_parameters (yarn)": YARN,
+        "rope_parameters (nested)": {"full_attention": dict(rope_type="default", rope_theta=30.0)},
+    },
+}
+FOR_FAMILY = {
+    ("modernbert", "rope_parameters"): {
+        "full_attention": dict(rope_type="default", rope_theta=30.0),
+        "sliding_attention": dict(rope_type="default", rope_theta=70.0),
+    },
+    ("modernbert", "layer_types"): ["sliding_attention", "full_attention", "full_attention"],
+    ("modernbert", "num_attention_heads"): 2,
+    ("bert", "num_attention_heads"): 2,
+    ("roberta", "num_attention_heads"): 2,
+    ("camembert", "num_attention_heads"): 2,
+    ("xlm-roberta", "num_attention_heads"): 2,
+    ("mpnet", "num_attention_heads"): 2,
+    ("gpt2", "n_head"): 2,
+    ("distilbert", "n_heads"): 2,
+    ("qwen2", "layer_types"): ["sliding_attention", "full_attention"],
+    ("qwen3", "layer_types"): ["sliding_attention", "full_attention"],
+}
+
+
+def other(value):
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return 0.25 if value != 0.25 else 0.5
+    raise ValueError(f"give another value than {value!r} in VALUES")
+
+
+def keys_of(family, config_class, config):
+    """(key, value) of all that are changed."""
+    base = {field.name: field.default for field in dataclasses.fields(PreTrainedConfig)}
+    fields = {field.name: field.default for field in dataclasses.fields(config_class)} | base
+    keys = {}
+    for name, default in fields.items():
+        if (family, name) in FOR_FAMILY:
+            keys[name] = FOR_FAMILY[family, name]
+        elif name in VALUES:
+            keys[name] = VALUES[name]
+        else:
+            value = config.get(name, default)
+            keys[name] = other(default if value is None else value)
+    keys |= EVERYWHERE | MORE.get(family, {})
+    decoder = "layer_norm_eps" not in config and family not in ("distilbert", "modernbert")
+    keys["is_causal"] = not decoder
+    return sorted(keys.items())
+
+
+def numbers_of(folder, model_class):
+    """The last rows of states and logits, or an error."""
+    try:
+        model, info = model_class.from_pretrained(
+            folder, dtype=torch.float64, output_loading_info=True, attn_implementation="eager"
+        )
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    for what, names in info.items():
+        if names and what in ("missing_keys", "mismatched_keys", "unexpected_keys", "error_msgs"):
+            return f"{what}: {sorted(map(str, names))[:2]}"
+    model = model.eval()
+    try:
+        with torch.no_grad():
+            if model.config.model_type == "marian":
+                start = model.config.decoder_start_token_id
+                out = model(
+                    input_ids=torch.tensor([SOURCE]),
+                    decoder_input_ids=torch.tensor([[start] + TARGET]),
+                    output_hidden_states=True,
+                    return_dict=True,
+                )
+                states = out.decoder_hidden_states[-1]
+            else:
+                out = model(torch.tensor([TOKENS]), output_hidden_states=True, return_dict=True)
+                states = model.base_model(torch.tensor([TOKENS]), return_dict=True).last_hidden_state
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return [float(f"{x:.7g}") for x in torch.cat([states[0, -1], out.logits[0, -1]]).tolist()]
+
+
+def make_model(config_class, model_class, sizes):
+    torch.manual_seed(11)
+    config = config_class(**sizes)
+    model = model_class(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            gain = parameter.dim() == 1 and name.endswith("weight")
+            parameter.copy_((1.0 if gain else 0.0) + 0.4 * torch.randn(parameter.shape))
+            parameter.data = parameter.data.to(torch.bfloat16)
+    return model
+
+
+def close(a, b):
+    most = max(map(abs, b))
+    return len(a) == len(b) and max(abs(x - y) for x, y in zip(a, b)) < 1e-6 * most
+
+
+def make(family, to, becomes):
+    config_name, model_name, sizes = FAMILIES[family]
+    config_class, model_class = getattr(transformers, config_name), getattr(transformers, model_name)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        make_model(config_class, model_class, sizes).save_pretrained(folder)
+        tensors = load_file(folder / "model.safetensors")
+        save_file(tensors, to / f"{family}.safetensors", metadata={"format": "pt"})
+        config = json.loads((folder / "config.json").read_text())
+        base = numbers_of(folder, model_class)
+        assert not isinstance(base, str), base
+        rows = []
+        for key, value in keys_of(family, config_class, config):
+            name = key.split(" (")[0]
+            changed = {**config, name: value}
+            (folder / "config.json").write_text(json.dumps(changed))
+            found = numbers_of(folder, model_class)
+            row = {"key": key, "value": value}
+            if isinstance(found, str):
+                print(f"{family} {key}: {found[:150]}", file=sys.stderr)
+                row["numbers"] = "not opened"
+            elif close(found, base):
+                row["numbers"] = "same"
+            else:
+                row["numbers"] = found
+            row["becomes"] = becomes.get(key, "")
+            rows.append(row)
+    return {"config": config, "numbers": base, "keys": rows}
+
+
+def dump(document):
+    """JSON with a key a line."""
+    rows = ",\n".join("  " + json.dumps(row) for row in document["keys"])
+    return (
+        '{"config": ' + json.dumps(document["config"]) + ',\n "numbers": ' + json.dumps(document["numbers"])
+        + ',\n "keys": [\n' + rows + "\n]}\n"
+    )
+
+
+def main():
+    logging.disable(logging.WARNING)
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "config_keys"
+    to = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
+    to.mkdir(parents=True, exist_ok=True)
+    for family in FAMILIES:
+        before = here / f"{family}.json"
+        rows = json.loads(before.read_text())["keys"] if before.exists() else []
+        becomes = {row["key"]: row["becomes"] for row in rows}
+        (to / f"{family}.json").write_text(dump(make(family, to, becomes)))
+
+
+if __name__ == "__main__":
+    main()
