@@ -44,6 +44,7 @@ constexpr KeyRule kRules[] = {
     {.key = "source_spm"},
     {.key = "target_spm"},
     {.key = "vocab"},
+    {.key = "unk_id"},
     {.key = "backend"},
     {.key = "is_local"},
     {.key = "local_files_only"},
