@@ -175,7 +175,6 @@ TEST(TokenizerConfig, TokensWithoutARowInTheModelAreNotLookedFor) {
     return tokenizers_with("word_piece", "bert", said, {{"vocab_size", rows}});
   };
   const int32_t size = Tokenizer::from_json(read_file(kSaid / "word_piece.json"), "file").size();
-  ASSERT_EQ(size, 199);
   const auto both = with_rows(size + 2), one = with_rows(size + 1), none = with_rows(size);
   EXPECT_EQ(both.source->size(), size + 2);
   EXPECT_THAT(both.remarks, IsEmpty());
