@@ -322,6 +322,7 @@ void attention_backward(const AttentionInputs& in, const AttentionGradients& g) 
   std::atomic<bool> abandoned{false};
   const BackwardTurns turns{waiting.data(), &abandoned};
   const auto count = static_cast<int64_t>(plan.tasks.size()), threads = int64_t{thread_count()};
+  throw_if_stopped();
   // Tasks wait for one another: all of them must begin, or hear that others will not.
   const detail::OuterStop outer;
   const auto stop = [&] {

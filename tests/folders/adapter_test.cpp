@@ -107,6 +107,8 @@ TEST_F(DamagedAdapter, OptionsThatAreNotDoneAreRefusedByName) {
 
 TEST_F(DamagedAdapter, TensorsThatDoNotFitItsConfigurationAreRefused) {
   with("r", 5, "the shapes of model.layers.0.mlp.down_proj: expected lora_A [5,31] and lora_B [20,5]");
+  with("r", 1e300, "the shapes of model.");
+  with("r", 0, "the shapes of model.");
   with("target_modules", {"q_proj"}, "which is none of the modules that adapter_config.json names");
   with("exclude_modules", ".*1.*up_proj",
        "tensors of model.layers.1.mlp.up_proj, which is none of the modules");
