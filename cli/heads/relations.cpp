@@ -94,8 +94,8 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       if (scores.empty()) continue;
       std::stable_sort(scores.begin(), scores.end(),
                        [](const RelationScore& a, const RelationScore& b) { return a.score() > b.score(); });
-      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation), question_of(direction), "head",
-                          "%", "", "over fixed offset", "");
+      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation),
+                          question_of(direction), "head", "%", "", "over fixed offset", "");
       for (size_t i = 0; i < std::min(top, scores.size()); ++i) {
         const RelationScore& score = scores[i];
         text += fmt::format("{:<36}{:>7.1f}{:>8}{:>17.1f}{:>8}\n", score.name(), 100 * score.score(),

@@ -50,7 +50,14 @@ class Applied {
       next_ = std::max(next_, id + 1);
     }
     for (const AddedToken& token : parts_.added_tokens) next_ = std::max(next_, token.id + 1);
-    for (const TokenToAdd& wanted : tokens_to_add(kind)) {
+    const std::vector<TokenToAdd> wanted_tokens = tokens_to_add(kind);
+    const auto new_ones =
+        std::count_if(wanted_tokens.begin(), wanted_tokens.end(), [&](const TokenToAdd& wanted) {
+          return !wanted.only_if_known && !ids.contains(wanted.token.content) &&
+                 added(wanted.token.content) == parts_.added_tokens.end();
+        });
+    if (is_of_another_model(new_ones)) return;
+    for (const TokenToAdd& wanted : wanted_tokens) {
       const auto has = added(wanted.token.content);
       if (has != parts_.added_tokens.end()) {
         const int32_t id = has->id;
@@ -158,6 +165,13 @@ class Applied {
     }
     for (const TokenToAdd& token : settings_.extra) add(token);
     return all;
+  }
+
+  /// Whether the vocabulary with all of these is still too small for the model (tokenizer_fit.h), which is said of the file alone.
+  bool is_of_another_model(int64_t new_ones) const {
+    constexpr int64_t kStep = 8, kLargestStep = 128, kPart = 1000;
+    const int64_t rows = settings_.rows, spare = rows - next_ - new_ones;
+    return spare > rows / kPart && (rows % kStep != 0 || spare >= kLargestStep);
   }
 
   /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.

@@ -28,15 +28,15 @@ bool is_named_token(std::string_view key) {
 }
 
 struct File {
-  std::string path;
+  std::string path, bytes;
   json document;
   JsonNode root() const { return {document, "", path}; }
 };
 
 std::optional<File> open_file(const FolderSource& folder, const char* name) {
   if (!folder.has(name)) return std::nullopt;
-  File file{.path = folder.path_of(name), .document = nullptr};
-  file.document = parse_json_strictly(folder.read(name), file.path);
+  File file{.path = folder.path_of(name), .bytes = folder.read(name), .document = nullptr};
+  file.document = parse_json_strictly(file.bytes, file.path);
   if (!file.document.is_object())
     throw FormatError(fmt::format("{}: expected an object, got {}", file.path, json_excerpt(file.document)));
   return file;
@@ -244,12 +244,12 @@ TokenizerSettings read_tokenizer_settings(const FolderSource& folder) {
   if (config) {
     named = config->root().text("tokenizer_class", named.c_str());
     reader.read_config(*config);
-    if (std::string line = tokenizer_config_remark(config->document, config->path); !line.empty())
+    if (std::string line = tokenizer_config_remark(config->bytes, config->path); !line.empty())
       settings.remarks.push_back(std::move(line));
   }
   if (map) {
     if (!settings.lists_all_added) reader.read_map(*map);
-    if (std::string line = special_tokens_remark(map->document, map->path); !line.empty())
+    if (std::string line = special_tokens_remark(map->bytes, map->path); !line.empty())
       settings.remarks.push_back(std::move(line));
   }
   if (added && !settings.lists_all_added) reader.read_added(*added);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "multihead/folders/tokenizer_class.h"
-#include "multihead/text/text_end.h"
+#include "multihead/text/tokenizer.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {

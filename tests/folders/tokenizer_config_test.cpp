@@ -69,8 +69,9 @@ TEST(TokenizerConfig, GivesTheTokensOfTransformers) {
       const std::string line = document["lines"][i];
       EXPECT_EQ(json(read.encode_ids(line)), expected["ids"][i]) << line;
     }
-    EXPECT_EQ(read.decode(expected["ids"][3].get<std::vector<int32_t>>()), expected["decoded"][0]);
-    EXPECT_EQ(read.decode(expected["ids"][5].get<std::vector<int32_t>>(), false), expected["decoded"][1]);
+    EXPECT_EQ(read.decode_known(expected["ids"][3].get<std::vector<int32_t>>()), expected["decoded"][0]);
+    EXPECT_EQ(read.decode_known(expected["ids"][5].get<std::vector<int32_t>>(), false),
+              expected["decoded"][1]);
     const std::string first = document["pair"][0], second = document["pair"][1];
     if (!read.joins_pairs()) continue;
     const TokenPair pair = read.joined(read.encode_ids(first, false), read.encode_ids(second, false));
@@ -175,16 +176,14 @@ TEST(TokenizerConfig, TokensWithoutARowInTheModelAreNotLookedFor) {
     return tokenizers_with("word_piece", "bert", said, {{"vocab_size", rows}});
   };
   const int32_t size = Tokenizer::from_json(read_file(kSaid / "word_piece.json"), "file").size();
-  ASSERT_EQ(size, 199);
   const auto both = with_rows(size + 2), one = with_rows(size + 1), none = with_rows(size);
   EXPECT_EQ(both.source->size(), size + 2);
   EXPECT_THAT(both.remarks, IsEmpty());
   EXPECT_EQ(one.source->size(), size + 1);
   EXPECT_EQ(one.source->id_of("<ent>"), size);
-  EXPECT_THAT(
-      one.remarks,
-      ElementsAre("memory, tokenizer_config.json: the model, of 200 tokens, has none for '<b>', which is not "
-                  "looked for in texts"));
+  EXPECT_THAT(one.remarks,
+              ElementsAre("memory, tokenizer_config.json: the model, of " + std::to_string(size + 1) +
+                          " tokens, has none for '<b>', which is not looked for in texts"));
   EXPECT_EQ(none.source->size(), size);
   EXPECT_THAT(none.remarks, ElementsAre(HasSubstr("none for '<ent>', '<b>', which are not looked for")));
   EXPECT_EQ(none.source->encode_ids(line),
