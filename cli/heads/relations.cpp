@@ -54,9 +54,10 @@ std::string best_row(const RelationScore& score, const std::vector<RelationScore
 
 std::string best_tables(const RelationsReport& report, int64_t least_support) {
   if (report.chosen.empty())
-    throw UsageError(fmt::format(
-        "--least-support {}: no relation has so many words on each half of the sentences; lower it",
-        least_support));
+    return "\n" + wrapped(fmt::format(
+                      "No relation has {} words on each half of the sentences; give more of them, or "
+                      "lower --least-support.",
+                      grouped(least_support)));
   std::string text;
   for (const AttentionKind kind : {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf}) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {
@@ -94,8 +95,8 @@ std::string ranking(const RelationsReport& report, const std::string& relation, 
       if (scores.empty()) continue;
       std::stable_sort(scores.begin(), scores.end(),
                        [](const RelationScore& a, const RelationScore& b) { return a.score() > b.score(); });
-      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation), question_of(direction), "head",
-                          "%", "", "over fixed offset", "");
+      text += fmt::format("\n{}: {}\n{:<36}{:>7}{:>8}{:>17}{:>8}\n", printable_line(relation),
+                          question_of(direction), "head", "%", "", "over fixed offset", "");
       for (size_t i = 0; i < std::min(top, scores.size()); ++i) {
         const RelationScore& score = scores[i];
         text += fmt::format("{:<36}{:>7.1f}{:>8}{:>17.1f}{:>8}\n", score.name(), 100 * score.score(),
