@@ -86,9 +86,9 @@ constexpr KeyRule kRules[] = {
 };
 
 /// A token that only this model has, such as "image_token", is an extra special token.
-std::string remark_on(KnownKeys known, std::string_view json, std::string_view file) {
+std::string remark_on(KnownKeys known, std::string_view text, std::string_view file) {
   known.obeyed.insert(kSpecialTokenKeys.begin(), kSpecialTokenKeys.end());
-  const auto document = parse_json_strictly(json, file);
+  const auto document = parse_json_strictly(text, file);
   for (const auto& [key, value] : document.items()) {
     if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
   }
@@ -97,12 +97,12 @@ std::string remark_on(KnownKeys known, std::string_view json, std::string_view f
 
 }  // namespace
 
-std::string tokenizer_config_remark(std::string_view json, std::string_view file) {
-  return remark_on({.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}}, json, file);
+std::string tokenizer_config_remark(std::string_view text, std::string_view file) {
+  return remark_on({.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}}, text, file);
 }
 
-std::string special_tokens_remark(std::string_view json, std::string_view file) {
-  return remark_on({}, json, file);
+std::string special_tokens_remark(std::string_view text, std::string_view file) {
+  return remark_on({}, text, file);
 }
 
 }  // namespace mh
