@@ -54,9 +54,10 @@ std::string best_row(const RelationScore& score, const std::vector<RelationScore
 
 std::string best_tables(const RelationsReport& report, int64_t least_support) {
   if (report.chosen.empty())
-    throw UsageError(fmt::format(
-        "--least-support {}: no relation has so many words on each half of the sentences; lower it",
-        least_support));
+    return "\n" + wrapped(fmt::format(
+                      "No relation has {} words on each half of the sentences; give more of them, or "
+                      "lower --least-support.",
+                      grouped(least_support)));
   std::string text;
   for (const AttentionKind kind : {AttentionKind::kEncoderSelf, AttentionKind::kDecoderSelf}) {
     for (const Direction direction : {Direction::kToHead, Direction::kToDependent, Direction::kReadByHead}) {

@@ -331,7 +331,8 @@ TEST_F(BeamSearchTest, ImpossibleOptionsAreNamed) {
   EXPECT_THAT(message({.max_length = 0}), HasSubstr("max length"));
   EXPECT_THAT(message({.min_length = 9, .max_length = 8}),
               HasSubstr("min length: expected 0 to the max length 8, got 9"));
-  EXPECT_THAT(message({.length_penalty = {.alpha = std::nan("")}}), HasSubstr("length penalty"));
+  EXPECT_THAT(message({.length_penalty = {.alpha = std::nan("")}}),
+              HasSubstr("`length_penalty`: expected a number from -100 to 100, got nan"));
   EXPECT_THAT(message({.max_length_factor = -1}),
               HasSubstr("`max_length_factor`: expected a number of at least 0, got -1"));
   EXPECT_THAT(message({}, {{1}}), HasSubstr("prefixes: expected one for each of 6 sources, got 1"));
