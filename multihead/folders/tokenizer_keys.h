@@ -8,8 +8,8 @@ namespace mh {
 
 /// "FILE: x_y is not known here and was not used", of all keys of a tokenizer_config.json for which that holds; else empty. Throws
 /// FormatError on what is no object.
-std::string tokenizer_config_remark(std::string_view json, std::string_view file);
+std::string tokenizer_config_remark(std::string_view text, std::string_view file);
 /// The same of a special_tokens_map.json.
-std::string special_tokens_remark(std::string_view json, std::string_view file);
+std::string special_tokens_remark(std::string_view text, std::string_view file);
 
 }  // namespace mh
