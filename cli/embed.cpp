@@ -143,10 +143,11 @@ void remark_prompts(const SentenceModel& model) {
       found.push_back(fmt::format("\"{}\"", name));
   }
   if (found.empty()) return;
+  const bool one = found.size() == 1;
   remark(
-      fmt::format("the model has {} {}, which --nearest does not put there; write them before the lines "
-                  "where the model was trained so",
-                  found.size() == 1 ? "the prompt" : "the prompts", fmt::join(found, " and ")));
+      fmt::format("the model has the prompt{} {}, which --nearest does not put before a text; write {} there "
+                  "if it was trained so",
+                  one ? "" : "s", fmt::join(found, " and "), one ? "it" : "them"));
 }
 
 /// For each line the cosine of its vectors with all heads and with changed ones.

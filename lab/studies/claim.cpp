@@ -22,15 +22,18 @@ void settle(Claim& claim) {
     return std::any_of(claim.clauses.begin(), claim.clauses.end(),
                        [&](const Clause& clause) { return clause.verdict == verdict; });
   };
-  claim.verdict = any(Verdict::kFail)        ? Verdict::kFail
-                  : any(Verdict::kUndecided) ? Verdict::kUndecided
-                  : any(Verdict::kPass)      ? Verdict::kPass
-                                             : Verdict::kMeasured;
+  claim.verdict = any(Verdict::kFail)                                ? Verdict::kFail
+                  : any(Verdict::kUndecided)                         ? Verdict::kUndecided
+                  : any(Verdict::kPass)                              ? Verdict::kPass
+                  : any(Verdict::kMeasured) || claim.clauses.empty() ? Verdict::kMeasured
+                                                                     : Verdict::kWithdrawn;
   claim.kind = Evidence::kAlgebra;
   int favour = 0, against = 0, open = 0;
   for (const Clause& clause : claim.clauses) {
     if (clause.kind == Evidence::kTrained) claim.kind = Evidence::kTrained;
-    if (clause.original == OriginalSays::kNothing || clause.verdict == Verdict::kMeasured) continue;
+    if (clause.original == OriginalSays::kNothing || clause.verdict == Verdict::kMeasured ||
+        clause.verdict == Verdict::kWithdrawn)
+      continue;
     const bool same = clause.original == OriginalSays::kSame;
     if (clause.verdict == Verdict::kUndecided) {
       ++open;

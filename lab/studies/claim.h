@@ -17,11 +17,13 @@ enum class Verdict {
   kFail,       // it is the opposite of what was asked
   kUndecided,  // the interval over the seeds covers the limit that was asked
   kMeasured,   // nothing was predicted; the figures are the result
+  kWithdrawn,  // what was measured does not decide what the clause says; Clause::measured says why
 };
 inline constexpr EnumNames<Verdict> kVerdictNames = {{"PASS", Verdict::kPass},
                                                      {"FAIL", Verdict::kFail},
                                                      {"UNDECIDED", Verdict::kUndecided},
-                                                     {"MEASURED", Verdict::kMeasured}};
+                                                     {"MEASURED", Verdict::kMeasured},
+                                                     {"WITHDRAWN", Verdict::kWithdrawn}};
 std::string_view verdict_name(Verdict verdict);  // "PASS", ...
 
 /// What a verdict rests on.
@@ -76,7 +78,7 @@ struct Table {
 struct Clause {
   std::string statement = {};  // a sentence
   std::string asked = {};      // what PASS asks for; empty with kMeasured
-  std::string measured = {};   // figures
+  std::string measured = {};   // figures; with kWithdrawn why nothing follows from them
   Verdict verdict = Verdict::kMeasured;
   Evidence kind = Evidence::kAlgebra;
   OriginalSays original = OriginalSays::kNothing;
@@ -126,7 +128,7 @@ struct Claim {
 
 /// Sets what follows from a claim's clauses:
 ///   verdict             FAIL when a clause fails; else UNDECIDED when one is undecided; else PASS when one
-///                       passes; else MEASURED
+///                       passes; else MEASURED; WITHDRAWN when all are
 ///   kind                trained when a clause is
 ///   original_statement  of the clauses that speak of the original: a PASS that says the same and a FAIL that
 ///                       says the opposite are for it, the other two against it. Right: all are for it.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -18,6 +19,12 @@ std::string matrices_as_svg(const Plot& plot) {
     weights.push_back(matrix_of(s));
     names.push_back(names_of(plot, weights.back().view()));
   }
+  std::vector<std::vector<HeatMapCell>> marked(plot.series.size());
+  for (const std::vector<int32_t>& mark : plot.marks) {
+    if (mark.size() != 3 || mark[0] < 0 || static_cast<size_t>(mark[0]) >= marked.size())
+      throw ShapeError(fmt::format("plot '{}': expected marks [series, row, column]", plot.title));
+    marked[static_cast<size_t>(mark[0])].push_back({.query = mark[1], .key = mark[2]});
+  }
   std::vector<HeatMapPanel> panels;
   for (size_t i = 0; i < weights.size(); ++i) {
     panels.push_back({.title = plot.series[i].name,
@@ -26,7 +33,8 @@ std::string matrices_as_svg(const Plot& plot) {
                       .queries = names[i].rows,
                       .keys = names[i].columns,
                       .row_colours = plot.row_colours ? std::span<const char* const>(kPlotColours)
-                                                      : std::span<const char* const>()});
+                                                      : std::span<const char* const>(),
+                      .framed = marked[i]});
   }
   std::string maps = heat_maps_as_svg(panels);
   double width = 0, height = 0;

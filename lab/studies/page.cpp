@@ -29,10 +29,10 @@ std::string_view page_of(std::string_view study) {
   return {};
 }
 
-/// Without what only a reader of Markdown needs: the targets of links, the signs of bold words, the tags of places.
+/// Without what only a reader of Markdown needs: the targets of links, the signs of bold words.
 std::string plain(const std::string& text) {
-  static const std::regex place("</?span[^>]*>"), mark(R"(\[([^\]]*)\]\([^)]*\)|\*\*)");
-  return std::regex_replace(std::regex_replace(text, place, ""), mark, "$1");
+  static const std::regex mark(R"(\[([^\]]*)\]\([^)]*\)|\*\*)");
+  return std::regex_replace(text, mark, "$1");
 }
 
 /// Cells of "| a | b |".

@@ -11,7 +11,7 @@ namespace mh {
 std::string page_for_terminal(std::string_view study);
 
 /// The Markdown that the pages use: headings, paragraphs, lists, tables, code, links, one picture. The links become their
-/// text, the picture becomes `picture`, tags of places (<span>) are left out.
+/// text, the picture becomes `picture`.
 std::string markdown_for_terminal(std::string_view page, const std::string& picture);
 
 }  // namespace mh

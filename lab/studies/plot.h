@@ -1,6 +1,7 @@
 // A plot of a claim: lines, strips of seeds, or matrices of weights. report.h draws it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct Plot {
   PlotReference reference = PlotReference::kFirst;
   std::vector<std::string> row_names = {}, column_names = {};  // of kMatrices: words of queries and of keys
   bool row_colours = false;  // of kMatrices: each row has a colour of its own
+  /// What the reader is to look at: of kMatrices cells that get a frame, [series, row, column]; of kBars bars that get a
+  /// colour of their own, [series]. Numbers from 0.
+  std::vector<std::vector<int32_t>> marks = {};
 
   template <class V>
   void visit(V& v) {
@@ -65,6 +69,7 @@ struct Plot {
     v("row_names", row_names);
     v("column_names", column_names);
     v("row_colours", row_colours);
+    v("marks", marks);
   }
 };
 

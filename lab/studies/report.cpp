@@ -46,10 +46,12 @@ std::string clauses_that(const Claim& claim, OriginalSays says, Verdict verdict)
 
 std::string clause_count(const StudyReport& report) {
   const int pass = report.count(Verdict::kPass), fail = report.count(Verdict::kFail),
-            undecided = report.count(Verdict::kUndecided), measured = report.count(Verdict::kMeasured);
-  const int all = pass + fail + undecided + measured;
-  return fmt::format("{} {}: {} pass, {} fail, {} undecided, {} measured without a prediction.{}{}", all,
+            undecided = report.count(Verdict::kUndecided), measured = report.count(Verdict::kMeasured),
+            withdrawn = report.count(Verdict::kWithdrawn);
+  const int all = pass + fail + undecided + measured + withdrawn;
+  return fmt::format("{} {}: {} pass, {} fail, {} undecided, {} measured without a prediction{}.{}{}", all,
                      all == 1 ? "clause" : "clauses", pass, fail, undecided, measured,
+                     withdrawn > 0 ? fmt::format(", {} withdrawn", withdrawn) : "",
                      report.note.empty() ? "" : " ", report.note);
 }
 
@@ -61,6 +63,11 @@ std::string cost_of(const StudyReport& report) {
                                            : fmt::format("{:.1f} hours", minutes / 60);
   return fmt::format("{}; {} {}, trained in {} of processor time; {:.0f} s for the rest", report.machine,
                      report.models, report.models == 1 ? "model" : "models", time, report.seconds);
+}
+
+std::string found_in(const Clause& clause) {
+  if (clause.measured.empty()) return "";
+  return (clause.verdict == Verdict::kWithdrawn ? "withdrawn: " : "measured: ") + clause.measured;
 }
 
 Table overview(const StudyReport& report) {

@@ -25,6 +25,8 @@ MarkdownReport report_as_markdown(const StudyReport& report);
 
 /// "3 clauses: 2 pass, 1 fail, 0 undecided, 0 measured without a prediction.", and the report's note.
 std::string clause_count(const StudyReport& report);
+/// "measured: 0.063 ± 0.032", or of a withdrawn clause "withdrawn: ..." why; empty where nothing was found.
+std::string found_in(const Clause& clause);
 /// Claims and their statements, kinds, verdicts, and whether the original statement is right.
 Table overview(const StudyReport& report);
 /// "001.2 FAIL, trained"; the number alone stands for a claim "001.2, trained".

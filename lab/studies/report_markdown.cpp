@@ -68,7 +68,10 @@ std::string clauses_as_markdown(const Claim& claim) {
                                       evidence_name(clause.kind), clause.statement),
                           "", "  ");
     if (!clause.asked.empty()) text += lines_of_text("- Asked: " + clause.asked, "  ", "  ");
-    if (!clause.measured.empty()) text += lines_of_text("- Measured: " + clause.measured, "  ", "  ");
+    if (clause.measured.empty()) continue;
+    std::string found = found_in(clause);
+    found[0] = static_cast<char>(found[0] - 'a' + 'A');
+    text += lines_of_text("- " + found, "  ", "  ");
   }
   return claim.clauses.empty() ? text : text + "\n";
 }

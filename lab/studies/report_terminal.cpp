@@ -161,7 +161,7 @@ std::string clause_for_terminal(const Clause& clause, size_t index) {
               "  ", 80, "    ");
   std::replace(text.begin(), text.end(), kSpace, ' ');
   if (!clause.asked.empty()) text += wrapped("asked: " + clause.asked, "      ", 80, "  ");
-  if (!clause.measured.empty()) text += wrapped("measured: " + clause.measured, "      ", 80, "  ");
+  if (!clause.measured.empty()) text += wrapped(found_in(clause), "      ", 80, "  ");
   return text;
 }
 

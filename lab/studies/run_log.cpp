@@ -19,6 +19,9 @@ namespace mh {
 namespace {
 
 constexpr const char* kTimesFile = "times.json";
+/// What earlier versions kept of heads at each point of a curve, and this one does not read: a rotation of a head's values
+/// changes it and no output of the model (telemetry.h).
+constexpr const char* kNoLongerRead[] = {"subspace", "output", "effective"};
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -118,6 +121,9 @@ RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
       weights_[run] = fields["weights"];
       fields.erase("is");
       fields.erase("weights");
+      for (json& point : fields["curve"]) {
+        for (const char* name : kNoLongerRead) point["heads"].erase(name);
+      }
       ArmRun result;
       from_json(result, fields.dump(), where);
       runs_.emplace(run, std::move(result));

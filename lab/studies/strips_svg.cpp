@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "lab/studies/plot_parts.h"
 #include "lab/studies/statistics.h"
@@ -95,8 +97,9 @@ std::string bars_as_svg(const Plot& plot) {
     if (s.y.empty()) continue;
     const double at = top + kRow * (static_cast<double>(i) + 0.5), end = x.place(s.y.front());
     out += svg_text(x.from - 10, at + 4, s.name, "text-anchor=\"end\"");
+    const bool marked = std::ranges::count(plot.marks, std::vector{static_cast<int32_t>(i)}) > 0;
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"16\" fill=\"{}\"/>\n",
-                       x.from, at - 8, end - x.from, kPlotColours[0]);
+                       x.from, at - 8, end - x.from, kPlotColours[marked ? 1 : 0]);
     out += svg_text(end + 6, at + 4, grouped(std::llround(s.y.front())));
   }
   return out + svg_text(x.from, bottom + 20, plot.x_label, "fill=\"#555\"") + "</svg>\n";

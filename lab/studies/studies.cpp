@@ -31,9 +31,11 @@ std::string_view sentence_of(const Sentence& sentence, Verdict verdict) {
       return sentence.fail.empty() ? kBroken : sentence.fail;
     case Verdict::kUndecided:
     case Verdict::kMeasured:
+      return sentence.undecided;
+    case Verdict::kWithdrawn:
       break;
   }
-  return sentence.undecided;
+  return "";
 }
 
 }  // namespace

@@ -2,26 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "multihead/heads/measures/observe_corpus.h"
+#include "multihead/heads/measures/similar_heads.h"
 #include "multihead/models/encoder_decoder.h"
+#include "multihead/nn/layer_weights.h"
 #include "multihead/tensor/linear_algebra.h"
 
 namespace mh {
 namespace {
 
+bool of_encoder(std::string_view attention) {
+  return attention.starts_with("encoder");
+}
+
+double inner_product(const DoubleMatrix& a, const DoubleMatrix& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); ++i) sum += a.data()[i] * b.data()[i];
+  return sum;
+}
+
 /// Of the matrices as vectors.
-double cosine_of(ConstMatrixView a, ConstMatrixView b) {
-  double ab = 0, aa = 0, bb = 0;
-  for (int64_t i = 0; i < a.rows; ++i) {
-    for (int64_t c = 0; c < a.cols; ++c) {
-      const auto x = static_cast<double>(a(i, c)), y = static_cast<double>(b(i, c));
-      ab += x * y, aa += x * x, bb += y * y;
-    }
-  }
-  return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+double cosine_of(const DoubleMatrix& a, const DoubleMatrix& b) {
+  const double sizes = inner_product(a, a) * inner_product(b, b);
+  return sizes > 0 ? inner_product(a, b) / std::sqrt(sizes) : 0;
 }
 
 double entropy_term(double p) {
@@ -30,39 +39,34 @@ double entropy_term(double p) {
 
 class Diversity : public CorpusObserver {
  public:
-  bool wants_weights(std::string_view name) const override { return name.find("encoder") == 0; }
+  explicit Diversity(const EncoderDecoder& model) {
+    for (const auto& [name, heads] : model.attentions()) {
+      if (!of_encoder(name)) continue;
+      const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+      for (int h = 0; h < heads; ++h) output_matrices_[name].push_back(output_matrix(layer, h));
+    }
+  }
+
+  bool wants_weights(std::string_view name) const override { return of_encoder(name); }
 
   void weights(const BatchWeights& batch) override {
     const int heads = batch.heads();
-    const auto value_heads =
-        static_cast<int>(batch.values.cols * heads / std::max<int64_t>(1, batch.outputs.cols));
+    const std::vector<DoubleMatrix>& output = output_matrices_.at(std::string(batch.attention));
+    const int64_t size = batch.outputs.cols / heads;
     for (int s = 0; s < batch.sequences(); ++s) {
-      const int32_t begin = batch.query_offsets[static_cast<size_t>(s)];  // of keys, too: self-attention
-      const int64_t end = begin + batch.matrix(s, 0).rows;
-      const auto head_cosine = [&](ConstMatrixView all, int i, int j, int parts) {
-        const int64_t width = all.cols / parts;
-        const auto part = [&, rows = all.rows_between(begin, end)](int index) {
-          return rows.columns_between(index * width, (index + 1) * width);
-        };
-        return cosine_of(part(i), part(j));
-      };
-      DoubleMatrix alike(heads, heads);
-      for (int i = 0; i < heads; ++i) {
-        alike(i, i) = 1;
-        add_entropy(batch.matrix(s, i));
-        for (int j = 0; j < i; ++j) {
-          sums_.output += alike(i, j) = alike(j, i) = head_cosine(batch.outputs, i, j, heads);
-          sums_.subspace +=
-              head_cosine(batch.values, i * value_heads / heads, j * value_heads / heads, value_heads);
-          add_pair(batch.matrix(s, i), batch.matrix(s, j));
+      const ConstMatrixView rows = batch.outputs.rows_between(
+          batch.query_offsets[static_cast<size_t>(s)], batch.query_offsets[static_cast<size_t>(s) + 1]);
+      std::vector<DoubleMatrix> written;  // [T, d_model] of each head
+      for (int h = 0; h < heads; ++h) {
+        written.push_back(product(in_double(rows.columns_between(h * size, (h + 1) * size)).view(),
+                                  output[static_cast<size_t>(h)].view()));
+        add_entropy(batch.matrix(s, h));
+        for (int j = 0; j < h; ++j) {
+          written_ += cosine_of(written.back(), written[static_cast<size_t>(j)]);
+          add_pair(batch.matrix(s, h), batch.matrix(s, j));
           ++pairs_;
         }
       }
-      double spread = 0;
-      for (const double value : symmetric_eigen(alike.view()).values)
-        spread += entropy_term(std::max(0.0, value) / heads);
-      sums_.effective += std::exp(spread);
-      ++matrices_;
     }
   }
 
@@ -70,8 +74,9 @@ class Diversity : public CorpusObserver {
     const auto at_least_one = [](int64_t count) { return static_cast<double>(std::max<int64_t>(1, count)); };
     const double pairs = at_least_one(pairs_);
     HeadTelemetry mean = sums_;
-    mean.subspace /= pairs, mean.positions /= pairs, mean.output /= pairs, mean.divergence /= pairs;
-    mean.entropy /= at_least_one(rows_), mean.effective /= at_least_one(matrices_);
+    mean.positions /= pairs, mean.divergence /= pairs;
+    mean.entropy /= at_least_one(rows_);
+    mean.written = written_ / pairs;
     return mean;
   }
 
@@ -96,8 +101,10 @@ class Diversity : public CorpusObserver {
     sums_.divergence += divergence / static_cast<double>(a.rows);
   }
 
+  std::map<std::string, std::vector<DoubleMatrix>> output_matrices_;  // W_i^O [d_value, d_model]
   HeadTelemetry sums_;
-  int64_t pairs_ = 0, rows_ = 0, matrices_ = 0;
+  double written_ = 0;
+  int64_t pairs_ = 0, rows_ = 0;
 };
 
 }  // namespace
@@ -105,10 +112,16 @@ class Diversity : public CorpusObserver {
 HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus, size_t sentences) {
   const auto& sources = corpus.tokens.source;
   const std::span<const std::vector<int32_t>> some(sources.data(), std::min(sentences, sources.size()));
-  Diversity diversity;
-  CorpusObserver* const observers[] = {&diversity};
+  Diversity diversity(model);
+  SimilarHeadsObserver similar(compared_attentions(model), {});
+  CorpusObserver* const observers[] = {&diversity, &similar};
   observe_corpus(model, some, {}, observers);
-  return diversity.result();
+  HeadTelemetry found = diversity.result();
+  for (const ComparedHeads& kind : similar.kinds()) {
+    if (kind.kind == AttentionKind::kEncoderSelf && kind.within_layers && kind.within_layers->ratio)
+      found.ratio = kind.within_layers->ratio->mean;
+  }
+  return found;
 }
 
 }  // namespace mh

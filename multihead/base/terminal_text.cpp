@@ -23,8 +23,7 @@ int width_of(uint32_t code) {
 uint32_t code_of(std::string_view bytes) {
   const auto first = static_cast<unsigned char>(bytes[0]);
   uint32_t code = bytes.size() == 1 ? first : first & (0xFFu >> (bytes.size() + 1));
-  for (size_t i = 1; i < bytes.size(); ++i)
-    code = code << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3Fu);
+  for (size_t i = 1; i < bytes.size(); ++i) code = code << 6 | (static_cast<unsigned char>(bytes[i]) & 0x3Fu);
   return code;
 }
 

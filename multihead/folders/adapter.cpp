@@ -107,8 +107,7 @@ class AdapterPut {
     if (!merged || *merged) {
       throw FormatError(
           fmt::format("{}: the files do not show whether {} has this adapter already; if it has, take the "
-                      "adapter's files away, "
-                      "and else merge them with peft (merge_and_unload)",
+                      "adapter's files away, and else merge them with peft (merge_and_unload)",
                       config_name_, files_.name()));
     }
     if (!other_bases_.empty())
@@ -193,11 +192,13 @@ class AdapterPut {
     const bool inputs_first =
         at.table || (parameter != "output" && plan_.place(parameter).layout == TensorPlace::Layout::kMatrix);
     const std::vector<int64_t>&a = adapter_.tensor(at.a).shape, &b = adapter_.tensor(at.b).shape;
-    const auto rank = static_cast<int64_t>(config_.rank_of(module));
+    constexpr double kMostRanks = 1 << 20;
+    const double said = config_.rank_of(module);
+    const int64_t rank = said >= 1 && said <= kMostRanks ? static_cast<int64_t>(said) : 0;
     const bool matrix = weights.shape.size() == 2 && weights.numbers;
     const int64_t outputs = matrix ? weights.shape[inputs_first ? 1 : 0] : 0;
     const int64_t inputs = matrix ? weights.shape[inputs_first ? 0 : 1] : 0;
-    if (!matrix || rank < 1 || a != std::vector<int64_t>{rank, inputs} ||
+    if (!matrix || rank < 1 || static_cast<double>(rank) != said || a != std::vector<int64_t>{rank, inputs} ||
         b != std::vector<int64_t>{outputs, rank}) {
       refuse(fmt::format(
           "the shapes of {}: expected lora_A [{},{}] and lora_B [{},{}] by adapter_config.json and {}",
@@ -266,8 +267,7 @@ class AdapterPut {
   bool has_output_ = false;
   LowRankSums sums_;  // by the tensors of the weights
   TensorFiles::Tensors changed_;
-  std::vector<std::string>
-      other_bases_;  // of sums: what the adapter says of W, where it is not what the weights have
+  std::vector<std::string> other_bases_;  // of sums: W as the adapter has it, where the weights have another
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "multihead/folders/class_steps.h"
 #include "multihead/text/in_quotes.h"
 
 namespace mh {
@@ -29,10 +30,11 @@ class Applied {
           "written",
           file_, chosen.name);
     } else {
-      if (settings_.lists_all_added && chosen.kind != TokenizerClass::kAsWritten) hide_unlisted();
+      if (settings_.lists_all_added && chosen.kind != TokenizerClass::kAsWritten) hide_unlisted(chosen.kind);
       const auto changed = put_class_steps(chosen.kind, settings_.options, parts_);
       if (!changed.empty()) {
-        say("{}: {} {} not used: {} of transformers 5 has its own; tokenizer_class PreTrainedTokenizerFast in "
+        say("{}: {} {} not used: {} of transformers 5 has its own; tokenizer_class PreTrainedTokenizerFast "
+            "in "
             "tokenizer_config.json keeps those of the file",
             file_, fmt::join(changed, ", "), changed.size() == 1 ? "is" : "are", chosen.name);
       }
@@ -41,46 +43,37 @@ class Applied {
     parts_.cut = settings_.cut;
   }
 
-  void add_tokens() {
+  void add_tokens(TokenizerClass kind) {
     std::unordered_map<std::string_view, int32_t> ids;
-    int32_t next = 0;
     for (const auto& [text, id] : parts_.model.vocabulary) {
       ids.emplace(text, id);
-      next = std::max(next, id + 1);
+      next_ = std::max(next_, id + 1);
     }
-    for (const AddedToken& token : parts_.added_tokens) next = std::max(next, token.id + 1);
-    std::vector<std::string> without_row;
-    std::string says_so;
-    for (const TokenToAdd& wanted : settings_.added) {
-      const auto has =
-          std::find_if(parts_.added_tokens.begin(), parts_.added_tokens.end(), [&](const AddedToken& token) {
-            return token.content == wanted.token.content;
-          });
+    for (const AddedToken& token : parts_.added_tokens) next_ = std::max(next_, token.id + 1);
+    const std::vector<TokenToAdd> wanted_tokens = tokens_to_add(kind);
+    const auto new_ones =
+        std::count_if(wanted_tokens.begin(), wanted_tokens.end(), [&](const TokenToAdd& wanted) {
+          return !wanted.only_if_known && !ids.contains(wanted.token.content) &&
+                 added(wanted.token.content) == parts_.added_tokens.end();
+        });
+    if (is_of_another_model(new_ones)) return;
+    for (const TokenToAdd& wanted : wanted_tokens) {
+      const auto has = added(wanted.token.content);
       if (has != parts_.added_tokens.end()) {
-        if (wanted.as_it_says) {
-          const int32_t id = has->id;
-          *has = wanted.token;
-          has->id = id;
-        }
+        const int32_t id = has->id;
+        if (wanted.as_it_says) *has = wanted.token;
+        has->id = id;
         continue;
       }
       AddedToken token = wanted.token;
-      if (const auto known = ids.find(token.content); known != ids.end()) {
-        token.id = known->second;
-      } else if (wanted.only_if_known) {
-        continue;
-      } else if (settings_.rows > 0 && next >= settings_.rows) {
-        without_row.push_back(in_quotes(token.content));
-        says_so = wanted.file;
-        continue;
-      } else {
-        token.id = next++;
-      }
+      const auto known = ids.find(token.content);
+      if (known == ids.end() && !takes_new_id(wanted)) continue;
+      token.id = known == ids.end() ? next_++ : known->second;
       parts_.added_tokens.push_back(std::move(token));
     }
-    if (!without_row.empty()) {
-      say("{}: the model, of {} tokens, has none for {}, which {} not looked for in texts", says_so,
-          settings_.rows, fmt::join(without_row, ", "), without_row.size() == 1 ? "is" : "are");
+    if (!without_row_.empty()) {
+      say("{}: the model, of {} tokens, has none for {}, which {} not looked for in texts", says_so_,
+          settings_.rows, fmt::join(without_row_, ", "), without_row_.size() == 1 ? "is" : "are");
     }
     if (settings_.split_special_tokens) {
       for (AddedToken& token : parts_.added_tokens) token.in_text = token.in_text && !token.special;
@@ -138,12 +131,74 @@ class Applied {
 
   const std::string& by_whom() const { return settings_.file.empty() ? file_ : settings_.file; }
 
+  std::vector<AddedToken>::iterator added(std::string_view content) {
+    return std::find_if(parts_.added_tokens.begin(), parts_.added_tokens.end(),
+                        [&](const AddedToken& token) { return token.content == content; });
+  }
+
+  /// In the order in which they get their ids, each once.
+  std::vector<TokenToAdd> tokens_to_add(TokenizerClass kind) const {
+    std::vector<TokenToAdd> all = settings_.listed;
+    const auto add = [&](const TokenToAdd& wanted) {
+      const auto same = std::find_if(all.begin(), all.end(), [&](const TokenToAdd& other) {
+        return other.token.content == wanted.token.content;
+      });
+      if (same == all.end()) {
+        all.push_back(wanted);
+      } else {
+        same->token.special = true;
+      }
+    };
+    const bool spaced_mask = kind == TokenizerClass::kMpnet || kind == TokenizerClass::kCamembert;
+    for (const std::string_view key : kNamedTokens) {
+      TokenToAdd wanted;
+      if (const auto named = settings_.named.find(key); named != settings_.named.end()) {
+        wanted = named->second;
+      } else if (const std::string_view token = default_token(kind, key); !token.empty()) {
+        wanted = {.token = {.content = std::string(token)}, .as_text = true};
+      } else {
+        continue;
+      }
+      if (spaced_mask && key == "mask_token" && wanted.as_text) wanted.token.lstrip = true;
+      wanted.only_if_known = is_needed(key);
+      add(wanted);
+    }
+    for (const TokenToAdd& token : settings_.extra) add(token);
+    return all;
+  }
+
+  /// Whether the vocabulary with all of these is still too small for the model (tokenizer_fit.h), which is said of the file alone.
+  bool is_of_another_model(int64_t new_ones) const {
+    constexpr int64_t kStep = 8, kLargestStep = 128, kPart = 1000;
+    const int64_t rows = settings_.rows, spare = rows - next_ - new_ones;
+    return spare > rows / kPart && (rows % kStep != 0 || spare >= kLargestStep);
+  }
+
+  /// A vocabulary without such a token is refused (tokenizer_fit.h) rather than given a new one.
+  bool is_needed(std::string_view key) const {
+    const bool translator = settings_.model_type == "marian" || settings_.model_type == "multihead";
+    return key == "unk_token" || key == "sep_token" || key == "cls_token" ||
+           (translator && (key == "eos_token" || key == "pad_token"));
+  }
+
+  /// Whether a token that the vocabulary lacks gets a new id; notes one that has no row in the model.
+  bool takes_new_id(const TokenToAdd& wanted) {
+    if (wanted.only_if_known) return false;
+    if (settings_.rows == 0 || next_ < settings_.rows) return true;
+    if (!wanted.file.empty()) {  // else it is only what the class would take
+      without_row_.push_back(in_quotes(wanted.token.content));
+      says_so_ = wanted.file;
+    }
+    return false;
+  }
+
   /// Added tokens of tokenizer.json that added_tokens_decoder does not have are none for a class with its own steps.
-  void hide_unlisted() {
+  void hide_unlisted(TokenizerClass kind) {
+    const std::vector<TokenToAdd> wanted = tokens_to_add(kind);
     for (AddedToken& token : parts_.added_tokens) {
-      const bool listed = std::any_of(
-          settings_.added.begin(), settings_.added.end(),
-          [&](const TokenToAdd& wanted) { return wanted.token.content == token.content; });
+      const bool listed = std::any_of(wanted.begin(), wanted.end(), [&](const TokenToAdd& one) {
+        return one.token.content == token.content;
+      });
       token.in_text = token.in_text && listed;
     }
   }
@@ -162,19 +217,21 @@ class Applied {
   const TokenizerSettings& settings_;
   const std::string& file_;
   TokenizerParts& parts_;
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_ = {}, without_row_ = {};
+  std::string says_so_ = {};  // the file that names the tokens without a row
+  int32_t next_ = 0;          // id of a new token
 };
 
 }  // namespace
 
 std::vector<std::string> apply_settings(const TokenizerSettings& settings, const std::string& file,
                                         bool byte_level, TokenizerParts& parts) {
-  const ChosenClass chosen =
-      choose_tokenizer_class(settings.model_type, settings.named_class, byte_level);
+  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, byte_level);
   Applied applied(settings, file, parts);
+  const TokenizerClass kind = fits_class(chosen.kind, parts.model) ? chosen.kind : TokenizerClass::kAsWritten;
   applied.put_steps(chosen);
   applied.tell_what_is_not_obeyed(chosen);
-  applied.add_tokens();
+  applied.add_tokens(kind);
   applied.clean_up();
   return std::move(applied).lines();
 }

@@ -49,7 +49,8 @@ std::optional<Tokenizer> read_source_tokenizer(const FolderSource& folder,
   const TokenizerSettings settings = read_tokenizer_settings(folder);
   const bool byte_level = bytes.find("\"ByteLevel\"") != std::string::npos;
   remarks = settings.remarks;
-  for (std::string& line : apply_settings(settings, path, byte_level, parts)) remarks.push_back(std::move(line));
+  for (std::string& line : apply_settings(settings, path, byte_level, parts))
+    remarks.push_back(std::move(line));
   return naming(path, [&] { return Tokenizer(std::move(parts)); });
 }
 

@@ -22,7 +22,7 @@ struct FolderTokenizers {
   std::optional<Tokenizer> source = {};  // of the target, too, unless it has its own
   std::optional<Tokenizer> target = {};
   std::string source_file = {}, target_file = {};  // that say the ids, for messages
-  std::vector<std::string> remarks = {};  // what the files say and is not obeyed
+  std::vector<std::string> remarks = {};           // what the files say and is not obeyed
 };
 
 /// Returns what the folder has, perhaps nothing. The tokenizer of tokenizer.json is that which AutoTokenizer of transformers 5

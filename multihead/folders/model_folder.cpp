@@ -238,11 +238,14 @@ ModelFolder load_model_folder(const fs::path& given) {
   }
 }
 
-Tokenizer load_tokenizer(const fs::path& path) {
+Tokenizer load_tokenizer(const fs::path& path, const std::function<void(const std::string&)>& remark) {
   const FolderTokenizers found = is_shipped(path) ? open_shipped_folder()->tokenizers()
                                  : is_gguf(path)  ? open_gguf_folder(path)->tokenizers()
                                                   : DirectoryFolder(transformer_folder(path)).tokenizers();
   if (!found.source) throw_no_tokenizer(path, true);
+  for (const std::string& line : found.remarks) {
+    if (remark) remark(line);
+  }
   return *found.source;
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,7 +90,8 @@ ModelFolder load_model_folder(const std::filesystem::path& path);
 ModelFolder load_model_folder(std::shared_ptr<const FolderSource> source);
 
 /// The tokenizer (of the source) alone, of whatever load_model_folder() takes. Throws FileError, also when there is none, and
-/// FormatError.
-Tokenizer load_tokenizer(const std::filesystem::path& path);
+/// FormatError. remark hears what its files say and is not obeyed; may be null.
+Tokenizer load_tokenizer(const std::filesystem::path& path,
+                         const std::function<void(const std::string&)>& remark = nullptr);
 
 }  // namespace mh

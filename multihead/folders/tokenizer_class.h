@@ -25,14 +25,17 @@ enum class TokenizerClass {
 
 struct ChosenClass {
   TokenizerClass kind = TokenizerClass::kAsWritten;
-  std::string name = {};    // of the class: "BertTokenizer"
-  bool known = true;        // false: a class that is named and not known here
+  std::string name = {};     // of the class: "BertTokenizer"
+  bool known = true;         // false: a class that is named and not known here
   bool gives_types = false;  // model_input_names of the class has token_type_ids
 };
 
 /// Which class AutoTokenizer takes. named: tokenizer_class of tokenizer_config.json, else of config.json, perhaps empty.
 /// byte_level: tokenizer.json has a step ByteLevel.
 ChosenClass choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level);
+
+/// The token that a class takes for "cls_token" and the like where the files name none; empty: none.
+std::string_view default_token(TokenizerClass kind, std::string_view key);
 
 /// The arguments of the classes that change texts' tokens; unset: the default of the class.
 struct ClassOptions {
@@ -43,10 +46,6 @@ struct ClassOptions {
   std::optional<std::string> cls = {}, sep = {}, bos = {}, eos = {}, unk = {};  // the names of these tokens
 };
 
-/// Puts the steps of the class in the place of the file's. Returns which of them were others before, beyond what `options` asks
-/// for: "normalizer", "pre_tokenizer", "decoder", "post_processor", "model". The class must fit the model (fits_class()).
-std::vector<std::string> put_class_steps(TokenizerClass kind, const ClassOptions& options,
-                                         TokenizerParts& parts);
 /// Whether the class is for models of this kind: BertTokenizer for WordPiece.
 bool fits_class(TokenizerClass kind, const TokenModel& model);
 

@@ -75,6 +75,7 @@ std::string write_tokenizer_config(const Tokenizer& tokenizer, const EncoderDeco
   if (const auto unknown = tokenizer.unknown_id()) document["unk_token"] = tokenizer.token_of(*unknown);
   document["model_max_length"] = config.max_positions;
   document["clean_up_tokenization_spaces"] = false;
+  if (tokenizer.cut_end() == TextEnd::kStart) document["truncation_side"] = "left";
   // Without it the tokenizer also gives token_type_ids, which MarianMTModel refuses.
   document["model_input_names"] = {"input_ids", "attention_mask"};
   return document.dump(2) + "\n";

@@ -71,9 +71,12 @@ void check_tokenizer(const Tokenizer& tokenizer, const std::string& file, int32_
     need("closing", names.closing);
   }
   if (mismatches.empty()) return;
-  throw FormatError(
-      fmt::format("{} does not match the model: {}; put the tokenizer there that the model was trained with",
-                  file, fmt::join(mismatches, "; ")));
+  // Tokens that were added after the training of a tokenizer may stand in a file beside it alone.
+  const char* const beside =
+      tokenizer.size() < vocabulary ? ", and the files beside it that list added tokens" : "";
+  throw FormatError(fmt::format(
+      "{} does not match the model: {}; put the tokenizer there that the model was trained with{}", file,
+      fmt::join(mismatches, "; "), beside));
 }
 
 }  // namespace mh

@@ -1,9 +1,9 @@
 #include "multihead/folders/tokenizer_keys.h"
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "multihead/folders/known_keys.h"
+#include "multihead/io/strict_json.h"
 
 namespace mh {
 namespace {
@@ -44,6 +44,7 @@ constexpr KeyRule kRules[] = {
     {.key = "source_spm"},
     {.key = "target_spm"},
     {.key = "vocab"},
+    {.key = "unk_id"},
     {.key = "backend"},
     {.key = "is_local"},
     {.key = "local_files_only"},
@@ -84,24 +85,24 @@ constexpr KeyRule kRules[] = {
     {.key = "chat_control_tokens"},
 };
 
-}  // namespace
-
-std::string tokenizer_config_remark(const nlohmann::json& document, std::string_view file) {
-  KnownKeys known{.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}};
+/// A token that only this model has, such as "image_token", is an extra special token.
+std::string remark_on(KnownKeys known, std::string_view json, std::string_view file) {
   known.obeyed.insert(kSpecialTokenKeys.begin(), kSpecialTokenKeys.end());
-  // A token that only this model has, such as "image_token", is an extra special token.
+  const auto document = parse_json_strictly(json, file);
   for (const auto& [key, value] : document.items()) {
     if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
   }
   return known.look_at(document, file).remark();
 }
 
-std::string special_tokens_remark(const nlohmann::json& document, std::string_view file) {
-  KnownKeys known{.obeyed = kSpecialTokenKeys};
-  for (const auto& [key, value] : document.items()) {
-    if (key.ends_with("_token") && (value.is_string() || value.is_object())) known.obeyed.insert(key);
-  }
-  return known.look_at(document, file).remark();
+}  // namespace
+
+std::string tokenizer_config_remark(std::string_view json, std::string_view file) {
+  return remark_on({.obeyed = kTokenizerKeys, .rules = {std::begin(kRules), std::end(kRules)}}, json, file);
+}
+
+std::string special_tokens_remark(std::string_view json, std::string_view file) {
+  return remark_on({}, json, file);
 }
 
 }  // namespace mh

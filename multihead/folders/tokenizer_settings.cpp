@@ -23,29 +23,22 @@ namespace {
 
 using nlohmann::json;
 
-/// In the order in which transformers adds them.
-constexpr std::array kNamedTokens = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                     "pad_token", "cls_token", "mask_token"};
-/// A model without these tokens is refused (tokenizer_fit.h) rather than given new ones.
-constexpr std::array kNeverNew = {"unk_token", "sep_token", "cls_token"};
-
 bool is_named_token(std::string_view key) {
   return std::find(kNamedTokens.begin(), kNamedTokens.end(), key) != kNamedTokens.end();
 }
 
 struct File {
-  std::string path;
+  std::string path, bytes;
   json document;
   JsonNode root() const { return {document, "", path}; }
 };
 
 std::optional<File> open_file(const FolderSource& folder, const char* name) {
   if (!folder.has(name)) return std::nullopt;
-  File file{.path = folder.path_of(name), .document = nullptr};
-  file.document = parse_json_strictly(folder.read(name), file.path);
+  File file{.path = folder.path_of(name), .bytes = folder.read(name), .document = nullptr};
+  file.document = parse_json_strictly(file.bytes, file.path);
   if (!file.document.is_object())
-    throw FormatError(
-        fmt::format("{}: expected an object, got {}", file.path, json_excerpt(file.document)));
+    throw FormatError(fmt::format("{}: expected an object, got {}", file.path, json_excerpt(file.document)));
   return file;
 }
 
@@ -59,6 +52,7 @@ AddedToken token_of(const JsonNode& node, bool special) {
   if (node.value().is_string()) {
     token.content = node.text();
   } else {
+    if (!node.value().is_object() || !node.value().contains("content")) node.fail("expected a token's text");
     token.content = node.at("content").text();
     token.single_word = node.flag("single_word", false);
     token.lstrip = node.flag("lstrip", false);
@@ -107,15 +101,15 @@ class Reader {
   /// special_tokens_map.json, which counts only where tokenizer_config.json has no added_tokens_decoder.
   void read_map(const File& file) {
     read_names(file);
-    const bool has_extra = !extra_.empty();
+    const bool has_extra = !settings_.extra.empty();
     if (!has_extra) read_extra(file);
   }
 
   /// added_tokens.json: {"<ent>": 30522, ...}, under the same condition.
   void read_added(const File& file) {
     std::set<std::string> special;
-    for (const auto& [key, token] : named_) special.insert(token.token.content);
-    for (const TokenToAdd& token : extra_) special.insert(token.token.content);
+    for (const auto& [key, token] : settings_.named) special.insert(token.token.content);
+    for (const TokenToAdd& token : settings_.extra) special.insert(token.token.content);
     std::map<int32_t, std::string> by_id;
     for (const auto& [content, id] : file.document.items()) {
       if (content.empty()) file.root().fail("expected a token's text");
@@ -123,7 +117,7 @@ class Reader {
     }
     for (const auto& [id, content] : by_id) {
       const bool is_special = special.contains(content);
-      listed_.push_back(
+      settings_.listed.push_back(
           {.token = {.content = content, .normalized = !is_special, .special = is_special},
            .file = file.path,
            .as_it_says = true});
@@ -132,23 +126,26 @@ class Reader {
 
   void finish() {
     ClassOptions& options = settings_.options;
-    for (const auto& [key, to] : {std::pair{"cls_token", &options.cls}, {"sep_token", &options.sep},
-                                  {"bos_token", &options.bos}, {"eos_token", &options.eos},
+    for (const auto& [key, to] : {std::pair{"cls_token", &options.cls},
+                                  {"sep_token", &options.sep},
+                                  {"bos_token", &options.bos},
+                                  {"eos_token", &options.eos},
                                   {"unk_token", &options.unk}}) {
-      if (const auto found = named_.find(key); found != named_.end()) *to = found->second.token.content;
+      const auto found = settings_.named.find(key);
+      if (found != settings_.named.end()) *to = found->second.token.content;
     }
-    settings_.added = std::move(listed_);
-    for (const char* key : kNamedTokens) {
-      if (const auto found = named_.find(key); found != named_.end()) add(found->second, never_new(key));
-    }
-    for (const auto& [key, token] : own_) add(token, false);
-    for (const TokenToAdd& token : extra_) add(token, false);
+    std::vector<TokenToAdd> extra;
+    for (const auto& [key, token] : own_) extra.push_back(token);
+    extra.insert(extra.end(), settings_.extra.begin(), settings_.extra.end());
+    settings_.extra = std::move(extra);
   }
 
   /// The tokens that a file would add besides, for a remark.
   std::vector<std::string> further(const File& file, bool is_map) const {
     std::set<std::string> known;
-    for (const TokenToAdd& token : settings_.added) known.insert(token.token.content);
+    for (const TokenToAdd& token : settings_.listed) known.insert(token.token.content);
+    for (const auto& [key, token] : settings_.named) known.insert(token.token.content);
+    for (const TokenToAdd& token : settings_.extra) known.insert(token.token.content);
     std::vector<std::string> more;
     const auto note = [&](const std::string& token) {
       if (known.insert(token).second) more.push_back(in_quotes(token));
@@ -164,16 +161,13 @@ class Reader {
   }
 
  private:
-  static bool never_new(const char* key) {
-    return std::find(kNeverNew.begin(), kNeverNew.end(), std::string_view(key)) != kNeverNew.end();
-  }
-
   void read_names(const File& file) {
     for (const auto& [key, value] : file.document.items()) {
       if (value.is_null() || !key.ends_with("_token")) continue;
       const JsonNode node = file.root().at(key.c_str());
       if (is_named_token(key)) {
-        named_[key] = {.token = token_of(node, true), .file = file.path};
+        settings_.named[key] = {
+            .token = token_of(node, true), .file = file.path, .as_text = value.is_string()};
       } else if (value.is_string() || (value.is_object() && value.contains("content"))) {
         own_[key] = {.token = token_of(node, true), .file = file.path};
       }
@@ -195,7 +189,7 @@ class Reader {
       by_id[id] = token_of(node, false);
     }
     for (auto& [id, token] : by_id)
-      listed_.push_back({.token = std::move(token), .file = file.path, .as_it_says = true});
+      settings_.listed.push_back({.token = std::move(token), .file = file.path, .as_it_says = true});
   }
 
   /// A list, or an object of names and tokens. extra_special_tokens counts before its older name.
@@ -209,36 +203,23 @@ class Reader {
           own_[name] = {.token = token_of(found->at(name.c_str()), true), .file = file.path};
       } else {
         for (const JsonNode& item : found->items())
-          extra_.push_back({.token = token_of(item, true), .file = file.path});
+          settings_.extra.push_back({.token = token_of(item, true), .file = file.path});
       }
       return;
     }
   }
 
-  /// A token that the lists have, too, has the flags that they say.
-  void add(TokenToAdd token, bool not_new) {
-    const auto same = std::find_if(
-        settings_.added.begin(), settings_.added.end(),
-        [&](const TokenToAdd& other) { return other.token.content == token.token.content; });
-    if (same != settings_.added.end()) {
-      same->token.special = true;
-      return;
-    }
-    token.only_if_known = not_new;
-    settings_.added.push_back(std::move(token));
-  }
-
   TokenizerSettings& settings_;
-  std::vector<TokenToAdd> listed_ = {}, extra_ = {};
-  std::map<std::string, TokenToAdd> named_ = {}, own_ = {};
+  std::map<std::string, TokenToAdd> own_ = {};  // tokens with keys that no other tokenizer has
 };
 
 void note_unused(const Reader& reader, const File& file, bool is_map, TokenizerSettings& settings) {
   const auto more = reader.further(file, is_map);
   if (more.empty()) return;
-  settings.remarks.push_back(fmt::format(
-      "{}: {} {} not used, since tokenizer_config.json has added_tokens_decoder, which lists all added tokens",
-      file.path, fmt::join(more, ", "), more.size() == 1 ? "is" : "are"));
+  settings.remarks.push_back(
+      fmt::format("{}: {} {} not used, since tokenizer_config.json has added_tokens_decoder, which lists all "
+                  "added tokens",
+                  file.path, fmt::join(more, ", "), more.size() == 1 ? "is" : "are"));
 }
 
 }  // namespace
@@ -253,20 +234,22 @@ TokenizerSettings read_tokenizer_settings(const FolderSource& folder) {
   std::string named, model_type;
   if (model) {
     const JsonNode root = model->root();
-    if (const auto type = root.find("model_type"); type && type->value().is_string()) model_type = type->text();
-    if (const auto kind = root.find("tokenizer_class"); kind && kind->value().is_string()) named = kind->text();
+    if (const auto type = root.find("model_type"); type && type->value().is_string())
+      model_type = type->text();
+    if (const auto kind = root.find("tokenizer_class"); kind && kind->value().is_string())
+      named = kind->text();
     if (const auto rows = root.find("vocab_size"); rows && rows->value().is_number_unsigned())
       settings.rows = rows->number();
   }
   if (config) {
     named = config->root().text("tokenizer_class", named.c_str());
     reader.read_config(*config);
-    if (std::string line = tokenizer_config_remark(config->document, config->path); !line.empty())
+    if (std::string line = tokenizer_config_remark(config->bytes, config->path); !line.empty())
       settings.remarks.push_back(std::move(line));
   }
   if (map) {
     if (!settings.lists_all_added) reader.read_map(*map);
-    if (std::string line = special_tokens_remark(map->document, map->path); !line.empty())
+    if (std::string line = special_tokens_remark(map->bytes, map->path); !line.empty())
       settings.remarks.push_back(std::move(line));
   }
   if (added && !settings.lists_all_added) reader.read_added(*added);

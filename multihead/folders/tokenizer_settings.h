@@ -3,13 +3,17 @@
 // apply_settings.h does it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "multihead/folders/tokenizer_class.h"
-#include "multihead/text/text_end.h"
+#include "multihead/text/tokenizer.h"
 #include "multihead/text/tokenizer_parts.h"
 
 namespace mh {
@@ -21,8 +25,13 @@ struct TokenToAdd {
   AddedToken token = {};
   std::string file = {};       // which says so, for messages
   bool as_it_says = false;     // its flags take the place of those that tokenizer.json gives it
-  bool only_if_known = false;  // it is no new token: a vocabulary without it is refused elsewhere
+  bool as_text = false;        // the file gives its text alone
+  bool only_if_known = false;  // it gets no new id where the vocabulary lacks it
 };
+
+/// The keys of tokens that every tokenizer may have, in the order in which transformers adds them.
+inline constexpr std::array<std::string_view, 7> kNamedTokens = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
 
 struct TokenizerSettings {
   std::string file = {};         // tokenizer_config.json, for messages; empty: there is none
@@ -35,7 +44,10 @@ struct TokenizerSettings {
   bool split_special_tokens = false;     // special tokens are not found in texts
   std::optional<TextEnd> cut = {};       // truncation_side
   std::optional<bool> gives_types = {};  // model_input_names; unset: as the class does
-  std::vector<TokenToAdd> added = {};    // in the order in which they get their ids
+  // Tokens to add, in this order.
+  std::vector<TokenToAdd> listed = {};                        // added_tokens_decoder, or added_tokens.json
+  std::map<std::string, TokenToAdd, std::less<>> named = {};  // by their keys, kNamedTokens
+  std::vector<TokenToAdd> extra = {};                         // of this tokenizer alone
   /// added_tokens_decoder lists all added tokens: a class with steps of its own looks for no others.
   bool lists_all_added = false;
   int32_t rows = 0;                       // of the model's embedding; 0: unknown

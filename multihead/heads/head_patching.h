@@ -31,7 +31,8 @@ namespace mh {
 struct PatchOptions {
   PatchedPart part = PatchedPart::kHeads;
   bool by_position = false;  // a run for each position; otherwise all positions at once
-  Sites* sites = nullptr;    // called in all runs, e.g. SiteValues that mute heads; sequence 0 is the text of each run
+  Sites* sites =
+      nullptr;  // called in all runs, e.g. SiteValues that mute heads; sequence 0 is the text of each run
   int64_t max_batch_tokens = 2048;  // of runs that go together; results depend on it only by rounding
   std::function<void(const std::string&)> remark = nullptr;           // hears of answers of several tokens
   std::function<void(int64_t done, int64_t all)> progress = nullptr;  // patched runs

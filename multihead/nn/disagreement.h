@@ -1,6 +1,7 @@
 // Regularisers that make the heads of a layer differ (Li et al. 2018): loss = NLL + (lambda / h^2) sum_ij
 // similarity of heads i and j. The similarity is summed over rows, averaged over the attentions, and
-// divided by the number of target tokens as the NLL is.
+// divided by the number of target tokens as the NLL is. The cosines compare coordinates in bases of each head's own: a
+// rotation W_V R, R^T W_O changes them and no output, so they are penalties and no measures of heads.
 #pragma once
 
 #include <cstdint>

@@ -61,8 +61,8 @@ class Embedding {
  private:
   float scale_;
   int32_t uncounted_;  // -1: none
-  Parameter table_;  // [V, d_model]
-  Parameter types_;  // [types, d_model]
+  Parameter table_;    // [V, d_model]
+  Parameter types_;    // [types, d_model]
   std::unique_ptr<NormLayer> norm_;
 };
 

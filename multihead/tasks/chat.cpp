@@ -131,10 +131,10 @@ ChatTemplate ChatTemplate::of(const ModelFolder& folder) {
           fmt::format("the tokenizer of {} has no token {}, which {} ChatML's messages", path, marker, does));
     const std::vector<int32_t> read = tokenizer.encode_ids(marker, false);
     if (read == std::vector{*id}) continue;
-    throw UsageError(
-        fmt::format("the tokenizer of {} reads {}, which {} ChatML's messages, as {} tokens in place of its own, {}; "
-                    "list it among its added tokens",
-                    path, marker, does, read.size(), *id));
+    throw UsageError(fmt::format(
+        "the tokenizer of {} reads {}, which {} ChatML's messages, as {} tokens in place of its own, {}; "
+        "list it among its added tokens",
+        path, marker, does, read.size(), *id));
   }
   return *found;
 }

@@ -123,9 +123,10 @@ std::vector<std::vector<std::vector<FilledWord>>> fill_words(const ModelFolder& 
       auto& words = results[of_text[i]].emplace_back();
       for (int32_t k = 0; k < options.words; ++k) {
         const Candidate& one = best[i * static_cast<size_t>(options.words) + static_cast<size_t>(k)];
-        words.push_back({.token = one.token,
-                         .word = without_space(tokenizer.decode_known(std::vector<int32_t>{one.token}, false)),
-                         .probability = std::exp(static_cast<double>(one.log_probability))});
+        words.push_back(
+            {.token = one.token,
+             .word = without_space(tokenizer.decode_known(std::vector<int32_t>{one.token}, false)),
+             .probability = std::exp(static_cast<double>(one.log_probability))});
       }
     }
   }

@@ -42,10 +42,9 @@ std::vector<std::vector<int32_t>> tokens_of(const ModelFolder& folder,
   const auto longest = static_cast<size_t>(positions - room);
   const PromptTokens prompt_tokens(folder, chat_around(folder, options));
   const std::string new_ones = fmt::format("{} new one{}", room, room == 1 ? "" : "s");
-  LongLines long_lines(options.from, {.longest = longest,
-                                      .before = new_ones,
-                                      .strict = options.strict,
-                                      .cut = TextEnd::kStart});
+  LongLines long_lines(
+      options.from,
+      {.longest = longest, .before = new_ones, .strict = options.strict, .cut = TextEnd::kStart});
   std::vector<std::vector<int32_t>> all;
   for (size_t n = 0; n < prompts.size(); ++n) {
     const size_t left_out = options.strict ? 0 : prompt_tokens.messages_to_leave_out(prompts[n], longest);

@@ -1,14 +1,14 @@
 #include "multihead/text/cut_tokens.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace mh {
 
 size_t opening_tokens(const Tokenizer& tokenizer) {
-  const size_t special = tokenizer.encode_ids("").size();
+  const std::vector<int32_t> special = tokenizer.encode_ids(""), around = tokenizer.encode_ids("a");
   size_t before = 0;
-  for (const auto& [begin, end] : tokenizer.encode("a").offsets) {
-    if (end > begin || before == special) break;
-    ++before;
-  }
+  while (before < std::min(special.size(), around.size()) && special[before] == around[before]) ++before;
   return before;
 }
 

@@ -26,8 +26,8 @@ template <class T>
 bool cut_tokens(std::vector<T>& of_tokens, size_t longest, const TextCut& cut) {
   if (of_tokens.size() <= longest) return false;
   const size_t excess = of_tokens.size() - longest;
-  const size_t first = cut.end == TextEnd::kEnd ? longest - std::min(cut.closing, longest)
-                                                : std::min(cut.opening, longest);
+  const size_t first =
+      cut.end == TextEnd::kEnd ? longest - std::min(cut.closing, longest) : std::min(cut.opening, longest);
   const auto begin = of_tokens.begin() + static_cast<std::ptrdiff_t>(first);
   of_tokens.erase(begin, begin + static_cast<std::ptrdiff_t>(excess));
   return true;

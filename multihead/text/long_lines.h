@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "multihead/text/text_end.h"
+#include "multihead/text/tokenizer.h"
 
 namespace mh {
 

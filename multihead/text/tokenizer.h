@@ -19,11 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/text/text_end.h"
-
 namespace mh {
 
 struct TokenizerParts;
+
+/// Of the ends of a text, that which is cut off where a model reads fewer tokens.
+enum class TextEnd { kStart, kEnd };
 
 /// A text as tokens. The three lists have one entry for each token.
 struct Encoding {

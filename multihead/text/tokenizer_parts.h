@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "multihead/text/text_end.h"
-
 namespace mh {
+
+enum class TextEnd;  // tokenizer.h
 
 /// The regular expressions by which byte-level tokenizers cut words; each part of a text is a word.
 /// word_rules.h has them.

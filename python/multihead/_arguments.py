@@ -182,14 +182,13 @@ def _kind_of(hint: Any) -> _Kind | None:
         return _Kind(" or ".join(repr(name) for name in inner), _take_text)
     if origin is os.PathLike or hint is os.PathLike:
         return _Kind("a path", _take_path)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        key, one = (_kind_of(part) or _Kind("", lambda value: value) for part in inner)
-        return _named(key, one)
-    if origin is not None and isinstance(origin, type) and issubclass(origin, Iterable):
-        one = _kind_of(inner[0])
-        return _several(one or _Kind("anything", lambda value: value))
-    if origin is Callable or hint is Callable or getattr(origin, "__name__", "") == "Callable":
+    if origin is Callable:
         return _Kind("a function", _take_function)
+    parts = [_kind_of(part) or _Kind("", lambda value: value) for part in inner if isinstance(origin, type)]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _named(*parts)
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return _several(parts[0])
     return _instance(hint) if isinstance(hint, type) else None
 
 

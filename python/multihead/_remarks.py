@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import os
 import sys
@@ -10,7 +11,8 @@ from collections.abc import Callable
 
 from ._errors import Remark
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Lines of these are nobody's who reads a warning.
+_INSIDE = (os.path.dirname(os.path.abspath(__file__)) + os.sep, contextlib.__file__)
 
 # Who hears them in place of Python's warnings: a thread of ours has no line of the user's to point at.
 listener: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("listener", default=None)
@@ -21,6 +23,6 @@ def remark(line: str) -> None:
     if (hear := listener.get()) is not None:
         return hear(line)
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         level, frame = level + 1, frame.f_back
     return warnings.warn(line, Remark, stacklevel=level)

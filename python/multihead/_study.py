@@ -23,7 +23,7 @@ class Clause:
     """A part of a claim: what was asked of a measurement, and what it gave."""
 
     statement: str
-    verdict: str  # "PASS", "FAIL" or "UNDECIDED"
+    verdict: str  # "PASS", "FAIL", "UNDECIDED", "MEASURED" or "WITHDRAWN"
     asked: str
     measured: str
 

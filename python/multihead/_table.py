@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import html
 import itertools
-import operator
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -80,8 +79,8 @@ class Table(Sequence[Row]):
             some = self._with([{name: row[name] for name in key if name in row} for row in self.rows])
             some.columns = list(dict.fromkeys(key))
             return some
-        if hasattr(type(key), "__index__"):
-            return self.rows[operator.index(key)]
+        if isinstance(key, SupportsIndex):
+            return self.rows[key]
         self._check(key)
         values = [row.get(key) for row in self.rows]
         if all(value is None or _is_number(value) for value in values):

@@ -108,18 +108,20 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
   return strides;
 }
 
-[[noreturn]] void refuse_numbers(const std::string& name, const std::string& type) {
-  throw UsageError(fmt::format(
-      "`{}`: expected float32 (or float64, float16, bfloat16, which are converted), got {}", name, type));
+std::string expected_numbers(const std::string& name, const std::string& type) {
+  return fmt::format("`{}`: expected float32 (or float64, float16, bfloat16, which are converted), got {}",
+                     name, type);
 }
 
-/// What has no DLPack: another object, or an array of numbers that DLPack does not know, such as big-endian ones.
+/// What has no DLPack: another object, or an array of what DLPack does not know, such as big-endian numbers.
 [[noreturn]] void refuse(nb::handle array, const std::string& name) {
   if (nb::hasattr(array, "dtype") && nb::hasattr(array, "shape")) {
-    const std::string type = nb::cast<std::string>(nb::str(array.attr("dtype")));
+    const nb::object numbers = array.attr("dtype");
+    const std::string type = nb::str(nb::handle(numbers)).c_str();
     const bool swapped = type.starts_with('>') || type.starts_with('<');
-    refuse_numbers(name, fmt::format("{}{}; give {}.astype('float32')", type,
-                                     swapped ? ", in the byte order of another machine" : "", name));
+    throw ArgumentTypeError(
+        expected_numbers(name, fmt::format("{}{}; give {}.astype('float32')", type,
+                                           swapped ? ", in the byte order of another machine" : "", name)));
   }
   const std::string type = nb::cast<std::string>(nb::handle(array.type()).attr("__name__"));
   throw ArgumentTypeError(
@@ -168,7 +170,7 @@ FloatArray::FloatArray(nb::handle array, std::string name) : name_(std::move(nam
   } else if (is(type, Code::Bfloat, 16)) {
     converted_ = converted<uint16_t>(data, shape_, strides_, from_bfloat16);
   } else {
-    refuse_numbers(name_, name_of(type));
+    throw UsageError(expected_numbers(name_, name_of(type)));
   }
   data_ = converted_.data();
   strides_ = row_major(shape_);

@@ -146,7 +146,7 @@ def test_the_tool_leaves_an_ignored_ctrl_c_ignored(ignored: bool) -> None:
     assert tool.stdin is not None and tool.stdout is not None
     tool.stdin.write("two dogs run .\n")
     tool.stdin.flush()
-    assert tool.stdout.readline() == "zwei Hunde laufen .\n"  # it has set its signals, and waits for more
+    assert tool.stdout.readline().startswith("zwei Hunde")  # it has set its signals, and waits for more
     tool.send_signal(signal.SIGINT)
     rest, _ = tool.communicate("she sleeps .\n" if ignored else None)
     assert (tool.returncode, bool(rest)) == ((0, True) if ignored else (-signal.SIGINT, False))

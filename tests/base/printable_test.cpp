@@ -11,7 +11,8 @@ namespace {
 
 TEST(Printable, ANulDoesNotEndAMessage) {
   const std::string text("a\0b", 3);
-  EXPECT_STREQ(UsageError("no token '" + text + "'; take another").what(), "no token 'a\\u0000b'; take another");
+  EXPECT_STREQ(UsageError("no token '" + text + "'; take another").what(),
+               "no token 'a\\u0000b'; take another");
   EXPECT_STREQ(FileError(text, 2).what(), "a\\u0000b");
   EXPECT_STREQ(FormatError("plain").what(), "plain");
 }

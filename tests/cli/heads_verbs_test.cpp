@@ -122,13 +122,14 @@ TEST_F(HeadsVerbs, TreesMayHaveBlankLinesAndWordsOfNoBreakSpaces) {
   };
   const std::string dogs = row(1, "dogs", 2) + row(2, "run", 0), plain = dogs + "\n" + dogs + "\n";
   const auto relations = [&](const std::string& bytes, const std::string& flags = "") {
-    return run_tool("heads relations demo --conllu '" + scratch.write("trees", bytes) + "'" + flags);
+    return run_tool("heads relations demo --least-support 1 --conllu '" + scratch.write("trees", bytes) +
+                    "'" + flags);
   };
   const ToolResult expected = relations(plain);
   ASSERT_EQ(expected.status, 0) << expected.err;
   for (const std::string& bytes : {"\n" + dogs + "\n\n" + dogs + "\n\n", dogs + " \n" + dogs, plain + "\n\n"})
     EXPECT_EQ(relations(bytes).out, expected.out) << bytes;
-  EXPECT_EQ(relations(row(1, "\u00a0", 2) + row(2, "run", 0)).status, 0);
+  EXPECT_EQ(relations(plain + row(1, "\u00a0", 2) + row(2, "run", 0)).status, 0);
   const ToolResult other = relations(plain, " -i '" + scratch.write("other", "dogs run\ncats run\n") + "'");
   EXPECT_EQ(other.status, 1);
   EXPECT_THAT(other.err,

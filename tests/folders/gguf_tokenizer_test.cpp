@@ -280,8 +280,23 @@ TEST(SlowGgufTokenizerOracle, HuggingFaceOpensWhatIsWritten) {
 
 // A chat's markers are one token each whatever type the file gives them: those of llama.cpp for the end of a message.
 TEST(GgufChat, MarkersAreFoundInTextWhateverTheirType) {
-  const std::vector<std::string> tokens = {"<|endoftext|>", "<|im_start|>", "<|im_end|>", "<", "|", "i", "m", "_", "s",
-                                           "t", "a", "r", ">", "e", "n", "d", "<|other|>"};
+  const std::vector<std::string> tokens = {"<|endoftext|>",
+                                           "<|im_start|>",
+                                           "<|im_end|>",
+                                           "<",
+                                           "|",
+                                           "i",
+                                           "m",
+                                           "_",
+                                           "s",
+                                           "t",
+                                           "a",
+                                           "r",
+                                           ">",
+                                           "e",
+                                           "n",
+                                           "d",
+                                           "<|other|>"};
   for (const auto& [start, end] : {std::pair{3, 3}, {4, 4}, {1, 1}, {3, 1}, {1, 4}, {5, 1}}) {
     SCOPED_TRACE(fmt::format("{} {}", start, end));
     std::vector<int32_t> types(tokens.size(), 1);

@@ -200,7 +200,8 @@ TEST(HeadsPage, NamesOfRelationsCannotTurnItsWritingRound) {
   const ModelFolder folder = small_translator(kLines);
   const std::vector<PageText> texts = {{"two dogs run", "a cat sees"}};
   PageEvidence evidence = evidence_of(folder, texts);
-  evidence.relations = R"({"relations": [], "best": [{"relation": "ob\u202ej", "direction": "to_head", "support": 1,
+  evidence.relations =
+      R"({"relations": [], "best": [{"relation": "ob\u202ej", "direction": "to_head", "support": 1,
       "head": "encoder.0.self_attention.0", "score": 0.5, "baseline": 0.25, "gain_half_width": null}]})";
   HeadsPage page({.mode = PageMode::kOne});
   page.add_run({.name = "one", .folder = &folder, .evidence = evidence}, texts);

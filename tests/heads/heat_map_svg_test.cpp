@@ -51,6 +51,24 @@ TEST(HeatMapSvg, HasACellForEachWeightAndBothLabels) {
   EXPECT_THAT(svg, HasSubstr("fill=\"white\""));  // also on a dark page
 }
 
+TEST(HeatMapSvg, FramesTheCellsThatAreMeant) {
+  const Tensor weights = weights_of(2, 3);
+  const std::vector<std::string> two{"a", "b"}, three{"c", "d", "e"};
+  const HeatMapCell framed[] = {{.query = 1, .key = 2}};
+  HeatMapPanel panel{.title = "t", .caption = "", .weights = weights.view(), .queries = two, .keys = three};
+  EXPECT_EQ(count(heat_maps_as_svg({&panel, 1}), "class=\"framed\""), 0u);
+  panel.framed = framed;
+  const std::string svg = heat_maps_as_svg({&panel, 1});
+  expect_well_formed(svg);
+  ASSERT_EQ(count(svg, "class=\"framed\""), 1u);
+  // Where the last cell is, and around it alone.
+  const auto place = [&](const char* kind, size_t from) {
+    const size_t at = svg.find(" x=", svg.find(kind, from));
+    return svg.substr(at, svg.find(" fill", at) - at);
+  };
+  EXPECT_EQ(place("class=\"framed\"", 0), place("class=\"cell\"", svg.rfind("class=\"cell\"")));
+}
+
 TEST(HeatMapSvg, HostileLabelsStayText) {
   const Tensor weights = weights_of(7, 7);
   const std::vector<std::string> labels{"<script>alert('x')</script>",  "a&b;c",    "\"quoted\"",

@@ -209,19 +209,20 @@ TEST_F(InspectHeads, TellsWhatItCutsAndDoesNotKnow) {
   lines.targets = {many, "the"};
   inspect_heads(folder, lines, {.remark = remark});
   ASSERT_EQ(remarks.size(), 3u);
-  EXPECT_THAT(remarks[0],
-              testing::StartsWith("1 of 2 source lines cut to the 97 tokens that the model reads, at its end; "));
+  EXPECT_THAT(remarks[0], testing::StartsWith(
+                              "1 of 2 source lines cut to the 97 tokens that the model reads, at its end; "));
   EXPECT_THAT(remarks[1], testing::AllOf(testing::HasSubstr("in 1 line, e.g. '\u6F22\u5B57', '\u2603'"),
                                          testing::EndsWith(unknown)));
-  EXPECT_THAT(remarks[2],
-              testing::StartsWith("1 of 2 target lines cut to the 97 tokens that the model reads, at its end; "));
+  EXPECT_THAT(remarks[2], testing::StartsWith(
+                              "1 of 2 target lines cut to the 97 tokens that the model reads, at its end; "));
   const std::string on_unknown = remarks[1];
 
   remarks.clear();
   observe_text(folder, many, many, {.remark = remark});
   ASSERT_EQ(remarks.size(), 2u);
-  EXPECT_THAT(remarks[0], testing::ContainsRegex(
-                              "^1 of 1 text cut to the 97 tokens that the model reads, at its end; text 1 has [0-9]+"));
+  EXPECT_THAT(remarks[0],
+              testing::ContainsRegex(
+                  "^1 of 1 text cut to the 97 tokens that the model reads, at its end; text 1 has [0-9]+"));
   EXPECT_THAT(remarks[1], testing::StartsWith("1 of 1 target text cut to the 97 tokens"));
   remarks.clear();
   observe_text(folder, strange, "the", {.remark = remark});
@@ -319,8 +320,9 @@ TEST(InspectOneText, CausalModelsReadItAlone) {
   EXPECT_EQ(report.sentences, 2);
   EXPECT_EQ(report.targets, TargetsRead::kNone);
   EXPECT_EQ(report.heads.size(), 3u);
-  EXPECT_THAT(remarks, testing::ElementsAre(
-                           "1 of 2 lines cut to the 5 tokens that the model reads, at its end; line 1 has 6 tokens"));
+  EXPECT_THAT(remarks,
+              testing::ElementsAre(
+                  "1 of 2 lines cut to the 5 tokens that the model reads, at its end; line 1 has 6 tokens"));
   const Observation seen = observe_text(folder, "a dog");
   ASSERT_EQ(seen.target.tokens.size(), 3u);
   EXPECT_EQ(seen.target.tokens.back(), "</s>");

@@ -23,8 +23,9 @@ TEXT = [
 ]
 
 
-def special_tokens(tokenizer, names):
+def special_tokens(tokenizer, names, **more):
     return PreTrainedTokenizerFast(
+        **more,
         tokenizer_object=tokenizer, unk_token=names[0], cls_token=names[1], sep_token=names[2], pad_token=names[3],
         mask_token=AddedToken(names[4], lstrip=names[4] == "<mask>", special=True),
     )
@@ -38,7 +39,9 @@ def bert_tokenizer():
     inner.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", cls), ("[SEP]", sep)]
     )
-    return special_tokens(inner, ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"])
+    # Without these names transformers 5 gives a pair no types.
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return special_tokens(inner, ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"], model_input_names=inputs)
 
 
 def roberta_tokenizer():

@@ -83,9 +83,8 @@ TEST_F(EmbedText, LongLinesAreCutBeforeTheClosingTokenOrRefused) {
     EXPECT_EQ(rows(0, j), rows(1, j));
     EXPECT_EQ(rows(0, j), rows(2, j));
   }
-  EXPECT_THAT(
-      remarks,
-      ElementsAre("2 of 3 lines cut to the 29 tokens that the model reads, at their end; FILE line 11 has 30 tokens"));
+  EXPECT_THAT(remarks, ElementsAre("2 of 3 lines cut to the 29 tokens that the model reads, at their end; "
+                                   "FILE line 11 has 30 tokens"));
   EXPECT_THAT(
       [&] {
         embed_text(model, {cat, cat + " dogs run"}, {.strict = true});

@@ -106,9 +106,10 @@ TEST_P(FillWords, LongTextsLoseTheirEndOrAreRefused) {
   const auto found = fill_words(folder, {exact, long_text}, {.remark = remark});
   EXPECT_EQ(found[1][0][0].probability, found[0][0][0].probability);
   const size_t tokens = folder.tokenizer->encode_ids(long_text).size();
-  EXPECT_THAT(remarks, testing::ElementsAre(fmt::format(
-                           "1 of 2 texts cut to the {} tokens that the model reads, at its end; text 2 has {} tokens",
-                           longest, tokens)));
+  EXPECT_THAT(remarks,
+              testing::ElementsAre(fmt::format(
+                  "1 of 2 texts cut to the {} tokens that the model reads, at its end; text 2 has {} tokens",
+                  longest, tokens)));
   EXPECT_THAT(
       [&] {
         fill_words(folder, {exact, long_text}, {.from = {.name = "FILE"}, .strict = true});

@@ -345,9 +345,10 @@ TEST_F(GenerateText, SaysWhatAFolderCannotDo) {
     added.erase(found);
     ModelFolder other = load_model_folder(test::generate_folder());
     other.tokenizer = Tokenizer::from_json(document.dump(), "file");
-    EXPECT_THAT([&] { generate_text(other, {"a"}, chat); },
-                ThrowsMessage<UsageError>(AllOf(HasSubstr("reads " + marker), HasSubstr("tokens in place of its own"),
-                                                HasSubstr("list it among its added tokens"))));
+    EXPECT_THAT(
+        [&] { generate_text(other, {"a"}, chat); },
+        ThrowsMessage<UsageError>(AllOf(HasSubstr("reads " + marker), HasSubstr("tokens in place of its own"),
+                                        HasSubstr("list it among its added tokens"))));
   }
   EXPECT_THAT([&] { generate_text(with_template(""), {"a"}, chat); },
               ThrowsMessage<UsageError>(HasSubstr("has no chat_template")));

@@ -174,7 +174,7 @@ TEST_F(SentenceKeys, SimilarityAndPromptsAreRead) {
               testing::ElementsAre("query"));
   EXPECT_THROW(with({{"similarity_fn_name", "maxsim"}}), FormatError);
   expect_refused(folder,
-                 "similarity_fn_name: expected one of cosine, dot, euclidean, manhattan, got \"maxsim\"");
+                 "similarity_fn_name: expected one of cosine, dot, euclidean, manhattan, got 'maxsim'");
 }
 
 }  // namespace

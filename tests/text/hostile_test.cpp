@@ -235,7 +235,8 @@ TEST(HostileText, IsRefusedOrHandled) {
   EXPECT_THROW(tokenizer.token_of(3), UsageError);
   EXPECT_THROW(tokenizer.token_of(-1), UsageError);
   EXPECT_EQ(tokenizer.token_of(2), "ab");
-  EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{2, -5, 77, 0}), "ab a");
+  EXPECT_EQ(tokenizer.decode_known(std::vector<int32_t>{2, -5, 77, 0}), "ab a");
+  EXPECT_THROW(tokenizer.decode(std::vector<int32_t>{2, -5, 77, 0}), UsageError);
   EXPECT_TRUE(tokenizer.encode("").ids.empty());
   EXPECT_EQ(tokenizer.unknown_id(), std::nullopt);
   EXPECT_EQ(tokenizer.encode_ids("xaybz"),

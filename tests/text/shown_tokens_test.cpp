@@ -92,7 +92,8 @@ TEST(ShownTokens, OfOtherTokenizersAreAsTheyAre) {
 
 // Also where tokens are texts: a file may name any.
 TEST(ShownTokens, CannotTurnTheLineRound) {
-  const std::string json = R"({"model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "a\u202eb": 1, "\u0007": 2,
+  const std::string json =
+      R"({"model": {"type": "WordLevel", "unk_token": "<unk>", "vocab": {"<unk>": 0, "a\u202eb": 1, "\u0007": 2,
       "caf\u00e9": 3}}, "pre_tokenizer": {"type": "WhitespaceSplit"}})";
   const Tokenizer tokenizer = Tokenizer::from_json(json, "file");
   EXPECT_EQ(tokenizer.shown(1), "a\\u202eb");
@@ -112,7 +113,8 @@ TEST(Decode, RefusesAnIdThatNoTokenHas) {
       EXPECT_EQ(std::string(error.what()),
                 "token id " + std::to_string(id) + ": expected 0 to " + std::to_string(size - 1));
     }
-    EXPECT_EQ(tokenizer.decode_known(std::vector<int32_t>{5, id, 6}), tokenizer.decode(std::vector<int32_t>{5, 6}));
+    EXPECT_EQ(tokenizer.decode_known(std::vector<int32_t>{5, id, 6}),
+              tokenizer.decode(std::vector<int32_t>{5, 6}));
   }
 }
 

@@ -31,7 +31,7 @@ double deviation(const Matrix& a) {
 
 struct Start {
   double deviation = 0;   // of w_q
-  double similarity = 0;  // cosine of V of heads 0 and 1
+  double similarity = 0;  // cosine of V_i W_i^O of heads 0 and 1
   double gradients = 0;   // largest difference of theirs
   double asymmetry = 0;   // largest |s_ij - s_ji| of head 0, as a part of the largest score
   bool symmetric() const { return asymmetry <= 1e-6; }
@@ -42,8 +42,10 @@ Start start_of(HeadInitialisation initialisation, uint64_t seed) {
   Layer layer({.heads = kHeads, .biases = Biases::kNone, .initialisation = initialisation}, kModel, seed);
   layer.output_gradients(x, towards);
   Start start{.deviation = deviation(layer.parameter("w_q"))};
-  const Matrix v = product(x, layer.parameter("w_v"));
-  start.similarity = cosine(columns_of(v, 0), columns_of(v, 1));
+  // What heads make of the values of all words, in the basis of the output, which is the same for all heads.
+  const Matrix v = product(x, layer.parameter("w_v")), output = transposed(layer.parameter("w_o"));
+  const auto made = [&](int h) { return product_transposed(columns_of(v, h), columns_of(output, h)); };
+  start.similarity = cosine(made(0), made(1));
   for (const char* name : kProjections) {
     const Matrix g = layer.gradient(name);
     start.gradients = std::max(start.gradients, largest_difference(columns_of(g, 0), columns_of(g, 1)));

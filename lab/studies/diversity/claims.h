@@ -9,7 +9,6 @@
 #include "lab/studies/study.h"
 
 namespace mh {
-class EncoderDecoder;
 struct ArmRun;
 struct HeadTelemetry;
 }  // namespace mh
@@ -35,9 +34,5 @@ std::vector<double> heads_at(const std::vector<ArmRun>& runs, size_t i, const He
 /// A row of a table: these with their 95 % intervals.
 std::vector<std::string> heads_row(std::string name, const std::vector<ArmRun>& runs, size_t i,
                                    const std::vector<HeadNumber>& numbers);
-
-/// How evenly a head's matrices read the row: (sum of squared row norms)^2 / (d * sum of their squares), the mean
-/// over heads of W^Q, W^K and W^V; 1 when all rows weigh the same, k / d when only k of d do.
-double evenness(EncoderDecoder& model, int heads);
 
 }  // namespace mh::diversity

@@ -7,7 +7,6 @@
 #include "lab/studies/claim_words.h"
 #include "lab/studies/comparison.h"
 #include "lab/studies/diversity/claims.h"
-#include "multihead/models/encoder_decoder.h"
 
 namespace mh::diversity {
 namespace {
@@ -27,30 +26,6 @@ double unread_percent(const ArmRunner& runner, const Arm& arm) {
 }
 
 }  // namespace
-
-double evenness(EncoderDecoder& model, int heads) {
-  double sum = 0;
-  int count = 0;
-  model.visit([&](const std::string& name, Parameter& p) {
-    const auto is = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (!is("attention.w_q") && !is("attention.w_k") && !is("attention.w_v")) return;
-    const int64_t width = p.value.cols() / heads;
-    for (int h = 0; h < heads; ++h) {
-      double squares = 0, fourth = 0;
-      for (int64_t r = 0; r < p.value.rows(); ++r) {
-        double row = 0;
-        for (int64_t c = 0; c < width; ++c) {
-          const auto w = static_cast<double>(p.value(r, h * width + c));
-          row += w * w;
-        }
-        squares += row, fourth += row * row;
-      }
-      sum += squares * squares / (static_cast<double>(p.value.rows()) * fourth);
-      ++count;
-    }
-  });
-  return sum / count;
-}
 
 Claim segments(ArmRunner& runner) {
   const int d = runner.settings().model.d_model, h = runner.settings().model.encoder_heads, size = d / h;
@@ -88,13 +63,6 @@ Claim segments(ArmRunner& runner) {
   fill_losses(claim.plots[0], runner, equal);
   fill_curves(claim.plots[1], runner, equal);
 
-  std::vector<double> before, after;
-  for (const uint64_t seed : runner.seeds()) {
-    EncoderDecoder fresh(canonical.model);
-    fresh.initialise(seed);
-    before.push_back(100 * evenness(fresh, h));
-    after.push_back(100 * evenness(*runner.trained(canonical, seed), h));
-  }
   const auto minus = [&](size_t a, size_t b) {
     return loss_difference(runner, cuts[a].equal, cuts[b].equal);
   };
@@ -102,12 +70,7 @@ Claim segments(ArmRunner& runner) {
                   {loss_difference(runner, timed[1 + kContiguous], timed[0]), Limit::above(0)},
                   {minus(kPermuted, kContiguous), Limit::within(kMargin)},
                   {minus(kRandom, kContiguous), Limit::below(0)},
-                  {minus(kRandomDouble, kOverlapping), Limit::below(0)},
-                  {paired(after, before), Limit::below(0), 1, " points"}});
-  measure(claim,
-          fmt::format("a trained head's matrices spread over {} % of the row; before training over {} %; "
-                      "a slice has {:.0f} %",
-                      interval_text(after, 1), interval_text(before, 1), 100.0 / h));
+                  {minus(kRandomDouble, kOverlapping), Limit::below(0)}});
   measure(claim, fmt::format("loss minus canonical {}",
                              interval_text(loss_difference(runner, cuts[kFive].equal, canonical))));
   return claim;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "lab/studies/claim_words.h"
@@ -62,9 +63,7 @@ Claim starts_trained(ArmRunner& runner) {
     const auto& runs = runner.runs(arm);
     const HeadInitialisation initialisation = arm.model.geometry.initialisation;
     const bool equal = starts_equal(initialisation) && initialisation != kEqualWithNoise;
-    tables[4].rows.push_back(
-        heads_row(arm.name, runs, kEnd,
-                  {&HeadTelemetry::output, &HeadTelemetry::divergence, &HeadTelemetry::distance}));
+    tables[4].rows.push_back(heads_row(arm.name, runs, kEnd, {&HeadTelemetry::divergence}));
     tables[4].rows.back().push_back(equal ? parted_text(runs) : "0");
   }
   const auto draw = [&](Plot& plot, size_t arm, std::string name) {
@@ -88,24 +87,28 @@ Claim starts_trained(ArmRunner& runner) {
   decide_parted(kTwinsNone, 0);  // never
   decide_parted(kTwins, 0);
   decide_parted(kTwinsWeights, 1);
+  const auto output = [&](size_t arm) {
+    return start_variances(config_of(arms[arm], 1), mh::Start::kUsual, 1).output;
+  };
+  // (i): how much of (d) is the larger output of equal heads. `level` are equal heads from a start of equal variance, kBase
+  // random ones that start with that variance. Filled in first, so that the predictions go to the clauses around it.
+  claim.clauses[8].measured = fmt::format(
+      "variance of the output at the start: {:.1f}, of the random heads {:.1f}; loss of "
+      "equal heads from a start of equal variance minus the random heads of (d) {}, "
+      "minus random heads of that variance {}",
+      output(kTwins), output(kWhole), interval_text(loss_difference(runner, level, arms[kWhole])),
+      interval_text(loss_difference(runner, level, arms[kBase])));
   const auto minus = [&](size_t a, size_t b) { return loss_difference(runner, arms[a], arms[b]); };
+  const auto log_divergence = [&](size_t point) {
+    return heads_at(runner.runs(arms[kNoisy]), point,
+                    [](const HeadTelemetry& heads) { return std::log10(heads.divergence); });
+  };
   predict(claim, {{minus(kTwins, kWhole), Limit::above(0)},
                   {minus(kNoisy, kWhole), Limit::within(kMargin)},
                   {minus(kTwinsInput, kWhole), Limit::within(kMargin)},
                   {minus(kCopied, kWhole), Limit::within(kMargin)},
-                  {minus(kTwinsWeights, kWholeWeights), Limit::within(kMargin)}});
-  const auto output = [&](size_t arm) {
-    return start_variances(config_of(arms[arm], 1), mh::Start::kUsual, 1).output;
-  };
-  // How much of (d) is the larger output of equal heads: `level` are equal heads from a start of equal variance,
-  // kBase random ones that start with that variance.
-  measure(
-      claim,
-      fmt::format("variance of the output at the start: {:.1f}, of the random heads {:.1f}; loss of "
-                  "equal heads from a start of equal variance minus the random heads of (d) {}, "
-                  "minus random heads of that variance {}",
-                  output(kTwins), output(kWhole), interval_text(loss_difference(runner, level, arms[kWhole])),
-                  interval_text(loss_difference(runner, level, arms[kBase]))));
+                  {minus(kTwinsWeights, kWholeWeights), Limit::within(kMargin)},
+                  {paired(log_divergence(kEnd), log_divergence(0)), Limit::above(1), 1}});
   return claim;
 }
 

@@ -105,8 +105,9 @@ void draw(const Compared& c, std::vector<std::string> words, Plot& plot) {
       series.lines.emplace_back(a.data() + i * a.cols(), a.data() + (i + 1) * a.cols());
     plot.series.push_back(std::move(series));
   };
-  for (size_t h = 0; h < c.heads.size(); ++h) add(fmt::format("head {}", h), c.heads[h]);
-  add("one head, same numbers", c.single);
+  const size_t heads = c.heads.size();
+  for (size_t h = 0; h < heads; ++h) add(fmt::format("{}head {}", h == 0 ? "" : "times ", h), c.heads[h]);
+  add(fmt::format("to the power 1/√{}: one head", heads), c.single);
 }
 
 Claim scores_of_a_sentence(ArmRunner& runner) {

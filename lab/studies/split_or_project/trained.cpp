@@ -58,6 +58,10 @@ Claim three_inputs(ArmRunner& runner) {
           fmt::format("at equal parameters, loss of sliced from its usual start minus canonical {}, minus "
                       "sliced from the equal start {}",
                       difference_text(runner, l.usual, large), difference_text(runner, l.usual, l.equal)));
+  measure(claim,
+          fmt::format("loss of wide minus sliced: as they are {}, at equal parameters {}, in equal time {}",
+                      difference_text(runner, w.equal, s.equal), difference_text(runner, w.equal, l.equal),
+                      difference_text(runner, timed[2], timed[1])));
   return claim;
 }
 

@@ -72,8 +72,10 @@ void add_paper_size(Claim& claim) {
     const int64_t numbers = all.parameters / geometry.heads;
     claim.plots[0].series.push_back({.name = name, .y = {static_cast<double>(numbers)}});
     if (in_table)
-      claim.tables[1].rows.push_back({name, grouped(numbers), grouped(all.multiply_adds / geometry.heads)});
+      claim.tables[1].rows.push_back(
+          {name, grouped(numbers), grouped(all.parameters), grouped(all.multiply_adds / geometry.heads)});
   };
+  claim.plots[0].marks = {{2}, {4}};  // those that the answer compares: two factors of 8 heads, one matrix
   for (const int h : {1, 2, 8, 16})
     add(fmt::format("two factors, {} head{}", h, h == 1 ? "" : "s"), {.heads = h}, h == 8);
   add("one matrix W_i", {.heads = 8, .scores = Scores::kMerged}, true);

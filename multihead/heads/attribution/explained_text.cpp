@@ -102,7 +102,8 @@ void ExplainedText::add(const ObservedTokens& tokens, size_t count, TokenSide si
 int32_t ExplainedText::token_to_explain(const Tokenizer& tokenizer, const AttributionOptions& options) const {
   if (const auto id = tokenizer.id_of(options.target_token)) return *id;
   const std::vector<int32_t> ids = tokenizer.encode_ids(options.target_token, false);
-  if (!ids.empty() && ids[0] == tokenizer.unknown_id()) {
+  const auto unknown = tokenizer.unknown_id();
+  if (unknown && std::find(ids.begin(), ids.end(), *unknown) != ids.end()) {
     throw UsageError(fmt::format("`target_token`: the tokenizer does not know '{}'; take another word",
                                  options.target_token));
   }

@@ -173,9 +173,9 @@ PatchTexts read_patch_texts(const ModelFolder& folder, const PatchQuestion& ques
   if (translator) {
     const Tokenizer& tokenizer = folder.target_tokens();
     const TextReader reader(folder, {.longest = longest, .tokenizer = &tokenizer, .of_translator = true});
-    texts.target = labelled_text(
-        tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
-                              {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);
+    texts.target =
+        labelled_text(tokenizer, read_lines(reader, std::vector<std::string>{question.prefix},
+                                            {.from = {.one = "prefix"}, .remark = remark, .whole = true})[0]);
     texts.target.ids.insert(texts.target.ids.begin(), folder.translator().config().decoder_start_id);
     texts.target.labels.insert(texts.target.labels.begin(), "<start>");
     texts.predicting = static_cast<int32_t>(texts.target.ids.size()) - 1;

@@ -81,6 +81,15 @@ class Panel {
             xml_text(queries_[i]), xml_text(keys_[j]), weight);
       }
     }
+    for (const HeatMapCell& cell : given_.framed) {
+      MH_ASSERT(cell.query >= 0 && cell.query < given_.weights.rows && cell.key >= 0 &&
+                cell.key < given_.weights.cols);
+      out += fmt::format(
+          "<rect class=\"framed\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"none\" "
+          "stroke=\"#D55E00\" stroke-width=\"2.5\"/>\n",
+          x + left_ + cell_ * static_cast<double>(cell.key),
+          y + top_ + cell_ * static_cast<double>(cell.query), cell_, cell_);
+    }
     return out + svg_frame(x + left_, y + top_, cell_ * static_cast<double>(keys_.size()),
                            cell_ * static_cast<double>(queries_.size()), "none");
   }

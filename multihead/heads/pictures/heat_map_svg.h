@@ -2,6 +2,7 @@
 // white, so that nobody needs to tell colours apart; a scale says which weight is which blue.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 #include "multihead/base/matrix_view.h"
 
 namespace mh {
+
+struct HeatMapCell {
+  int64_t query = 0, key = 0;
+};
 
 /// One head on one sentence, with its tokens.
 struct HeatMapPanel {
@@ -20,6 +25,8 @@ struct HeatMapPanel {
   std::span<const std::string> keys;     // a label for each column
   /// A colour for each row in turn, "#0072B2", the stronger the larger the weight; empty: all are blue.
   std::span<const char* const> row_colours = {};
+  /// Cells that get a frame. REQUIRES: they are cells of the weights.
+  std::span<const HeatMapCell> framed = {};
 };
 
 /// The heads beside and below each other, as wide as a column of text, with labels; a cell shows its tokens and weight

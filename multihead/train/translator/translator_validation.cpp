@@ -90,7 +90,8 @@ double TranslatorValidation::translate_and_score(EncoderDecoder& model, ProcessG
     std::vector<std::vector<int32_t>> here;
     for (const int64_t i : batches[b]) here.push_back(sources[static_cast<size_t>(i)]);
     for (const auto& hypotheses : translator.translate(here, options))
-      mine.add(std::string_view(hypotheses.empty() ? std::string() : target_.decode_known(hypotheses[0].tokens)));
+      mine.add(
+          std::string_view(hypotheses.empty() ? std::string() : target_.decode_known(hypotheses[0].tokens)));
   }
   const std::vector<std::string> all = agree_or_fail(group, mine.bytes());
   std::vector<MessageReader> readers(all.begin(), all.end());

@@ -51,9 +51,9 @@ TEST(PaddingInText, HasThePositionThatTransformersGivesIt) {
 }
 
 TEST(PaddingInText, NeedsARowBeforeTheFirstPosition) {
-  EncoderConfig config = dynamic_cast<const EncoderModel&>(
-                             *load_model_folder(kPaddingGoldens / "roberta" / "encoder").model)
-                             .config();
+  EncoderConfig config =
+      dynamic_cast<const EncoderModel&>(*load_model_folder(kPaddingGoldens / "roberta" / "encoder").model)
+          .config();
   config.position_offset = 0;
   EXPECT_THAT(problems_of(config), testing::ElementsAre(testing::HasSubstr("position_offset")));
   config.embedding.uncounted = std::nullopt;

@@ -36,6 +36,9 @@ TEST(Settle, TheWorstClauseDecidesTheVerdict) {
   EXPECT_EQ(verdict({kMeasured, kPass}), kPass);
   EXPECT_EQ(verdict({kMeasured, kMeasured}), kMeasured);
   EXPECT_EQ(verdict({}), kMeasured);
+  EXPECT_EQ(verdict({kWithdrawn, kPass}), kPass);
+  EXPECT_EQ(verdict({kWithdrawn, kMeasured}), kMeasured);
+  EXPECT_EQ(verdict({kWithdrawn, kWithdrawn}), kWithdrawn);
 }
 
 TEST(Settle, AClaimIsTrainedWhenAClauseIs) {
@@ -56,6 +59,7 @@ TEST(Settle, TheOriginalIsJudgedByTheClausesThatSpeakOfIt) {
       {{}, kNotMade},
       {{clause(kPass), clause(kFail)}, kNotMade},
       {{clause(kMeasured, kSame)}, kNotMade},
+      {{clause(kWithdrawn, kSame)}, kNotMade},
       {{clause(kPass, kSame)}, kRight},
       {{clause(kFail, kOpposite)}, kRight},
       {{clause(kPass, kSame), clause(kFail, kOpposite), clause(kFail)}, kRight},

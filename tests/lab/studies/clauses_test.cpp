@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/studies/comparison.h"
@@ -90,10 +92,43 @@ TEST_F(ClausesOfStudies, HowFarHeadsMoveIsAskedByDivergenceAndByLikeness) {
   EXPECT_THAT(claim.remark, testing::AllOf(HasSubstr("sharper"), HasSubstr("(b)"), HasSubstr("(d)")));
 }
 
+// What rested on cosines in a basis of each head's own, or on numbers of another basis of the embedding.
+TEST_F(ClausesOfStudies, WhatABasisChangesIsWithdrawnByName) {
+  const std::vector<std::pair<const char*, std::vector<size_t>>> withdrawn = {
+      {"001.1", {0, 2}}, {"001.3", {0, 4}}, {"001.4, trained", {5, 6}}};
+  for (const auto& [id, clauses] : withdrawn) {
+    const Claim claim = claim_of("diversity", id);
+    for (size_t i = 0; i < claim.clauses.size(); ++i) {
+      SCOPED_TRACE(id + clause_letter(i));
+      const bool is = std::ranges::count(clauses, i) > 0;
+      EXPECT_EQ(claim.clauses[i].verdict == Verdict::kWithdrawn, is);
+      EXPECT_FALSE(claim.clauses[i].measured.empty());
+      if (is) EXPECT_THAT(claim.remark, HasSubstr(clause_letter(i)));
+    }
+    EXPECT_THAT(
+        claim.clauses[1].measured,
+        testing::AnyOf(HasSubstr(fmt::format("of {} comparisons", id == std::string("001.1") ? 2 : 7)),
+                       HasSubstr("of 5 comparisons")));
+  }
+}
+
+TEST_F(ClausesOfStudies, HeadsWithNoiseAreAskedWhetherTheyMoveApart) {
+  const Claim claim = claim_of("diversity", "001.2, trained");
+  const Clause& clause = claim.clauses.at(9);
+  EXPECT_THAT(clause.asked, HasSubstr("at the end minus at the start, of equal heads with noise: above 1"));
+  const Arm noisy = with_start(HeadInitialisation::kEqualWithNoise);
+  std::vector<double> growth = heads(noisy, &HeadTelemetry::divergence);
+  const std::vector<double> start = heads(noisy, &HeadTelemetry::divergence, false);
+  for (size_t i = 0; i < growth.size(); ++i) growth[i] = std::log10(growth[i]) - std::log10(start[i]);
+  EXPECT_THAT(clause.measured, StartsWith(interval_text(growth, 1) + ","));
+  EXPECT_THAT(clause.measured, HasSubstr("of 6 comparisons"));
+  EXPECT_LT(start[0], 1e-8);
+}
+
 TEST_F(ClausesOfStudies, WhatEqualHeadsLoseByTheScaleOfTheirStartIsMeasured) {
   using enum HeadInitialisation;
   const Claim claim = claim_of("diversity", "001.2, trained");
-  ASSERT_EQ(claim.clauses.size(), 9u);
+  ASSERT_EQ(claim.clauses.size(), 10u);
   for (const size_t i : {3, 4, 7})
     EXPECT_THAT(claim.clauses[i].statement, HasSubstr("larger output")) << clause_letter(i);
   EXPECT_THAT(claim.remark,
@@ -126,7 +161,7 @@ TEST_F(ClausesOfStudies, ARegulariserIsAlsoAskedToBeAsGoodAsNone) {
               better.statement.substr(0, better.statement.find(',')));
     EXPECT_EQ(as_good.measured.substr(0, as_good.measured.find(" seeds")),
               better.measured.substr(0, better.measured.find(" seeds")));
-    EXPECT_THAT(as_good.measured, HasSubstr("of 9 comparisons"));
+    EXPECT_THAT(as_good.measured, HasSubstr("of 7 comparisons"));
     EXPECT_EQ(better.original, OriginalSays::kSame);
     EXPECT_EQ(as_good.original, OriginalSays::kNothing);
   }
@@ -166,6 +201,11 @@ TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   ASSERT_NE(row, std::string::npos);
   EXPECT_THAT(claim.remark, HasSubstr("0.051 ± 0.016"));
   EXPECT_THAT(page.substr(row, page.find('\n', row) - row), HasSubstr("| -0.051 ± 0.016 |"));
+  for (const char* beside_sliced : {"0.275 ± 0.032", "0.115 ± 0.038"}) {
+    EXPECT_THAT(claim.remark, HasSubstr(std::string("sliced ones by ")));
+    EXPECT_THAT(claim.remark, HasSubstr(beside_sliced));
+    EXPECT_THAT(page, HasSubstr(std::string("-") + beside_sliced));
+  }
   EXPECT_THAT(claim.remark, testing::AllOf(HasSubstr("(b)"), HasSubstr("(c)"), HasSubstr("real text")));
 }
 

@@ -18,7 +18,7 @@ using testing::Not;
 
 TEST(MarkdownForTerminal, KeepsWordsCodeAndTablesAndLeavesOutTheRest) {
   const std::string page = markdown_for_terminal(
-      "# A question?\n\n<span title='a 000.1 (a)'>A sentence.</span>\nThe **next** [0.5 ± 0.1](page.md).\n\n"
+      "# A question?\n\nA sentence.\nThe **next** [0.5 ± 0.1](page.md).\n\n"
       "```python\nx = [1,\n     2]\n```\n\n![a picture](picture.svg)\n\n- one\n  item\n- two\n\n"
       "| how | numbers |\n|---|---:|\n| a [link](b.md) | 12 |\n\n## See\n\nThe end.\n",
       "the picture\n");

@@ -1,20 +1,18 @@
-// What the studies read of trained weights, and do to them: truncation of W_i = W_i^Q W_i^K^T to a rank, and how
-// evenly heads read a row.
+// What the studies do to trained weights: truncation of W_i = W_i^Q W_i^K^T to a rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "lab/studies/diversity/claims.h"
 #include "lab/studies/lab.h"
 #include "lab/studies/two_matrices_or_one/claims.h"
 #include "multihead/batch/teacher_forced.h"
 #include "multihead/nn/layer_weights.h"
 #include "tests/support/small_model.h"
+#include "tests/support/turned_heads.h"
 
 namespace mh {
 namespace {
@@ -120,6 +118,20 @@ TEST(Truncate, GivesTheNearestMatrixOfTheRank) {
   }
 }
 
+// The rank of W_i is not one of W^Q and W^K: heads in other bases are cut to the same scores.
+TEST(Truncate, IsOfTheScoresAndNotOfABasis) {
+  EncoderDecoder model(config_of_heads()), turned(config_of_heads());
+  test::turn_heads(random_weights(turned, 2), 5);
+  truncate(random_weights(model, 2), kRankHeads, 3);
+  truncate(turned, kRankHeads, 3);
+  EXPECT_LE(lab::largest_difference(states_of(model), states_of(turned)), 1e-4);
+  const auto expected = scores_of(model);
+  for (const auto& [head, scores] : scores_of(turned)) {
+    EXPECT_LE(lab::largest_difference(scores.rows, expected.at(head).rows), 1e-4) << head;
+    EXPECT_LE(lab::largest_difference(scores.bias, expected.at(head).bias), 1e-4) << head;
+  }
+}
+
 TEST(Truncate, LeavesValuesAndOutputsAlone) {
   EncoderDecoder model(config_of_heads());
   random_weights(model, 5);
@@ -135,62 +147,6 @@ TEST(Truncate, LeavesValuesAndOutputsAlone) {
     EXPECT_EQ(difference == 0, !of_scores) << name;
   });
   EXPECT_EQ(changed, 4 * 3);
-}
-
-/// Every W^Q, W^K and W^V has these numbers; other parameters stay as they are.
-EncoderDecoder& with_rows(EncoderDecoder& model,
-                          const std::function<double(int64_t row, int64_t column)>& number) {
-  model.initialise(7);
-  model.visit([&](const std::string& name, Parameter& p) {
-    if (!name.ends_with("attention.w_q") && !name.ends_with("attention.w_k") &&
-        !name.ends_with("attention.w_v"))
-      return;
-    for (int64_t i = 0; i < p.value.rows(); ++i) {
-      for (int64_t j = 0; j < p.value.cols(); ++j) p.value(i, j) = static_cast<float>(number(i, j));
-    }
-    p.changed();
-  });
-  return model;
-}
-
-TEST(Evenness, Is1WhereAllRowsWeighTheSame) {
-  EncoderDecoder model(config_of_heads());
-  EXPECT_NEAR(diversity::evenness(with_rows(model, [](int64_t, int64_t) { return 0.25; }), kRankHeads), 1,
-              1e-6);
-  // Rows of one norm, whatever is in them; heads of other size.
-  const auto turned = [](int64_t i, int64_t j) {
-    return (j % kKey == i % kKey ? 2.0 : 0.0) * static_cast<double>(1 + j / kKey);
-  };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, turned), kRankHeads), 1, 1e-6);
-}
-
-TEST(Evenness, IsTheShareOfTheRowsThatAHeadReads) {
-  EncoderDecoder model(config_of_heads());
-  for (const int read : {1, 4, 10, 19}) {
-    const auto first = [=](int64_t i, int64_t) { return i < read ? 0.5 : 0; };
-    EXPECT_NEAR(diversity::evenness(with_rows(model, first), kRankHeads),
-                static_cast<double>(read) / kRankModel, 1e-6);
-    // Each head rows of its own.
-    const auto own = [=](int64_t i, int64_t j) {
-      return (i + kKey * (j / kKey)) % kRankModel < read ? 0.5 : 0;
-    };
-    EXPECT_NEAR(diversity::evenness(with_rows(model, own), kRankHeads),
-                static_cast<double>(read) / kRankModel, 1e-6);
-  }
-}
-
-TEST(Evenness, IsTheMeanOverHeads) {
-  EncoderDecoder model(config_of_heads());
-  // Head 0 reads all 20 rows, the others 5 each.
-  const auto rows = [](int64_t i, int64_t j) { return j < kKey || i < 5 ? 1.0 : 0.0; };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kRankHeads), (1 + 3 * 0.25) / 4, 1e-6);
-}
-
-TEST(Evenness, OfUnequalRowsIsBetween) {
-  EncoderDecoder model(config_of_heads());
-  // Squares 1 and 3 of half the rows each: (1 + 3)^2 / (2 (1 + 9)).
-  const auto rows = [](int64_t i, int64_t) { return i % 2 == 0 ? 1.0 : std::sqrt(3.0); };
-  EXPECT_NEAR(diversity::evenness(with_rows(model, rows), kRankHeads), 16.0 / 20, 1e-6);
 }
 
 }  // namespace

@@ -227,6 +227,48 @@ TEST(CountBelowOffset, TakesTheWordsOfAllSeedsTogether) {
   EXPECT_EQ(count_below_offset(findings), 2) << "the first and the last";
 }
 
+TEST(FindHeads, ScoresOnTestTheHeadsThatValidationChose) {
+  const test::ScratchFolder folder;
+  SizeSettings settings = size_settings(StudySize::kQuick);
+  settings.updates = 4, settings.warmup = 2, settings.seeds = {1, 2};
+  ArmRunner runner({.size = StudySize::kQuick, .settings = settings, .runs = folder.path()});
+  const Arm arm = runner.base("usual");
+  const FreshSentences sentences = fresh_sentences(runner);
+  const Findings findings = find_heads(runner, arm, sentences);
+  ASSERT_EQ(findings.size(), 2u);
+  for (const SeedFindings& of : findings) {
+    SCOPED_TRACE(of.seed);
+    EXPECT_EQ(of.seed, &of == &findings[0] ? 6u : 7u);
+    // The same of test alone, with all heads.
+    HeadsText text;
+    for (const GrammarSentence& sentence : sentences.test) {
+      text.sources.push_back(text_of(sentence.source));
+      text.source_trees.push_back(sentence.source);
+    }
+    TextCorpus corpus(text);
+    const HeadReport all = inspect_heads(folder_of(runner, arm, of.seed), corpus);
+    for (const auto& [relation, chosen] : of.heads) {
+      SCOPED_TRACE(relation);
+      EXPECT_GE(chosen.support, kFewestWords);
+      EXPECT_TRUE(chosen.attention.starts_with("encoder."));
+      if (neighbour_of(relation) != 0) continue;
+      const auto same = std::ranges::find_if(all.relations, [&](const RelationScore& s) {
+        return s.relation == relation && s.direction == chosen.direction && s.attention == chosen.attention &&
+               s.head == chosen.head;
+      });
+      ASSERT_NE(same, all.relations.end());
+      EXPECT_EQ(same->found, chosen.found);
+      EXPECT_EQ(same->support, chosen.support);
+      EXPECT_EQ(chosen.found_at_offset,
+                found_at_offset(text.source_trees, relation, chosen.direction, chosen.offset));
+    }
+    EXPECT_EQ(of.heads.size(), 5u);
+    EXPECT_EQ(of.heads.at("obj").direction, Direction::kToDependent) << "from verbs to their objects";
+    EXPECT_TRUE(std::ranges::is_sorted(of.relations, {}, &RelationScore::relation));
+    EXPECT_GT(of.totals.single.support, of.heads.at("det").support);
+  }
+}
+
 TEST(Relations, AskNineThingsOfModelsOfFreshSeeds) {
   const test::ScratchFolder folder;
   SizeSettings settings = size_settings(StudySize::kQuick);

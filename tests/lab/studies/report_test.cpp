@@ -114,6 +114,22 @@ TEST(Page, HasTheAnswerThePictureTheClausesTheOriginalsAndTheCommandInThisOrder)
   EXPECT_TRUE(page.text.ends_with("62 s).\n"));
 }
 
+TEST(Page, SaysWhyAClauseIsWithdrawn) {
+  StudyReport report = some_report();
+  Clause& clause = report.claims[1].clauses[0];
+  clause.verdict = Verdict::kWithdrawn;
+  clause.measured = "the scale was wrong";
+  settle(report.claims[1]);
+  EXPECT_THAT(
+      report_as_markdown(report).text,
+      AllOf(
+          HasSubstr("- **(a) WITHDRAWN** (trained). They lose.\n  - Asked: loss: above 0\n  - Withdrawn: the "
+                    "scale was wrong\n"),
+          HasSubstr("4 clauses: 1 pass, 1 fail, 0 undecided, 1 measured without a prediction, 1 withdrawn."),
+          HasSubstr("No clause of this claim decides what these words say.")));
+  EXPECT_THAT(report_for_terminal(report), HasSubstr("withdrawn: the scale was wrong"));
+}
+
 TEST(Page, DrawsEachPlotOnce) {
   const MarkdownReport page = report_as_markdown(some_report());
   std::vector<std::string> files;
@@ -370,6 +386,20 @@ TEST(Plots, OfBarsAreAsLongAsTheirNumbers) {
   EXPECT_THAT(svg, AllOf(HasSubstr(">65,536<"), HasSubstr(">262,144<"), HasSubstr("width=\"330.0\""),
                          HasSubstr("width=\"82.5\"")));
   EXPECT_THAT(plot_for_terminal(plot, ""), AllOf(HasSubstr(" 65,536\n"), HasSubstr(" 262,144\n")));
+  EXPECT_EQ(count_of(svg, "fill=\"#D55E00\""), 0u);
+  plot.marks = {{1}};
+  EXPECT_THAT(plot_as_svg(plot), HasSubstr("width=\"330.0\" height=\"16\" fill=\"#D55E00\""));
+}
+
+TEST(Plots, OfMatricesFrameTheCellsThatAreMarked) {
+  Plot plot = matrices();
+  EXPECT_EQ(count_of(plot_as_svg(plot), "class=\"framed\""), 0u);
+  plot.marks = {{0, 1, 2}, {1, 0, 0}, {1, 1, 1}};
+  EXPECT_EQ(count_of(plot_as_svg(plot), "class=\"framed\""), 3u);
+  for (const std::vector<int32_t>& wrong : {std::vector{2, 0, 0}, std::vector{-1, 0, 0}, std::vector{1, 1}}) {
+    plot.marks = {wrong};
+    EXPECT_THROW(plot_as_svg(plot), ShapeError);
+  }
 }
 
 TEST(Plots, OfLinesMayHaveALogarithmicHeightWithZeroOnTheEdge) {

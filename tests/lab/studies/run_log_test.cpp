@@ -88,6 +88,27 @@ TEST(RunLog, KeepsALineARunAndKnowsThoseOfAllStudies) {
   EXPECT_FALSE(again.find(RunIdentity(some_run(5), small_model())));
 }
 
+// Lines of an earlier version: what it measured of heads and this one does not is left out, what is new is missing.
+TEST(RunLog, ReadsCurvesWithMeasuresThatAreGone) {
+  const test::ScratchFolder scratch;
+  write_file_atomically(
+      scratch.path() / "diversity.jsonl",
+      R"({"arm":"one","is":{"size":"quick","seed":3,"updates":7,"learning_rate":0.01,"model":{"d_model":24,)"
+      R"("head_geometry":{"scores":"tied"}}},"seed":3,"loss":1.25,"weights":"one.safetensors","curve":[{"update":0,"seconds":0.0,)"
+      R"("loss":8.0,"heads":{"subspace":0.5,"positions":0.125,"output":0.25,"divergence":0.75,"entropy":0.625,)"
+      R"("effective":3.5}}]})"
+      "\n");
+  const auto run = RunLog(scratch.path()).find(RunIdentity(some_run(3), small_model()));
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->curve.size(), 1u);
+  const HeadTelemetry& heads = run->curve[0].heads;
+  EXPECT_EQ(heads.positions, 0.125);
+  EXPECT_EQ(heads.divergence, 0.75);
+  EXPECT_EQ(heads.entropy, 0.625);
+  EXPECT_FALSE(heads.written);
+  EXPECT_FALSE(heads.ratio);
+}
+
 TEST(RunLog, KeepsTimesThatWereMeasuredTogether) {
   const test::ScratchFolder scratch;
   const RunIdentity one(some_run(3), small_model()), two(some_run(4), small_model()),
