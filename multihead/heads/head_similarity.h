@@ -17,7 +17,7 @@ struct SimilarOptions {
   ObserveHeadsOptions observe = {};  // batches are smaller where their weights would not fit
   SimilarHeadsObserver::Options compare = {};
   int nearest = 3;              // heads that are named for each head, from 0
-  double cluster_ratio = 0.25;  // SimilarKind::clusters; from 0 to 1
+  double cluster_ratio = 0.25;  // SimilarKind::clusters; from 0
 };
 
 /// The heads of all layers of one kind of attention, with what follows from their divergences. Heads are numbered as in

@@ -232,7 +232,7 @@ TEST(Circuits, RefusesWhatIsNotANumber) {
               ThrowsMessage<Error>(
                   HasSubstr("encoder.1.self_attention: orthogonal factors of a [11,5] matrix: row 0")));
   EXPECT_THAT([&] { head_circuits(*family.model, {.random_draws = 0}); },
-              ThrowsMessage<UsageError>("random_draws is 0; expected at least 1"));
+              ThrowsMessage<UsageError>("`random_draws`: expected an integer from 1 to 2147483647, got 0"));
 }
 
 TEST(Circuits, RandomHeadsComposeAsTheBaselineSays) {

@@ -80,7 +80,6 @@ class MethodRun {
 void check_attribution(const AttributionOptions& options) {
   check_option("steps", options.steps, {.low = 1, .high = 100'000});
   check_option("batch_tokens", options.batch_tokens, {.low = 1});
-  if (options.position) check_option("position", *options.position, {.low = 0});
 }
 
 std::vector<AttributionMethod> methods_to_run(const AttributionOptions& options, int64_t tokens) {
