@@ -41,6 +41,18 @@ def test_memory_is_shared() -> None:
     assert y[0, 0, 0, 0] == 7
 
 
+def test_numbers_of_torch_are_numbers(demo: mh.Model) -> None:
+    x = torch.randn(7, 2, 3)
+    expected = mh.attention(x, x, x, offsets=[0, 3, 7], scale=0.5)
+    np.testing.assert_array_equal(mh.attention(x, x, x, offsets=torch.tensor([0, 3, 7]), scale=torch.tensor(0.5)), expected)
+    with pytest.raises(mh.ArgumentTypeError, match="`offsets`: expected a whole number, got float") as raised:
+        mh.attention(x, x, x, offsets=torch.tensor([0.0, 3.0, 7.0]))
+    assert "\n" not in str(raised.value)
+    assert demo.decode(torch.tensor(demo.tokenize("two dogs run .").ids)) == "two dogs run ."
+    text = demo.translate("two dogs run .", beam_size=1)
+    assert demo.translate("two dogs run .", beam_size=torch.tensor(1)) == text  # type: ignore[call-overload]
+
+
 @pytest.fixture(scope="module")
 def encoder() -> tuple[Any, Any]:
     folder = real_model("minilm")

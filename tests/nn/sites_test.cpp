@@ -220,6 +220,7 @@ TEST_P(EverySite, HasTheGradientOfCentralDifferences) {
     stack.visit([](const std::string& name, Parameter& parameter) {
       EXPECT_FALSE(parameter.gradient.exists()) << name;
     });
+    ASSERT_TRUE(watched.has_gradient(site.name));
     const ConstMatrixView gradient = watched.gradient(site.name);
     const Tensor& value = values.value(site.name);
     ASSERT_EQ(gradient.rows, value.rows());
@@ -371,6 +372,7 @@ TEST(Sites, SaysWhatIsWrong) {
                   HasSubstr(heads + "': row 0 of the numbers to put there has one that is not finite")));
   SiteValues values;
   EXPECT_THAT([&] { values.kept(heads); }, ThrowsMessage<UsageError>(HasSubstr("keep it")));
+  EXPECT_FALSE(values.has_gradient(heads));
   EXPECT_THAT([&] { values.gradient(heads); }, ThrowsMessage<UsageError>(HasSubstr("watch it")));
   values.watch("*.heads");
   Tape tape;
