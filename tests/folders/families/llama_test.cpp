@@ -109,7 +109,7 @@ TEST(DamagedLlama, ConfigurationsThatDoNotFitAreRefused) {
   damaged.with("eos_token_id", json::array(), "eos_token_id: expected an integer");
   damaged.with("max_position_embeddings", 1 << 30, "max_position_embeddings: expected an integer");
   damaged.with("intermediate_size", 1 << 20, "describes a model of at least");
-  damaged.with("quantization_config", json::object(), "quantization_config");
+  damaged.with("quantization_config", json({{"quant_method", "gptq"}}), "quantization_config");
   damaged.restore();
   EXPECT_NO_THROW(load_model_folder(damaged.folder));
 }
