@@ -68,8 +68,11 @@ Reports reports_of(const SentenceModel& model, bool translations) {
           head_relations(folder, *corpus(), {.least_support = 1, .random = false, .probe_epochs = 2}), "m"));
   if (translations) all.emplace_back("alignment", alignment_json(head_alignment(folder, *corpus()), "m"));
   all.emplace_back("circuits", circuits_json("m", head_circuits(*folder.model)));
+  // The masked words of the encoder that has a head for words need a mask token, which this tokenizer has not.
+  const ScoreKind kind = score_kind(folder);
   for (const ImportanceMeasure measure :
        {ImportanceMeasure::kGradient, ImportanceMeasure::kAblation, ImportanceMeasure::kAlone}) {
+    if (kind == ScoreKind::kMaskedWords) break;
     for (const AblatedTo to : {AblatedTo::kZero, AblatedTo::kMean}) {
       all.emplace_back(
           "importance",
@@ -77,7 +80,6 @@ Reports reports_of(const SentenceModel& model, bool translations) {
       if (measure == ImportanceMeasure::kGradient) break;
     }
   }
-  const ScoreKind kind = score_kind(folder);
   const bool vectors = kind == ScoreKind::kVectors;
   const AttributionOptions options{.target = translations ? "two cats run" : "", .steps = 8};
   all.emplace_back("attribution",

@@ -103,7 +103,9 @@ TEST_F(ClausesOfStudies, WhatABasisChangesIsWithdrawnByName) {
       const bool is = std::ranges::count(clauses, i) > 0;
       EXPECT_EQ(claim.clauses[i].verdict == Verdict::kWithdrawn, is);
       EXPECT_FALSE(claim.clauses[i].measured.empty());
-      if (is) EXPECT_THAT(claim.remark, HasSubstr(clause_letter(i)));
+      if (is) {
+        EXPECT_THAT(claim.remark, HasSubstr(clause_letter(i)));
+      }
     }
     EXPECT_THAT(
         claim.clauses[1].measured,
