@@ -42,7 +42,7 @@ TEST(LeftOutLines, APairWithoutSourceIsNamed) {
 TEST(LeftOutLines, ASecondTextWithoutFirstIsNamed) {
   const SentenceModel model = load_sentence_model(golden_of_importance("sentences/modes"));
   EXPECT_THAT(remarks_on(model.folder,
-                         {.sources = {"two dogs run", "a cat", ""}, .pairs = {"a dog", "", "two dogs"}}),
+                         {.sources = {"two dogs run", "a cat", ""}, .pairs = {"a cat", "", "two dogs"}}),
               ElementsAre("line 3 left out, with a target or a second text, but no source text"));
 }
 
