@@ -82,6 +82,13 @@ std::string file_name(std::string_view arm, uint64_t seed) {
   return fmt::format("{}-seed-{}", name.empty() ? "arm" : name, seed);
 }
 
+void leave_out_old_measures(json& curve) {
+  for (json& point : curve) {
+    if (!point.is_object() || !point.contains("heads") || !point["heads"].is_object()) continue;
+    for (const char* name : kNoLongerRead) point["heads"].erase(name);
+  }
+}
+
 }  // namespace
 
 RunIdentity::RunIdentity(const RunSettings& settings, const EncoderDecoderConfig& model)
@@ -121,9 +128,7 @@ RunLog::RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {
       weights_[run] = fields["weights"];
       fields.erase("is");
       fields.erase("weights");
-      for (json& point : fields["curve"]) {
-        for (const char* name : kNoLongerRead) point["heads"].erase(name);
-      }
+      if (fields.contains("curve")) leave_out_old_measures(fields["curve"]);
       ArmRun result;
       from_json(result, fields.dump(), where);
       runs_.emplace(run, std::move(result));
