@@ -179,7 +179,8 @@ Var replaced(Tape& tape, const SiteReplacement& wanted, const Site& where, const
   const RowsMeant found = meant.rows(at.rows, one_each);
   const Tensor& numbers = wanted.numbers;
   const auto [least, most] = columns_allowed(wanted, at, found, list, value.cols());
-  const bool fits_columns = numbers.cols() >= least && numbers.cols() <= most;
+  // A step of cached decoding that does not have the row has other keys, too.
+  const bool fits_columns = found.rows.empty() || (numbers.cols() >= least && numbers.cols() <= most);
   const std::optional<int64_t> count =
       numbers.rows() == 1 && fits_columns ? std::optional<int64_t>(1) : meant.count();
   if ((!fits_columns || numbers.rows() != count) && (count || !found.rows.empty())) {

@@ -46,7 +46,7 @@ TEST(StudyVerb, BeginsWithTheAnswerAndEndsWithWhatTheRunFound) {
   EXPECT_TRUE(
       result.out.starts_with("Why is it called multi-head when one big product computes all heads?\n"));
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("\n    import numpy as np\n"), HasSubstr("one head, same numbers\n"),
+              AllOf(HasSubstr("\n    import numpy as np\n"), HasSubstr("  times head 1\n"),
                     HasSubstr("What this run found (multihead study one-product --claim 004.1 004.3)\n\n"
                               "5 clauses: 4 pass, 0 fail, 0 undecided, 1 measured without a prediction.\n"),
                     Not(HasSubstr("PASS"))));

@@ -8,7 +8,7 @@ configuration class and of PretrainedConfig, and further ones that files have. E
 
 `numbers` is there when transformers opens the folder and gives others; "same" stands for those of the config.json itself, and
 "not opened" for an error of transformers, or weights that do not fit. `becomes` says what multihead makes of it: obeyed, changes
-nothing, refused, remarked; tests/folders/families/config_keys_test.cpp compares. It is kept
+nothing, refused, remarked, opened here alone (transformers fails); tests/folders/families/config_keys_test.cpp compares. It is kept
 from the list that is there already; fill in what a new key becomes.
 
     venv/bin/python tests/oracles/config_keys_goldens.py [FOLDER]
