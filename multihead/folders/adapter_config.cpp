@@ -93,7 +93,8 @@ void refuse_options(const JsonNode& root, std::string_view name) {
   KeyFindings found = keys.look_at(root.value(), name);
   for (const std::string& key : found.unused) {  // an option that is not known may be any
     const auto& value = root.value().at(key);
-    const bool off = value == false || value == "" || (value.is_structured() && value.empty());
+    const bool off = value == false || (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+                     (value.is_structured() && value.empty());
     if (!off)
       found.refused.push_back(
           fmt::format("{} is {}, which is not supported; {}", key, json_excerpt(value), kMerge));

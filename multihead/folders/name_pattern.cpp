@@ -119,7 +119,7 @@ class NamePatternReader {
   /// Behind a backslash. Returns the character where it is a single one, else '\0'.
   char escaped(std::vector<bool>& set) {
     const char c = next();
-    const auto range = [&](char low, char high) {
+    const auto range = [&](unsigned char low, unsigned char high) {
       for (int i = low; i <= high; ++i) set[static_cast<size_t>(i)] = true;
     };
     if (c == 'd' || c == 'w') range('0', '9');

@@ -148,7 +148,7 @@ void read_sentence_settings(const fs::path& root, SentenceModel& model) {
   const auto prompts = file.root().find("prompts");
   if (prompts && prompts->value().is_object()) {
     for (const auto& [name, text] : prompts->value().items()) {
-      if (text.is_string() && text != "") model.prompt_names.push_back(name);
+      if (text.is_string() && !text.get_ref<const std::string&>().empty()) model.prompt_names.push_back(name);
     }
   }
   const auto name = file.root().find("default_prompt_name");
