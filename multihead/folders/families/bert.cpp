@@ -142,7 +142,9 @@ FolderPlan read_bert(std::string_view json, std::string_view name) {
 }  // namespace
 
 KnownKeys bert_keys() {
-  return {.obeyed = keys_of(BertFields()), .rules = {{.key = "is_causal", .harmless = "[false]"}}};
+  return {.obeyed = keys_of(BertFields()),
+          .rules = {{.key = "is_causal", .harmless = "[false]"},
+                    {.key = "use_bidirectional_attention", .harmless = "[true]"}}};
 }
 
 BertSizes read_bert_sizes(const BertSizes& defaults, std::string_view json, std::string_view name,

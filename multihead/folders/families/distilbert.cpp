@@ -87,7 +87,8 @@ KnownKeys distilbert_keys() {
                     {.key = "seq_classif_dropout"},
                     {.key = "output_past"},
                     {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
-                    {.key = "is_causal", .harmless = "[false]"}}};
+                    {.key = "is_causal", .harmless = "[false]"},
+                    {.key = "use_bidirectional_attention", .harmless = "[true]"}}};
 }
 
 }  // namespace

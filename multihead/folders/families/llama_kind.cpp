@@ -48,6 +48,28 @@ std::vector<bool> windows_of(const LlamaKind& kind, const LlamaFields& f) {
   return windows;
 }
 
+/// layer_types must say what the family does.
+void check_windows(const LlamaKind& kind, const LlamaFields& f, std::vector<std::string>& wrong) {
+  check_layer_types(f.layer_types, f.layers, wrong);
+  if (!f.layer_types) return;
+  if (kind.window == LlamaKind::Window::kAsAsked) {
+    if (names_windows(f.layer_types) && !(f.uses_window && f.window))
+      wrong.emplace_back(
+          "layer_types names \"sliding_attention\", but use_sliding_window and sliding_window give no "
+          "window");
+    return;
+  }
+  const std::vector<bool> windows = windows_of(kind, f);
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (has_window(f.layer_types, i, windows[i]) == windows[i]) continue;
+    wrong.push_back(fmt::format(
+        "layer_types says of layer {} that it has {} window; expected the same of all layers, "
+        "of model_type \"{}\" {}",
+        i, windows[i] ? "no" : "a", kind.model_type, windows[i] ? "with sliding_window" : "without windows"));
+    return;
+  }
+}
+
 CausalConfig llama_config(const LlamaKind& kind, const LlamaFields& f, const RotaryOptions& rotary) {
   const auto biases = [](bool has) { return has ? Biases::kAll : Biases::kNone; };
   CausalConfig config{
@@ -149,7 +171,6 @@ KnownKeys llama_kind_keys(const LlamaKind& kind) {
   if (kind.window != LlamaKind::Window::kAsAsked) {
     rule({.key = "use_sliding_window"});
     rule({.key = "max_window_layers"});
-    keys.obeyed.erase("layer_types");
     if (kind.window == LlamaKind::Window::kNone) keys.obeyed.erase("sliding_window");
   }
   return keys.add(causal_keys());
@@ -166,13 +187,7 @@ FolderPlan read_llama_kind(const LlamaKind& kind, const LlamaFields& defaults, s
     remarks.push_back(std::move(line));
   const RotaryOptions rotary = rotary_of(fields, wrong);
   const CausalConfig config = llama_config(kind, fields, rotary);
-  if (kind.window == LlamaKind::Window::kAsAsked) {
-    check_layer_types(fields.layer_types, fields.layers, wrong);
-    if (names_windows(fields.layer_types) && !(fields.uses_window && fields.window))
-      wrong.emplace_back(
-          "layer_types names \"sliding_attention\", but use_sliding_window and sliding_window give no "
-          "window");
-  }
+  check_windows(kind, fields, wrong);
   const int32_t key_heads = fields.key_heads.value_or(fields.heads);
   if (!fields.d_head && fields.d_model % fields.heads != 0) {
     wrong.push_back(no_divisor("num_attention_heads", fields.heads, kLlamaFields.d_model, fields.d_model));

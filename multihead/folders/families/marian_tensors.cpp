@@ -117,14 +117,20 @@ bool is_no_parameter(const std::string& tensor, const TensorFiles& files, const 
 TensorPlace encoder_decoder_place(std::string_view model_type, std::string_view parameter,
                                   const Tying& tying) {
   if (model_type == "multihead") return {.names = {std::string(parameter)}};
+  const auto with_shared = [&](TensorPlace place) {
+    if (tying.source_and_target) place.names.emplace_back(kShared);
+    return place;
+  };
   if (parameter == "embedding") {
     if (tying.all()) return {.names = {kShared, kSource}};
-    return {.names = {kSource, kShared}};
+    return with_shared({.names = {kSource}});
   }
-  if (parameter == "target_embedding") return {.names = {kTarget, kShared}};
+  if (parameter == "target_embedding") return with_shared({.names = {kTarget}});
   if (parameter == "output") {
-    if (tying.target_and_output) return {.names = {kTarget, kShared, kOutput}};
-    return {.names = {kOutput}};
+    if (!tying.target_and_output) return {.names = {kOutput}};
+    TensorPlace place = with_shared({.names = {kTarget}});
+    place.names.emplace_back(kOutput);
+    return place;
   }
   if (parameter == "logits_bias") return {.names = {"final_logits_bias"}, .may_be_missing = true};
   return place_in_layer(parameter);

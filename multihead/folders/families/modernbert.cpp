@@ -14,7 +14,7 @@ namespace {
 
 /// "rope_parameters": those of both kinds of layers.
 struct RopeOfLayers {
-  std::optional<RopeFields> full, sliding;
+  RopeFields full, sliding;  // null is refused, as transformers does
 
   template <class V>
   void visit(V& v) {
@@ -33,7 +33,7 @@ struct ModernBertFields {
   std::optional<int32_t> local = {};       // keys that a local layer sees, besides its own; none: 128
   std::optional<int32_t> local_half = {};  // half of them
   std::optional<std::vector<std::string>> layer_types = {};
-  RopeOfLayers rope = {};
+  std::optional<RopeOfLayers> rope = {};
   std::optional<int32_t> pad = 50283;
   // Before transformers 5, in the place of layer_types and rope_parameters.
   int32_t full_every = 3;
@@ -74,6 +74,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
   const NormConfig norm{
       .placement = NormPlacement::kPre, .epsilon = f.epsilon, .biases = biases(f.norm_bias)};
   const double full_base = f.full_base.value_or(160000);
+  const RopeOfLayers rope = f.rope.value_or(RopeOfLayers{});
   EncoderConfig config{
       .embedding = {.vocabulary = f.vocabulary, .d_model = f.d_model, .scaled = false, .norm = norm},
       .positions = Positions::kRotary,
@@ -81,7 +82,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
       .stack = {.name = "encoder",
                 .d_model = f.d_model,
                 .positions = Positions::kRotary,
-                .rotary = rotary_of(f.rope.full.value_or(RopeFields{}), full_base, wrong),
+                .rotary = rotary_of(rope.full, full_base, wrong),
                 .norm = norm,
                 .dropout = {.residual = 0,
                             .weights = f.attention_dropout,
@@ -95,8 +96,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
                                                .activation = f.activation,
                                                .gated = true,
                                                .biases = biases(f.feed_forward_bias)}});
-  const RotaryOptions near =
-      rotary_of(f.rope.sliding.value_or(RopeFields{}), f.local_base.value_or(full_base), wrong);
+  const RotaryOptions near = rotary_of(rope.sliding, f.local_base.value_or(full_base), wrong);
   const int32_t farthest = f.local_half.value_or(f.local.value_or(128) / 2);
   if (f.local && *f.local / 2 != farthest)
     wrong.push_back(
@@ -144,6 +144,7 @@ constexpr std::array kModernBertTensors = {
 constexpr std::array kModernBertTwins = {TensorTwin{"decoder.weight", "embeddings.tok_embeddings.weight"}};
 
 KnownKeys modernbert_keys() {
+  constexpr std::string_view kOfBoth = "expected rope_parameters with full_attention and sliding_attention";
   return {.obeyed = keys_of(ModernBertFields()),
           .rules = {{.key = "initializer_cutoff_factor"},
                     {.key = "embedding_dropout"},
@@ -156,9 +157,12 @@ KnownKeys modernbert_keys() {
                     {.key = "position_embedding_type"},  // of older versions, which did not read it either
                     {.key = "is_decoder", .harmless = "[false]", .refused = "expected an encoder"},
                     {.key = "is_causal", .harmless = "[false]"},
-                    {.key = "rope_scaling",
-                     .harmless = "[{}]",
-                     .refused = "expected rope_parameters with full_attention and sliding_attention"}}};
+                    {.key = "use_bidirectional_attention", .harmless = "[true]"},
+                    {.key = "rope_scaling", .harmless = "[{}]", .refused = kOfBoth},
+                    {.key = "rope_parameters.rope_type", .refused = kOfBoth},
+                    {.key = "rope_parameters.type", .refused = kOfBoth},
+                    {.key = "rope_parameters.rope_theta", .refused = kOfBoth},
+                    {.key = "rope_parameters.factor", .refused = kOfBoth}}};
 }
 
 FolderPlan read_modernbert(std::string_view json, std::string_view name) {

@@ -234,7 +234,7 @@ TEST(BertConfigurations, OfItsRelativesToo) {
           "max_position_embeddings is 2; expected more than the 2 rows");
   refuses("modernbert", "decoder_bias", false, "decoder_bias is false; expected a bias");
   refuses("modernbert", "layer_types", {"full_attention"},
-          "layer_types has 1 entries; expected one for each of 2");
+          "layer_types has 1 entries; expected one for each layer, num_hidden_layers is 2");
   refuses("modernbert", "layer_types", {"full_attention", "chunked_attention"},
           "layer_types names \"chunked_attention\"; expected \"full_attention\" or \"sliding_attention\"");
   refuses("modernbert", "local_attention", 0, "local_attention: expected an integer from 2");

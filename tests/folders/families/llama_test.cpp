@@ -160,7 +160,7 @@ TEST(Qwen2Folder, LayersHaveWindowsAsItsConfigurationSays) {
   folder.with("use_sliding_window", false,
               "layer_types names \"sliding_attention\"");  // transformers fails there, too
   folder.with("layer_types", {"full_attention"},
-              "layer_types has 1 entries; expected one for each of 3 layers");
+              "layer_types has 1 entries; expected one for each layer, num_hidden_layers is 3");
 }
 
 // LlamaModel and LlamaForSequenceClassification of an untied model have no output layer.
