@@ -82,7 +82,8 @@ void check_layer_types(const LayerTypes& types, int32_t layers, std::vector<std:
   if (!types) return;
   if (std::ssize(*types) != layers)
     wrong.push_back(
-        fmt::format("layer_types has {} entries; expected one for each layer, num_hidden_layers is {}", types->size(), layers));
+        fmt::format("layer_types has {} entries; expected one for each layer, num_hidden_layers is {}",
+                    types->size(), layers));
   for (const std::string& type : *types) {
     if (type == kFullAttention || type == kSlidingAttention) continue;
     wrong.push_back(fmt::format("layer_types names \"{}\"; expected \"{}\" or \"{}\"", type, kFullAttention,
