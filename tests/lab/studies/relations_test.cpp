@@ -252,10 +252,12 @@ TEST(FindHeads, ScoresOnTestTheHeadsThatValidationChose) {
       EXPECT_GE(chosen.support, kFewestWords);
       EXPECT_TRUE(chosen.attention.starts_with("encoder."));
       if (neighbour_of(relation) != 0) continue;
-      const auto same = std::ranges::find_if(all.relations, [&](const RelationScore& s) {
-        return s.relation == relation && s.direction == chosen.direction && s.attention == chosen.attention &&
-               s.head == chosen.head;
-      });
+      const auto same =
+          std::ranges::find_if(all.relations, [&, &relation = relation,  // as clang 15 wants it
+                                                      & chosen = chosen](const RelationScore& s) {
+            return s.relation == relation && s.direction == chosen.direction &&
+                   s.attention == chosen.attention && s.head == chosen.head;
+          });
       ASSERT_NE(same, all.relations.end());
       EXPECT_EQ(same->found, chosen.found);
       EXPECT_EQ(same->support, chosen.support);
