@@ -31,7 +31,7 @@ struct ModernBertFields {
   bool norm_bias = false, attention_bias = false, feed_forward_bias = false, masked_words_bias = false;
   bool decoder_bias = true, tied = true;
   std::optional<int32_t> local = {};       // keys that a local layer sees, besides its own; none: 128
-  std::optional<int32_t> local_half = {};  // half of them
+  std::optional<int32_t> local_half = {};  // half of them; it counts where both are there
   std::optional<std::vector<std::string>> layer_types = {};
   std::optional<RopeOfLayers> rope = {};
   std::optional<int32_t> pad = 50283;
@@ -97,10 +97,7 @@ EncoderConfig modernbert_config(const ModernBertFields& f, std::vector<std::stri
                                                .gated = true,
                                                .biases = biases(f.feed_forward_bias)}});
   const RotaryOptions near = rotary_of(rope.sliding, f.local_base.value_or(full_base), wrong);
-  const int32_t farthest = f.local_half.value_or(f.local.value_or(128) / 2);
-  if (f.local && *f.local / 2 != farthest)
-    wrong.push_back(
-        fmt::format("sliding_window is {}; expected half of local_attention, {}", farthest, *f.local));
+  const int32_t farthest = f.local_half.value_or(f.local.value_or(128) / 2);  // in transformers 5, too
   for (size_t i = 0; i < config.stack.layers.size(); ++i) {
     if (!has_window(f.layer_types, i, i % static_cast<size_t>(f.full_every) != 0)) continue;
     config.stack.layers[i].mask = StackMask::local(farthest);
@@ -172,7 +169,8 @@ FolderPlan read_modernbert(std::string_view json, std::string_view name) {
   check_layer_types(fields.layer_types, fields.layers, wrong);
   if (!fields.decoder_bias)
     wrong.emplace_back("decoder_bias is false; expected a bias of the output for masked words");
-  return encoder_plan(modernbert_config(fields, wrong), fields.tied,
+  const EncoderConfig config = modernbert_config(fields, wrong);  // before `wrong` is passed on
+  return encoder_plan(config, fields.tied,
                       {.model_type = "modernbert",
                        .prefix = "model.",
                        .tensors = kModernBertTensors,
