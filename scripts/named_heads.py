@@ -79,7 +79,7 @@ def relations_of(results, *models):
 
 
 def left_out(claims, missing):
-    return f"Left out, since not run: {', '.join(missing)} (claims {claims}).\n\n" if missing else ""
+    return f"Left out, since not run: {', '.join(missing)} ({claims}).\n\n" if missing else ""
 
 
 def names(relations):
@@ -109,7 +109,7 @@ def beyond(relations, unit, others_too):
 def encoder_words(results, axis):
     relations, missing = relations_of(results, "minilm")
     if not relations:
-        return left_out("22 and 23", missing)
+        return left_out("claims 22 and 23", missing)
     first, own = beside(relations, "1 - cosine")
     second, more = beyond(relations, "1 - cosine", True)
     y = range(len(relations))[::-1]
@@ -135,7 +135,7 @@ many of the seven random heads turn these words less. p is one-sided, after Holm
 def decoder_words(results):
     relations, missing = relations_of(results, "smollm2", "demo")
     if not relations:
-        return left_out("24 and 25", missing)
+        return left_out("claims 24 and 25", missing)
     first, own = beside(relations, "nats")
     second, more = beyond(relations, "nats", False)
     sentences = (f"The loss after the words of {len(own)} of {len(relations)} relations rises more when their head is muted than when a "
@@ -143,7 +143,7 @@ def decoder_words(results):
                  f"Minus that after the other words of the sentence it rises more for {len(more)} of {len(relations)} "
                  f"(Holm): {names(more)}.")
     if missing:  # the claims are about both models
-        judged = left_out("24 and 25", missing) + "\n\n".join(sentences)
+        judged = left_out("claims 24 and 25", missing) + "\n\n".join(sentences)
     else:
         judged = results.claim(24, len(own) >= 3, sentences[0]) + "\n" + results.claim(25, len(more) >= 3, sentences[1])
     return f"""## SmolLM2 and demo: the loss after the words of a relation
@@ -159,7 +159,7 @@ How much the loss of the token after the word rises, nats, mean over sentences.
 def repeated(results, axis):
     draws = [seed for seed in DRAWS if has(results, f"induction_draw{seed}")]
     if not has(results, "induction_heads") or len(draws) < len(DRAWS):
-        return left_out("26 and 27", ["induction"])
+        return left_out("claims 26 and 27", ["induction"])
     whole, heads = results.read("induction_whole"), results.read("induction_heads")
     others = [results.read(f"induction_draw{seed}") for seed in draws]
     losses = whole["first_and_second"]
@@ -207,7 +207,7 @@ def orders(results, axis):
         enough = [row for name, row in rows_of(results.read(f"order{seed}")).items() if name != "all" and row["support"] >= 200]
         rows.append((seed, max(enough, key=gain)))
     if not rows:
-        return left_out("28", ["the random orders"])
+        return left_out("claim 28", ["the random orders"])
     gains = sorted(gain(row) for _, row in rows)
     axis.hist([100 * g for g in gains], color=GREY)
     axis.axvline(10, color=RED, lw=0.8, ls="--")
@@ -216,7 +216,7 @@ def orders(results, axis):
     sentence = (f"In {len(rows)} orders the largest gain over the best offset that any of 72 heads has for any relation lies between "
                 f"{percent(gains[0])} and {percent(gains[-1])} points (median {percent(statistics.median(gains))}).")
     missing = len(ORDERS) - len(rows)
-    judged = left_out("28", [f"{missing} of the orders"]) + sentence if missing else results.claim(28, gains[-1] < 0.1, sentence)
+    judged = left_out("claim 28", [f"{missing} of the orders"]) + sentence if missing else results.claim(28, gains[-1] < 0.1, sentence)
     return f"""## MiniLM: twenty random orders of the numbers of W^Q and W^K
 
 {judged}
@@ -245,6 +245,9 @@ scripts/named_heads build en_ewt-ud-dev.conllu
 muted; largest gain of random orders](named.svg)
 
 {words}{loss}{repeated(results, axes[1])}{orders(results, axes[2])}"""
+    for axis in axes:
+        if not axis.has_data():  # not run
+            axis.remove()
     figure.tight_layout()
     results.save("named", text.rstrip() + "\n", figure)
     print("\n".join(f"claim {number}: {'holds' if holds else 'does not hold'}" for number, holds in results.verdicts))
