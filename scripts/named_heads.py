@@ -143,7 +143,7 @@ def decoder_words(results):
                  f"Minus that after the other words of the sentence it rises more for {len(more)} of {len(relations)} "
                  f"(Holm): {names(more)}.")
     if missing:  # the claims are about both models
-        judged = left_out("claims 24 and 25", missing) + "\n\n".join(sentences)
+        judged = left_out("claims 24 and 25", missing) + "\n\n".join(sentences) + "\n"
     else:
         judged = results.claim(24, len(own) >= 3, sentences[0]) + "\n" + results.claim(25, len(more) >= 3, sentences[1])
     return f"""## SmolLM2 and demo: the loss after the words of a relation
