@@ -231,6 +231,14 @@ def main(directory, to):
     results = Results(directory, to)
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
     words, loss = encoder_words(results, axes[0]), decoder_words(results)
+    copies, drawn = repeated(results, axes[1]), orders(results, axes[2])
+    shown = []
+    for axis, about in zip(axes, ("Words of relations with their head and with a random head muted", "Loss of the second copy of a text with "
+                                  "induction heads and with random heads muted", "Largest gain of each random order")):
+        if axis.has_data():
+            shown.append(about)
+        else:  # not run
+            axis.remove()
     text = f"""# What is a named head for?
 
 Heads of MiniLM, SmolLM2 and `demo` have names from what they read: the words of a relation, or what followed before. Here they are
@@ -241,13 +249,9 @@ with which limits, was [fixed before](README.md#what-a-named-head-is-for).
 scripts/named_heads build en_ewt-ud-dev.conllu
 ```
 
-![Words of relations with their head and with a random head muted; loss of repeated text with induction heads and with random heads \
-muted; largest gain of random orders](named.svg)
+![{'; '.join(shown)}](named.svg)
 
-{words}{loss}{repeated(results, axes[1])}{orders(results, axes[2])}"""
-    for axis in axes:
-        if not axis.has_data():  # not run
-            axis.remove()
+{words}{loss}{copies}{drawn}"""
     figure.tight_layout()
     results.save("named", text.rstrip() + "\n", figure)
     print("\n".join(f"claim {number}: {'holds' if holds else 'does not hold'}" for number, holds in results.verdicts))
