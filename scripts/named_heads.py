@@ -233,8 +233,9 @@ def main(directory, to):
     words, loss = encoder_words(results, axes[0]), decoder_words(results)
     copies, drawn = repeated(results, axes[1]), orders(results, axes[2])
     shown = []
-    for axis, about in zip(axes, ("Words of relations with their head and with a random head muted", "Loss of the second copy of a text with "
-                                  "induction heads and with random heads muted", "Largest gain of each random order")):
+    for axis, about in zip(axes, ("Words of relations with their head and with a random head muted",
+                                  "Loss of the second copy of a text with induction heads and with random heads muted",
+                                  "Largest gain of each random order")):
         if axis.has_data():
             shown.append(about)
         else:  # not run
