@@ -242,8 +242,8 @@ def main(directory, to):
             axis.remove()
     text = f"""# What is a named head for?
 
-Heads of MiniLM, SmolLM2 and `demo` have names from what they read: the words of a relation, or what followed before. Here they are
-muted. Do the words which the name speaks of change, and more than when a random head of the same layer is muted? What was asked, and
+Some heads of MiniLM, SmolLM2 and `demo` are named for what they read: the words of a relation, or what followed the same token before.
+Here they are muted. Do these words change, and more than when a random head of the same layer is muted? What was asked, and
 with which limits, was [fixed before](README.md#what-a-named-head-is-for).
 
 ```
