@@ -1,0 +1,36 @@
+"""python scripts/answers_runs.py MODELS DEMO CONLLU GRAMMAR OUT [TEXTS]: makes the JSON behind one-softmax, rank and inputs of
+docs/heads/results. What is in OUT is not computed again. TEXTS: so many of each model alone, for a trial."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from head_inputs import inputs
+from head_rank import rank
+from one_softmax import one_softmax
+from real_models import case
+
+RUNS = (("one_softmax", one_softmax, ("minilm", "demo", "smollm2")), ("rank", rank, ("minilm", "demo", "smollm2")),
+        ("inputs", inputs, ("minilm", "smollm2")))
+
+
+def main(models, demo, conllu, grammar, out, texts=0):
+    cases = {}
+    for run, compute, names in RUNS:
+        for name in names:
+            path = Path(out, f"{run}_{name}.json")
+            if path.exists():
+                continue
+            if name not in cases:
+                cases[name] = case(name, models, demo, conllu, grammar, out, short=int(texts))
+            begun = time.monotonic()
+            report = compute(cases[name])
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(report))
+            part.rename(path)
+            print(f"{path.name}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
