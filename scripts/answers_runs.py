@@ -11,21 +11,20 @@ from head_rank import rank
 from one_softmax import one_softmax
 from real_models import case
 
-RUNS = (("one_softmax", one_softmax, ("minilm", "demo", "smollm2")), ("rank", rank, ("minilm", "demo", "smollm2")),
-        ("inputs", inputs, ("minilm", "smollm2")))
+RUNS = {"one_softmax": one_softmax, "rank": rank, "inputs": inputs}
+MODELS = {"demo": ("one_softmax", "rank"), "minilm": tuple(RUNS), "smollm2": ("inputs", "rank", "one_softmax")}  # the shorter runs first
 
 
 def main(models, demo, conllu, grammar, out, texts=0):
-    cases = {}
-    for run, compute, names in RUNS:
-        for name in names:
+    for name, runs in MODELS.items():
+        asked = None
+        for run in runs:
             path = Path(out, f"{run}_{name}.json")
             if path.exists():
                 continue
-            if name not in cases:
-                cases[name] = case(name, models, demo, conllu, grammar, out, short=int(texts))
+            asked = asked or case(name, models, demo, conllu, grammar, out, short=int(texts))
             begun = time.monotonic()
-            report = compute(cases[name])
+            report = RUNS[run](asked)
             part = path.with_suffix(".part")
             part.write_text(json.dumps(report))
             part.rename(path)
