@@ -115,11 +115,11 @@ softmax(Σ q_i·k_i / √(h d_k)); values and W^O stay. **This shows what these 
 {COMMAND}
 ![cosines and losses with one softmax, the mean of the maps, attention muted and even weights](one-softmax.svg)
 
-{results.claim(17, all(beyond(n, found, 0.9, 0.5) for n, found in apart.items()),
+{results.claim(29, all(beyond(n, found, 0.9, 0.5) for n, found in apart.items()),
 "With one softmax in all attentions at once, " + "; ".join(words_of(n, found) for n, found in apart.items()) + ".")}
-{results.claim(18, better, f"One softmax is nearer to the whole model than attention muted: {better_words}.")}
-{results.claim(19, mean, f"The mean of the maps is nearer than one softmax: {mean_words}.")}
-{results.claim(20, all(2 * closer > of for closer, _, of in counts.values()),
+{results.claim(30, better, f"One softmax is nearer to the whole model than attention muted: {better_words}.")}
+{results.claim(31, mean, f"The mean of the maps is nearer than one softmax: {mean_words}.")}
+{results.claim(32, all(2 * closer > of for closer, _, of in counts.values()),
 "In one attention alone one softmax is nearer than that attention muted (Holm) in " + "; ".join(
     f"{closer} of {of} of {MODELS[n]}, farther in {farther}" for n, (closer, farther, of) in counts.items()) + ".")}
 ## All attentions at once
@@ -184,10 +184,10 @@ rotary positions of SmolLM2 heads keep whole planes of their queries. [What is d
 {COMMAND}
 ![cosines and losses by rank](rank.svg)
 
-{results.claim(21, all(enough[n](f) for n, f in half.items()),
+{results.claim(33, all(enough[n](f) for n, f in half.items()),
 "At half of the rank, weighted, " + "; ".join(words_of(n, f) for n, f in half.items()) + ".")}
-{results.claim(22, better, f"At half of the rank the weighted truncation is nearer to the whole model than the plain one: {better_words}.")}
-{results.claim(23, all(beyond(n, f, 0.9, 0.5) for n, f in eighth.items()),
+{results.claim(34, better, f"At half of the rank the weighted truncation is nearer to the whole model than the plain one: {better_words}.")}
+{results.claim(35, all(beyond(n, f, 0.9, 0.5) for n, f in eighth.items()),
 "At an eighth, weighted, " + "; ".join(words_of(n, f) for n, f in eighth.items()) + ".")}
 ## Score against rank
 
@@ -239,9 +239,9 @@ the input**, since a slice is a matter of coordinates; so beside it stands the s
 {COMMAND}
 ![share of the coordinates that each head reads, by layer](inputs.svg)
 
-{results.claim(24, all(s >= 0.5 for s in smallest.values()),
+{results.claim(36, all(s >= 0.5 for s in smallest.values()),
 "The smallest share of a head is " + "; ".join(f"{100 * s:.1f} % ({MODELS[n]})" for n, s in smallest.items()) + ".")}
-{results.claim(25, all(2 * b > of for b, of in below.values()),
+{results.claim(37, all(2 * b > of for b, of in below.values()),
 "Below all 100 rotated bases are the shares of " + "; ".join(f"{b} of {of} heads ({MODELS[n]})" for n, (b, of) in below.items()) + ".")}
 """ + table(["model", "heads", "mean %", "smallest %", "rotated, mean %", "rotated, smallest %", "below all rotations",
               "a slice, at most %"], rows) + f"""

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#ifndef MULTIHEAD_ARENA_MIB
+#define MULTIHEAD_ARENA_MIB 64
+#endif
+
 namespace mh {
 
 void* Arena::allocate(size_t bytes) {
   // Large, so that little is lost at the ends of blocks; pages that are never touched cost nothing.
-  constexpr size_t kBlock = size_t{64} << 20;
+  constexpr size_t kBlock = size_t{MULTIHEAD_ARENA_MIB} << 20;
   bytes = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
   while (block_ < blocks_.size() && used_ + bytes > static_cast<size_t>(blocks_[block_].size())) {
     ++block_;
