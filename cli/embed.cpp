@@ -135,7 +135,7 @@ void remark_similarity(const SentenceModel& model) {
   }
 }
 
-/// The prompts with which sentence-transformers encodes queries and documents.
+/// The prompts with which sentence-transformers encodes queries and documents, but for that of every text.
 void remark_prompts(const SentenceModel& model) {
   std::vector<std::string> found;
   for (const char* name : {"query", "document", "passage", "corpus"}) {
@@ -144,10 +144,11 @@ void remark_prompts(const SentenceModel& model) {
   }
   if (found.empty()) return;
   const bool one = found.size() == 1;
-  remark(
-      fmt::format("the model has the prompt{} {}, which --nearest does not put before a text; write {} there "
-                  "if it was trained so",
-                  one ? "" : "s", fmt::join(found, " and "), one ? "it" : "them"));
+  remark(fmt::format("the model has the prompt{} {}, which --nearest does not put before a text; {}",
+                     one ? "" : "s", fmt::join(found, " and "),
+                     model.prompt.empty()
+                         ? fmt::format("write {} there if it was trained so", one ? "it" : "them")
+                         : "each has that of default_prompt_name"));
 }
 
 /// For each line the cosine of its vectors with all heads and with changed ones.

@@ -50,7 +50,8 @@ std::string windows_text(const StackConfig& stack) {
 std::string sentences_text(const SentenceModel& model) {
   std::vector<std::string> steps;
   for (const Pooling pooling : model.poolings)
-    steps.push_back(fmt::format("{} of the states", name_of(pooling, kPoolingNames)));
+    steps.push_back(fmt::format("{} of the states{}", name_of(pooling, kPoolingNames),
+                                model.unpooled > 0 ? " behind the prompt" : ""));
   for (const auto& dense : model.steps) steps.emplace_back(dense ? "a dense layer" : "divided by its length");
   if (model.truncate_dim) steps.push_back(fmt::format("the first {} numbers", *model.truncate_dim));
   return fmt::format("vectors of {} numbers from up to {} tokens: {}", model.dimension, model.longest,

@@ -14,6 +14,12 @@
 namespace mh {
 namespace {
 
+/// As transformers cleans decoded text up.
+bool cleans_up(const TokenizerSettings& settings, const TokenModel& model) {
+  const bool bpe = model.kind == TokenModel::Kind::kBpe || model.kind == TokenModel::Kind::kScoredBpe;
+  return settings.clean_up_spaces && (!bpe || settings.clean_up_spaces_of_bpe);
+}
+
 class Applied {
  public:
   Applied(const TokenizerSettings& settings, const std::string& file, TokenizerParts& parts)
@@ -82,9 +88,7 @@ class Applied {
 
   /// As transformers writes decoded text with clean_up_tokenization_spaces.
   void clean_up() {
-    const bool bpe =
-        parts_.model.kind == TokenModel::Kind::kBpe || parts_.model.kind == TokenModel::Kind::kScoredBpe;
-    if (!settings_.clean_up_spaces || (bpe && !settings_.clean_up_spaces_of_bpe)) return;
+    if (!cleans_up(settings_, parts_.model)) return;
     if (parts_.decoders.empty()) {
       say("{}: clean_up_tokenization_spaces is not used, since {} has no decoder", settings_.file, file_);
       return;
@@ -234,6 +238,29 @@ std::vector<std::string> apply_settings(const TokenizerSettings& settings, const
   applied.add_tokens(kind);
   applied.clean_up();
   return std::move(applied).lines();
+}
+
+std::string unused_settings(const TokenizerSettings& settings, const std::string& file,
+                            const TokenizerParts& parts) {
+  std::vector<std::string> keys;
+  const ChosenClass chosen = choose_tokenizer_class(settings.model_type, settings.named_class, false);
+  if (chosen.kind != TokenizerClass::kAsWritten && fits_class(chosen.kind, parts.model))
+    keys.emplace_back("tokenizer_class");
+  const bool keeps_the_end = parts.truncation && parts.truncation->keeps_the_end;
+  const TextEnd cut = parts.cut.value_or(keeps_the_end ? TextEnd::kStart : TextEnd::kEnd);
+  if (settings.cut.value_or(cut) != cut) keys.emplace_back("truncation_side");
+  if (cleans_up(settings, parts.model)) keys.emplace_back("clean_up_tokenization_spaces");
+  if (settings.split_special_tokens) keys.emplace_back("split_special_tokens");
+  for (const auto* tokens : {&settings.listed, &settings.extra}) {
+    for (const TokenToAdd& wanted : *tokens) {
+      const bool has = std::any_of(parts.added_tokens.begin(), parts.added_tokens.end(),
+                                   [&](const auto& token) { return token.content == wanted.token.content; });
+      if (!has) keys.push_back(in_quotes(wanted.token.content));
+    }
+  }
+  if (keys.empty()) return "";
+  return fmt::format("{} is read as it is written: {} of the files beside it {} not used", file,
+                     fmt::join(keys, ", "), keys.size() == 1 ? "is" : "are");
 }
 
 }  // namespace mh

@@ -16,4 +16,9 @@ namespace mh {
 std::vector<std::string> apply_settings(const TokenizerSettings& settings, const std::string& file,
                                         bool byte_level, TokenizerParts& parts);
 
+/// A line that names the keys and tokens that would make another tokenizer of these parts, which are left as `file` has them;
+/// empty when there are none.
+std::string unused_settings(const TokenizerSettings& settings, const std::string& file,
+                            const TokenizerParts& parts);
+
 }  // namespace mh

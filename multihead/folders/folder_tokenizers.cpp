@@ -40,23 +40,33 @@ std::string read_required(const FolderSource& folder, const char* name) {
   return folder.read(name);
 }
 
-/// tokenizer.json with what the files beside it say.
-std::optional<Tokenizer> read_source_tokenizer(const FolderSource& folder,
-                                               std::vector<std::string>& remarks) {
-  if (!folder.has(kTokenizerFile)) return std::nullopt;
-  const std::string bytes = folder.read(kTokenizerFile), path = folder.path_of(kTokenizerFile);
-  TokenizerParts parts = read_tokenizer_json(bytes, path);
-  const TokenizerSettings settings = read_tokenizer_settings(folder);
-  const bool byte_level = bytes.find("\"ByteLevel\"") != std::string::npos;
-  remarks = settings.remarks;
-  for (std::string& line : apply_settings(settings, path, byte_level, parts))
-    remarks.push_back(std::move(line));
-  return naming(path, [&] { return Tokenizer(std::move(parts)); });
+void note(std::string line, std::vector<std::string>& remarks) {
+  if (!line.empty()) remarks.push_back(std::move(line));
 }
 
-std::optional<Tokenizer> read_target_tokenizer(const FolderSource& folder) {
-  if (!folder.has(kTargetTokenizerFile)) return std::nullopt;
-  return Tokenizer::from_json(folder.read(kTargetTokenizerFile), folder.path_of(kTargetTokenizerFile));
+/// tokenizer.json with what the files beside it say, and target_tokenizer.json as it is written.
+FolderTokenizers read_json_tokenizers(const FolderSource& folder) {
+  FolderTokenizers found{.source_file = folder.path_of(kTokenizerFile),
+                         .target_file = folder.path_of(kTargetTokenizerFile)};
+  TokenizerSettings settings;
+  if (folder.has(kTokenizerFile)) {
+    const std::string& path = found.source_file;
+    const std::string bytes = folder.read(kTokenizerFile);
+    TokenizerParts parts = read_tokenizer_json(bytes, path);
+    settings = read_tokenizer_settings(folder);
+    const bool byte_level = bytes.find("\"ByteLevel\"") != std::string::npos;
+    found.remarks = settings.remarks;
+    for (std::string& line : apply_settings(settings, path, byte_level, parts))
+      found.remarks.push_back(std::move(line));
+    found.source = naming(path, [&] { return Tokenizer(std::move(parts)); });
+  }
+  if (folder.has(kTargetTokenizerFile)) {
+    const std::string& path = found.target_file;
+    TokenizerParts parts = read_tokenizer_json(folder.read(kTargetTokenizerFile), path);
+    note(unused_settings(settings, path, parts), found.remarks);
+    found.target = naming(path, [&] { return Tokenizer(std::move(parts)); });
+  }
+  return found;
 }
 
 using Vocabulary = std::vector<std::pair<std::string, int32_t>>;
@@ -100,7 +110,7 @@ struct SpecialTokensFile {
 
 /// One of the two, from a SentencePiece model and a vocabulary.
 Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, const VocabularyFile& vocabulary,
-                              const SpecialTokensFile& special, std::optional<TextEnd> cut) {
+                              const SpecialTokensFile& special, TokenizerSettings& settings) {
   const std::string pieces = read_required(folder, model);
   TokenizerParts parts = read_sentencepiece_model(pieces, folder.path_of(model));
   try {
@@ -118,10 +128,11 @@ Tokenizer read_opus_tokenizer(const FolderSource& folder, const char* model, con
         template_step.special_tokens.push_back({.name = token, .ids = {found->second}, .tokens = {token}});
     }
     parts.language_code = true;
-    parts.cut = cut;
+    parts.cut = settings.cut;
     parts.decoders[0].trims_ends = true;
     parts.files = {{model, pieces}, {vocabulary.name, vocabulary.bytes}};
     if (!special.bytes.empty()) parts.files[kTokenizerConfigFile] = special.bytes;
+    note(unused_settings(settings, folder.path_of(model), parts), settings.remarks);
     return Tokenizer(std::move(parts));
   } catch (const FormatError& error) {
     throw FormatError(fmt::format("{}: {}", vocabulary.path, error.what()));
@@ -135,20 +146,17 @@ FolderTokenizers read_opus_tokenizers(const FolderSource& folder) {
   if (folder.has(kTargetVocabulary)) own.emplace(folder, kTargetVocabulary);
   const VocabularyFile& of_target = own ? *own : vocabulary;
   TokenizerSettings settings = read_tokenizer_settings(folder);
-  return {.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special, settings.cut),
-          .target = read_opus_tokenizer(folder, kTargetModel, of_target, special, settings.cut),
-          .source_file = vocabulary.path,
-          .target_file = of_target.path,
-          .remarks = std::move(settings.remarks)};
+  FolderTokenizers found{.source_file = vocabulary.path, .target_file = of_target.path};
+  found.source = read_opus_tokenizer(folder, kSourceModel, vocabulary, special, settings);
+  found.target = read_opus_tokenizer(folder, kTargetModel, of_target, special, settings);
+  found.remarks = std::move(settings.remarks);
+  return found;
 }
 
 }  // namespace
 
 FolderTokenizers read_folder_tokenizers(const FolderSource& folder) {
-  FolderTokenizers found{.source_file = folder.path_of(kTokenizerFile),
-                         .target_file = folder.path_of(kTargetTokenizerFile)};
-  found.source = read_source_tokenizer(folder, found.remarks);
-  found.target = read_target_tokenizer(folder);
+  FolderTokenizers found = read_json_tokenizers(folder);
   const bool opus = folder.has(kSourceModel) || folder.has(kTargetModel);
   return !found.source && !found.target && opus ? read_opus_tokenizers(folder) : found;
 }

@@ -18,6 +18,7 @@
 #include "multihead/folders/sentence_modules.h"
 #include "multihead/folders/sentence_pooling.h"
 #include "multihead/folders/sentence_settings.h"
+#include "multihead/folders/sentence_tokens.h"
 #include "multihead/nn/context.h"
 
 namespace mh {
@@ -84,8 +85,7 @@ void read_pooling(const JsonFile& file, SentenceModel& model) {
                               given->number()));
     }
   }
-  if (!config.flag("include_prompt", true) && !model.prompt.empty())
-    config.fail("include_prompt is false, which is not supported where the model has a prompt");
+  if (!config.flag("include_prompt", true)) model.unpooled = tokens_of_prompt(model);
   model.poolings = poolings_of(config);
   model.dimension *= static_cast<int64_t>(model.poolings.size());
 }
@@ -133,6 +133,7 @@ void read_sentence_steps(const fs::path& path, SentenceModel& model) {
   if (const std::string line = model.folder.remark(); !line.empty()) model.remarks.push_back(line);
   model.dimension = width_of(*model.folder.model);
   read_transformer_settings(model.folder.path, model);
+  check_room(model);
   const FolderSource* const source = model.folder.source.get();
   if (plain && is_gguf(path) && source != nullptr && source->has(kGgufPoolingFile)) {
     read_pooling(JsonFile(source->read(kGgufPoolingFile), source->path_of(kGgufPoolingFile)), model);
@@ -146,12 +147,12 @@ void read_sentence_steps(const fs::path& path, SentenceModel& model) {
     for (size_t i = 2; i < modules.size(); ++i) read_step(modules[i], model);
     read_truncation(path, model);
   }
-  check_room(model);
 }
 
-Var SentenceModel::vectors(Context& context, const Sequences& tokens) const {
+Var SentenceModel::vectors(Context& context, const Sequences& tokens, bool has_prompt) const {
   Tape& tape = context.tape;
-  Var rows = pool_states(tape, folder.model->read(context, tokens, {}), *tokens.ragged, poolings);
+  Var rows = pool_states(tape, folder.model->read(context, tokens, {}), *tokens.ragged, poolings,
+                         has_prompt ? unpooled : 0);
   for (const auto& dense : steps) rows = dense ? dense->of(tape, rows) : unit_rows(tape, rows);
   if (truncate_dim && *truncate_dim < rows.cols())
     rows = ops::block(tape, rows, 0, rows.rows(), 0, *truncate_dim);  // [S, truncate_dim]

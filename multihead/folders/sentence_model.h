@@ -75,16 +75,19 @@ struct SentenceModel {
   std::string prompt = {};                      // comes before every text
   int64_t dimension = 0;                        // numbers of a vector
   Similarity similarity = Similarity::kCosine;  // for which the vectors were trained
-  /// Names of the folder's prompts that have a text, such as "query" and "document". None but `prompt` is put before a text.
+  /// Names of the folder's further prompts that have a text, such as "query" and "document". None is put before a text.
   std::vector<std::string> prompt_names = {};
+  /// Tokens at the start of a text, those of `prompt`, whose states no pooling takes (include_prompt: false).
+  int32_t unpooled = 0;
   /// Of what the steps give only the first numbers are kept, so many (Matryoshka vectors, Kusupati et al. 2022).
   std::optional<int64_t> truncate_dim = std::nullopt;
   /// Lines worth knowing: what was assumed where the folder does not say.
   std::vector<std::string> remarks = {};
 
   /// [S, dimension]: the vectors of token sequences, a site. Sequences without tokens get zeros from the pooling.
+  /// has_prompt: each begins with the prompt, as sentence_tokens() reads texts (sentence_tokens.h).
   /// Throws ShapeError when `dimension` is not the number of what comes out, and Error when that is not finite.
-  Var vectors(Context& context, const Sequences& tokens) const;
+  Var vectors(Context& context, const Sequences& tokens, bool has_prompt = true) const;
   /// The sites of the model, and "sentence.vectors".
   std::vector<SiteShape> sites() const;
 };

@@ -146,17 +146,18 @@ void read_sentence_settings(const fs::path& root, SentenceModel& model) {
     if (!found) given->fail(fmt::format("expected one of {}, got {}", known, in_quotes(given->text())));
   }
   const auto prompts = file.root().find("prompts");
-  if (prompts && prompts->value().is_object()) {
-    for (const auto& [name, text] : prompts->value().items()) {
-      if (text.is_string() && !text.get_ref<const std::string&>().empty()) model.prompt_names.push_back(name);
-    }
+  if (const auto name = file.root().find("default_prompt_name")) {
+    const auto prompt = prompts ? prompts->find(name->text().c_str()) : std::nullopt;
+    if (!prompt)
+      file.root().fail(fmt::format("default_prompt_name: there is no prompt {}", in_quotes(name->text())));
+    model.prompt = prompt->text();
   }
-  const auto name = file.root().find("default_prompt_name");
-  if (!name) return;
-  const auto prompt = prompts ? prompts->find(name->text().c_str()) : std::nullopt;
-  if (!prompt)
-    file.root().fail(fmt::format("default_prompt_name: there is no prompt {}", in_quotes(name->text())));
-  model.prompt = prompt->text();
+  if (!prompts || !prompts->value().is_object()) return;
+  for (const auto& [name, text] : prompts->value().items()) {
+    if (!text.is_string()) continue;
+    const auto& words = text.get_ref<const std::string&>();
+    if (!words.empty() && words != model.prompt) model.prompt_names.push_back(name);
+  }
 }
 
 void read_truncation(const fs::path& root, SentenceModel& model) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "multihead/base/error.h"
+#include "multihead/text/cut_tokens.h"
 #include "multihead/text/unicode.h"
 
 namespace mh {
@@ -15,6 +16,16 @@ void check_sentence_model(const SentenceModel& model) {
     throw UsageError(fmt::format("`longest` is {}; sentences need more than the {} special tokens",
                                  model.longest, special));
   }
+}
+
+int32_t tokens_of_prompt(const SentenceModel& model) {
+  if (model.prompt.empty()) return 0;
+  const TextReader reader(model.folder, static_cast<size_t>(model.longest));
+  const auto ids = reader.read(model.lowercase ? lower_case(model.prompt) : model.prompt).ids;
+  if (ids.empty()) return 0;
+  // The unknown token is a special one, too.
+  const bool ends = closing_tokens(reader.tokenizer()) > 0 || ids.back() == reader.tokenizer().unknown_id();
+  return static_cast<int32_t>(ids.size()) - (ends ? 1 : 0);
 }
 
 std::vector<TextTokens> sentence_tokens(const SentenceModel& model, std::span<const std::string> lines,

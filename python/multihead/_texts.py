@@ -280,7 +280,7 @@ class TextTasks(ModelFacts):
             context, stride: of a causal model on texts that are longer than it reads: tokens of a window, and from one window to
                 the next; 0: all that it reads, and half of that.
             max_batch_tokens: tokens of a batch; results do not depend on it but for rounding.
-            progress: as for `translate`.
+            progress: as for `translate`; of a causal model it counts the tokens that are scored.
 
         Returns:
             a number for each text (float, or float64 [texts]); perplexity is exp(-sum / number of tokens).
@@ -291,7 +291,7 @@ class TextTasks(ModelFacts):
         if (self.kind == "translator") != (targets is not None):
             raise _errors.UsageError("`target` are the translations that a translator's score speaks of; "
                                      + ("give them" if targets is None else "a causal model has none"))  # fmt: skip
-        with counting(progress, "texts") as count, self._edited() as edits:
+        with counting(progress, "texts" if targets else "tokens") as count, self._edited() as edits:
             scores = self._native.score(lines, targets=targets, context=context, stride=stride, max_batch_tokens=max_batch_tokens,
                                         edits=edits, progress=count)  # fmt: skip
         if per_token:

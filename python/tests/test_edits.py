@@ -54,6 +54,7 @@ def test_edits(demo: mh.Model) -> None:
         ({"gate": {HEAD: float("nan")}}, "finite"),
         ({"mute": HEAD, "gate": {HEAD: 1}}, "muted and gated"),
         ({"mute": "decoder.*", "gate": {HEAD: 0.5}}, f"{HEAD} is muted by 'decoder.*' and gated by '{HEAD}'"),
+        ({"replace": {SITE: np.full(96, np.nan)}}, f"site '{SITE}': row 0 of the numbers to put there has one that is not finite"),
         ({"replace": {SITE: np.ones(3)}}, f"site '{SITE}': the numbers to put there have 3 columns, expected 96"),
         ({"replace": {SITE: mh.At(np.ones((5, 96)), head=1)}}, "have 96 columns, expected 24"),
         ({"replace": {SITE: mh.At(np.ones(24), head=4)}}, "there is no head 4; it has 4"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SENTENCES, python
+from conftest import SENTENCES, golden, python
 
 import multihead as mh
 
@@ -118,6 +118,10 @@ def test_progress_comes_from_the_calling_thread(demo: mh.Model) -> None:
     demo.translate(SENTENCES * 40, max_batch_tokens=64, progress=lambda done: seen.append((done, threading.get_ident())))
     assert {thread for _, thread in seen} == {threading.get_ident()}
     assert seen[-1][0] == 200
+    told: list[int] = []
+    causal, texts = mh.load(golden("generate/gpt2")), ["the small dog", "two dogs run"] * 40
+    scores = causal.score(texts, per_token=True, max_batch_tokens=64, progress=told.append)
+    assert len(told) > 1 and told == sorted(told) and told[-1] == sum(map(len, scores))  # tokens
 
     class EnoughError(Exception):
         pass

@@ -205,6 +205,31 @@ TEST(TokenizerConfig, TokensOfFilesThatDoNotCountAreNamed) {
                   HasSubstr("added_tokens.json: '<z>' is not used")));
 }
 
+// target_tokenizer.json is read as it is written: transformers has no such file, and opens it alone.
+TEST(TokenizerConfig, IsOfTheSourceWhereTheTargetHasATokenizerOfItsOwn) {
+  const json document = tokenizer_document("word_piece");
+  const auto remarks = [&](const json& said) {
+    json all = said;
+    all.emplace("tokenizer_class", "PreTrainedTokenizerFast");
+    return tokenizers_of(document, {{"tokenizer_config.json", all}, {"target_tokenizer.json", document}},
+                         {{"model_type", "marian"}})
+        .remarks;
+  };
+  EXPECT_THAT(remarks({{"truncation_side", "right"}, {"clean_up_tokenization_spaces", false}}), IsEmpty());
+  EXPECT_THAT(
+      remarks({{"truncation_side", "left"}}),
+      ElementsAre("memory, target_tokenizer.json is read as it is written: truncation_side of the files "
+                  "beside it is not used"));
+  EXPECT_THAT(remarks({{"clean_up_tokenization_spaces", true},
+                       {"split_special_tokens", true},
+                       {"additional_special_tokens", json::array({"<ent>"})}}),
+              testing::Contains(HasSubstr("written: clean_up_tokenization_spaces, split_special_tokens, "
+                                          "'<ent>' of the files beside it are not used")));
+  EXPECT_THAT(
+      remarks({{"tokenizer_class", "BertTokenizer"}}),
+      testing::Contains(HasSubstr("target_tokenizer.json is read as it is written: tokenizer_class")));
+}
+
 TEST(TokenizerConfig, RefusesWhatIsNoSetting) {
   const auto refused = [](const json& said, const std::string& words) {
     try {

@@ -102,6 +102,13 @@ TEST(Attribution, RowsThatMakeAVectorFollowThePooling) {
   EXPECT_NEAR(even[1], 1.0 / static_cast<double>(even.size()), 1e-15);
   EXPECT_NEAR(rising[2], 3 * rising[0], 1e-15);
   for (const auto& rows : {first, last, even, rising}) EXPECT_NEAR(total_of(rows), 1, 1e-12);
+  model.unpooled = 1;
+  for (const Pooling pooling :
+       {Pooling::kFirst, Pooling::kLast, Pooling::kMean, Pooling::kMax, Pooling::kWeightedMean}) {
+    const std::vector<double> behind = rows_with(pooling);
+    EXPECT_EQ(behind[0], 0);
+    EXPECT_NEAR(total_of(behind), 1, 1e-12);
+  }
 }
 
 TEST(Attribution, RefusesWhatCannotBeExplained) {

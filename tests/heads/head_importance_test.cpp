@@ -35,6 +35,17 @@ TEST(HeadImportance, KnowsWhatEachKindOfModelIsScoredBy) {
                                           ScoreKind::kMaskedWords, ScoreKind::kVectors));
 }
 
+// A corpus is read without the prompt of a sentence model, so there is none to leave out of the pooling.
+TEST(HeadImportance, OfVectorsCountsEveryTokenOfAText) {
+  ScoredFamily family = std::move(scored_families().back());
+  const Tensor plain = vectors_of_family(family);
+  ASSERT_GT(plain.size(), 0);
+  family.model.prompt = "the cat ";
+  family.model.unpooled = 3;
+  const Tensor prompted = vectors_of_family(family);
+  for (int64_t i = 0; i < plain.size(); ++i) EXPECT_EQ(prompted.data()[i], plain.data()[i]);
+}
+
 TEST(HeadImportance, GradientsAreWhatTheScoreChangesByAGate) {
   for (const ScoredFamily& family : scored_families()) {
     SCOPED_TRACE(family.name);

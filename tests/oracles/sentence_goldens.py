@@ -50,6 +50,13 @@ def transformer(folder, kind, longest, **settings):
     return Transformer(str(folder), **settings)
 
 
+def behind_a_prompt(folder):
+    """The vectors of a model that leaves its prompt out of the pooling; the prompt is read in lower case, as the texts are."""
+    model = SentenceTransformer(str(folder), prompts={"query": "The cat "}, default_prompt_name="query", device="cpu")
+    model.set_pooling_include_prompt(False)
+    return model.encode(SENTENCES).astype("float32")
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parent.parent / "goldens" / "sentences"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
@@ -73,6 +80,7 @@ def main():
                 model = SentenceTransformer(modules=[base, *more()], device="cpu")
                 model.save(str(folder / name), create_model_card=False)
             vectors[name] = model.encode(SENTENCES).astype("float32")
+    vectors["modes behind a prompt"] = behind_a_prompt(folder / "modes")
     save_file(vectors, folder / "vectors.safetensors")
 
 

@@ -59,6 +59,24 @@ TEST_P(OpusFolder, SaysWhatTransformersSays) {
   expect_answers(load_model_folder(path), answers);
 }
 
+// MarianTokenizer obeys more of tokenizer_config.json than is done here.
+TEST_P(OpusFolder, NamesWhatOfItsSettingsIsNotUsed) {
+  EXPECT_EQ(load_model_folder(path).remark(), "");
+  const test::ScratchFolder scratch;
+  fs::copy(path, scratch / "model");
+  test::edit_json(scratch / "model" / "tokenizer_config.json", [](json& config) {
+    config["truncation_side"] = "left";
+    config["clean_up_tokenization_spaces"] = true;
+    config["additional_special_tokens"] = json::array({"<ent>"});
+  });
+  const ModelFolder folder = load_model_folder(scratch / "model");
+  EXPECT_EQ(folder.source_tokens().cut_end(), TextEnd::kStart);
+  for (const char* file : {"source.spm", "target.spm"}) {
+    EXPECT_THAT(folder.remark(), testing::HasSubstr(fmt::format("{} is read as it is written: ", file)));
+  }
+  EXPECT_THAT(folder.remark(), testing::HasSubstr("'<ent>' of the files beside it"));
+}
+
 TEST_P(OpusFolder, OffsetsAreCharactersOfTheText) {
   const Tokenizer tokenizer = load_model_folder(path).source_tokens();
   const Encoding encoding = tokenizer.encode(">>fra<< A dog");

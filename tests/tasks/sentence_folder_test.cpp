@@ -127,8 +127,6 @@ TEST_F(SentenceFolder, APromptComesBeforeEveryText) {
                       without = load_sentence_model(test::kSentenceFolders / "dense");
   const Tensor a = embed_text(with, {"sees birds"}), b = embed_text(without, {"the cat sees birds"});
   for (int64_t j = 0; j < a.cols(); ++j) EXPECT_EQ(a(0, j), b(0, j));
-  edit(folder / "1_Pooling/config.json", [](json& config) { config["include_prompt"] = false; });
-  expect_refused(folder, "include_prompt is false");
 }
 
 TEST_F(SentenceFolder, DropoutChangesNothing) {

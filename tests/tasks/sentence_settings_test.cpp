@@ -1,4 +1,4 @@
-// What the settings of sentence-transformers say about vectors and texts: truncate_dim, modality_config.
+// What the settings of sentence-transformers say about vectors and texts: truncate_dim, modality_config, include_prompt.
 #include "tests/tasks/sentence_folder_case.h"
 
 namespace mh {
@@ -54,6 +54,38 @@ TEST_F(SentenceSettings, TextsAsChatMessagesAreRefused) {
     modalities(value);
     expect_near(vectors_of(folder), "dense", 9);
   }
+}
+
+TEST_F(SentenceSettings, APromptMayBeLeftOutOfThePooling) {
+  const fs::path folder = copy_of("modes");
+  const auto with = [&](const char* prompt, const json& name) {
+    edit(folder / "config_sentence_transformers.json", [&](json& config) {
+      config["prompts"]["query"] = prompt;
+      config["default_prompt_name"] = name;
+    });
+    return load_sentence_model(folder);
+  };
+  edit(folder / "1_Pooling/config.json", [](json& config) { config["include_prompt"] = false; });
+  EXPECT_EQ(with("The cat ", "query").unpooled, 3);  // [CLS] the cat
+  expect_near(vectors_of(folder), "modes behind a prompt", 6 * 14);
+  EXPECT_EQ(with("the cat sees small birds and two dogs run in the garden", "query").unpooled, 12)
+      << "one less than the model reads";
+  for (const char* prompt : {"", "The cat "}) {
+    EXPECT_EQ(with(prompt, *prompt == 0 ? json("query") : json()).unpooled, 0);
+    expect_near(vectors_of(folder), "modes", 6 * 14);
+  }
+}
+
+TEST_F(SentenceSettings, TheSideOfTruncationSaysWhichEndALongTextLoses) {
+  const fs::path folder = copy_of("dense");
+  edit(folder / "tokenizer_config.json", [](json& config) { config["truncation_side"] = "left"; });
+  std::string cats = "cat";
+  for (int i = 1; i < 27; ++i) cats += " cat";  // with [CLS] and [SEP] the 29 tokens that it reads
+  std::vector<std::string> remarks;
+  const Tensor rows = embed_text(load_sentence_model(folder), {"dogs run " + cats, cats},
+                                 {.remark = [&](const std::string& line) { remarks.push_back(line); }});
+  for (int64_t j = 0; j < rows.cols(); ++j) EXPECT_EQ(rows(0, j), rows(1, j));
+  EXPECT_THAT(remarks, testing::ElementsAre(testing::HasSubstr("at its start; text 1 has 31 tokens")));
 }
 
 class SentenceKeys : public test::SentenceFolder {
@@ -172,6 +204,8 @@ TEST_F(SentenceKeys, SimilarityAndPromptsAreRead) {
   EXPECT_EQ(with({{"similarity_fn_name", nullptr}}).similarity, Similarity::kCosine);
   EXPECT_THAT(with({{"prompts", {{"query", "query: "}, {"document", ""}}}}).prompt_names,
               testing::ElementsAre("query"));
+  EXPECT_THAT(with({{"prompts", {{"document", "passage: "}}}, {"default_prompt_name", "query"}}).prompt_names,
+              testing::ElementsAre("document"));
   EXPECT_THROW(with({{"similarity_fn_name", "maxsim"}}), FormatError);
   expect_refused(folder,
                  "similarity_fn_name: expected one of cosine, dot, euclidean, manhattan, got 'maxsim'");

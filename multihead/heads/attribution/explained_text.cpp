@@ -13,6 +13,7 @@
 #include "multihead/base/error.h"
 #include "multihead/base/finite.h"
 #include "multihead/folders/mask_token.h"
+#include "multihead/folders/sentence_pooling.h"
 #include "multihead/folders/text_tokens.h"
 #include "multihead/heads/inspected_texts.h"
 #include "multihead/models/encoder_model.h"
@@ -25,19 +26,11 @@ namespace {
 std::vector<double> pooled_rows(const SentenceModel& model, int64_t count) {
   std::vector<double> rows(static_cast<size_t>(count));
   for (const Pooling pooling : model.poolings) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const double even = 1 / static_cast<double>(count);
-      const bool first = i == 0, last = i + 1 == rows.size();
-      if (pooling == Pooling::kFirst) {
-        rows[i] += first ? 1 : 0;
-      } else if (pooling == Pooling::kLast) {
-        rows[i] += last ? 1 : 0;
-      } else if (pooling == Pooling::kWeightedMean) {
-        rows[i] += 2 * static_cast<double>(i + 1) * even / static_cast<double>(count + 1);
-      } else {
-        rows[i] += even;
-      }
-    }
+    // Any row may have the largest numbers; and shares of a vector sum to 1.
+    const bool even = pooling == Pooling::kMax || pooling == Pooling::kMeanSqrtLength;
+    const std::vector<double> weights =
+        pooling_weights(even ? Pooling::kMean : pooling, static_cast<int32_t>(count), model.unpooled);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] += weights[i];
   }
   for (double& row : rows) row /= static_cast<double>(model.poolings.size());
   return rows;

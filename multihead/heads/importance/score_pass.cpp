@@ -61,7 +61,8 @@ ScorePass::ScorePass(Tape& tape, const SentenceModel& model, ScoreKind kind, con
       states_(last_states(model)) {}
 
 Var ScorePass::last_states(const SentenceModel& model) {
-  if (kind_ == ScoreKind::kVectors) return model.vectors(context_, batch_.text.view());
+  if (kind_ == ScoreKind::kVectors)
+    return model.vectors(context_, batch_.text.view(), false);  // a corpus is read without the prompt
   const bool translates = kind_ == ScoreKind::kTranslation;
   const Var all = model.folder.model->read(context_, batch_.text.view(),
                                            translates ? batch_.target.input.view() : Sequences());
