@@ -39,6 +39,19 @@ def stacked(case, attention):
     return np.stack(heads, axis=1).astype(np.float32)
 
 
+def overlap(norms):
+    """Of squared norms [coordinates, heads]: the mean over pairs of heads of the cosine between what they read by coordinate, 1 where
+    both read the same coordinates alike and 0 where no coordinate is read by both."""
+    units = norms / np.linalg.norm(norms, axis=0)
+    return float((units.T @ units)[np.triu_indices(units.shape[1], 1)].mean())
+
+
+def gains_share(case, attention):
+    """The share of the coordinates for the gains of the norm before alone; None where there is no such norm."""
+    gains = case.tensors.get(f"model.layers.{attention.name.split('.')[1]}.input_layernorm.weight")
+    return None if gains is None else float(share(np.square(gains.astype(np.float64))))
+
+
 def rotation(random, d):
     """One of all rotations and reflections alike (Haar)."""
     q, r = np.linalg.qr(random.standard_normal((d, d)))
@@ -59,6 +72,8 @@ def inputs(case):
     report = {"d_model": d, "heads": case.attentions[0].heads, "rotations": ROTATIONS,
               "largest_of_a_slice": max(map(check_slices, stacks.values())),
               "as_they_are": {name: share(np.square(s).sum(-1)).tolist() for name, s in stacks.items()},
+              "overlap": {name: overlap(np.square(s).sum(-1)) for name, s in stacks.items()},
+              "gains": {attention.name: gains_share(case, attention) for attention in case.attentions},
               "rotated": {name: [] for name in stacks}}
     for _ in range(ROTATIONS):
         turn = rotation(random, d)
