@@ -258,9 +258,12 @@ most: the measure would show one.
 
 ## Looked at after the runs
 
-Which heads read few coordinates was not asked before. The layer with the smallest share: {few}. Elsewhere the smallest is {others}. The
-gains of the norm before that layer, which all its heads share, alone have a share of {gains}. Heads of a layer read nearly the same
-coordinates, not each its own: the cosine between what two of them read by coordinate is {same}, on average over pairs.
+Which heads read few coordinates was not asked before. The layer with the smallest share:
+{few}.
+Elsewhere the smallest is {others}. The gains of the norm before that layer, which all its heads share, alone have a share of
+{gains}. Heads of a layer read largely the same coordinates, not each its own: the cosine between what two of them read by
+coordinate, which is 0 for heads with a slice each, is on average over pairs
+{same}.
 """
     results.save("inputs", text, figure)
 
