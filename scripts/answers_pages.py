@@ -95,7 +95,7 @@ def one_softmax(results, reports):
             below.plot(range(len(values)), values, "-o", ms=3, color=COLOURS[change], label=change)
         below.set_title("one attention at a time", fontsize=9)
         below.set_xlabel("attention, in the order of the pass")
-        below.set_ylabel(label.split(" above")[0].split(" to")[0])
+        below.set_ylabel("cosine" if name == "minilm" else "nats a token")
     axes[1][0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     rows = []
