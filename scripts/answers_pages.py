@@ -268,9 +268,52 @@ coordinate, which is 0 for heads with a slice each, is on average over pairs
     results.save("inputs", text, figure)
 
 
+def muted_pairs(results, reports):
+    rows, ps, losses = [], [], {}
+    for name, report in reports.items():
+        of_pair, of_others = [], []
+        for attention, (_, *pair) in report["pairs"].items():
+            lost = {head: value for head, value in report["lost"].items() if head.rsplit(".", 1)[0] == attention}
+            of_pair.append(np.mean([lost[head] for head in pair]))
+            of_others.append(np.mean([value for head, value in lost.items() if head not in pair]))
+        losses[name] = np.array(of_pair), np.array(of_others)
+        ps.append(float(scipy.stats.wilcoxon(of_pair, of_others, alternative="less").pvalue))
+        ratio = np.mean([found[0] for found in report["pairs"].values()])
+        rows.append([MODELS[name], len(of_pair), f"{ratio:.3f}", f"{np.mean(of_pair):.4g}", f"{np.mean(of_others):.4g}",
+                     f"{int((losses[name][0] < losses[name][1]).sum())} of {len(of_pair)}"])
+    adjusted = holm(ps)
+    for row, p in zip(rows, adjusted):
+        row.append(f"{p:.1g}")
+    figure, axes = plt.subplots(1, len(reports), figsize=(8, 3.2))
+    for axis, (name, (pair, others)) in zip(axes, losses.items()):
+        axis.plot(others, pair, "o", ms=4, color=BLUE)
+        ends = [min(pair.min(), others.min()), max(pair.max(), others.max())]
+        axis.plot(ends, ends, color=GREY, lw=0.8, ls="--")
+        axis.set_title(f"{MODELS[name]}: a dot for each attention", fontsize=9)
+        axis.set_xlabel("lost without another head")
+        axis.set_ylabel("lost without one of the two alike")
+    figure.tight_layout()
+    words = "; ".join(f"{row[0]} p = {row[-1]}, less in {row[5]} attentions" for row in rows)
+    text = f"""# Without one of the two most alike heads
+
+Are heads that read alike spare? In each attention the two whose rows are nearest, beside chance, are found on one text; on another, what the
+score loses without one of them stands beside what it loses without another head of the attention
+([what is done exactly](README.md#fixed-before-the-runs-of-claims-29-to-37)).
+
+{COMMAND}
+![what each attention loses without one of its two most alike heads, against what it loses without another](alike-muted.svg)
+
+{results.claim(38, all(p < 0.05 for p in adjusted), f"Without one of the two less is lost than without another head (Holm): {words}.")}
+MiniLM's score is the cosine to the whole model's vector, SmolLM2's the log-probability of a sentence, nats.
+
+""" + table(["model", "attentions", "ratio of the two, mean", "lost without one of them, mean", "without another", "less", "p"], rows)
+    results.save("alike-muted", text, figure)
+
+
 def main(directory, to):
     results = Results(directory, to)
-    for page, run, names in ((one_softmax, "one_softmax", MODELS), (rank, "rank", MODELS), (inputs, "inputs", ("minilm", "smollm2"))):
+    for page, run, names in ((one_softmax, "one_softmax", MODELS), (rank, "rank", MODELS), (inputs, "inputs", ("minilm", "smollm2")),
+                             (muted_pairs, "alike_muted", ("minilm", "smollm2"))):
         if all(Path(directory, f"{run}_{name}.json").exists() for name in names):
             page(results, {name: results.read(f"{run}_{name}") for name in names})
     print("\n".join(f"claim {number}: {'holds' if holds else 'does not hold'}" for number, holds in results.verdicts))

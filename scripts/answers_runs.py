@@ -1,4 +1,4 @@
-"""python scripts/answers_runs.py MODELS DEMO CONLLU GRAMMAR OUT [TEXTS]: makes the JSON behind one-softmax, rank and inputs of
+"""python scripts/answers_runs.py MODELS DEMO CONLLU GRAMMAR OUT [TEXTS]: makes the JSON behind one-softmax, rank, inputs and alike-muted of
 docs/heads/results. What is in OUT is not computed again. TEXTS: so many of each model alone, for a trial."""
 
 import json
@@ -6,13 +6,14 @@ import sys
 import time
 from pathlib import Path
 
+from alike_muted import alike_muted
 from head_inputs import inputs
 from head_rank import rank
 from one_softmax import one_softmax
 from real_models import case
 
-RUNS = {"one_softmax": one_softmax, "rank": rank, "inputs": inputs}
-MODELS = {"demo": ("one_softmax", "rank"), "minilm": tuple(RUNS), "smollm2": ("inputs", "rank", "one_softmax")}  # the shorter runs first
+RUNS = {"one_softmax": one_softmax, "rank": rank, "inputs": inputs, "alike_muted": alike_muted}
+MODELS = {"demo": ("one_softmax", "rank"), "minilm": tuple(RUNS), "smollm2": ("inputs", "rank", "one_softmax", "alike_muted")}  # the shorter runs first
 
 
 def main(models, demo, conllu, grammar, out, texts=0):
