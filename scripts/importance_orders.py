@@ -35,13 +35,18 @@ def choose(gradients):
         print(f"--heads\n{head}")
 
 
-def sentences(conllu, first, last, least, most):
-    blocks = Path(conllu).read_text(encoding="utf-8").strip().split("\n\n")[int(first) - 1 : int(last)]
+def sentences_of(conllu, first, last, least, most):
+    """The texts of sentences `first` (from 1) to `last` with so many words."""
+    blocks = Path(conllu).read_text(encoding="utf-8").strip().split("\n\n")[first - 1 : last]
     for block in blocks:
         lines = block.split("\n")
         words = sum(line.split("\t")[0].isdigit() for line in lines)
-        if int(least) <= words <= int(most):
-            print(next(line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")))
+        if least <= words <= most:
+            yield next(line.removeprefix("# text = ") for line in lines if line.startswith("# text = "))
+
+
+def sentences(conllu, *limits):
+    print(*sentences_of(conllu, *map(int, limits)), sep="\n")
 
 
 def relations_with_heads(report):

@@ -116,6 +116,7 @@ def encoder_words(results, axis):
     axis.barh([i + 0.2 for i in y], [r.mean_of(r.head) for r in relations], color=BLUE, height=0.4, label="its head")
     axis.barh([i - 0.2 for i in y], [r.mean_of_random() for r in relations], color=GREY, height=0.4, label="a random head of the layer")
     axis.set_yticks(list(y), [r.name for r in relations])
+    axis.locator_params(axis="x", nbins=4)
     axis.set_xlabel("MiniLM: 1 - cosine of the states\nof the relation's words, a head muted")
     axis.legend(frameon=False, fontsize=8)
     return f"""## MiniLM: the words of a relation
