@@ -17,8 +17,8 @@
 #include "cli/flag_names.h"
 #include "cli/help_format.h"
 #include "cli/stray_arguments.h"
-#include "cli/suggestions.h"
 #include "multihead/base/error.h"
+#include "multihead/base/suggestions.h"
 
 namespace mh::cli {
 namespace {

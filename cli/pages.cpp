@@ -1,4 +1,4 @@
-// multihead pages DIR: writes what the tables of settings say into the pages of docs/verbs. Not for users:
+// multihead pages DIR: writes what the tables of settings say into the pages of docs/verbs or docs/heads. Not for users:
 // --help does not list it. A page marks the place by "<!-- flags: GROUP -->", and the table ends at the next
 // empty line.
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/help_format.h"
 #include "cli/verbs.h"
@@ -45,14 +46,24 @@ std::string with_tables(const CLI::App& verb, std::string page) {
   return page;
 }
 
+/// The verbs of `app` and theirs.
+std::vector<const CLI::App*> all_verbs(const CLI::App& app) {
+  std::vector<const CLI::App*> all;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    all.push_back(verb);
+    for (const CLI::App* own : all_verbs(*verb)) all.push_back(own);
+  }
+  return all;
+}
+
 }  // namespace
 
 void add_pages(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("pages", "Write the tables of flags into the pages of this folder");
-  verb->add_option("folder", *folder, "docs/verbs")->type_name("DIR")->required();
+  verb->add_option("folder", *folder, "docs/verbs or docs/heads")->type_name("DIR")->required();
   verb->callback([folder, &app] {
-    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* other : all_verbs(app)) {
       const std::filesystem::path page = std::filesystem::path(*folder) / (other->get_name() + ".md");
       if (!std::filesystem::exists(page)) continue;
       const std::string text = read_file(page), now = with_tables(*other, text);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/flag_names.h"
+#include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/io/setting_visitor.h"
 
@@ -32,6 +33,8 @@ class SettingFlags {
     Take each{options_};
     settings.visit(each);
   }
+  /// Whether the flag of this setting was given.
+  bool given(std::string_view name) const { return options_.find(name)->second->count() > 0; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& [field, option] : options_) names.push_back(option->get_name());
@@ -55,9 +58,22 @@ class SettingFlags {
 
     template <class T, class R>
     void setting(std::string_view name, const T& value, const R& rule, const About& about) {
+      const std::string flag = "--" + flag_name(name);
+      if constexpr (detail::IsVector<T>::value) {
+        const auto place = std::make_shared<std::vector<std::string>>();
+        CLI::Option* option = verb_.add_option(flag, *place, about.help)->take_all()->allow_extra_args(false);
+        keep(name, option, about, place);
+      } else {
+        add_one(name, flag, value, rule, about);
+      }
+    }
+
+   private:
+    template <class T, class R>
+    void add_one(std::string_view name, const std::string& flag, const T& value, const R& rule,
+                 const About& about) {
       using Value = typename Inner<T>::Type;
       constexpr bool kOptional = detail::IsOptional<T>::value;
-      const std::string flag = "--" + flag_name(name);
       std::optional<Value> now;
       if constexpr (!kOptional) now = value;
       // CLI11 reads enums; of another type with names it reads the place among them.
@@ -76,12 +92,17 @@ class SettingFlags {
         }
         if constexpr (!kOptional && !kHasNames<Value>) option->capture_default_str();
       }
+      keep(name, option, about, place);
+    }
+    void keep(std::string_view name, CLI::Option* option, const About& about, std::shared_ptr<void> place) {
       if (*about.otherwise != '\0') option->default_str(about.otherwise);
-      flags_.options_.emplace(name, option->group(about.group));
-      flags_.places_.push_back(place);
+      if (*about.value != '\0') option->type_name(about.value);
+      if (*about.group != '\0') option->group(about.group);
+      if (about.rare) rare_flags(verb_, {option->get_name().c_str()});
+      flags_.options_.emplace(name, option);
+      flags_.places_.push_back(std::move(place));
     }
 
-   private:
     SettingFlags& flags_;
     CLI::App& verb_;
   };
@@ -95,7 +116,10 @@ class SettingFlags {
       using Value = typename Inner<T>::Type;
       const CLI::Option* option = options_.find(name)->second;
       if (option->count() == 0) return;
-      if constexpr (kHasNames<Value> && !std::is_enum_v<Value>) {
+      if constexpr (detail::IsVector<T>::value) {
+        value.clear();
+        for (const std::string& text : option->as<std::vector<std::string>>()) value.emplace_back(text);
+      } else if constexpr (kHasNames<Value> && !std::is_enum_v<Value>) {
         value = std::data(rule)[option->as<size_t>()].second;
       } else {
         value = option->as<Value>();

@@ -13,10 +13,11 @@
 //   write_file_atomically("config.json", to_json(config));
 //   from_json(config, read_file("config.json"), "config.json");
 //
-// Fields may be bool, int32_t, int64_t, uint64_t, float, double, std::string, an enum with its names,
-// another struct with a visit, std::optional of these (null or absent = empty) and std::vector of these.
+// Fields may be bool, int32_t, int64_t, uint64_t, float, double, std::string, a type that holds a text, an enum with its
+// names, another struct with a visit, std::optional of these (null or absent = empty) and std::vector of these.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,6 +59,8 @@ struct About {
   const char* group = "";      // the heading under which it is listed
   std::string help = {};       // one sentence, without the full stop
   const char* otherwise = "";  // shown as the default where the initial value is not it: "by preset"
+  bool rare = false;           // left to --help-all
+  const char* value = "";      // what stands for the value in help: "HEAD"; empty: by its type
 };
 
 namespace detail {
@@ -73,6 +76,12 @@ template <class T>
 struct IsOptionalEnum : std::false_type {};
 template <class T>
 struct IsOptionalEnum<std::optional<T>> : std::is_enum<T> {};
+/// Types that are made of a text and give it back, such as HeadPattern; in JSON they are that text.
+template <class T>
+concept HoldsText = requires(const T& value) {
+                      { value.text() } -> std::convertible_to<const std::string&>;
+                      requires std::constructible_from<T, const std::string&>;
+                    };
 template <class T>
 constexpr bool kIsNumber = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 }  // namespace detail
@@ -200,6 +209,10 @@ class ConfigVisitor {
       }
     } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
       scalar(field);
+    } else if constexpr (detail::HoldsText<T>) {
+      std::string text = field.text();
+      scalar(text);
+      if (text != field.text()) field = T(text);
     } else if constexpr (detail::kIsNumber<T>) {
       number(field, [&] {
         if constexpr (std::is_same_v<R, NoRule>) {

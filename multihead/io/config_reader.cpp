@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "multihead/base/suggestions.h"
 #include "multihead/io/config.h"
 #include "multihead/io/strict_json.h"
 
@@ -60,9 +61,10 @@ class ConfigReader : public ConfigVisitor {
     if (unknown_ == UnknownKeys::kRefuse) {
       for (const auto& [key, value] : here().items()) {
         if (known_.back().contains(key)) continue;
-        const std::string place = where();
-        problems_.push_back(
-            fmt::format("{}{}unknown key {}", place, place.empty() ? "" : ": ", json_excerpt(key)));
+        const std::string place = where(),
+                          meant = did_you_mean(key, {known_.back().begin(), known_.back().end()});
+        problems_.push_back(fmt::format("{}{}unknown key {}{}{}", place, place.empty() ? "" : ": ",
+                                        json_excerpt(key), meant.empty() ? "" : ", ", meant));
       }
     }
     known_.pop_back();

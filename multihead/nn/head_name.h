@@ -29,6 +29,8 @@ constexpr int kLargestHeadNumber = 65535;
 /// 0 of every layer of the encoder. Which heads there are the model says (Model::heads_named).
 class HeadPattern {
  public:
+  /// All heads, "*".
+  HeadPattern() = default;
   /// Throws UsageError on a text that has no * and is no head's name.
   explicit HeadPattern(std::string_view text);
 
@@ -38,7 +40,7 @@ class HeadPattern {
   bool matches(std::string_view attention, int head) const;
 
  private:
-  std::string text_;
+  std::string text_ = "*";
   std::optional<HeadName> one_;
 };
 

@@ -24,6 +24,7 @@ from ._errors import UsageError
 from ._model import Model
 from ._names import HeadNames, listed
 from ._progress import Progress, counting
+from ._settings import Options, settings, with_options
 from ._table import Table, flat
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "where",
 ]  # fmt: skip
 
-Measure = Literal["gradient", "ablation", "alone"]
 Method = Literal["attention", "norm-weighted", "rollout", "relevance", "flow", "gradient-x-input", "integrated-gradients",
                  "value-zeroing"]  # fmt: skip
 
@@ -202,75 +202,63 @@ def circuits(model: Model, *, compositions: bool = True, random_draws: int = 8, 
     return Table(report["circuits"], report)
 
 
+@with_options("importance", curve=False)
 @checked
 def importance(
     model: Model,
     text: Texts = None,
     *,
-    by: Measure = "gradient",
-    to: Literal["zero", "mean"] = "zero",
-    heads: HeadNames = (),
-    normalised: bool = False,
-    layer_by_layer: bool = False,
+    # settings of importance
+    # end of settings
+    options: Options = None,
     target: Texts = None,
     pair: Texts = None,
     trees: File | None = None,
-    masked: float = 0.15,
-    seed: int = 1,
     max_batch_tokens: int = 2048,
     progress: Progress = False,
 ) -> Table:
     """How much each head matters, ranked (docs/heads/importance.md).
 
     Args:
-        by: "gradient": E|d score / d gate| (Michel et al. 2019), the time of a few forward passes for all heads; "ablation": the
-            score lost without the head; "alone": the score lost without the attention's other heads.
-        to: what the output of an ablated head becomes.
-        heads: names or patterns; none: all.
-        normalised: divide by the length of the gradients of the attention's heads, as Michel et al. do.
-        layer_by_layer: rank the heads of each attention among themselves.
-        masked: share of the words that a model of masked words predicts; `seed`: which.
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
     A row for each head: `head`, `rank`, `importance`, `importance_half_width` (of the 95 % interval over texts).
     """
+    heads = listed(heads, "heads")
     report = _report(
-        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees), by=by, to=to,
-        heads=listed(heads, "heads"), normalised=normalised, layer_by_layer=layer_by_layer, masked=masked, seed=seed,
-        max_batch_tokens=max_batch_tokens, progress=progress,
+        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees),
+        settings=settings("importance", locals()), max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
     return Table(report["heads"], report)
 
 
+@with_options("importance", curve=True)
 @checked
 def pruning_curve(
     model: Model,
     text: Texts = None,
     *,
-    by: Measure = "gradient",
-    to: Literal["zero", "mean"] = "zero",
-    layer_by_layer: bool = False,
-    points: int = 10,
-    random_orders: int = 10,
+    # settings of importance, with the curve
+    # end of settings
+    options: Options = None,
     target: Texts = None,
     pair: Texts = None,
     trees: File | None = None,
-    masked: float = 0.15,
-    seed: int = 1,
     max_batch_tokens: int = 2048,
     progress: Progress = False,
 ) -> Table:
     """The score as heads are muted, the least important first; ranked on one half of the texts, scored on the other.
 
     Args:
-        points: steps of the curve; random_orders: orders at random beside it; 0: none. The others as for `importance`.
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     A row for each point: `muted` (heads), `score`, `loss`, `random` with their intervals.
     """
+    heads = listed(heads, "heads")
     report = _report(
-        model, model._native.pruning_curve, corpus(text, target=target, pair=pair, trees=trees), by=by, to=to, heads=[],
-        normalised=False, layer_by_layer=layer_by_layer, masked=masked, seed=seed, points=points, random_orders=random_orders,
-        max_batch_tokens=max_batch_tokens, progress=progress,
+        model, model._native.importance, corpus(text, target=target, pair=pair, trees=trees),
+        settings=settings("importance", locals(), curve=True), max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
     return Table(report["curve"]["points"], report)
 

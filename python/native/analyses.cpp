@@ -27,6 +27,7 @@
 #include "multihead/heads/similar_json.h"
 #include "multihead/heads/where_heads.h"
 #include "multihead/heads/where_json.h"
+#include "multihead/io/describe_settings.h"
 #include "names.h"
 
 namespace mh::python {
@@ -108,33 +109,26 @@ std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& head
                     reading.loaded.path());
 }
 
-HeadImportanceOptions importance_options(const Reading& reading, const std::string& by, const std::string& to,
-                                         const Names& heads, bool normalised, bool layer_by_layer,
-                                         double masked, uint64_t seed) {
-  const auto measure = value_named(by, kImportanceMeasureNames, "by");
-  return {.measure = measure,
-          .to = value_named(to, kAblatedToNames, "to"),
-          .normalised = normalised,
-          .within_attentions = layer_by_layer || measure == ImportanceMeasure::kAlone,
-          .heads = patterns_of(heads),
-          .texts = {.masked = masked, .seed = seed, .read = reading.options()}};
+/// The settings among a function's keyword arguments. Throws UsageError.
+template <class Settings>
+Settings settings_of(const std::string& arguments, const char* function) {
+  Settings settings;
+  try {
+    from_json(settings, arguments, function);
+  } catch (const FormatError& error) {
+    throw UsageError(error.what());
+  }
+  return settings;
 }
 
-std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::string& by,
-                       const std::string& to, const Names& heads, bool normalised, bool layer_by_layer,
-                       double masked, uint64_t seed) {
-  const HeadImportanceOptions options =
-      importance_options(reading, by, to, heads, normalised, layer_by_layer, masked, seed);
-  return importance_json(head_importance(reading.loaded.scored(), corpus, options), reading.loaded.path());
-}
-
-std::string curve(const Reading& reading, HeadsCorpus& corpus, const std::string& by, const std::string& to,
-                  const Names& heads, bool normalised, bool layer_by_layer, double masked, uint64_t seed,
-                  int points, int random_orders) {
-  const HeadImportanceOptions options =
-      importance_options(reading, by, to, heads, normalised, layer_by_layer, masked, seed);
-  const PruningCurveOptions steps{.points = points, .random_orders = random_orders, .seed = seed};
-  return importance_json(pruning_curve(reading.loaded.scored(), corpus, options, steps),
+std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::string& arguments) {
+  auto settings = settings_of<ImportanceSettings>(arguments, "importance");
+  settings.importance.texts.read = reading.options();
+  const SentenceModel& model = reading.loaded.scored();
+  if (!settings.curve)
+    return importance_json(head_importance(model, corpus, settings.importance), settings,
+                           reading.loaded.path());
+  return importance_json(pruning_curve(model, corpus, settings.importance, settings.steps), settings,
                          reading.loaded.path());
 }
 
@@ -221,10 +215,7 @@ void add_analyses(nb::class_<LoadedModel>& model) {
   add("alignment", alignment);
   add("similar", similar, "nearest"_a, "cluster_ratio"_a, "seed"_a);
   add("where", where, "heads"_a, "sentences"_a, "usual"_a, "tokens"_a, "alike"_a, "least_count"_a, "sure"_a);
-  add("importance", importance, "by"_a, "to"_a, "heads"_a, "normalised"_a, "layer_by_layer"_a, "masked"_a,
-      "seed"_a);
-  add("pruning_curve", curve, "by"_a, "to"_a, "heads"_a, "normalised"_a, "layer_by_layer"_a, "masked"_a,
-      "seed"_a, "points"_a, "random_orders"_a);
+  add("importance", importance, "settings"_a);
   add("faithfulness", faithful, "of_pairs"_a, "methods"_a, "points"_a, "draws"_a, "seed"_a, "steps"_a);
   model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "random_draws"_a, "seed"_a)
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a, "what"_a,

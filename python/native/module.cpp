@@ -11,6 +11,7 @@ NB_MODULE(_native, module) {
   mh::python::add_training(module);
   mh::python::add_measures(module);
   mh::python::add_study(module);
+  mh::python::add_settings(module);
   mh::python::add_tool(module);
   module.def("version", [] { return MULTIHEAD_VERSION; });
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def test_texts_are_lists_or_files(demo: mh.Model, tmp_path: Path) -> None:
         (lambda: mh.heads.stats(demo, SENTENCES, target=translations[:2]), mh.UsageError, "5"),
         (lambda: mh.heads.stats(demo, file, target=translations), mh.UsageError, "all as lists, or all as files"),
         (lambda: mh.heads.stats(demo, []), mh.FormatError, "the text is empty"),
-        (lambda: mh.heads.importance(demo, SENTENCES, by="magic"), mh.UsageError, "`by`: expected gradient"),  # type: ignore[arg-type]
+        (lambda: mh.heads.importance(demo, SENTENCES, by="magic"), mh.UsageError, 'importance: by: expected one of "gradient"'),  # type: ignore[arg-type]
         (lambda: mh.heads.where(demo, SENTENCES, heads="encoder.9.*"), mh.UsageError, "encoder.9"),
     ):
         with pytest.raises(kind, match=words):
@@ -251,3 +252,20 @@ def test_costs_and_bleu() -> None:
         mh.bleu(["a"], ["a", "b"])
     with pytest.raises(mh.UsageError, match="a list of texts, got str"):
         mh.bleu("a", "b")
+
+
+def test_options_make_a_report_again(demo: mh.Model) -> None:
+    first = mh.heads.importance(demo, SENTENCES, by="ablation", to="mean", heads="encoder.*", seed=5)
+    assert mh.heads.importance(demo, SENTENCES, options=first.report["options"]).report == first.report
+    others = mh.heads.importance(demo, SENTENCES, options=first.report["options"], heads="decoder.*")
+    assert others.report["options"] == {**first.report["options"], "heads": ["decoder.*"]}
+    curve = mh.heads.pruning_curve(demo, SENTENCES, points=2, random_orders=3)
+    assert mh.heads.pruning_curve(demo, SENTENCES, options=curve.report["options"]).report == curve.report
+    for call, words in (
+        (lambda: mh.heads.importance(demo, SENTENCES, options=curve.report["options"]), "`curve` is True, and importance makes"),
+        (lambda: mh.heads.importance(demo, SENTENCES, options={"sed": 3}), "there is no `sed`; did you mean `seed`?"),
+        (lambda: mh.heads.importance(demo, SENTENCES, sed=3), "importance has no argument `sed`; did you mean `seed`?"),  # type: ignore[call-arg]
+        (lambda: mh.heads.pruning_curve(demo, SENTENCES, by="alone"), "a curve mutes heads in one order"),
+    ):
+        with pytest.raises(mh.UsageError, match=re.escape(words)):
+            call()

@@ -1,8 +1,10 @@
-// The tables of flags in docs/verbs say what the tables of settings say: `multihead pages docs/verbs` writes
+// The tables of flags in docs/verbs and docs/heads say what the descriptions of settings say: `multihead pages DIR` writes
 // them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <initializer_list>
+#include <string>
 
 #include "multihead/base/file.h"
 #include "tests/cli/run_tool.h"
@@ -11,17 +13,26 @@
 namespace mh {
 namespace {
 
-TEST(Pages, TablesOfFlagsAreCurrent) {
-  const std::filesystem::path pages = std::filesystem::path(source_folder()) / "docs/verbs";
+void expect_current(const std::string& folder, std::initializer_list<const char*> names,
+                    const std::string& group) {
+  const std::filesystem::path pages = std::filesystem::path(source_folder()) / folder;
   ScratchFolder scratch;
-  for (const auto& page : std::filesystem::directory_iterator(pages))
-    std::filesystem::copy_file(page, scratch.path() / page.path().filename());
-  ASSERT_EQ(run_tool("pages '" + scratch.path().string() + "'").status, 0);
-  for (const char* page : {"train.md", "ledger.md", "trace.md"}) {
-    const std::string now = read_file(scratch.path() / page);
-    EXPECT_NE(now.find("<!-- flags: Heads -->\n| flag | default | |\n"), std::string::npos) << page;
-    EXPECT_EQ(now, read_file(pages / page)) << "run multihead pages docs/verbs";
+  for (const auto& page : std::filesystem::directory_iterator(pages)) {
+    if (page.is_regular_file()) std::filesystem::copy_file(page, scratch.path() / page.path().filename());
   }
+  ASSERT_EQ(run_tool("pages '" + scratch.path().string() + "'").status, 0);
+  for (const char* page : names) {
+    const std::string now = read_file(scratch.path() / page);
+    EXPECT_NE(now.find("<!-- flags: " + group + " -->\n| flag | default | |\n|---|---|---|\n| `--"),
+              std::string::npos)
+        << page;
+    EXPECT_EQ(now, read_file(pages / page)) << "run multihead pages " << folder;
+  }
+}
+
+TEST(Pages, TablesOfFlagsAreCurrent) {
+  expect_current("docs/verbs", {"train.md", "ledger.md", "trace.md"}, "Heads");
+  expect_current("docs/heads", {"importance.md"}, "Importance");
 }
 
 }  // namespace

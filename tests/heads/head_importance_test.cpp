@@ -305,7 +305,7 @@ TEST(HeadImportance, NeitherBatchesNorThreadsChangeIt) {
       set_thread_count(3);
       const HeadImportanceReport again = importance(2048), alone = importance(1);
       set_thread_count(threads);
-      EXPECT_EQ(importance_json(once, "m"), importance_json(again, "m"));
+      EXPECT_EQ(importance_json(once, {}, "m"), importance_json(again, {}, "m"));
       for (const HeadImportance& head : once.heads) {
         const auto same = std::ranges::find(alone.heads, head.name, &HeadImportance::name);
         EXPECT_NEAR(head.importance.mean, same->importance.mean, 2e-5);
@@ -356,7 +356,7 @@ TEST(HeadImportance, RefusesWhatCannotBe) {
   EXPECT_THAT(message(families[1], many, {.heads = {HeadPattern("encoder.*")}}),
               HasSubstr("no head 'encoder.*'"));
   EXPECT_THAT(message(families[1], many, {.measure = ImportanceMeasure::kAblation, .normalised = true}),
-              HasSubstr("leave `normalised` out"));
+              HasSubstr("`normalised` divides by the norm"));
   EXPECT_THAT(message(families[2], many, {.texts = {.masked = 0}}), HasSubstr("`masked` is 0"));
   EXPECT_THAT(message(families[1], {.sources = many.sources, .targets = many.sources}, {}),
               HasSubstr("reads one text"));

@@ -75,7 +75,7 @@ TEST(PruningCurve, JsonHasTheFieldsThatThePageDescribes) {
   TextCorpus corpus(text);
   const PruningCurve curve =
       pruning_curve(families[0].model, corpus, {.measure = ImportanceMeasure::kAblation}, {.points = 2});
-  const auto json = nlohmann::json::parse(importance_json(curve, "small"));
+  const auto json = nlohmann::json::parse(importance_json(curve, {.curve = true}, "small"));
   EXPECT_EQ(json["score"], "translation");
   EXPECT_EQ(json["heads"][0]["importance"].get<double>(), curve.importance.heads[0].importance.mean);
   std::set<std::string> keys;

@@ -125,7 +125,8 @@ TEST(Config, ListsAllProblemsAtOnceAndChangesNothing) {
     for (const char* part :
          {"model_type: expected \"multihead\", got \"bert\"", "d_model: missing",
           "updates: expected an integer", "layers[1].heads[1]: expected an integer from 0 to 15, got 16",
-          "norm: expected one of \"post\", \"pre\", got \"mid\"", "unknown key \"dopout\""}) {
+          "norm: expected one of \"post\", \"pre\", got \"mid\"",
+          "unknown key \"dopout\", did you mean dropout?"}) {
       EXPECT_THAT(message, testing::HasSubstr(part));
     }
   }

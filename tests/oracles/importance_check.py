@@ -138,7 +138,7 @@ def main():
     model = Gated(folder)
     expected = importance(model, lines, targets)
     flags = {"gradient": [], "zero": ["--by", "ablation"], "mean": ["--by", "ablation", "--to", "mean"],
-             "alone": ["--by", "ablation", "--one-per-layer"]}
+             "alone": ["--by", "alone"]}
     for how, more in flags.items():
         command = [tool, "heads", "importance", folder, "-i", path, "--json", *more]
         if len(sys.argv) > 4:

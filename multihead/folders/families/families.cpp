@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "multihead/base/error.h"
+#include "multihead/base/suggestions.h"
 #include "multihead/folders/families/config_keys.h"
 #include "multihead/folders/families/family.h"
 #include "multihead/folders/known_keys.h"
@@ -54,30 +53,6 @@ std::vector<OwnHeads> read_own_heads(std::string_view json, std::string_view nam
   return fields.heads;
 }
 
-/// How many letters must be put in, taken out or changed to make b of a (Levenshtein 1966).
-size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);  // of the letters of `a` so far, to each beginning of b
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t before = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = before + (a[i] == b[j] ? 0 : 1);
-      before = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, changed}));
-    }
-  }
-  return row.back();
-}
-
-/// "; the nearest name is "mistral"", or nothing where no name is near.
-std::string nearest_name(std::string_view type) {
-  const Family* nearest = *std::min_element(families().begin(), families().end(), [&](auto* a, auto* b) {
-    return edits_between(type, a->model_type) < edits_between(type, b->model_type);
-  });
-  const size_t edits = edits_between(type, nearest->model_type);
-  if (edits > 2 && !type.starts_with(nearest->model_type)) return "";
-  return fmt::format("; the nearest name is \"{}\"", nearest->model_type);
-}
-
 /// The family of a config.json.
 const Family& family_of(const nlohmann::json& document, std::string_view name) {
   if (!document.is_object())
@@ -86,13 +61,15 @@ const Family& family_of(const nlohmann::json& document, std::string_view name) {
   if (found == document.end())
     throw FormatError(fmt::format("{}: no \"model_type\"; is it the config.json of a model?", name));
   const std::string type = found->is_string() ? found->get<std::string>() : json_excerpt(*found);
-  std::vector<std::string> known;
+  std::vector<std::string> known, names;
   for (const Family* family : families()) {
     if (family->model_type == type) return *family;
     known.push_back(fmt::format("\"{}\" ({})", family->model_type, family->what));
+    names.emplace_back(family->model_type);
   }
-  throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}", name, type,
-                                fmt::join(known, ", "), nearest_name(type)));
+  const std::string meant = did_you_mean(type, names);
+  throw FormatError(fmt::format("{}: model_type is \"{}\", expected one of {}{}{}", name, type,
+                                fmt::join(known, ", "), meant.empty() ? "" : "; ", meant));
 }
 
 }  // namespace

@@ -80,17 +80,18 @@ HeadImportanceReport head_importance(const SentenceModel& model, const ScoredTex
   const bool gradients = options.measure == ImportanceMeasure::kGradient;
   if (options.normalised && (!gradients || !options.heads.empty()))
     throw UsageError(
-        "the norm of an attention is that of its heads' gradients; leave `normalised` out, or take the "
-        "gradients of all heads");
+        "`normalised` divides by the norm of the gradients of all heads of an attention; leave it out, or "
+        "take the gradients of all heads");
   const std::vector<HeadName> heads = heads_wanted(*model.folder.model, options.heads);
   const ObserveOptions& read = options.texts.read.observe;
-  HeadImportanceReport report{.read = texts.read,
-                              .kind = texts.kind,
-                              .predictions = texts.predictions(),
-                              .measure = options.measure,
-                              .to = options.to,
-                              .normalised = options.normalised,
-                              .within_attentions = options.within_attentions};
+  HeadImportanceReport report{
+      .read = texts.read,
+      .kind = texts.kind,
+      .predictions = texts.predictions(),
+      .measure = options.measure,
+      .to = options.to,
+      .normalised = options.normalised,
+      .within_attentions = options.within_attentions || options.measure == ImportanceMeasure::kAlone};
   const auto count = static_cast<double>(texts.texts.size());
   if (gradients) {
     const GateGradients found = gate_gradients(

@@ -39,10 +39,28 @@ struct HeadImportanceOptions {
   AblatedTo to = AblatedTo::kZero;  // of ablations
   /// Of gradients: divide the importance of each attention's heads by sqrt(sum of their squares), as Michel et al. do.
   bool normalised = false;
-  /// Rank the heads of each attention among themselves, attention by attention.
+  /// Rank the heads of each attention among themselves, attention by attention; kAlone always does.
   bool within_attentions = false;
   std::vector<HeadPattern> heads = {};  // none: all
   ScoredTextsOptions texts = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("by", measure, kImportanceMeasureNames,
+      {.group = kImportanceGroup,
+       .help = "Gradients of gates (fast), leaving each head out, or all others of its attention"});
+    v("to", to, kAblatedToNames,
+      {.group = kImportanceGroup, .help = "What a head's output becomes when it is left out"});
+    v("heads", heads, {},
+      {.group = kImportanceGroup,
+       .help = "These heads alone, e.g. 'encoder.*'; may be given again",
+       .value = "HEAD"});
+    v("normalised", normalised, {},
+      {.group = kImportanceGroup, .help = "Divide by the L2 norm over the attention's heads"});
+    v("layer_by_layer", within_attentions, {},
+      {.group = kImportanceGroup, .help = "Rank the heads of each attention by themselves"});
+    texts.visit(v);
+  }
 };
 
 struct HeadImportance {

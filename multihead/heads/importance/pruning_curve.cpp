@@ -90,8 +90,11 @@ std::vector<double> scores_without(const SentenceModel& model, const ScoredTexts
 
 PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
                            const HeadImportanceOptions& options, const PruningCurveOptions& curve) {
-  check_option("points", curve.points, {.low = 1, .high = 10'000});
-  check_option("random_orders", curve.random_orders, {.low = 0, .high = 1000});
+  check_settings(curve);
+  if (options.measure == ImportanceMeasure::kAlone)
+    throw UsageError(
+        "`by` alone ranks each head as the only one of its attention, and a curve mutes heads in one order; "
+        "leave `curve` out, or choose another `by`");
   const ObserveOptions& read = options.texts.read.observe;
   const auto halves = halves_of(read_scored_texts(model.folder, corpus, options.texts));
   const ScoredTexts &ranked = halves.first, &scored = halves.second;
@@ -108,7 +111,7 @@ PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
   const std::vector<double> before = scores_without(model, scored, {}, read, whole.view());
 
   std::vector<std::vector<HeadName>> at_random;
-  Random random(curve.seed);
+  Random random(options.texts.seed);
   for (int i = 0; i < curve.random_orders; ++i) random.shuffle(at_random.emplace_back(found.order));
   const auto heads = std::ssize(found.order);
   for (int point = 0; point <= curve.points; ++point) {

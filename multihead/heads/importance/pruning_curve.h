@@ -14,9 +14,32 @@ namespace mh {
 
 struct PruningCurveOptions {
   /// Scores besides that of the whole model, at equal steps, from 1 to 10,000; the last one without any head.
-  int points = 10;
-  int random_orders = 10;  // orders at random, at most 1000, whose mean and interval stand beside; 0: none
-  uint64_t seed = 1;       // of these
+  int32_t points = 10;
+  /// Orders at random, at most 1000, whose mean and interval stand beside; 0: none. ScoredTextsOptions::seed is theirs, too.
+  int32_t random_orders = 10;
+
+  template <class V>
+  void visit(V& v) {
+    v("points", points, {.low = 1, .high = 10'000},
+      {.group = kImportanceGroup, .help = "Steps of the curve", .rare = true});
+    v("random_orders", random_orders, {.low = 0, .high = 1000},
+      {.group = kImportanceGroup, .help = "Random orders beside it", .rare = true});
+  }
+};
+
+/// All settings of `multihead heads importance`.
+struct ImportanceSettings {
+  HeadImportanceOptions importance = {};
+  bool curve = false;
+  PruningCurveOptions steps = {};  // of the curve
+
+  template <class V>
+  void visit(V& v) {
+    importance.visit(v);
+    v("curve", curve, {},
+      {.group = kImportanceGroup, .help = "Rank on every second line; mute heads and score the other lines"});
+    steps.visit(v);
+  }
 };
 
 /// The score with so many heads muted.
@@ -35,7 +58,7 @@ struct PruningCurve {
   std::vector<PruningPoint> points = {};
 };
 
-/// Throws UsageError on options out of range, on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
+/// Throws UsageError on options out of range, on ImportanceMeasure::kAlone, which gives no order to mute heads in, on fewer than two texts (four where the measure compares vectors), and as head_importance() does. With
 /// `within_attentions` every attention loses its least head before any loses a second one.
 PruningCurve pruning_curve(const SentenceModel& model, HeadsCorpus& corpus,
                            const HeadImportanceOptions& options, const PruningCurveOptions& curve = {});

@@ -55,10 +55,23 @@ struct ScoredTexts {
   int64_t predictions() const;
 };
 
+/// The title under which help lists the settings of importance.
+inline constexpr const char* kImportanceGroup = "Importance";
+
 struct ScoredTextsOptions {
-  double masked = 0.15;  // share of the tokens that are masked
-  uint64_t seed = 1;     // of which
+  double masked = 0.15;
+  uint64_t seed = 1;
   ObserveHeadsOptions read = {};
+
+  template <class V>
+  void visit(V& v) {
+    v("masked", masked, {.low = 0.001, .high = 1},
+      {.group = kImportanceGroup,
+       .help = "Share of the words that a model of masked words predicts",
+       .rare = true});
+    v("seed", seed, {},
+      {.group = kImportanceGroup, .help = "Seed of the masks and the random orders", .rare = true});
+  }
 };
 
 /// Reads the corpus from where it is to its end; its token ids stay in memory. Sentences of which nothing can be predicted (a

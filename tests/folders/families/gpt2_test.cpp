@@ -69,8 +69,8 @@ TEST(DamagedGpt2, ConfigurationsThatDoNotFitAreRefused) {
   damaged.with("activation_function", "step", "activation_function: expected");
   damaged.with("add_cross_attention", true, "add_cross_attention is true");
   damaged.with("model_type", "gpt3", "model_type is \"gpt3\", expected one of");
-  damaged.with("model_type", "gpt3", "; the nearest name is \"gpt2\"");
-  damaged.with("model_type", "qwen3_moe", "; the nearest name is \"qwen3\"");
+  damaged.with("model_type", "gpt3", "; did you mean gpt2?");
+  damaged.with("model_type", "qwen3_moe", "; did you mean qwen3?");
   damaged.with("model_type", "t5", "an encoder of XLMRobertaModel)");
   damaged.restore();
   EXPECT_NO_THROW(load_model_folder(damaged.folder));

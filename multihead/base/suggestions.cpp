@@ -1,4 +1,4 @@
-#include "cli/suggestions.h"
+#include "multihead/base/suggestions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace mh::cli {
+namespace mh {
 namespace {
 
 constexpr size_t kMostSuggestions = 3;
@@ -38,7 +38,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   for (size_t at = 0; at <= name.size();) {
-    const size_t end = std::min(name.find('-', at), name.size());
+    const size_t end = std::min(name.find_first_of("-_", at), name.size());
     parts.push_back(name.substr(at, end - at));
     at = end + 1;
   }
@@ -73,7 +73,9 @@ size_t cost(std::string_view given, std::string_view name) {
   });
   std::string initials;
   for (const std::string_view part : of_name) initials += part.substr(0, 1);
-  if (some_parts || initials == given) least = std::min<size_t>(least, 2);
+  const bool more_parts =
+      of_given.size() > of_name.size() && std::equal(of_name.begin(), of_name.end(), of_given.begin());
+  if (some_parts || more_parts || initials == given) least = std::min<size_t>(least, 2);
   return least;
 }
 
@@ -100,4 +102,4 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
   return nearest.empty() ? "" : fmt::format("did you mean {}?", fmt::join(nearest, " or "));
 }
 
-}  // namespace mh::cli
+}  // namespace mh

@@ -1,0 +1,25 @@
+// The settings with which a report about heads was made, in the report: its "options" (docs/file-formats.md). A report can be
+// made again from them: multihead heads importance MODEL --options report.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "multihead/io/config.h"
+
+namespace mh {
+namespace detail {
+/// The text of "options" in a report of `verb`. Throws FormatError, `file` first.
+std::string options_in_report(std::string_view report, std::string_view verb, std::string_view file);
+}  // namespace detail
+
+/// Puts the options of a report of `multihead heads VERB` into `settings`; what it does not have stays. `file` is what messages call
+/// the report. Throws FormatError on what is no such report, on one of another verb or of another schema, and on options that there
+/// are not, with the nearest name.
+template <class Settings>
+void read_report_options(Settings& settings, std::string_view report, std::string_view verb,
+                         std::string_view file) {
+  from_json(settings, detail::options_in_report(report, verb, file), std::string(file) + ": options");
+}
+
+}  // namespace mh
