@@ -155,7 +155,9 @@ std::span<const TrainedCheck> trained() {
                                              {"001.2, trained", starts_trained},
                                              {"001.3", regularisers},
                                              {"001.4, trained", segments},
-                                             {"001.5", ensemble}};
+                                             {"001.5", ensemble},
+                                             {"001.6", escape},
+                                             {"001.8", likeness}};
   return kChecks;
 }
 
