@@ -9,6 +9,7 @@ import scipy.stats
 
 from heads_results import BLUE, GREY, RED, Results, holm, plt, table
 from importance_orders import RANDOM_ORDERS, relations_with_heads
+from tree_words import after_words, trees_of
 
 MODELS = {"smollm2": "SmolLM2", "demo": "demo"}
 
@@ -19,6 +20,12 @@ def p_text(p):
 
 def p_is(p):
     return f"p {'= ' if p >= 1e-6 else ''}{p_text(p)}"
+
+
+def above_zero(values):
+    """The mean, half of its 95 % interval, and the one-sided p that it is above 0 (Student's t)."""
+    half = statistics.stdev(values) / len(values) ** 0.5 * scipy.stats.t.ppf(0.975, len(values) - 1)
+    return statistics.mean(values), half, float(scipy.stats.ttest_1samp(values, 0, alternative="greater").pvalue)
 
 
 def pruning(results):
@@ -111,42 +118,18 @@ def lines_of(results, name):
     return (results.directory / name).read_text(encoding="utf-8").splitlines()
 
 
-def trees_of(path):
-    """For each sentence its text and words: (relation, begin, end) in characters."""
-    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
-        lines = block.split("\n")
-        words = [line.split("\t") for line in lines if line.split("\t")[0].isdigit()]
-        text = next((line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")), None)
-        text = text if text is not None else " ".join(word[1] for word in words)
-        found, at = [], 0
-        for word in words:
-            begin = text.find(word[1], at)
-            if begin < 0:  # a part of a multi-word token whose form is not in the text
-                continue
-            at = begin + len(word[1])
-            found.append((word[7], begin, at))
-        yield found
-
-
 def risen(results, name, head, relation, trees, offsets):
     """By sentence of the second half: how much more the loss of the token after the relation's words rises than after other words."""
-    before, after = lines_of(results, f"losses_{name}.none"), lines_of(results, f"losses_{name}.{head}")
+    whole, muted = lines_of(results, f"losses_{name}.none"), lines_of(results, f"losses_{name}.{head}")
     differences = []
     for number, words in enumerate(trees):
         if number % 2 == 0:  # heads are chosen on sentences 1, 3, ...
             continue
         places = [tuple(map(int, o.split(":"))) for o in offsets[number].split()]
-        rise = [float(a) - float(b) for a, b in zip(before[number].split()[1:], after[number].split()[1:])]
-        own, others = [], []
-        for found, _, end in words:
-            # The last token of the word predicts the token after it. A causal text's first token is not scored, so token i + 1 is
-            # number i there; a translator's token i + 1 is number i + 1, and its end token the last.
-            at = next((i for i, (b, e) in enumerate(places) if e == end and e > b), None)
-            if at is None:
-                continue
-            index = at if name == "smollm2" else at + 1
-            if index < len(rise):
-                (own if found == relation else others).append(rise[index])
+        rise = [float(a) - float(b) for a, b in zip(whole[number].split()[1:], muted[number].split()[1:])]
+        after = after_words(words, places, rise, name != "smollm2")
+        own = [number for (found, _, _), number in zip(words, after) if found == relation and number is not None]
+        others = [number for (found, _, _), number in zip(words, after) if found != relation and number is not None]
         if own and others:
             differences.append(statistics.mean(own) - statistics.mean(others))
     return differences
@@ -182,15 +165,14 @@ words, when that head is muted: nats, mean over sentences that have both, with t
     found, rows, late = [], [], {}
     for name, label in MODELS.items():
         chosen = relations_with_heads(results.read(f"relations_{name}"))
-        trees = list(trees_of(results.directory / ("ewt.conllu" if name == "smollm2" else "grammar/test.de.conllu")))
+        path = results.directory / ("ewt.conllu" if name == "smollm2" else "grammar/test.de.conllu")
+        trees = [words for _, words in trees_of(path)]
         offsets = lines_of(results, f"offsets_{name}")
         for relation, head in sorted(chosen.items()):
             differences = risen(results, name, head, relation, trees, offsets)
             if len(differences) < 10:
                 continue
-            test = scipy.stats.ttest_1samp(differences, 0, alternative="greater")
-            half = statistics.stdev(differences) / len(differences) ** 0.5 * scipy.stats.t.ppf(0.975, len(differences) - 1)
-            found.append((label, relation, head, len(differences), statistics.mean(differences), half, float(test.pvalue)))
+            found.append((label, relation, head, len(differences), *above_zero(differences)))
         order = [h["head"] for h in results.read(f"gradients_{name}")["heads"]][::-1]
         order = [h for h in order if h.startswith("decoder") and "cross" not in h]
         own = [order.index(h) + 1 for h in set(chosen.values())]

@@ -222,22 +222,17 @@ TEST(StrictJson, ParsesWhatIsGood) {
 }
 
 TEST(StrictJson, ValuesTakeAtMost40MiB) {
-  std::string zeros = "[0";
-  for (int i = 1; i < 1'500'000; ++i) zeros += ",0";
-  const std::string limit = "f: its values would take more than ";
-  expect_one_line_error([&] { parse_json_strictly(zeros + "]", "f"); }, limit, "zeros");
-  EXPECT_EQ(parse_json_strictly(zeros + "]", "f", {.memory = size_t{1} << 30}).size(), 1'500'000u);
-  constexpr int kMany = 37'500;  // a fortieth, for a fortieth of the memory
-  std::string members = "{\"0\":0", texts = "[\"\"", lists = "[[]";
-  for (int i = 1; i < kMany; ++i) {
+  std::string zeros = "[0", members = "{\"0\":0", texts = "[\"\"", lists = "[[]";
+  for (int i = 1; i < 1'500'000; ++i) {
+    zeros += ",0";
     members += fmt::format(",\"{}\":0", i);
     texts += ",\"\"";
     lists += ",[]";
   }
-  for (const std::string& text : {members + "}", texts + "]", lists + "]"}) {
-    expect_one_line_error([&] { parse_json_strictly(text, "f", {.memory = size_t{1} << 20}); }, limit,
-                          text.substr(0, 9));
-    EXPECT_EQ(parse_json_strictly(text, "f").size(), size_t{kMany});
+  const std::string limit = "f: its values would take more than ";
+  for (const std::string& text : {zeros + "]", members + "}", texts + "]", lists + "]"}) {
+    expect_one_line_error([&] { parse_json_strictly(text, "f"); }, limit, text.substr(0, 9));
+    EXPECT_EQ(parse_json_strictly(text, "f", {.memory = size_t{1} << 30}).size(), 1'500'000u);
   }
   EXPECT_EQ(parse_json_strictly(zeros.substr(0, 1'000'000) + "]", "f").size(), 500'000u);
   const std::string part = "f: a text, a number or its space has more than 8388608 bytes";
