@@ -211,9 +211,8 @@ TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   EXPECT_THAT(claim.remark, testing::AllOf(HasSubstr("(b)"), HasSubstr("(c)"), HasSubstr("real text")));
 }
 
-/// Sentences of answers are of the clauses that they are about.
 TEST_F(ClausesOfStudies, HeadsThatStartNearlyEqualAreAskedHowLongTheyTake) {
-  const Claim claim = claim_of("diversity", "001.6");
+  const Claim claim = claim_of("diversity", "001.8");
   ASSERT_EQ(claim.clauses.size(), 5u);
   // In eight updates no heads part but those that start a tenth apart, which is too few for a slope.
   EXPECT_EQ(claim.clauses[0].verdict, Verdict::kFail);
@@ -232,13 +231,23 @@ TEST_F(ClausesOfStudies, HeadsThatStartNearlyEqualAreAskedHowLongTheyTake) {
 }
 
 TEST_F(ClausesOfStudies, HeadsAreAskedHowAlikeTheyAreAtEqualSharpness) {
-  const Claim claim = claim_of("diversity", "001.8");
+  const Claim claim = claim_of("diversity", "001.9");
   ASSERT_EQ(claim.clauses.size(), 3u);
   EXPECT_THAT(claim.clauses[0].asked, HasSubstr("below 0"));
   EXPECT_THAT(claim.clauses[2].asked, HasSubstr("above 0"));
   EXPECT_EQ(claim.tables.at(0).rows.size(), 9u) << "the start and eight points";
 }
 
+TEST_F(ClausesOfStudies, APenaltyOnWhatHeadsWriteIsComparedWithNone) {
+  const Claim claim = claim_of("diversity", "001.10");
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  EXPECT_THAT(claim.clauses[0].asked, HasSubstr("below 0"));
+  EXPECT_THAT(claim.clauses[1].asked, HasSubstr("below 0"));
+  ASSERT_EQ(claim.tables.at(2).rows.size(), 2u);
+  EXPECT_NE(claim.tables[2].rows[0][1], claim.tables[2].rows[1][1]) << "the penalty changes what is learned";
+}
+
+/// Sentences of answers are of the clauses that they are about.
 TEST_F(ClausesOfStudies, AnswersSpeakOfTheClausesThatTheyMean) {
   struct Meant {
     const char *study, *claim;

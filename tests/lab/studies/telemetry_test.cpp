@@ -166,7 +166,8 @@ TEST(HeadTelemetry, StaysWhereOutputsDo) {
   const TrainingCorpus corpus = corpus_of(random_sources(11, {5, 3, 7}));
   const HeadTelemetry before = head_telemetry(model, corpus);
   const double subspace = penalised(model, {.subspace = true}), output = penalised(model, {.output = true}),
-               positions = penalised(model, {.positions = true});
+               positions = penalised(model, {.positions = true}),
+               written = penalised(model, {.written = true});
   test::turn_heads(model, 5);
   const HeadTelemetry after = head_telemetry(model, corpus);
   EXPECT_NEAR(after.positions, before.positions, 1e-5);
@@ -176,6 +177,7 @@ TEST(HeadTelemetry, StaysWhereOutputsDo) {
   EXPECT_NEAR(after.ratio.value(), before.ratio.value(), 1e-4);
   EXPECT_NEAR(after.distance.value(), before.distance.value(), 1e-5);
   EXPECT_NEAR(penalised(model, {.positions = true}), positions, 1e-4);
+  EXPECT_NEAR(penalised(model, {.written = true}), written, 1e-4);
   EXPECT_GT(std::abs(penalised(model, {.subspace = true}) - subspace), 1e-3);
   EXPECT_GT(std::abs(penalised(model, {.output = true}) - output), 1e-3);
 }
