@@ -123,7 +123,7 @@ Claim escape(ArmRunner& runner) {
     if (std::ranges::any_of(runs, [](const ArmRun& run) { return run.apart == 0; })) continue;
     powers.push_back(-std::log10(arm.head_noise));
     for (size_t s = 0; s < seeds.size(); ++s) updates[s].push_back(static_cast<double>(runs[s].apart));
-    add_point(times, 1 / arm.head_noise,
+    add_point(times, powers.back(),
               of_runs(runs, [](const ArmRun& run) { return static_cast<double>(run.apart); }));
   }
   claim.plots[1].series = {times};
@@ -136,6 +136,7 @@ Claim escape(ArmRunner& runner) {
     decide(claim, false,
            fmt::format("only after {} of {} noises did the heads of all seeds part", powers.size(),
                        all_noises.size()));
+    claim.clauses.front().asked += ": " + limit_text(Limit::above(0));
   }
   const auto arm_of = [&](double noise) -> const Arm& {
     return *std::ranges::find(arms, noise, &Arm::head_noise);

@@ -254,8 +254,11 @@ TEST_F(ClausesOfStudies, AnswersSpeakOfTheClausesThatTheyMean) {
     size_t clause;
     const char* statement;
   };
-  const Meant all[] = {{"diversity", "001.1", 1, "By the divergence of their rows"},
-                       {"diversity", "001.1", 3, "By A_i A_j"},
+  const Meant all[] = {{"diversity", "001.8", 0, "The smaller the difference at the start"},
+                       {"diversity", "001.8", 2, "It grows: heads that start a millionth apart"},
+                       {"diversity", "001.9", 0, "overlap more at the end of training"},
+                       {"diversity", "001.9", 1, "than equally sharp heads that read at random"},
+                       {"diversity", "001.10", 2, "Penalised, the model is as good"},
                        {"diversity", "001.3", 1, "(subspace: cos(V_i, V_j)), the model is better"},
                        {"diversity", "001.3", 3, "(positions: |A_i * A_j|), the model is better"},
                        {"diversity", "001.3", 5, "(output: cos(Att_i, Att_j)), the model is better"},
