@@ -112,6 +112,7 @@ RunSettings ArmRunner::run_settings(const Arm& arm, uint64_t seed) const {
           .disagreement = arm.disagreement,
           .disagreement_weight = arm.disagreement_weight,
           .embedding_scale = arm.embedding_scale,
+          .head_noise = arm.head_noise,
           .member = arm.member,
           .seed = seed};
 }

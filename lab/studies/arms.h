@@ -37,6 +37,7 @@ struct Arm {
   Disagreement disagreement = {};  // a regulariser
   float disagreement_weight = 1;   // its lambda
   double embedding_scale = 1;      // embeddings begin as N(0, scale^2 / d_model)
+  double head_noise = 0;           // add_head_noise() at the start
   uint64_t member = 0;             // of an ensemble: another stream of seeds
 };
 /// The model of a run: with the columns of this seed.

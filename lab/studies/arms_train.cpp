@@ -61,6 +61,7 @@ struct ArmTraining {
                             .seed = stream_of(settings)}) {
     model.initialise(stream_of(settings), settings.embedding_scale);
     if (settings.start == Start::kEqualVariances) set_start_variances(model, kCanonicalStart);
+    if (settings.head_noise > 0) add_head_noise(model, settings.head_noise, stream_of(settings));
   }
   /// The next update.
   UpdateReport update() {
@@ -122,6 +123,8 @@ void ArmRunner::train(const Arm& arm, uint64_t seed) {
     if (!training.update().finite) run.diverged = update;
     run.seconds = training.seconds;
     if (equal && !heads_are_equal(model)) equal = false, run.parted = update;
+    if (settings.head_noise > 0 && run.apart == 0 && head_distance(model).value_or(0) >= kApart)
+      run.apart = update;
     if (update * kCurvePoints / updates != (update - 1) * kCurvePoints / updates) look(update);
     if (run.diverged > 0) return log_.keep(study_, identity, run);
     stop_if_asked();

@@ -1,6 +1,7 @@
 #include "lab/studies/claim.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace mh {
@@ -59,6 +60,18 @@ int StudyReport::count(Verdict verdict) const {
                                             [&](const Clause& c) { return c.verdict == verdict; }));
   }
   return count;
+}
+
+bool comes_before(std::string_view a, std::string_view b) {
+  const auto number_of =
+      [](std::string_view id) {  // "001.10, trained": 10; 0 where there is none ("table 3")
+        int number = 0;
+        const size_t dot = id.find('.');
+        if (dot != std::string_view::npos)
+          std::from_chars(id.data() + dot + 1, id.data() + id.size(), number);
+        return number;
+      };
+  return std::pair(number_of(a), a) < std::pair(number_of(b), b);
 }
 
 }  // namespace mh

@@ -138,6 +138,8 @@ void settle(Claim& claim);
 
 /// "(a)", "(b)": what a page calls clause number `index`.
 std::string clause_letter(size_t index);
+/// The order of claims by their ids: "001.2", "001.2, trained", "001.10".
+bool comes_before(std::string_view a, std::string_view b);
 
 struct StudyReport {
   std::string name = {};        // "split-or-project"

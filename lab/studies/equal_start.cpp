@@ -2,24 +2,21 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "lab/studies/lab.h"
 #include "multihead/base/error.h"
+#include "multihead/base/random.h"
 
 namespace mh {
 namespace {
 
 using lab::Matrix;
 
+constexpr uint64_t kNoiseStream = 700;  // and those behind it, which no parameter's start uses
+
 double squares(const Matrix& a) {
   return lab::norm(a) * lab::norm(a);
-}
-
-/// W_i^Q W_i^K^T [d, d].
-Matrix scores_of(const LayerWeights& layer, int head) {
-  if (layer.geometry.scores == Scores::kMerged) return own_part(layer, "w_qk", head);
-  return lab::product_transposed(head_matrix(layer, HeadPart::kQueries, head).weight,
-                                 head_matrix(layer, HeadPart::kKeys, head).weight);
 }
 
 void multiply(LayerWeights& layer, const std::string& name, double factor) {
@@ -30,6 +27,12 @@ void multiply(LayerWeights& layer, const std::string& name, double factor) {
 
 }  // namespace
 
+DoubleMatrix score_matrix(const LayerWeights& layer, int head) {
+  if (layer.geometry.scores == Scores::kMerged) return own_part(layer, "w_qk", head);
+  return lab::product_transposed(head_matrix(layer, HeadPart::kQueries, head).weight,
+                                 head_matrix(layer, HeadPart::kKeys, head).weight);
+}
+
 StartVariances start_variances(const LayerWeights& layer) {
   const HeadGeometry& g = layer.geometry;
   MH_ASSERT(g.query_key_norm == QueryKeyNorm::kNone);
@@ -37,7 +40,7 @@ StartVariances start_variances(const LayerWeights& layer) {
   Matrix output(layer.d_model, layer.d_model);
   for (int h = 0; h < g.heads; ++h) {
     const auto scale = static_cast<double>(*g.scale);
-    v.scores += scale * scale * squares(scores_of(layer, h)) / g.heads;
+    v.scores += scale * scale * squares(score_matrix(layer, h)) / g.heads;
     const Matrix value = head_matrix(layer, HeadPart::kValues, h).weight;
     v.values += squares(value) / g.d_value / g.heads;
     if (layer.has("w_o")) output = lab::sum(output, lab::product(value, output_matrix(layer, h)));
@@ -62,6 +65,31 @@ void set_start_variances(EncoderDecoder& model, const StartVariances& wanted) {
     MultiHeadAttention& attention = model.attention(name);
     LayerWeights layer = weights_of(attention, model.config().d_model);
     set_start_variances(layer, wanted);
+    put_weights(layer, attention);
+  }
+}
+
+void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed) {
+  uint64_t stream = kNoiseStream;
+  for (const auto& [name, heads] : model.attentions()) {
+    MultiHeadAttention& attention = model.attention(name);
+    LayerWeights layer = weights_of(attention, model.config().d_model);
+    for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
+      Random random(seed, stream++);
+      const MatrixView all = layer.values.at(matrix).view();
+      const bool of_output = std::string_view(matrix) ==
+                             "w_o";  // its heads lie below each other, those of the others side by side
+      const int64_t size = (of_output ? all.rows : all.cols) / heads;
+      const double deviation =
+          noise * lab::norm(in_double(all)) / std::sqrt(static_cast<double>(all.rows * all.cols));
+      const MatrixView others =
+          of_output ? all.rows_between(size, all.rows) : all.columns_between(size, all.cols);
+      for (int64_t i = 0; i < others.rows; ++i) {
+        for (int64_t j = 0; j < others.cols; ++j) {
+          others(i, j) = static_cast<float>(static_cast<double>(others(i, j)) + deviation * random.normal());
+        }
+      }
+    }
     put_weights(layer, attention);
   }
 }

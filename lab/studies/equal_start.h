@@ -34,6 +34,16 @@ void set_start_variances(LayerWeights& layer, const StartVariances& wanted);
 /// The same for every attention of a model.
 void set_start_variances(EncoderDecoder& model, const StartVariances& wanted);
 
+/// W^Q_i W^K_i^T [d, d], by which head i scores pairs of rows. It is what a rotation of its queries and keys leaves alone.
+/// REQUIRES: neither query-key norm nor positions inside the scores.
+DoubleMatrix score_matrix(const LayerWeights& layer, int head);
+
+/// Adds to the part of every head but the first, of W^Q, W^K, W^V and W^O of every attention, normal noise whose standard deviation
+/// is `noise` times the root mean square of that matrix. Of heads that start equal it sets how far apart they start.
+/// Numbers are of 24 bits: of a noise below 1e-7 most is rounded away, and what is left is in the smallest numbers.
+/// REQUIRES: projections of the whole row, one for each head.
+void add_head_noise(EncoderDecoder& model, double noise, uint64_t seed);
+
 /// The mean over the attentions of a model that starts so from this seed.
 StartVariances start_variances(const EncoderDecoderConfig& config, Start start, uint64_t seed);
 

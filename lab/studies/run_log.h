@@ -55,6 +55,9 @@ struct ArmRun {
   int64_t diverged = 0;          // the update whose loss was no number, where training ended; 0: none
   /// The first update after which heads that started equal differ in a bit; 0: never, or they did not.
   int64_t parted = 0;
+  /// With RunSettings::head_noise: the first update after which the encoder's heads are kApart or more apart by head_distance();
+  /// 0: never.
+  int64_t apart = 0;
   std::vector<CurvePoint> curve = {};
 
   template <class V>
@@ -70,6 +73,7 @@ struct ArmRun {
     v("activation_bytes", activation_bytes);
     v("diverged", diverged);
     v("parted", parted);
+    v("apart", apart);
     v("curve", curve);
   }
 };
@@ -87,6 +91,7 @@ struct RunSettings {
   Disagreement disagreement = {};
   float disagreement_weight = 1;
   double embedding_scale = 1;
+  double head_noise = 0;
   uint64_t member = 0, seed = 0;
 
   template <class V>
@@ -102,6 +107,7 @@ struct RunSettings {
     v("disagreement", disagreement, kDisagreementNames);
     v("disagreement_weight", disagreement_weight);
     v("embedding_scale", embedding_scale);
+    v("head_noise", head_noise);
     v("member", member);
     v("text", text);
     v("format", format);

@@ -41,12 +41,6 @@ Decision decide_alone(const Prediction& prediction) {
   return d;
 }
 
-std::string limit_text(const Limit& limit, const std::string& unit) {
-  if (limit.kind == Limit::Kind::kWithin)
-    return fmt::format("between -{0:g}{1} and {0:g}{1}", limit.bound, unit);
-  return fmt::format("{} {:g}{}", limit.kind == Limit::Kind::kAbove ? "above" : "below", limit.bound, unit);
-}
-
 /// A margin can be left on either side, which FAIL alone does not say.
 std::string_view side_of(const Limit& limit, const Decision& d) {
   if (limit.kind != Limit::Kind::kWithin || d.verdict != Verdict::kFail) return "";
@@ -84,6 +78,12 @@ std::vector<Decision> decide(std::span<const Prediction> predictions) {
     if (p[i] > kLevel) decisions[i].verdict = Verdict::kUndecided;
   }
   return decisions;
+}
+
+std::string limit_text(const Limit& limit, const std::string& unit) {
+  if (limit.kind == Limit::Kind::kWithin)
+    return fmt::format("between -{0:g}{1} and {0:g}{1}", limit.bound, unit);
+  return fmt::format("{} {:g}{}", limit.kind == Limit::Kind::kAbove ? "above" : "below", limit.bound, unit);
 }
 
 void predict(Claim& claim, const std::vector<Prediction>& predictions) {

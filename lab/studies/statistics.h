@@ -57,6 +57,8 @@ struct Decision {
 /// wrong with at most 5 %. One comparison alone is decided by whether its 95 % interval covers the limit; within a margin
 /// it passes when its 90 % interval lies inside, and fails when its 95 % interval lies outside.
 std::vector<Decision> decide(std::span<const Prediction> predictions);
+/// "above 0 nats", "between -0.05 and 0.05".
+std::string limit_text(const Limit& limit, const std::string& unit = {});
 /// Of as many clauses, the first ones without figures; decided together.
 void predict(Claim& claim, const std::vector<Prediction>& predictions);
 

@@ -103,7 +103,7 @@ std::string picture_for(const StudyReport& report, const Study& study) {
 void settle(StudyReport& report, const Study& study) {
   for (Claim& claim : report.claims) settle(claim);
   std::stable_sort(report.claims.begin(), report.claims.end(),
-                   [](const Claim& a, const Claim& b) { return a.id < b.id; });
+                   [](const Claim& a, const Claim& b) { return comes_before(a.id, b.id); });
   report.question = study.question;
   report.picture = picture_for(report, study);
   const bool any_trained = std::any_of(report.claims.begin(), report.claims.end(),

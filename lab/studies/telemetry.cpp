@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lab/studies/equal_start.h"
 #include "multihead/heads/measures/observe_corpus.h"
 #include "multihead/heads/measures/similar_heads.h"
 #include "multihead/models/encoder_decoder.h"
@@ -109,6 +110,32 @@ class Diversity : public CorpusObserver {
 
 }  // namespace
 
+std::optional<double> head_distance(const EncoderDecoder& model) {
+  double sum = 0;
+  int64_t pairs = 0;
+  for (const auto& [name, heads] : model.attentions()) {
+    if (!of_encoder(name)) continue;
+    const LayerWeights layer = weights_of(model.attention(name), model.config().d_model);
+    const HeadGeometry& g = layer.geometry;
+    if (g.scores != Scores::kQueryKey || g.query_key_norm != QueryKeyNorm::kNone ||
+        g.weights != HeadWeights::kSoftmax)
+      return {};
+    std::vector<DoubleMatrix> scores;
+    for (int h = 0; h < heads; ++h) {
+      const DoubleMatrix& mine = scores.emplace_back(score_matrix(layer, h));
+      for (int j = 0; j < h; ++j) {
+        const DoubleMatrix& other = scores[static_cast<size_t>(j)];
+        const double sizes = inner_product(mine, mine) + inner_product(other, other);
+        double difference = 0;
+        for (int64_t i = 0; i < mine.size(); ++i) difference += std::pow(mine.data()[i] - other.data()[i], 2);
+        sum += sizes > 0 ? std::sqrt(difference / sizes) : 0;
+        ++pairs;
+      }
+    }
+  }
+  return pairs > 0 ? std::optional(sum / static_cast<double>(pairs)) : std::nullopt;
+}
+
 HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus, size_t sentences) {
   const auto& sources = corpus.tokens.source;
   const std::span<const std::vector<int32_t>> some(sources.data(), std::min(sentences, sources.size()));
@@ -121,6 +148,7 @@ HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus
     if (kind.kind == AttentionKind::kEncoderSelf && kind.within_layers && kind.within_layers->ratio)
       found.ratio = kind.within_layers->ratio->mean;
   }
+  found.distance = head_distance(model);
   return found;
 }
 

@@ -21,6 +21,8 @@ struct HeadTelemetry {
   /// have nothing to do with each other (heads/measures/similar_heads.h); a mean over queries, not over sentences. None: kept
   /// before it was measured, or no pair of heads.
   std::optional<double> ratio = {};
+  /// head_distance(). None: kept before it was measured, or of heads whose scores are not those of W_i^Q and W_i^K alone.
+  std::optional<double> distance = {};
 
   template <class V>
   void visit(V& v) {
@@ -29,8 +31,16 @@ struct HeadTelemetry {
     v("entropy", entropy);
     v("written", written);
     v("ratio", ratio);
+    v("distance", distance);
   }
 };
+/// How far apart the heads of an encoder are by their weights: the mean over its self-attentions and pairs of heads of
+/// |M_i - M_j| / sqrt(|M_i|^2 + |M_j|^2) with M_i = W_i^Q W_i^K^T. 0: equal; heads that have nothing to do with each other: 1.
+/// None: other scores than those of queries and keys, or one head.
+std::optional<double> head_distance(const EncoderDecoder& model);
+/// Heads that are so far apart by head_distance() count as apart: the difference is no longer small beside them.
+inline constexpr double kApart = 0.1;
+
 /// On the first `sentences` of the corpus.
 HeadTelemetry head_telemetry(EncoderDecoder& model, const TrainingCorpus& corpus, size_t sentences = 40);
 

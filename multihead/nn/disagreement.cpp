@@ -12,6 +12,9 @@ bool HeadSimilarities::wants(const Site& site) const {
       return form_.positions;
     case SitePart::kHeads:
       return form_.positions || form_.output;
+    case SitePart::kContribution:
+    case SitePart::kAttentionOutput:
+      return form_.written;
     default:
       return false;
   }
@@ -20,6 +23,16 @@ bool HeadSimilarities::wants(const Site& site) const {
 Var HeadSimilarities::at(Tape& tape, const Site& site, const SiteValue& at) {
   if (site.part == SitePart::kWeights) {
     weights_.push_back(at.value);
+    return at.value;
+  }
+  if (site.part == SitePart::kContribution) {
+    contributions_.push_back(at.value);
+    return at.value;
+  }
+  if (site.part == SitePart::kAttentionOutput) {
+    // Without W^O heads write to columns of their own, whose cosine is 0.
+    if (!contributions_.empty()) add(row_similarity(tape, contributions_));
+    contributions_.clear();
     return at.value;
   }
   if (site.part == SitePart::kHeads && form_.positions) {

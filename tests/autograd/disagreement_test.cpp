@@ -66,6 +66,29 @@ TEST(AlikeRows, IsTheSumOfCosinesOfAllPairs) {
       });
 }
 
+TEST(AlikeRows, AreTheSameWhereverHeadsLie) {
+  constexpr int kHeads = 3;
+  constexpr int64_t kSize = 5;
+  Random random(4);
+  Tensor x(67, kHeads * kSize);  // more rows than a task has
+  for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(random.normal());
+  const auto with = [&](bool apart) {
+    Tape tape(Tape::Mode::kRecord);
+    const Var input = tape.constant(x.view(), Tape::Gradient::kWants);
+    std::vector<Var> heads;
+    for (int64_t h = 0; h < kHeads; ++h)
+      heads.push_back(ops::block(tape, input, 0, x.rows(), h * kSize, (h + 1) * kSize));
+    const Var sum = apart ? row_similarity(tape, heads) : row_similarity(tape, input, kHeads);
+    const float one = 1;
+    tape.seed(sum, {&one, 1, 1});
+    tape.backward();
+    std::vector<float> found = {sum.value()(0, 0)};
+    for (int64_t i = 0; i < x.size(); ++i) found.push_back(input.gradient()(i / x.cols(), i % x.cols()));
+    return found;
+  };
+  EXPECT_EQ(with(true), with(false));
+}
+
 TEST(AlikeRows, EqualHeadsAreAsAlikeAsCanBeAndZerosAreLikeNothing) {
   Tensor equal(2, 6), zero(2, 6);
   for (int64_t i = 0; i < 12; ++i) equal.data()[i] = static_cast<float>(1 + i % 2);

@@ -205,11 +205,13 @@ TEST_P(TransformerProperties, EvaluatingWithADisagreementIsWhatTrainingSees) {
   };
   const double subspace = alike({.subspace = true}, Tape::Mode::kEvaluate),
                positions = alike({.positions = true}, Tape::Mode::kEvaluate),
-               output = alike({.output = true}, Tape::Mode::kEvaluate);
+               output = alike({.output = true}, Tape::Mode::kEvaluate),
+               written = alike({.written = true}, Tape::Mode::kEvaluate);
   for (const auto& [name, form] : kDisagreementNames) {
     const double found = alike(form, Tape::Mode::kEvaluate);
     EXPECT_EQ(found, alike(form, Tape::Mode::kRecord)) << name;
-    const double parts = form.subspace * subspace + form.positions * positions + form.output * output;
+    const double parts =
+        form.subspace * subspace + form.positions * positions + form.output * output + form.written * written;
     EXPECT_NEAR(found, parts, 1e-5 * (1 + parts)) << name << ": the sum of its parts";
   }
 }

@@ -56,7 +56,7 @@ TEST_P(DisagreementTraining, DoesNotDependOnHowSentencesLieInBatches) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, DisagreementTraining,
                          testing::Values(Disagreement{.subspace = true}, Disagreement{.positions = true},
-                                         Disagreement{.output = true},
+                                         Disagreement{.output = true}, Disagreement{.written = true},
                                          Disagreement{.subspace = true, .output = true},
                                          Disagreement{.subspace = true, .positions = true, .output = true}));
 

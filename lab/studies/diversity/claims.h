@@ -16,12 +16,15 @@ struct HeadTelemetry;
 namespace mh::diversity {
 
 std::span<const AlgebraCheck> algebra();
-/// 001.1 to 001.5.
+/// 001.1 to 001.5, and 001.8 to 001.10.
 std::span<const TrainedCheck> trained();
 
 // Those that are files of their own:
-Claim starts_trained(ArmRunner& runner);  // 001.2
-Claim segments(ArmRunner& runner);        // 001.4
+Claim starts_trained(ArmRunner& runner);   // 001.2
+Claim segments(ArmRunner& runner);         // 001.4
+Claim escape(ArmRunner& runner);           // 001.8
+Claim likeness(ArmRunner& runner);         // 001.9, of 001.8's random models
+Claim written_penalty(ArmRunner& runner);  // 001.10, beside them
 /// 001.7: which matrix holds the heads' weights, and how the heads are merged.
 Claim merging(const AlgebraCase& a);
 

@@ -151,11 +151,10 @@ std::vector<std::string> heads_row(std::string name, const std::vector<ArmRun>& 
 }
 
 std::span<const TrainedCheck> trained() {
-  static constexpr TrainedCheck kChecks[] = {{"001.1", from_the_start},
-                                             {"001.2, trained", starts_trained},
-                                             {"001.3", regularisers},
-                                             {"001.4, trained", segments},
-                                             {"001.5", ensemble}};
+  static constexpr TrainedCheck kChecks[] = {{"001.1", from_the_start}, {"001.2, trained", starts_trained},
+                                             {"001.3", regularisers},   {"001.4, trained", segments},
+                                             {"001.5", ensemble},       {"001.8", escape},
+                                             {"001.9", likeness},       {"001.10", written_penalty}};
   return kChecks;
 }
 

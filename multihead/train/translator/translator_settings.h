@@ -219,8 +219,9 @@ struct TranslatorSettings {
     v("disagreement", disagreement, kDisagreementNames,
       {.group = kLearning,
        .help =
-           "Regulariser that makes heads differ: in their values (subspace), their weights (positions) or "
-           "their outputs (output), or in several of these"});
+           "Regulariser that makes heads differ: in their values (subspace), their weights (positions), "
+           "their outputs before W^O (output), several of these, or in what they add to the layer's output "
+           "(written)"});
     v("disagreement_weight", disagreement_weight, {.low = 0, .high = 1000},
       {.group = kLearning, .help = "Weight of the regulariser of `disagreement` in the loss"});
     v("head_gates", head_gates, {.low = 0, .high = 1000},

@@ -191,6 +191,22 @@ TEST(Arms, SayWhenHeadsThatStartEqualPart) {
   EXPECT_EQ(parted(kEqualInput, 0), 1) << "each head's gradient comes through its own W_i^O";
 }
 
+TEST(Arms, SayWhenHeadsThatStartNearlyEqualAreApart) {
+  test::TinyRunner runner;
+  const auto apart = [&](double noise) {
+    Arm arm = runner->base("nearly equal");
+    arm.model.geometry.initialisation = HeadInitialisation::kEqual;
+    arm.head_noise = noise;
+    return runner->runs(arm, {1})[0];
+  };
+  const ArmRun near = apart(1e-6), far = apart(0.5);
+  EXPECT_EQ(near.apart, 0) << "eight updates are too few";
+  EXPECT_GT(near.curve.front().heads.distance.value(), 0);
+  EXPECT_LT(near.curve.front().heads.distance.value(), 1e-5);
+  EXPECT_EQ(far.apart, 1) << "apart from the start";
+  EXPECT_EQ(runner.kept()[0]["is"]["head_noise"], 1e-6) << "another noise is another run";
+}
+
 TEST(Arms, ALossThatIsNoNumberEndsTheRunAndIsKept) {
   SizeSettings settings = test::tiny_settings();
   settings.learning_rate = 9e29f;

@@ -211,6 +211,42 @@ TEST_F(ClausesOfStudies, WideHeadsNameWhatRealTextFound) {
   EXPECT_THAT(claim.remark, testing::AllOf(HasSubstr("(b)"), HasSubstr("(c)"), HasSubstr("real text")));
 }
 
+TEST_F(ClausesOfStudies, HeadsThatStartNearlyEqualAreAskedHowLongTheyTake) {
+  const Claim claim = claim_of("diversity", "001.8");
+  ASSERT_EQ(claim.clauses.size(), 5u);
+  // In eight updates no heads part but those that start a tenth apart, which is too few for a slope.
+  EXPECT_EQ(claim.clauses[0].verdict, Verdict::kFail);
+  EXPECT_THAT(claim.clauses[0].measured, StartsWith("only after "));
+  EXPECT_THAT(claim.clauses[1].asked, HasSubstr("between -0.3 and 0.3"));
+  EXPECT_THAT(claim.clauses[2].asked, HasSubstr("above 1"));
+  ASSERT_EQ(claim.tables.at(0).rows.size(), 6u);
+  EXPECT_EQ(claim.tables[0].rows[0][1], "never");
+  EXPECT_EQ(claim.tables[0].rows[5][0], "random");
+  ASSERT_EQ(claim.plots.size(), 2u);
+  EXPECT_EQ(claim.plots[0].series.size(), 6u);
+  // While the difference is small, ten times the noise is ten times the distance: at the start nearly to the digit.
+  const auto& smaller = claim.plots[0].series[1];
+  const auto& larger = claim.plots[0].series[2];
+  EXPECT_NEAR(larger.y[0] / smaller.y[0], 10, 0.5);
+}
+
+TEST_F(ClausesOfStudies, HeadsAreAskedHowAlikeTheyAreAtEqualSharpness) {
+  const Claim claim = claim_of("diversity", "001.9");
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  EXPECT_THAT(claim.clauses[0].asked, HasSubstr("below 0"));
+  EXPECT_THAT(claim.clauses[2].asked, HasSubstr("above 0"));
+  EXPECT_EQ(claim.tables.at(0).rows.size(), 9u) << "the start and eight points";
+}
+
+TEST_F(ClausesOfStudies, APenaltyOnWhatHeadsWriteIsComparedWithNone) {
+  const Claim claim = claim_of("diversity", "001.10");
+  ASSERT_EQ(claim.clauses.size(), 3u);
+  EXPECT_THAT(claim.clauses[0].asked, HasSubstr("below 0"));
+  EXPECT_THAT(claim.clauses[1].asked, HasSubstr("below 0"));
+  ASSERT_EQ(claim.tables.at(2).rows.size(), 2u);
+  EXPECT_NE(claim.tables[2].rows[0][1], claim.tables[2].rows[1][1]) << "the penalty changes what is learned";
+}
+
 /// Sentences of answers are of the clauses that they are about.
 TEST_F(ClausesOfStudies, AnswersSpeakOfTheClausesThatTheyMean) {
   struct Meant {
@@ -218,8 +254,11 @@ TEST_F(ClausesOfStudies, AnswersSpeakOfTheClausesThatTheyMean) {
     size_t clause;
     const char* statement;
   };
-  const Meant all[] = {{"diversity", "001.1", 1, "By the divergence of their rows"},
-                       {"diversity", "001.1", 3, "By A_i A_j"},
+  const Meant all[] = {{"diversity", "001.8", 0, "The smaller the difference at the start"},
+                       {"diversity", "001.8", 2, "It grows: heads that start a millionth apart"},
+                       {"diversity", "001.9", 0, "overlap more at the end of training"},
+                       {"diversity", "001.9", 1, "than equally sharp heads that read at random"},
+                       {"diversity", "001.10", 2, "Penalised, the model is as good"},
                        {"diversity", "001.3", 1, "(subspace: cos(V_i, V_j)), the model is better"},
                        {"diversity", "001.3", 3, "(positions: |A_i * A_j|), the model is better"},
                        {"diversity", "001.3", 5, "(output: cos(Att_i, Att_j)), the model is better"},

@@ -241,5 +241,37 @@ TEST(EqualStartOfAModel, SlicesUsuallyStartWithFourTimesTheVarianceOfScores) {
   EXPECT_NEAR(mean.values, 1, 0.05);
 }
 
+TEST(HeadNoise, IsOfTheSizeAskedForAndLeavesTheFirstHead) {
+  EncoderDecoderConfig config = small_config();
+  config.d_model = kModel, config.encoder_heads = config.decoder_heads = kHeads;
+  config.geometry.initialisation = HeadInitialisation::kEqual;
+  EncoderDecoder equal(config), noisy(config), again(config), other(config);
+  for (EncoderDecoder* model : {&equal, &noisy, &again, &other}) model->initialise(3);
+  add_head_noise(noisy, 0.25, 7);
+  add_head_noise(again, 0.25, 7);
+  add_head_noise(other, 0.25, 8);
+  const auto of = [](const EncoderDecoder& model, const std::string& attention) {
+    return weights_of(model.attention(attention), kModel);
+  };
+  double squares = 0, numbers = 0;
+  for (const auto& [name, heads] : equal.attentions()) {
+    for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
+      const auto part = [&](const EncoderDecoder& model, int head) {
+        return own_part(of(model, name), matrix, head);
+      };
+      EXPECT_EQ(lab::largest_difference(part(noisy, 0), part(equal, 0)), 0) << name << " " << matrix;
+      for (int h = 1; h < heads; ++h) {
+        EXPECT_EQ(lab::largest_difference(part(noisy, h), part(again, h)), 0);
+        EXPECT_GT(lab::largest_difference(part(noisy, h), part(other, h)), 0);
+        const double size = lab::norm(part(equal, 0)),
+                     added = lab::norm(lab::sum(part(noisy, h), lab::scaled(part(equal, 0), -1)));
+        squares += added * added / (size * size);
+        numbers += 1;
+      }
+    }
+  }
+  EXPECT_NEAR(std::sqrt(squares / numbers), 0.25, 0.01);
+}
+
 }  // namespace
 }  // namespace mh

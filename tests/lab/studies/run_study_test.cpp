@@ -321,10 +321,10 @@ TEST_P(Published, PictureIsOfAClaimThatThereIs) {
 TEST_P(Published, ClaimsAreInTheOrderOfTheirIdsAndEachIsThereOnce) {
   std::vector<std::string> ids;
   for (const TrainedCheck& check : study_.trained) ids.emplace_back(check.id);
-  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end(), comes_before));
   std::vector<std::string> formulas_first;
   for (const AlgebraCheck& check : study_.algebra) formulas_first.emplace_back(check.id);
-  EXPECT_TRUE(std::is_sorted(formulas_first.begin(), formulas_first.end()));
+  EXPECT_TRUE(std::is_sorted(formulas_first.begin(), formulas_first.end(), comes_before));
   ids.insert(ids.end(), formulas_first.begin(), formulas_first.end());
   std::sort(ids.begin(), ids.end());
   EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());

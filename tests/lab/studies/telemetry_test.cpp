@@ -166,7 +166,8 @@ TEST(HeadTelemetry, StaysWhereOutputsDo) {
   const TrainingCorpus corpus = corpus_of(random_sources(11, {5, 3, 7}));
   const HeadTelemetry before = head_telemetry(model, corpus);
   const double subspace = penalised(model, {.subspace = true}), output = penalised(model, {.output = true}),
-               positions = penalised(model, {.positions = true});
+               positions = penalised(model, {.positions = true}),
+               written = penalised(model, {.written = true});
   test::turn_heads(model, 5);
   const HeadTelemetry after = head_telemetry(model, corpus);
   EXPECT_NEAR(after.positions, before.positions, 1e-5);
@@ -174,7 +175,9 @@ TEST(HeadTelemetry, StaysWhereOutputsDo) {
   EXPECT_NEAR(after.entropy, before.entropy, 1e-5);
   EXPECT_NEAR(after.written.value(), before.written.value(), 1e-5);
   EXPECT_NEAR(after.ratio.value(), before.ratio.value(), 1e-4);
+  EXPECT_NEAR(after.distance.value(), before.distance.value(), 1e-5);
   EXPECT_NEAR(penalised(model, {.positions = true}), positions, 1e-4);
+  EXPECT_NEAR(penalised(model, {.written = true}), written, 1e-4);
   EXPECT_GT(std::abs(penalised(model, {.subspace = true}) - subspace), 1e-3);
   EXPECT_GT(std::abs(penalised(model, {.output = true}) - output), 1e-3);
 }
@@ -188,6 +191,31 @@ TEST(HeadTelemetry, IsOfSoManySentencesAndOfNoneNothing) {
   EXPECT_EQ(none.written, 0);
   EXPECT_EQ(none.entropy, 0);
   EXPECT_FALSE(none.ratio);
+}
+
+TEST(HeadDistance, IsThatOfTheFormula) {
+  EncoderDecoder model(config_of(3));  // d_model 6, heads of 2
+  model.initialise(1);
+  // Head i scores with factor(i) times one matrix, so its distance from head j is |f_i - f_j| / sqrt(f_i^2 + f_j^2).
+  const auto factor = [](int64_t j) { return std::vector<double>{1, 2, -3}[static_cast<size_t>(j / 2)]; };
+  set(model, "self_attention.w_q",
+      [&](int64_t i, int64_t j) { return factor(j) * static_cast<double>(i + 1) * (j % 2 ? .5 : 1); });
+  set(model, "self_attention.w_k",
+      [](int64_t i, int64_t j) { return static_cast<double>(i * i - 2) * (j % 2 ? -1 : .25); });
+  const double expected = (1 / std::sqrt(5.0) + 4 / std::sqrt(10.0) + 5 / std::sqrt(13.0)) / 3;
+  EXPECT_NEAR(head_distance(model).value(), expected, 1e-6);
+}
+
+TEST(HeadDistance, IsOneOfHeadsThatHaveNothingToDoWithEachOtherAndNoneOfOtherScores) {
+  EncoderDecoderConfig config = config_of(4);
+  config.d_model = 64;
+  config.encoder_layers = 2;
+  EncoderDecoder model(config);
+  model.initialise(5);
+  EXPECT_NEAR(head_distance(model).value(), 1, 0.05);
+  config.geometry.scores = Scores::kTied;
+  EXPECT_FALSE(head_distance(EncoderDecoder(config)));
+  EXPECT_FALSE(head_distance(EncoderDecoder(config_of(1)))) << "one head has no other";
 }
 
 }  // namespace
