@@ -131,7 +131,7 @@ std::string plain_text(const Report& report, const std::vector<BleuScore>& score
 void check_flags(const CLI::App& verb, const BleuFlags& flags) {
   const auto given = [&](const char* flag) { return verb.get_option(flag)->count() > 0; };
   if (given("--language") && flags.bleu.tokenizer != BleuTokenizer::kMoses)
-    throw UsageError("--language is of --tokenize moses; give that, too, or leave out --language");
+    throw UsageError("--language needs --tokenize moses; add that or leave out --language");
   const bool takes_a_value =
       flags.bleu.smoothing == BleuSmoothing::kFloor || flags.bleu.smoothing == BleuSmoothing::kAddK;
   if (given("--smooth-value") && !takes_a_value)

@@ -217,7 +217,7 @@ void add_view(CLI::App& app) {
   add_head_change_flags(*verb, flags->changes);
   add_number(*verb, "--max-size", flags->most_megabytes, {.low = 1, .high = 1024}, "Largest page, in MB");
   verb->add_flag("--no-importance", flags->no_importance,
-                 "Leave out what heads and tokens count for, which takes longest");
+                 "Skip importance and attribution, which take longest");
   verb->add_flag("--open", flags->open, "Open the page when it is written");
   name_values(*verb, "TEXT", {"TEXT", "--target"});
   name_values(*verb, "FILE",

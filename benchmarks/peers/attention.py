@@ -387,7 +387,7 @@ def plot(rows, path):
 def show(path):
     with open(path) as file:
         result = json.load(file)
-    print("| shape | ms | torch takes (asked) | onnxruntime takes | share of the bound | GFLOP/s | GB/s |\n" + "|---" * 7 + "|")
+    print("| shape | ms | speed-up over torch (goal) | onnxruntime takes | share of the bound | GFLOP/s | GB/s |\n" + "|---" * 7 + "|")
     for row in result["rows"]:
         asked = f" ({row['asked']:g})" if row["asked"] else ""
         other = f"{row['ratio_to_onnxruntime']:.2f} x" if "ratio_to_onnxruntime" in row else ""

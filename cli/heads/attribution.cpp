@@ -122,7 +122,7 @@ void add_heads_attribution(CLI::App& heads) {
   verb->add_option("--input-pair", flags->files.pairs,
                    "Second texts of --input, line by line: an encoder's cosines are explained");
   add_number(*verb, "--points", flags->corpus.points, {.low = 1, .high = 10000},
-             "Most steps of a curve: of more tokens several are replaced at once");
+             "Points of the curve; longer texts replace several tokens a point");
   add_number(*verb, "--draws", flags->corpus.draws, {.low = 1, .high = 10000},
              "Random orders of a sentence, the floor");
   add_number(*verb, "--seed", flags->corpus.seed, {}, "Seed of random orders");

@@ -7,6 +7,7 @@
 #include "cli/common.h"
 #include "cli/heads/circuits_report.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
 #include "cli/load_model.h"
 #include "cli/options.h"
@@ -18,7 +19,7 @@ namespace mh::cli {
 void add_heads_circuits(CLI::App& heads) {
   struct Flags {
     std::string model = {}, output = {};
-    CircuitOptions options = {};
+    ReportFlags<CircuitOptions> settings = {};
     int shown = 20;
     bool json = false;
   };
@@ -29,23 +30,23 @@ void add_heads_circuits(CLI::App& heads) {
   CLI::Option* compositions =
       add_number(*verb, "--compositions", flags->shown, {.low = 0},
                  "How many compositions are shown, the strongest; 0: none are computed");
-  add_number(*verb, "--random-draws", flags->options.random_draws, {.low = 1},
-             "Random matrices of which the baseline of compositions is the mean");
-  add_number(*verb, "--seed", flags->options.seed, {}, "Seed of these matrices");
   verb->add_flag("--json", flags->json, "Write JSON; all compositions unless --compositions is given");
   add_output_flag(*verb, "-o,--output", flags->output, "Write to this file instead of standard output");
-  rare_flags(*verb, {"--random-draws", "--seed"});
+  flags->settings.add(*verb);
   verb->footer("Example:\n  multihead heads circuits minilm\n  multihead heads circuits demo --json");
   verb->callback([flags, verb, compositions] {
     refuse_flags_of_heads(*verb);
-    flags->options.compositions = flags->shown > 0;
+    CircuitOptions options = flags->settings.given();
+    options.compositions = flags->shown > 0;
     const ModelFolder folder = load_model(flags->model);
-    const Circuits circuits = head_circuits(*folder.model, flags->options);
+    const Circuits circuits = head_circuits(*folder.model, options);
     const auto shown = static_cast<size_t>(flags->shown);
-    write_text(flags->output,
-               flags->json ? circuits_json(flags->model, circuits,
-                                           compositions->count() > 0 ? std::optional(shown) : std::nullopt)
-                           : circuits_table(circuits, {.compositions = shown}));
+    write_text(flags->output, flags->json ? flags->settings.with_options(
+                                                circuits_json(flags->model, circuits,
+                                                              compositions->count() > 0 ? std::optional(shown)
+                                                                                        : std::nullopt),
+                                                options)
+                                          : circuits_table(circuits, {.compositions = shown}));
   });
 }
 

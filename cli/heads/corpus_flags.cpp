@@ -87,13 +87,6 @@ void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& take
   rare_flags(verb, {"--max-batch-tokens"});
 }
 
-void add_options_flag(CLI::App& verb, std::string& file) {
-  verb.add_option("--options", file,
-                  "Take the options of this report (--json) of the verb; flags change them")
-      ->type_name("FILE");
-  rare_flags(verb, {"--options"});
-}
-
 CorpusRun::CorpusRun(const CorpusFlags& flags, bool scored)
     : model_(scored ? load_scored(flags.model) : SentenceModel{.folder = load_model(flags.model)}),
       changed_(changed_heads(flags.changes)),

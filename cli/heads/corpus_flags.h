@@ -36,9 +36,6 @@ struct CorpusVerb {
 };
 void add_corpus_flags(CLI::App& verb, CorpusFlags& flags, const CorpusVerb& takes);
 
-/// --options: the report of this verb whose settings are taken; flags that are given count before them.
-void add_options_flag(CLI::App& verb, std::string& file);
-
 /// Throws UsageError on an alignment without translations; target_flag: the other flag that gives these.
 void check_alignment(const std::string& alignment, const std::string& target,
                      const std::string& target_conllu, std::string_view target_flag = "--target");

@@ -31,8 +31,9 @@ std::string measure_in_words(const HeadImportanceReport& report) {
       report.to == AblatedTo::kZero ? "multiplied by 0" : "replaced by its mean over the corpus";
   switch (report.measure) {
     case ImportanceMeasure::kGradient:
-      return report.normalised ? "the mean of |d score / d gate|, divided by the length of its attention's"
-                               : "the mean of |d score / d gate| of the head";
+      return report.normalised
+                 ? "the mean of |d score / d gate|, divided by the L2 norm over its attention's heads"
+                 : "the mean of |d score / d gate| of the head";
     case ImportanceMeasure::kAblation:
       return fmt::format("what the score loses when the head's output is {}", to);
     case ImportanceMeasure::kAlone:

@@ -70,7 +70,7 @@ void add_heads_patch(CLI::App& heads) {
   verb->add_option("--corrupt", flags->question.corrupt, "Text of equally many tokens on which it does not")
       ->required();
   verb->add_option("--answer", flags->question.answer,
-                   "The word that comes next, or in the mask's place; without such a head: a text")
+                   "Next word, or the masked one; for models of sentence vectors a text")
       ->required();
   verb->add_option("--wrong", flags->question.wrong, "What the corrupt text leads to")->required();
   verb->add_option("--prefix", flags->question.prefix,
@@ -78,7 +78,7 @@ void add_heads_patch(CLI::App& heads) {
   add_choice(*verb, "--what", flags->options.part, kPatchedPartNames,
              "What is put in: heads' outputs, their patterns (weights), or each layer's stream");
   verb->add_flag("--by-position", flags->options.by_position,
-                 "Put in one position at a time; the stream is always put in so");
+                 "Patch one position at a time (always for the stream)");
   add_number(*verb, "--strongest", flags->strongest, {.low = 0, .high = 1000000},
              "How many of the strongest are listed");
   add_head_change_flags(*verb, flags->changes);

@@ -15,6 +15,7 @@
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/base/error.h"
@@ -26,7 +27,7 @@ namespace {
 
 struct RelationsFlags {
   CorpusFlags corpus = {};
-  RelationsOptions options = {};
+  ReportFlags<RelationsOptions> settings = {};
   std::string relation = {};
   int top = 10;
 };
@@ -135,12 +136,8 @@ void add_heads_relations(CLI::App& heads) {
   verb->add_option("--relation", flags->relation, "Rank all heads for this relation, e.g. obj")
       ->type_name("NAME");
   add_number(*verb, "--top", flags->top, {.low = 1}, "Heads of a ranking");
-  add_number(*verb, "--probe", flags->options.probe_epochs, {.low = 0},
-             "Learn a mix of all heads that finds the trees, by so many passes over half of the sentences");
-  add_number(*verb, "--least-support", flags->options.least_support, {.low = 1},
-             "Leave relations of fewer words on either half out");
-  add_number(*verb, "--seed", flags->options.seed, {}, "Seed of the heads with random weights");
-  rare_flags(*verb, {"--least-support", "--seed", "--top"});
+  rare_flags(*verb, {"--top"});
+  flags->settings.add(*verb);
   verb->footer(
       "Example:\n"
       "  multihead heads relations minilm --conllu en_ewt-ud-dev.conllu\n"
@@ -150,13 +147,15 @@ void add_heads_relations(CLI::App& heads) {
     if (flags->corpus.conllu.empty() && flags->corpus.target_conllu.empty())
       throw UsageError("relations are those of dependency trees: give --conllu FILE");
     CorpusRun run(flags->corpus);
-    flags->options.observe = run.options();
-    if (!flags->relation.empty()) flags->options.random = false;
-    const RelationsReport report = head_relations(run.folder(), run.corpus(), flags->options);
+    RelationsOptions options = flags->settings.given();
+    options.observe = run.options();
+    if (!flags->relation.empty()) options.random = false;
+    const RelationsReport report = head_relations(run.folder(), run.corpus(), options);
     if (flags->corpus.json)
-      return write_text(flags->corpus.output, relations_json(report, flags->corpus.model));
+      return write_text(flags->corpus.output,
+                        flags->settings.with_options(relations_json(report, flags->corpus.model), options));
     std::string text = counted(report.read.sentences, "sentence") + "\n";
-    text += flags->relation.empty() ? best_tables(report, flags->options.least_support)
+    text += flags->relation.empty() ? best_tables(report, options.least_support)
                                     : ranking(report, flags->relation, static_cast<size_t>(flags->top));
     write_text(flags->corpus.output, text + probe_lines(report));
   });

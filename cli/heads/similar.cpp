@@ -11,6 +11,7 @@
 #include "cli/file_endings.h"
 #include "cli/heads/corpus_flags.h"
 #include "cli/heads/heads_verbs.h"
+#include "cli/heads/report_flags.h"
 #include "cli/help_format.h"
 #include "cli/options.h"
 #include "multihead/base/terminal_text.h"
@@ -25,7 +26,7 @@ namespace {
 struct SimilarFlags {
   CorpusFlags corpus = {};
   std::string svg = {};
-  SimilarOptions options = {};
+  ReportFlags<SimilarOptions> settings = {};
 };
 
 /// "3.11": short enough for 80 columns.
@@ -141,11 +142,8 @@ void add_heads_similar(CLI::App& heads) {
   expect_ending(add_output_flag(*verb, "--svg", flags->svg,
                                 "Draw all heads in the order of their dendrogram as an SVG picture"),
                 ".svg", "an SVG picture");
-  add_number(*verb, "--cluster-ratio", flags->options.cluster_ratio, {.low = 0, .high = 1},
-             "Most divergence within a cluster, as a share of chance");
-  add_number(*verb, "--seed", flags->options.compare.seed, {}, "Seed of the permutations");
+  flags->settings.add(*verb);
   name_values(*verb, "FILE", {"--svg"});
-  rare_flags(*verb, {"--cluster-ratio", "--seed"});
   verb->footer(
       "Example:\n"
       "  multihead heads similar minilm -i corpus.txt --svg similar.svg\n"
@@ -153,11 +151,14 @@ void add_heads_similar(CLI::App& heads) {
   verb->callback([flags, verb] {
     refuse_flags_of_heads(*verb);
     CorpusRun run(flags->corpus);
-    flags->options.observe = run.options();
-    const SimilarHeads similar = similar_heads(run.folder(), run.corpus(), flags->options);
+    SimilarOptions options = flags->settings.given();
+    options.observe = run.options();
+    const SimilarHeads similar = similar_heads(run.folder(), run.corpus(), options);
     if (!flags->svg.empty()) write_text(flags->svg, draw_similar(similar));
     write_text(flags->corpus.output,
-               flags->corpus.json ? similar_json(similar, flags->corpus.model) : similar_table(similar));
+               flags->corpus.json
+                   ? flags->settings.with_options(similar_json(similar, flags->corpus.model), options)
+                   : similar_table(similar));
   });
 }
 

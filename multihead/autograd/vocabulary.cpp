@@ -100,8 +100,11 @@ Var cross_entropy(Tape& tape, Var states, const PackedParameters& table, ConstMa
     const float by = loss.gradient()(0, 0);
     if (tape.trains()) {
       if (by == 1) return;
-      throw UsageError(fmt::format(
-          "cross entropy: its gradient is {}, and it has passed on 1; give the factor as its scale", by));
+      throw UsageError(
+          fmt::format("cross entropy: its gradient is {}, and the loss may only enter the total with factor "
+                      "1; give the factor as "
+                      "its `scale`",
+                      by));
     }
     const Tape::Target to = tape.gradient_of(states);
     for (int64_t i = 0; i < states.rows(); ++i) {

@@ -98,8 +98,7 @@ std::unique_ptr<Model> with_random_queries_and_keys(Model& model, uint64_t seed)
 
 RelationsReport head_relations(const ModelFolder& folder, HeadsCorpus& corpus,
                                const RelationsOptions& options) {
-  check_option("least_support", options.least_support, {.low = 1});
-  check_option("probe_epochs", options.probe_epochs, {.low = 0});
+  check_settings(options);
   RelationsReport report;
   RelationScorer scorer;
   CorpusObserver* const observers[] = {&scorer};

@@ -19,7 +19,19 @@ struct RelationsOptions {
   int64_t least_support = 10;  // words on each half, from 1
   bool random = true;          // the heads with random weights too
   uint64_t seed = 1;           // of these
-  int probe_epochs = 0;        // passes over the half that the probe learns from; 0: no probe
+  int32_t probe_epochs = 0;    // passes over the half that the probe learns from; 0: no probe
+
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Relations";
+    v("probe", probe_epochs, {.low = 0},
+      {.group = kGroup,
+       .help =
+           "Learn a mix of all heads that finds the trees, by so many passes over half of the sentences"});
+    v("least_support", least_support, {.low = 1},
+      {.group = kGroup, .help = "Leave relations of fewer words on either half out", .rare = true});
+    v("seed", seed, {}, {.group = kGroup, .help = "Seed of the heads with random weights", .rare = true});
+  }
 };
 
 /// Of the attention-only probe (dependency_probe.h).

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "multihead/base/interval.h"
 #include "multihead/heads/corpus/observe_heads.h"
@@ -19,8 +18,6 @@ using HeadsJson = nlohmann::ordered_json;
 
 /// {"schema": kHeadsSchema, "model": model}, with which every report begins.
 HeadsJson json_of_model(const std::string& model);
-/// "verb" and "options" (heads/report_options.h). settings: their JSON.
-void add_options(HeadsJson& json, std::string_view verb, const std::string& settings);
 /// "sentences" and, of a translator, "targets".
 void add_read(HeadsJson& json, const CorpusRead& read);
 HeadsJson json_of(const HeadFigures& head);

@@ -3,18 +3,17 @@
 #include <fmt/format.h>
 
 #include "multihead/base/error.h"
-#include "multihead/heads/json_parts.h"
 #include "multihead/heads/report_json.h"
 #include "multihead/io/strict_json.h"
 
 namespace mh {
 
-void add_options(HeadsJson& json, std::string_view verb, const std::string& settings) {
-  json["verb"] = verb;
-  json["options"] = HeadsJson::parse(settings);
-}
-
 namespace detail {
+
+std::string with_options(std::string_view report, std::string_view verb, const std::string& options) {
+  MH_ASSERT(report.starts_with('{'));
+  return fmt::format("{{\n \"verb\": \"{}\",\n \"options\": {},{}", verb, options, report.substr(1));
+}
 
 std::string options_in_report(std::string_view report, std::string_view verb, std::string_view file) {
   const auto fail = [&](const std::string& what) { return FormatError(fmt::format("{}: {}", file, what)); };

@@ -9,9 +9,17 @@
 
 namespace mh {
 namespace detail {
+/// The report with "verb" and "options" before its other members.
+std::string with_options(std::string_view report, std::string_view verb, const std::string& options);
 /// The text of "options" in a report of `verb`. Throws FormatError, `file` first.
 std::string options_in_report(std::string_view report, std::string_view verb, std::string_view file);
 }  // namespace detail
+
+/// The report of `multihead heads VERB` with the settings that it was made with.
+template <class Settings>
+std::string with_options(std::string_view report, std::string_view verb, const Settings& settings) {
+  return detail::with_options(report, verb, to_json_line(settings));
+}
 
 /// Puts the options of a report of `multihead heads VERB` into `settings`; what it does not have stays. `file` is what messages call
 /// the report. Throws FormatError on what is no such report, on one of another verb or of another schema, and on options that there

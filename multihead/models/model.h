@@ -31,11 +31,10 @@ using HeadsOfAttentions = std::map<std::string, HeadGeometry, std::less<>>;
 
 /// The numbers that a caller needs to use a model.
 struct ModelFacts {
-  int32_t source_vocabulary =
-      0;  // of the text that an encoder reads, or a decoder that predicts nothing; 0: neither
-  int32_t vocabulary = 0;     // of the tokens that it predicts; 0: it predicts none
-  int32_t max_positions = 0;  // the longest sequence, in tokens
-  int32_t pad_id = -1;        // -1: none
+  int32_t source_vocabulary = 0;  // of the encoder's input, or of a decoder without an output layer; else 0
+  int32_t vocabulary = 0;         // of the tokens that it predicts; 0: it predicts none
+  int32_t max_positions = 0;      // the longest sequence, in tokens
+  int32_t pad_id = -1;            // -1: none
   int32_t eos_id = -1;
   int32_t start_id = -1;  // the first token that a decoder reads
   int32_t d_model = 0;    // columns of a state

@@ -41,7 +41,7 @@ class BasicTensor {
   static int64_t checked_size(int64_t rows, int64_t cols) {
     constexpr int64_t kMost = int64_t{1} << 60;
     if (rows < 0 || cols < 0 || (cols > 0 && rows > kMost / cols)) {
-      throw ShapeError("a tensor of [" + std::to_string(rows) + ", " + std::to_string(cols) + "] cannot be");
+      throw ShapeError("invalid tensor shape [" + std::to_string(rows) + ", " + std::to_string(cols) + "]");
     }
     return rows * cols;
   }

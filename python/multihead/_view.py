@@ -72,7 +72,7 @@ def view(
         corpus_target, trees, target_trees, alignment: what is known of them. UsageError without `corpus_text` or `trees`.
         head: open at this head; without: at the one with the best evidence.
         walk: an attention, or the number of a layer, to walk through step by step.
-        importance: what heads and tokens count for, which takes longest.
+        importance: importance and attribution, which take longest.
         height: pixels in a notebook.
     """
     texts, _ = text_or_list(text, "text")

@@ -71,6 +71,7 @@ def stats(
     return Table(report["heads"], report)
 
 
+@with_options("relations")
 @checked
 def relations(
     model: Model,
@@ -80,21 +81,20 @@ def relations(
     relation: str | None = None,
     target: Texts = None,
     target_trees: File | None = None,
-    least_support: int = 10,
     random: bool = True,
-    seed: int = 1,
-    probe: int = 0,
+    # settings of relations
+    # end of settings
+    options: Options = None,
     max_batch_tokens: int = 2048,
     progress: Progress = False,
 ) -> Table:
     """Which head follows which grammatical relation (docs/heads/relations.md).
 
     Args:
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         trees: CoNLL-U of the texts; without `text` their words are the text.
         relation: rank all heads for this one, such as "obj", on all sentences; of many heads the first is a little too high.
-        least_support: relations of fewer words on either half are left out.
         random: also measure as many heads with random weights, the floor (`report["random"]`).
-        probe: passes over half of the sentences to learn a mix of heads that finds the trees; 0: none.
 
     A row for each relation and direction, with the head that was chosen on one half of the sentences, measured on the other:
     `relation`, `direction`, `head`, `score` (share of the words), its interval, the best fixed offset. ``report["relations"]`` has
@@ -102,8 +102,8 @@ def relations(
     """
     report = _report(
         model, model._native.relations, corpus(text, target=target, trees=trees, target_trees=target_trees),
-        least_support=least_support, random=random and relation is None, seed=seed, probe_epochs=probe,
-        max_batch_tokens=max_batch_tokens, progress=progress,
+        random=random and relation is None, settings=settings("relations", locals()), max_batch_tokens=max_batch_tokens,
+        progress=progress,
     )  # fmt: skip
     if relation is None:
         return Table(report["best"], report)
@@ -133,6 +133,7 @@ def alignment(
     return Table(report["alignment"], report)
 
 
+@with_options("similar")
 @checked
 def similar(
     model: Model,
@@ -141,23 +142,27 @@ def similar(
     target: Texts = None,
     pair: Texts = None,
     trees: File | None = None,
-    nearest: int = 3,
-    cluster_ratio: float = 0.25,
-    seed: int = 1,
+    # settings of similar
+    # end of settings
+    options: Options = None,
     max_batch_tokens: int = 2048,
     progress: Progress = False,
 ) -> Table:
     """Which heads read alike: divergences of their weights, and what chance would give (docs/heads/similar.md).
 
+    Args:
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
+
     A row for each head with the `nearest` others. ``report["kinds"]`` has the matrices.
     """
     report = _report(
-        model, model._native.similar, corpus(text, target=target, pair=pair, trees=trees), nearest=nearest,
-        cluster_ratio=cluster_ratio, seed=seed, max_batch_tokens=max_batch_tokens, progress=progress,
+        model, model._native.similar, corpus(text, target=target, pair=pair, trees=trees), settings=settings("similar", locals()),
+        max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
     return Table([{"kind": kind["kind"], **head} for kind in report["kinds"] for head in kind["heads"]], report)
 
 
+@with_options("where")
 @checked
 def where(
     model: Model,
@@ -167,38 +172,42 @@ def where(
     target: Texts = None,
     pair: Texts = None,
     trees: File | None = None,
-    sentences: int = 10,
-    usual: int = 3,
-    tokens: int = 10,
-    alike: int = 5,
-    least_count: int = 10,
-    sure: float = 0.5,
+    # settings of where
+    # end of settings
+    options: Options = None,
     max_batch_tokens: int = 2048,
     progress: Progress = False,
 ) -> Table:
     """Where heads are most sure: their strongest sentences, the tokens that they choose, heads alike (docs/heads/where.md).
 
     Args:
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         heads: names or patterns; none: all.
-        sentences, usual, tokens, alike: how many are kept of each head.
-        least_count: tokens that occur less often in the corpus are left out.
-        sure: a query is sure when its largest weight is at least this.
     """
     report = _report(
         model, model._native.where, corpus(text, target=target, pair=pair, trees=trees), heads=listed(heads, "heads"),
-        sentences=sentences, usual=usual, tokens=tokens, alike=alike, least_count=least_count, sure=sure,
-        max_batch_tokens=max_batch_tokens, progress=progress,
+        settings=settings("where", locals()), max_batch_tokens=max_batch_tokens, progress=progress,
     )  # fmt: skip
     return Table(report["heads"], report)
 
 
+@with_options("circuits")
 @checked
-def circuits(model: Model, *, compositions: bool = True, random_draws: int = 8, seed: int = 1) -> Table:
+def circuits(
+    model: Model,
+    *,
+    compositions: bool = True,
+    # settings of circuits
+    # end of settings
+    options: Options = None,
+) -> Table:
     """W_QK and W_OV of every head, from the weights alone: spectra, ranks, copying (docs/heads/circuits.md).
 
-    ``report["compositions"]``: how much of what a head writes is read by heads of later layers.
+    Args:
+        options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
+        compositions: how much of what a head writes is read by heads of later layers, ``report["compositions"]``.
     """
-    report = json.loads(model._native.circuits(compositions=compositions, random_draws=random_draws, seed=seed))
+    report = json.loads(model._native.circuits(compositions=compositions, settings=settings("circuits", locals())))
     return Table(report["circuits"], report)
 
 

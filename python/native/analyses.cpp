@@ -24,10 +24,10 @@
 #include "multihead/heads/measures/circuits_json.h"
 #include "multihead/heads/measures_json.h"
 #include "multihead/heads/patch_json.h"
+#include "multihead/heads/report_options.h"
 #include "multihead/heads/similar_json.h"
 #include "multihead/heads/where_heads.h"
 #include "multihead/heads/where_json.h"
-#include "multihead/io/describe_settings.h"
 #include "names.h"
 
 namespace mh::python {
@@ -70,45 +70,6 @@ auto on_corpus(std::string (*analysis)(const Reading&, HeadsCorpus&, Own...)) {
   };
 }
 
-std::string stats(const Reading& reading, HeadsCorpus& corpus) {
-  return stats_json(head_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
-}
-
-std::string relations(const Reading& reading, HeadsCorpus& corpus, int64_t least_support, bool random,
-                      uint64_t seed, int probe_epochs) {
-  const RelationsOptions options{.observe = reading.options(),
-                                 .least_support = least_support,
-                                 .random = random,
-                                 .seed = seed,
-                                 .probe_epochs = probe_epochs};
-  return relations_json(head_relations(reading.loaded.folder(), corpus, options), reading.loaded.path());
-}
-
-std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
-  return alignment_json(head_alignment(reading.loaded.folder(), corpus, reading.options()),
-                        reading.loaded.path());
-}
-
-std::string similar(const Reading& reading, HeadsCorpus& corpus, int nearest, double cluster_ratio,
-                    uint64_t seed) {
-  SimilarOptions options{.observe = reading.options(), .nearest = nearest, .cluster_ratio = cluster_ratio};
-  options.compare.seed = seed;
-  return similar_json(similar_heads(reading.loaded.folder(), corpus, options), reading.loaded.path());
-}
-
-std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads, int sentences, int usual,
-                  int tokens, int alike, int64_t least_count, double sure) {
-  const EvidenceOptions options{.heads = patterns_of(heads),
-                                .sentences = sentences,
-                                .usual = usual,
-                                .tokens = tokens,
-                                .alike = alike,
-                                .least_count = least_count,
-                                .sure = sure};
-  return where_json(head_evidence(reading.loaded.folder(), corpus, options, reading.options()),
-                    reading.loaded.path());
-}
-
 /// The settings among a function's keyword arguments. Throws UsageError.
 template <class Settings>
 Settings settings_of(const std::string& arguments, const char* function) {
@@ -121,15 +82,52 @@ Settings settings_of(const std::string& arguments, const char* function) {
   return settings;
 }
 
+std::string stats(const Reading& reading, HeadsCorpus& corpus) {
+  return stats_json(head_stats(reading.loaded.folder(), corpus, reading.options()), reading.loaded.path());
+}
+
+std::string relations(const Reading& reading, HeadsCorpus& corpus, bool random,
+                      const std::string& arguments) {
+  auto options = settings_of<RelationsOptions>(arguments, "relations");
+  options.observe = reading.options();
+  options.random = random;
+  return with_options(
+      relations_json(head_relations(reading.loaded.folder(), corpus, options), reading.loaded.path()),
+      "relations", options);
+}
+
+std::string alignment(const Reading& reading, HeadsCorpus& corpus) {
+  return alignment_json(head_alignment(reading.loaded.folder(), corpus, reading.options()),
+                        reading.loaded.path());
+}
+
+std::string similar(const Reading& reading, HeadsCorpus& corpus, const std::string& arguments) {
+  auto options = settings_of<SimilarOptions>(arguments, "similar");
+  options.observe = reading.options();
+  return with_options(
+      similar_json(similar_heads(reading.loaded.folder(), corpus, options), reading.loaded.path()), "similar",
+      options);
+}
+
+std::string where(const Reading& reading, HeadsCorpus& corpus, const Names& heads,
+                  const std::string& arguments) {
+  auto options = settings_of<EvidenceOptions>(arguments, "where");
+  options.heads = patterns_of(heads);
+  return with_options(where_json(head_evidence(reading.loaded.folder(), corpus, options, reading.options()),
+                                 reading.loaded.path()),
+                      "where", options);
+}
+
 std::string importance(const Reading& reading, HeadsCorpus& corpus, const std::string& arguments) {
   auto settings = settings_of<ImportanceSettings>(arguments, "importance");
   settings.importance.texts.read = reading.options();
   const SentenceModel& model = reading.loaded.scored();
-  if (!settings.curve)
-    return importance_json(head_importance(model, corpus, settings.importance), settings,
-                           reading.loaded.path());
-  return importance_json(pruning_curve(model, corpus, settings.importance, settings.steps), settings,
-                         reading.loaded.path());
+  const std::string& path = reading.loaded.path();
+  return with_options(
+      settings.curve
+          ? importance_json(pruning_curve(model, corpus, settings.importance, settings.steps), path)
+          : importance_json(head_importance(model, corpus, settings.importance), path),
+      "importance", settings);
 }
 
 void refuse_edits(Edits* edits, const LoadedModel& loaded) {
@@ -160,9 +158,13 @@ std::string faithful(const Reading& reading, HeadsCorpus& corpus, bool of_pairs,
                            reading.loaded.path());
 }
 
-std::string circuits(const LoadedModel& loaded, bool compositions, int random_draws, uint64_t seed) {
-  const CircuitOptions options{.compositions = compositions, .random_draws = random_draws, .seed = seed};
-  return long_call([&] { return circuits_json(loaded.path(), head_circuits(loaded.model(), options)); });
+std::string circuits(const LoadedModel& loaded, bool compositions, const std::string& arguments) {
+  auto options = settings_of<CircuitOptions>(arguments, "circuits");
+  options.compositions = compositions;
+  return long_call([&] {
+    return with_options(circuits_json(loaded.path(), head_circuits(loaded.model(), options)), "circuits",
+                        options);
+  });
 }
 
 std::string patch(const LoadedModel& loaded, const std::string& clean, const std::string& corrupt,
@@ -211,13 +213,13 @@ void add_analyses(nb::class_<LoadedModel>& model) {
               "progress"_a.none(), own...);
   };
   add("stats", stats);
-  add("relations", relations, "least_support"_a, "random"_a, "seed"_a, "probe_epochs"_a);
+  add("relations", relations, "random"_a, "settings"_a);
   add("alignment", alignment);
-  add("similar", similar, "nearest"_a, "cluster_ratio"_a, "seed"_a);
-  add("where", where, "heads"_a, "sentences"_a, "usual"_a, "tokens"_a, "alike"_a, "least_count"_a, "sure"_a);
+  add("similar", similar, "settings"_a);
+  add("where", where, "heads"_a, "settings"_a);
   add("importance", importance, "settings"_a);
   add("faithfulness", faithful, "of_pairs"_a, "methods"_a, "points"_a, "draws"_a, "seed"_a, "steps"_a);
-  model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "random_draws"_a, "seed"_a)
+  model.def("circuits", circuits, nb::kw_only(), "compositions"_a, "settings"_a)
       .def("patch", patch, nb::kw_only(), "clean"_a, "corrupt"_a, "answer"_a, "wrong"_a, "prefix"_a, "what"_a,
            "by_position"_a, "max_batch_tokens"_a, "edits"_a.none(), "progress"_a.none())
       .def("attribution", attribution, "text"_a, nb::kw_only(), "second"_a, "methods"_a, "position"_a.none(),

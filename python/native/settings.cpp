@@ -3,11 +3,16 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "module_parts.h"
 #include "multihead/base/error.h"
+#include "multihead/heads/head_relations.h"
+#include "multihead/heads/head_similarity.h"
 #include "multihead/heads/importance/pruning_curve.h"
+#include "multihead/heads/measures/circuits.h"
+#include "multihead/heads/measures/head_evidence.h"
 #include "multihead/io/describe_settings.h"
 
 namespace mh::python {
@@ -21,9 +26,18 @@ struct Described {
   }
 };
 
+template <class Settings>
+std::string described(Settings defaults) {
+  return to_json(Described{describe_settings(std::move(defaults))});
+}
+
 std::string settings(const std::string& verb) {
-  if (verb != "importance") throw UsageError("no settings of `multihead heads " + verb + "` are described");
-  return to_json(Described{describe_settings(ImportanceSettings())});
+  if (verb == "circuits") return described(CircuitOptions());
+  if (verb == "importance") return described(ImportanceSettings());
+  if (verb == "relations") return described(RelationsOptions());
+  if (verb == "similar") return described(SimilarOptions());
+  if (verb == "where") return described(EvidenceOptions());
+  throw UsageError("no settings of `multihead heads " + verb + "` are described");
 }
 
 }  // namespace

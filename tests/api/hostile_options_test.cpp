@@ -61,7 +61,7 @@ TEST_F(HostileOptions, OfMeasures) {
     expect_option_refused("least_count", [&] { head_evidence(encoder, corpus, {.least_count = wrong}); });
     expect_option_refused("least_support",
                           [&] { head_relations(encoder, corpus, {.least_support = wrong}); });
-    expect_option_refused("probe_epochs", [&] { head_relations(encoder, corpus, {.probe_epochs = wrong}); });
+    expect_option_refused("probe", [&] { head_relations(encoder, corpus, {.probe_epochs = wrong}); });
     expect_option_refused("random_draws", [&] { head_circuits(*encoder.model, {.random_draws = wrong}); });
     expect_option_refused("sequences", [&] { induction_scores(causal, {.sequences = wrong}); });
     expect_option_refused("length", [&] { induction_scores(causal, {.length = wrong}); });

@@ -17,8 +17,8 @@ class BleuVerb : public testing::Test {
 };
 
 TEST_F(BleuVerb, RefusesFlagsThatWouldChangeNothing) {
-  expect_error(run("--language de"), 2, "--language is of --tokenize moses");
-  expect_error(run("--language de --tokenize 13a"), 2, "--language is of --tokenize moses");
+  expect_error(run("--language de"), 2, "--language needs --tokenize moses");
+  expect_error(run("--language de --tokenize 13a"), 2, "--language needs --tokenize moses");
   EXPECT_EQ(run("--language de --tokenize moses").status, 0);
   expect_error(run("--smooth-value 0.2"), 2, "--smooth-value is of --smooth floor and --smooth add-k");
   expect_error(run("--smooth-value 0.2 --smooth none"), 2, "--smooth-value is of ");

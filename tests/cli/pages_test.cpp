@@ -32,7 +32,11 @@ void expect_current(const std::string& folder, std::initializer_list<const char*
 
 TEST(Pages, TablesOfFlagsAreCurrent) {
   expect_current("docs/verbs", {"train.md", "ledger.md", "trace.md"}, "Heads");
+  expect_current("docs/heads", {"circuits.md"}, "Circuits");
   expect_current("docs/heads", {"importance.md"}, "Importance");
+  expect_current("docs/heads", {"relations.md"}, "Relations");
+  expect_current("docs/heads", {"similar.md"}, "Similarity");
+  expect_current("docs/heads", {"where.md"}, "Evidence");
 }
 
 }  // namespace

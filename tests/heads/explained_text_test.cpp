@@ -117,7 +117,7 @@ TEST(Attribution, RefusesWhatCannotBeExplained) {
               ThrowsMessage<UsageError>(HasSubstr("this encoder predicts no words; give a second text")));
   const SentenceModel sentences = test::attribution_sentences();
   EXPECT_THAT([&] { attribute(sentences, kExplainedText, "a cat", {.position = 1}); },
-              ThrowsMessage<UsageError>(HasSubstr("a cosine is explained, which has neither a token")));
+              ThrowsMessage<UsageError>(HasSubstr("with two texts their cosine is explained")));
   EXPECT_THAT([&] { attribute(sentences, "", "a cat"); },
               ThrowsMessage<UsageError>(HasSubstr("there is no token to attribute anything to")));
   SentenceModel translator{.folder = test::attribution_translator()};

@@ -305,7 +305,7 @@ TEST(HeadImportance, NeitherBatchesNorThreadsChangeIt) {
       set_thread_count(3);
       const HeadImportanceReport again = importance(2048), alone = importance(1);
       set_thread_count(threads);
-      EXPECT_EQ(importance_json(once, {}, "m"), importance_json(again, {}, "m"));
+      EXPECT_EQ(importance_json(once, "m"), importance_json(again, "m"));
       for (const HeadImportance& head : once.heads) {
         const auto same = std::ranges::find(alone.heads, head.name, &HeadImportance::name);
         EXPECT_NEAR(head.importance.mean, same->importance.mean, 2e-5);

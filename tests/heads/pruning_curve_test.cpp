@@ -12,6 +12,7 @@
 
 #include "multihead/base/error.h"
 #include "multihead/heads/importance/importance_json.h"
+#include "multihead/heads/report_options.h"
 #include "multihead/heads/site_values.h"
 #include "tests/heads/json_page.h"
 #include "tests/heads/scored_families.h"
@@ -75,7 +76,8 @@ TEST(PruningCurve, JsonHasTheFieldsThatThePageDescribes) {
   TextCorpus corpus(text);
   const PruningCurve curve =
       pruning_curve(families[0].model, corpus, {.measure = ImportanceMeasure::kAblation}, {.points = 2});
-  const auto json = nlohmann::json::parse(importance_json(curve, {.curve = true}, "small"));
+  const auto json = nlohmann::json::parse(
+      with_options(importance_json(curve, "small"), "importance", ImportanceSettings{.curve = true}));
   EXPECT_EQ(json["score"], "translation");
   EXPECT_EQ(json["heads"][0]["importance"].get<double>(), curve.importance.heads[0].importance.mean);
   std::set<std::string> keys;

@@ -22,8 +22,9 @@ TEST(ReportOptions, MakeTheReportAgain) {
   const HeadsText text = lines_of_importance(true);
   const auto report = [&](ImportanceSettings settings) {
     TextCorpus corpus(text);
-    return importance_json(pruning_curve(families[0].model, corpus, settings.importance, settings.steps),
-                           settings, "m");
+    return with_options(
+        importance_json(pruning_curve(families[0].model, corpus, settings.importance, settings.steps), "m"),
+        "importance", settings);
   };
   ImportanceSettings settings;
   settings.importance = {.measure = ImportanceMeasure::kAblation,
@@ -54,14 +55,17 @@ TEST(ReportOptions, OfAnotherKindAreRefused) {
   const std::pair<const char*, const char*> wrong[] = {
       {"[]", "r.json: expected a report of `multihead heads importance --json`, with \"schema\""},
       {R"({"schema":1,"verb":"importance"})", "with \"schema\", \"verb\" and \"options\""},
-      {R"({"schema":2,"verb":"importance","options":{}})", "r.json: its schema is 2, and this version reads 1"},
+      {R"({"schema":2,"verb":"importance","options":{}})",
+       "r.json: its schema is 2, and this version reads 1"},
       {R"({"schema":1,"verb":"similar","options":{}})", "got one of \"similar\""},
       {R"({"schema":1,"verb":"importance","options":[]})", "r.json: options: expected an object"},
       {R"({"schema":1,"verb":"importance","options":{"normalized":true}})",
        "r.json: options: unknown key \"normalized\", did you mean normalised?"},
       {R"({"schema":1,"verb":"importance","options":{"by":"magic"}})", "by: expected one of \"gradient\""},
-      {R"({"schema":1,"verb":"importance","options":{"masked":2}})", "masked: expected a number from 0.001 to 1"},
-      {R"({"schema":1,"verb":"importance","options":{"points":0}})", "points: expected an integer from 1 to 10000"},
+      {R"({"schema":1,"verb":"importance","options":{"masked":2}})",
+       "masked: expected a number from 0.001 to 1"},
+      {R"({"schema":1,"verb":"importance","options":{"points":0}})",
+       "points: expected an integer from 1 to 10000"},
   };
   for (const auto& [report, message] : wrong) EXPECT_THAT(refused(report), HasSubstr(message));
   EXPECT_EQ(refused(R"({"schema":1,"verb":"importance","options":{}})"), "read") << "what is not there stays";
@@ -72,7 +76,10 @@ TEST(ReportOptions, SayNothingOfPaths) {
   const HeadsText text = lines_of_importance(true);
   TextCorpus corpus(text);
   const auto json = nlohmann::json::parse(
-      importance_json(head_importance(families[0].model, corpus, {}), {}, "models/m"));
+      with_options(importance_json(head_importance(families[0].model, corpus, {}), "models/m"), "importance",
+                   ImportanceSettings()));
+  EXPECT_EQ(json["model"], "models/m");
+  EXPECT_EQ(json["verb"], "importance");
   EXPECT_THAT(json["options"].dump(), testing::Not(HasSubstr("models")));
   EXPECT_EQ(json["options"]["by"], "gradient");
 }

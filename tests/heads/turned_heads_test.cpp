@@ -76,7 +76,7 @@ Reports reports_of(const SentenceModel& model, bool translations) {
     for (const AblatedTo to : {AblatedTo::kZero, AblatedTo::kMean}) {
       all.emplace_back(
           "importance",
-          importance_json(head_importance(model, *corpus(), {.measure = measure, .to = to}), {}, "m"));
+          importance_json(head_importance(model, *corpus(), {.measure = measure, .to = to}), "m"));
       if (measure == ImportanceMeasure::kGradient) break;
     }
   }

@@ -177,7 +177,7 @@ ExplainedText::ExplainedText(const SentenceModel& model, const std::string& text
   if (mh::translates(model.folder))
     throw UsageError("a translator has no vector of a text; leave the second text out");
   if (options.position || !options.target_token.empty() || !options.target.empty())
-    throw UsageError("of two texts a cosine is explained, which has neither a token nor a translation");
+    throw UsageError("with two texts their cosine is explained: leave out the token and the target");
   const Tokenizer& tokenizer = model.folder.source_tokens();
   const TextTokens read = sentence_tokens(model, text), other = sentence_tokens(model, second);
   if (options.remark && read.ids.size() < read.uncut)

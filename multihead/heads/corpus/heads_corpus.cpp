@@ -43,7 +43,7 @@ void check_lists(const HeadsText& text) {
   check_count("target trees", text.target_trees.size(), text.sources.size());
   check_count("alignments", text.alignments.size(), text.sources.size());
   if (text.targets.empty() && !(text.target_trees.empty() && text.alignments.empty()))
-    throw UsageError("target trees and alignments speak of given targets: give the target text too");
+    throw UsageError("target trees and alignments need the target text");
 }
 
 TextCorpus::TextCorpus(HeadsText text) : text_(std::move(text)) {

@@ -11,10 +11,8 @@ std::string full_name(const HeadName& head) {
   return fmt::format("{}.{}", head.attention, head.head);
 }
 
-HeadsJson json_of_report(const HeadImportanceReport& report, const ImportanceSettings& settings,
-                         const std::string& model) {
+HeadsJson json_of_report(const HeadImportanceReport& report, const std::string& model) {
   HeadsJson json = json_of_model(model);
-  add_options(json, "importance", to_json_line(settings));
   add_read(json, report.read);
   json["score"] = name_of(report.kind, kScoreKindNames);
   json["predictions"] = report.predictions;
@@ -35,14 +33,12 @@ HeadsJson json_of_report(const HeadImportanceReport& report, const ImportanceSet
 
 }  // namespace
 
-std::string importance_json(const HeadImportanceReport& report, const ImportanceSettings& settings,
-                            const std::string& model) {
-  return written(json_of_report(report, settings, model));
+std::string importance_json(const HeadImportanceReport& report, const std::string& model) {
+  return written(json_of_report(report, model));
 }
 
-std::string importance_json(const PruningCurve& curve, const ImportanceSettings& settings,
-                            const std::string& model) {
-  HeadsJson json = json_of_report(curve.importance, settings, model);
+std::string importance_json(const PruningCurve& curve, const std::string& model) {
+  HeadsJson json = json_of_report(curve.importance, model);
   json["curve"] = {
       {"sentences", curve.scored}, {"order", HeadsJson::array()}, {"points", HeadsJson::array()}};
   for (const HeadName& head : curve.order) json["curve"]["order"].push_back(full_name(head));

@@ -7,10 +7,8 @@
 
 namespace mh {
 
-/// settings: those that the report was made with. model: what the JSON calls it.
-std::string importance_json(const HeadImportanceReport& report, const ImportanceSettings& settings,
-                            const std::string& model);
-std::string importance_json(const PruningCurve& curve, const ImportanceSettings& settings,
-                            const std::string& model);
+/// model: what the JSON calls it.
+std::string importance_json(const HeadImportanceReport& report, const std::string& model);
+std::string importance_json(const PruningCurve& curve, const std::string& model);
 
 }  // namespace mh

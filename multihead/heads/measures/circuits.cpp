@@ -137,7 +137,7 @@ void compose(Composer& composer, AttentionKind kind, const Attention& attention,
 }  // namespace
 
 Circuits head_circuits(const Model& model, const CircuitOptions& options) {
-  check_option("random_draws", options.random_draws, {.low = 1});
+  check_settings(options);
   const CircuitModel from(model);
   std::map<AttentionKind, std::optional<DoubleMatrix>> words;
   std::map<AttentionKind, Writers> writers;

@@ -77,8 +77,17 @@ struct Circuits {
 
 struct CircuitOptions {
   bool compositions = true;
-  int random_draws = 8;  // of which Composition::random is the mean; at least 1
-  uint64_t seed = 1;     // of these draws
+  int32_t random_draws = 8;  // of which Composition::random is the mean; at least 1
+  uint64_t seed = 1;         // of these draws
+
+  /// All but `compositions`.
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Circuits";
+    v("random_draws", random_draws, {.low = 1},
+      {.group = kGroup, .help = "Random matrices averaged for the baseline of compositions", .rare = true});
+    v("seed", seed, {}, {.group = kGroup, .help = "Seed of these matrices", .rare = true});
+  }
 };
 
 /// Throws UsageError naming the attention and its geometry when its heads have no W_QK of their own, and Error on numbers that

@@ -31,13 +31,7 @@ struct HeadEvidenceObserver::Choices {
 
 HeadEvidenceObserver::HeadEvidenceObserver(EvidenceOptions options, EvidenceModel model)
     : options_(std::move(options)), model_(std::move(model)), texts_(model_.target_label) {
-  constexpr Rule<int> kCounts{.low = 0, .high = 1000};
-  check_option("sentences", options_.sentences, kCounts);
-  check_option("usual", options_.usual, kCounts);
-  check_option("tokens", options_.tokens, kCounts);
-  check_option("alike", options_.alike, kCounts);
-  check_option("least_count", options_.least_count, {.low = 1});
-  check_option("sure", options_.sure, {.low = 0, .high = 1});
+  check_settings(options_);
 }
 
 bool HeadEvidenceObserver::wants_weights(std::string_view attention) const {

@@ -82,11 +82,30 @@ struct HeadEvidence {
 struct EvidenceOptions {
   std::vector<HeadPattern> heads = {};  // which; empty: all
   // At most 1000 each, at least 0:
-  int sentences = 10, usual = 3;  // most that are kept of a head
-  int tokens = 10;                // most on each side
-  int alike = 5;
+  int32_t sentences = 10, usual = 3;  // most that are kept of a head
+  int32_t tokens = 10;                // most on each side
+  int32_t alike = 5;
   int64_t least_count = 10;  // occurrences of a token in the corpus, from 1
   double sure = 0.5;         // the weight from which on a head is sure, from 0 to 1
+
+  /// All but `heads`.
+  template <class V>
+  void visit(V& v) {
+    constexpr const char* kGroup = "Evidence";
+    constexpr int32_t kMost = 1000;
+    v("sentences", sentences, {.low = 0, .high = kMost},
+      {.group = kGroup, .help = "Strongest sentences of a head"});
+    v("usual", usual, {.low = 0, .high = kMost},
+      {.group = kGroup, .help = "Sentences of about the median strength"});
+    v("tokens", tokens, {.low = 0, .high = kMost},
+      {.group = kGroup, .help = "Key tokens and query tokens that stand out most"});
+    v("least_count", least_count, {.low = 1},
+      {.group = kGroup, .help = "Leave tokens out that occur less often in the corpus", .rare = true});
+    v("sure", sure, {.low = 0, .high = 1},
+      {.group = kGroup, .help = "A query is sure when its largest weight is at least this", .rare = true});
+    v("alike", alike, {.low = 0, .high = kMost},
+      {.group = kGroup, .help = "Heads that choose the same keys most often", .rare = true});
+  }
 };
 
 /// What the observer has to know of the model.

@@ -66,13 +66,11 @@ void add_importance(const SentenceModel& model, HeadsCorpus& corpus, HeadsCorpus
   corpus.restart();
   const ScoredTexts scored = read_scored_texts(model.folder, corpus, importance.texts);
   if (scored.kind != ScoreKind::kVectors || scored.texts.size() > 1)
-    evidence.importance = importance_json(head_importance(model, scored, importance),
-                                          {.importance = importance}, options.model);
+    evidence.importance = importance_json(head_importance(model, scored, importance), options.model);
   importance.measure = ImportanceMeasure::kAblation;
   importance.texts.read.observe.progress = nullptr;  // it counts texts times heads
   texts.restart();
-  evidence.ablation =
-      importance_json(head_importance(model, texts, importance), {.importance = importance}, options.model);
+  evidence.ablation = importance_json(head_importance(model, texts, importance), options.model);
 }
 
 }  // namespace mh
