@@ -17,7 +17,8 @@ class ReportFlags {
   void add(CLI::App& verb) {
     name_ = verb.get_name();
     flags_.add(verb, Settings());
-    verb.add_option("--options", file_, "Take the options of this report (--json) of the verb; flags change them")
+    verb.add_option("--options", file_,
+                    "Take the options of this report (--json) of the verb; flags change them")
         ->type_name("FILE");
     rare_flags(verb, {"--options"});
   }

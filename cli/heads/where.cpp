@@ -33,7 +33,7 @@ void run_where(const WhereFlags& flags) {
         "name a head, such as encoder.3.self_attention.1 or 'encoder.3.self_attention.*', or give --all");
   if (!flags.heads.empty() && flags.all)
     throw UsageError(
-        fmt::format("give --all or heads, not both; leave one out, --all or {}", flags.heads.front()));
+        fmt::format("give --all or heads, not both: leave out --all or {}", flags.heads.front()));
   EvidenceOptions options = flags.settings.given();
   for (const std::string& head : flags.heads) options.heads.emplace_back(head);
   CorpusRun run(flags.corpus);

@@ -1,7 +1,9 @@
 // What a struct's visit() says of its settings, as JSON: what Python's signatures, docstrings and checks are made of.
 #pragma once
 
-#include <optional>
+#include <fmt/format.h>
+
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +18,7 @@ struct SettingDescription {
   std::string name;
   std::string kind;                      // "whole number", "number", "truth value", "text", "name", "texts"
   std::vector<std::string> values = {};  // of a name
-  std::string within = {};               // of a number: numbers_within()
+  std::string within = {};               // of a number: "1 to 1000", "at least 0"; empty: any of its type
   std::string standard = {};             // the default, as JSON
   std::string help = {};
 
@@ -42,7 +44,7 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
     if constexpr (kHasNames<T>) {
       for (const auto& [text, meaning] : rule) one.values.emplace_back(text);
     } else if constexpr (kIsNumber<T>) {
-      one.within = numbers_within(rule.low, rule.high);
+      one.within = range_of(rule);
     }
     struct One {
       T& value;
@@ -55,6 +57,12 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
   }
 
  private:
+  template <class T>
+  static std::string range_of(const Rule<T>& rule) {
+    using Limits = std::numeric_limits<T>;
+    if (rule.high != Limits::max()) return fmt::format("{} to {}", rule.low, rule.high);
+    return rule.low == Limits::lowest() ? std::string() : fmt::format("at least {}", rule.low);
+  }
   template <class T>
   static const char* kind_of() {
     if constexpr (IsVector<T>::value) return "texts";

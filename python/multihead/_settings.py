@@ -48,7 +48,9 @@ def with_options(verb: str, **fixed: Any) -> Callable[[Callable[Given, Result]],
                 if name not in described(verb):
                     raise UsageError(f"`options`: there is no `{name}`{_nearest(name, list(described(verb)))}")
                 if name in fixed and value != fixed[name]:
-                    raise UsageError(f"`options`: `{name}` is {value!r}, and {function.__name__} makes reports with {fixed[name]!r}")
+                    raise UsageError(
+                        f"`options`: `{name}` is {value!r}, and {function.__name__} makes reports with {fixed[name]!r}"
+                    )
             return {name: value for name, value in options.items() if name in names}
 
         @functools.wraps(function)

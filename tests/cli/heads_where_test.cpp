@@ -85,7 +85,7 @@ TEST_F(HeadsWhere, SaysWhichHeadsItCanShow) {
   expect_error(
       where(""), 2,
       "name a head, such as encoder.3.self_attention.1 or 'encoder.3.self_attention.*', or give --all");
-  expect_error(where("--all encoder.0.self_attention.0"), 2, "--all are all heads");
+  expect_error(where("--all encoder.0.self_attention.0"), 2, "give --all or heads, not both");
   expect_error(where("encoder.7.self_attention.0"), 2,
                "this model has no head 'encoder.7.self_attention.0'; it has encoder.0.self_attention");
   expect_error(where("encoder.0.self_attention.0 --sure 2"), 2, "--sure");

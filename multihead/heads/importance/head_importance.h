@@ -52,9 +52,7 @@ struct HeadImportanceOptions {
     v("to", to, kAblatedToNames,
       {.group = kImportanceGroup, .help = "What a head's output becomes when it is left out"});
     v("heads", heads, {},
-      {.group = kImportanceGroup,
-       .help = "These heads alone, e.g. 'encoder.*'; may be given again",
-       .value = "HEAD"});
+      {.group = kImportanceGroup, .help = "These heads alone, e.g. 'encoder.*'", .value = "HEAD"});
     v("normalised", normalised, {},
       {.group = kImportanceGroup, .help = "Divide by the L2 norm over the attention's heads"});
     v("layer_by_layer", within_attentions, {},
