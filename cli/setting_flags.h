@@ -61,7 +61,9 @@ class SettingFlags {
       const std::string flag = "--" + flag_name(name);
       if constexpr (detail::IsVector<T>::value) {
         const auto place = std::make_shared<std::vector<std::string>>();
-        CLI::Option* option = verb_.add_option(flag, *place, about.help)->take_all()->allow_extra_args(false);
+        CLI::Option* option = verb_.add_option(flag, *place, about.help + "; may be given again")
+                                  ->take_all()
+                                  ->allow_extra_args(false);
         keep(name, option, about, place);
       } else {
         add_one(name, flag, value, rule, about);

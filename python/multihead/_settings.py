@@ -1,4 +1,4 @@
-"""Settings of the analyses of heads. The library describes each once; `scripts/python_settings` writes signatures and docstrings from it."""
+"""Settings of the analyses of heads: the library describes each once, `scripts/python_settings` writes signatures and docs."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def with_options(verb: str, **fixed: Any) -> Callable[[Callable[Given, Result]],
                 if name not in described(verb):
                     raise UsageError(f"`options`: there is no `{name}`{_nearest(name, list(described(verb)))}")
                 if name in fixed and value != fixed[name]:
-                    raise UsageError(
-                        f"`options`: `{name}` is {value!r}, and {function.__name__} makes reports with {fixed[name]!r}"
-                    )
+                    raise UsageError(f"`options`: `{name}` is {value!r}, and {function.__name__} makes those with {fixed[name]!r}")
             return {name: value for name, value in options.items() if name in names}
 
         @functools.wraps(function)

@@ -94,9 +94,9 @@ def relations(
     """Which head follows which grammatical relation (docs/heads/relations.md).
 
     Args:
-        probe: learn a mix of all heads that finds the trees, by so many passes over half of the sentences (an integer from 0 to 2147483647).
-        least_support: leave relations of fewer words on either half out (an integer from 1 to 9223372036854775807).
-        seed: seed of the heads with random weights (an integer from 0 to 18446744073709551615).
+        probe: learn a mix of all heads that finds the trees, by so many passes over half of the sentences (at least 0).
+        least_support: leave relations of fewer words on either half out (at least 1).
+        seed: seed of the heads with random weights.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         trees: CoNLL-U of the texts; without `text` their words are the text.
         relation: rank all heads for this one, such as "obj", on all sentences; of many heads the first is a little too high.
@@ -160,9 +160,9 @@ def similar(
     """Which heads read alike: divergences of their weights, and what chance would give (docs/heads/similar.md).
 
     Args:
-        nearest: heads that are named for each head, in JSON (an integer from 0 to 2147483647).
-        cluster_ratio: most divergence within a cluster, as a share of chance (a number of at least 0).
-        seed: seed of the permutations (an integer from 0 to 18446744073709551615).
+        nearest: heads that are named for each head, in JSON (at least 0).
+        cluster_ratio: most divergence within a cluster, as a share of chance (at least 0).
+        seed: seed of the permutations.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     A row for each head with the `nearest` others. ``report["kinds"]`` has the matrices.
@@ -199,12 +199,12 @@ def where(
     """Where heads are most sure: their strongest sentences, the tokens that they choose, heads alike (docs/heads/where.md).
 
     Args:
-        sentences: strongest sentences of a head (an integer from 0 to 1000).
-        usual: sentences of about the median strength (an integer from 0 to 1000).
-        tokens: key tokens and query tokens that stand out most (an integer from 0 to 1000).
-        least_count: leave tokens out that occur less often in the corpus (an integer from 1 to 9223372036854775807).
-        sure: a query is sure when its largest weight is at least this (a number from 0 to 1).
-        alike: heads that choose the same keys most often (an integer from 0 to 1000).
+        sentences: strongest sentences of a head (0 to 1000).
+        usual: sentences of about the median strength (0 to 1000).
+        tokens: key tokens and query tokens that stand out most (0 to 1000).
+        least_count: leave tokens out that occur less often in the corpus (at least 1).
+        sure: a query is sure when its largest weight is at least this (0 to 1).
+        alike: heads that choose the same keys most often (0 to 1000).
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         heads: names or patterns; none: all.
     """
@@ -230,8 +230,8 @@ def circuits(
     """W_QK and W_OV of every head, from the weights alone: spectra, ranks, copying (docs/heads/circuits.md).
 
     Args:
-        random_draws: random matrices averaged for the baseline of compositions (an integer from 1 to 2147483647).
-        seed: seed of these matrices (an integer from 0 to 18446744073709551615).
+        random_draws: random matrices averaged for the baseline of compositions (at least 1).
+        seed: seed of these matrices.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
         compositions: how much of what a head writes is read by heads of later layers, ``report["compositions"]``.
     """
@@ -266,11 +266,11 @@ def importance(
     Args:
         by: gradients of gates (fast), leaving each head out, or all others of its attention.
         to: what a head's output becomes when it is left out.
-        heads: these heads alone, e.g. 'encoder.*'; may be given again.
+        heads: these heads alone, e.g. 'encoder.*'.
         normalised: divide by the L2 norm over the attention's heads.
         layer_by_layer: rank the heads of each attention by themselves.
-        masked: share of the words that a model of masked words predicts (a number from 0.001 to 1).
-        seed: seed of the masks and the random orders (an integer from 0 to 18446744073709551615).
+        masked: share of the words that a model of masked words predicts (0.001 to 1).
+        seed: seed of the masks and the random orders.
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     The score is the log-probability of the translation, of the next tokens or of masked words; of a model of vectors a cosine.
@@ -313,13 +313,13 @@ def pruning_curve(
     Args:
         by: gradients of gates (fast), leaving each head out, or all others of its attention.
         to: what a head's output becomes when it is left out.
-        heads: these heads alone, e.g. 'encoder.*'; may be given again.
+        heads: these heads alone, e.g. 'encoder.*'.
         normalised: divide by the L2 norm over the attention's heads.
         layer_by_layer: rank the heads of each attention by themselves.
-        masked: share of the words that a model of masked words predicts (a number from 0.001 to 1).
-        seed: seed of the masks and the random orders (an integer from 0 to 18446744073709551615).
-        points: steps of the curve (an integer from 1 to 10000).
-        random_orders: random orders beside it (an integer from 0 to 1000).
+        masked: share of the words that a model of masked words predicts (0.001 to 1).
+        seed: seed of the masks and the random orders.
+        points: steps of the curve (1 to 10000).
+        random_orders: random orders beside it (0 to 1000).
         options: settings of another report, ``table.report["options"]``; arguments that are given count before them.
 
     A row for each point: `muted` (heads), `score`, `loss`, `random` with their intervals.

@@ -99,7 +99,7 @@ def test_numbers_of_numpy_are_numbers(demo: mh.Model) -> None:
     ("call", "words"),
     [
         (lambda demo: demo.translate("a", beam_size=2**40), "`beam_size`: 1099511627776 is out of its range"),
-        (lambda demo: mh.heads.importance(demo, ["a"], seed=-1), "importance: seed: expected an integer from 0 to 18446744073709551615, got -1"),
+        (lambda demo: mh.heads.importance(demo, ["a"], seed=-1), "importance: seed: expected an integer from 0 to .*, got -1"),
         (lambda demo: demo.decode([2**33]), "`ids`: expected whole numbers of 32 bits"),
         (lambda demo: demo.decode([10**7]), "token id 10000000: expected 0 to "),
         (lambda demo: demo.decode([5, -1]), "token id -1: expected 0 to "),

@@ -262,7 +262,10 @@ def test_options_make_a_report_again(demo: mh.Model) -> None:
     curve = mh.heads.pruning_curve(demo, SENTENCES, points=2, random_orders=3)
     assert mh.heads.pruning_curve(demo, SENTENCES, options=curve.report["options"]).report == curve.report
     for call, words in (
-        (lambda: mh.heads.importance(demo, SENTENCES, options=curve.report["options"]), "`curve` is True, and importance makes"),
+        (
+            lambda: mh.heads.importance(demo, SENTENCES, options=curve.report["options"]),
+            "`curve` is True, and importance makes those with False",
+        ),
         (lambda: mh.heads.importance(demo, SENTENCES, options={"sed": 3}), "there is no `sed`; did you mean `seed`?"),
         (lambda: mh.heads.importance(demo, SENTENCES, sed=3), "importance has no argument `sed`; did you mean `seed`?"),  # type: ignore[call-arg]
         (lambda: mh.heads.pruning_curve(demo, SENTENCES, by="alone"), "a curve mutes heads in one order"),
