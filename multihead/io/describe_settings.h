@@ -1,9 +1,7 @@
 // What a struct's visit() says of its settings, as JSON: what Python's signatures, docstrings and checks are made of.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +32,10 @@ struct SettingDescription {
 };
 
 namespace detail {
+/// "1 to 1000", "at least 0", or nothing where the rule is as wide as the type. T: as numbers_within().
+template <class T>
+std::string range_text(const Rule<T>& rule);
+
 class DescribeSettings : public SettingVisitor<DescribeSettings> {
  public:
   std::vector<SettingDescription> found;
@@ -44,7 +46,7 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
     if constexpr (kHasNames<T>) {
       for (const auto& [text, meaning] : rule) one.values.emplace_back(text);
     } else if constexpr (kIsNumber<T>) {
-      one.within = range_of(rule);
+      one.within = range_text(rule);
     }
     struct One {
       T& value;
@@ -57,12 +59,6 @@ class DescribeSettings : public SettingVisitor<DescribeSettings> {
   }
 
  private:
-  template <class T>
-  static std::string range_of(const Rule<T>& rule) {
-    using Limits = std::numeric_limits<T>;
-    if (rule.high != Limits::max()) return fmt::format("{} to {}", rule.low, rule.high);
-    return rule.low == Limits::lowest() ? std::string() : fmt::format("at least {}", rule.low);
-  }
   template <class T>
   static const char* kind_of() {
     if constexpr (IsVector<T>::value) return "texts";
