@@ -256,7 +256,7 @@ TEST(HeadNoise, IsOfTheSizeAskedForAndLeavesTheFirstHead) {
   double squares = 0, numbers = 0;
   for (const auto& [name, heads] : equal.attentions()) {
     for (const char* matrix : {"w_q", "w_k", "w_v", "w_o"}) {
-      const auto part = [&](const EncoderDecoder& model, int head) {
+      const auto part = [&, &name = name](const EncoderDecoder& model, int head) {
         return own_part(of(model, name), matrix, head);
       };
       EXPECT_EQ(lab::largest_difference(part(noisy, 0), part(equal, 0)), 0) << name << " " << matrix;
